@@ -108,6 +108,10 @@ def load_nothing(name, **chosen):
     return Stranger()
 
 
+def load_in_vain(name, **chosen):
+    raise OSError("no such server\\nat all")
+
+
 def load(name, **chosen):
     from tertium.encoders.encoder import EncoderName
     from tertium.encoders.toy import load
@@ -145,7 +149,7 @@ def ratios(site: Path) -> Path:
         "strange = ratios:Strange\nbleu = ratios:LengthRatio\n"
         "stranger = ratios:Stranger\nchosen = ratios:chosen\n"
         "[tertium.rankers]\nlonger = ratios:Longer\n[tertium.encoders]\ntoys = ratios:load\n"
-        "nothing = ratios:load_nothing\n"
+        "nothing = ratios:load_nothing\nvain = ratios:load_in_vain\n"
     )
     install(site, "ratios", entries, MODULE)
     return site
@@ -223,6 +227,10 @@ def test_what_is_no_metric_and_no_encoder_is_refused() -> None:
         PluginError, match=r"^encoder nothing is a Stranger, which has no dim: an en"
     ):
         load_encoder("nothing")
+    with pytest.raises(
+        PluginError, match=r"^encoder 'vain' of ratios 1.0 .*load_in_vain: OSError: no such server;"
+    ):
+        load_encoder("vain@3")
 
 
 @pytest.mark.usefixtures("ratios")

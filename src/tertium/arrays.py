@@ -89,6 +89,15 @@ def is_whole(value: object, least: int) -> bool:
     return int(value) >= least
 
 
+def is_inner_share(value: object) -> bool:
+    """Whether a value is a number between 0 and 1, which are none themselves.
+
+    >>> is_inner_share(0.05), is_inner_share(1), is_inner_share("0.05"), is_inner_share(np.nan)
+    (True, False, False, False)
+    """
+    return isinstance(value, float | np.floating) and 0 < float(value) < 1
+
+
 def generator(seed: int, *parts: int) -> np.random.Generator:
     """The generator of a seed; `parts` tell apart what draws under the same seed.
 

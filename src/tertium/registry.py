@@ -16,6 +16,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -71,23 +72,31 @@ def load_plugin(entries: tuple[EntryPoint, ...], kind: str) -> Any:
     if len(entries) > 1:
         both = " and ".join(map(package_of, entries))
         raise PluginError(f"{said} is registered by {both}: uninstall all but one")
-    try:
-        with explain_missing(f"{said} of {package_of(entry)}"):
-            loaded = entry.load()
-    except TertiumError:
-        raise
-    except Exception as error:  # a package that is not ours may fail in any way
-        reason = str(error).partition("\n")[0]
-        raise PluginError(
-            f"{said} of {package_of(entry)} cannot be loaded from {entry.value}: "
-            f"{type(error).__name__}: {reason}; mend that package or uninstall it"
-        ) from error
+    with explain_failure(entry, kind):
+        loaded = entry.load()
     if kind != "encoder" and getattr(loaded, "name", None) != entry.name:
         raise PluginError(
             f"{said} of {package_of(entry)} is {entry.value}, which does not call itself "
             f"{entry.name!r}: a metric or ranker is a dataclass registered under its own name"
         )
     return loaded
+
+
+@contextmanager
+def explain_failure(entry: EntryPoint, kind: str) -> Iterator[None]:
+    """Say in a line whose fault it is that what an entry stands for fails in the block."""
+    said = f"{kind} {entry.name!r} of {package_of(entry)}"
+    try:
+        with explain_missing(said):
+            yield
+    except TertiumError:
+        raise
+    except Exception as error:  # a package that is not ours may fail in any way
+        reason = str(error).partition("\n")[0]
+        raise PluginError(
+            f"{said} cannot be loaded from {entry.value}: "
+            f"{type(error).__name__}: {reason}; mend that package or uninstall it"
+        ) from error
 
 
 METRICS = Names(

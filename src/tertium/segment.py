@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tertium.errors import DataError, LengthError, UsageError, one_line
 from tertium.spans import Markings
@@ -32,6 +32,16 @@ class Segment:
     source: str | None = None
     references: tuple[str, ...] = ()
     context: Context | None = field(default=None, compare=False, repr=False)
+
+    if TYPE_CHECKING:  # what is written by `dataclass` takes lists as well, which become tuples
+
+        def __init__(
+            self,
+            hypothesis: str,
+            source: str | None = None,
+            references: Sequence[str] = (),
+            context: Context | None = None,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.hypothesis, str):

@@ -26,6 +26,11 @@ def test_the_models_and_the_citation_have_the_same_version() -> None:
     assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
 
 
+def test_both_distributions_carry_their_licence() -> None:
+    ours, theirs = ROOT / "LICENSE", ROOT / "weights" / "LICENSE"
+    assert theirs.read_bytes() == ours.read_bytes()
+
+
 def test_the_changelog_knows_the_version_or_waits_for_it() -> None:
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\]", changes, re.MULTILINE)

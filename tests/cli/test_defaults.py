@@ -27,7 +27,9 @@ def made(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()) -> Tes
     )
 
 
-def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_best_metric_that_serves_is_chosen(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     assert best_metric(made(ENGLISH)) == "tertium-small"
     assert best_metric(made(GERMAN)) == "tertium-multi"
     clearly = " ".join(GERMAN[:2])
@@ -54,8 +56,15 @@ def test_the_best_metric_that_serves_is_chosen(monkeypatch: pytest.MonkeyPatch) 
         without_weights.setattr(scoring, "are_installed", lambda: False)
         assert best_metric(made(ENGLISH)) == best_metric(made(GERMAN)) == "chrf"
         assert best_metric(made(sources=GERMAN)) == "sss"
+        assert "people needs the package tertium-models (" in caplog.messages[-1]
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert best_metric(made(ENGLISH)) == "chrf"
+    assert caplog.messages[-1] == (
+        "no metric is named, so chrf is used: what agrees better with people needs torch: "
+        'pip install "tertium[neural]"'
+    )
+    assert best_metric(made(sources=GERMAN)) == "tertium-multi"  # which says what to install
+    assert len(caplog.messages) == 3
 
 
 def test_score_without_a_metric_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

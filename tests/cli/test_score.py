@@ -363,7 +363,7 @@ def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]
     ("extra", "message"),
     [
         (["--seed", "-1"], "a seed is a whole number from 0 on"),
-        (["--alpha", "7"], "lies between 0 and 1"),
+        (["--alpha", "7"], "is a number between 0 and 1, not 7.0"),
         (["-w", "-1"], "number of decimals"),
     ],
 )

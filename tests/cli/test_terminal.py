@@ -20,10 +20,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 def _shown(width: int, *arguments: str) -> str:
     """What a command prints on a terminal of this width, without colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", _printed(width, *arguments, terminal="xterm"))
+
+
+def _printed(width: int, *arguments: str, terminal: str) -> str:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
     command = [sys.executable, "-m", "tertium", *arguments]
-    environment = {**os.environ, "COLUMNS": str(width)}
+    environment = {**os.environ, "COLUMNS": str(width), "TERM": terminal}
     process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, env=environment)
     os.close(theirs)
     chunks = []
@@ -38,7 +42,13 @@ def _shown(width: int, *arguments: str) -> str:
     os.close(ours)
     _, errors = process.communicate()
     assert process.returncode == 0, errors.decode()
-    return re.sub(r"\x1b\[[0-9;]*m", "", b"".join(chunks).decode())
+    return b"".join(chunks).decode()
+
+
+def test_a_terminal_that_knows_no_codes_is_given_none() -> None:
+    command = ("score", "-q", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "chrf")
+    assert "\x1b[1m" in _printed(80, *command, terminal="xterm")
+    assert "\x1b" not in _printed(80, *command, terminal="dumb")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])

@@ -1,4 +1,4 @@
-"""Users of sacrebleu, COMET and evaluate change one import, and find the same numbers or keys."""
+"""Users of sacrebleu, COMET, evaluate and bert-score change one import, and find their answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 import tertium
-from tertium.compat import comet, evaluate, sacrebleu
+from tertium.compat import bert_score, comet, evaluate, sacrebleu
 from tertium.compat.sacrebleu import metrics
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
@@ -280,6 +280,31 @@ def test_comet_predicts(spec: str) -> None:
     assert found.system_score == expected.system_score == found["system_score"]
 
 
+def test_comets_answer_is_read_in_all_its_ways() -> None:
+    model = comet.load_from_checkpoint("chrf").eval()
+    assert model.requires_references()
+    output = model.predict(DATA, gpus=0)
+    assert output[0] == output.scores == output["scores"] == output.to_tuple()[0]
+    assert output[:2] == (output.scores, output.system_score)
+    assert [*output] == ["scores", "system_score"], "its keys, as COMET has them"
+    assert not hasattr(output, "metadata")
+    with pytest.raises(AttributeError, match="no metadata here, which metrics have that mark err"):
+        output.metadata  # noqa: B018
+    for copied in (copy.copy(output), pickle.loads(pickle.dumps(output))):
+        assert (copied, copied.system_score) == (output, output.system_score)
+
+
+def test_marked_errors_are_those_of_xcomet() -> None:
+    model = comet.load_from_checkpoint("tertium-multi")
+    texts = {"src": "Das blaue Auto hielt an der Ampel an.", "mt": "The red car sang at the song."}
+    (errors,) = model.predict([texts], gpus=0).metadata.error_spans
+    assert errors
+    for error in errors:
+        assert error["text"] == texts["mt"][error["start"] : error["end"]]
+        assert error["severity"] in ("minor", "major", "critical")
+        assert 0 < error["confidence"] <= 1
+
+
 def test_comet_is_told_of_an_accelerator_that_is_none_here() -> None:
     model = comet.load_from_checkpoint("chrf")
     assert model.predict(DATA, accelerator="cpu").scores == model.predict(DATA).scores
@@ -516,7 +541,50 @@ def test_what_evaluate_has_and_we_do_not_is_refused() -> None:
         evaluate.load("sacrebleu").compute(predictions=["a"], references=None)
     with pytest.raises(UsageError, match="no sources"):
         evaluate.load("comet", "chrf").compute(predictions=["a"], references=["a"])
-    with pytest.raises(UsageError, match="a model of Hugging Face is 'hf/roberta-large'"):
-        evaluate.load("bertscore").compute(
-            predictions=["a"], references=["a"], model_type="roberta-large"
-        )
+    with pytest.raises(UsageError, match=r"did you mean 'minilm'.*; for a model of Hugging Face"):
+        evaluate.load("bertscore").compute(predictions=["a"], references=["a"], model_type="minlm")
+
+
+def test_bert_score_has_the_arguments_of_the_package() -> None:
+    pytest.importorskip("torch")
+    package = pytest.importorskip("bert_score")
+    for ours, theirs in (
+        (bert_score.score, package.score),
+        (bert_score.BERTScorer, package.BERTScorer),
+        (bert_score.BERTScorer.score, package.BERTScorer.score),
+    ):
+        assert [*inspect.signature(ours).parameters] == [*inspect.signature(theirs).parameters]
+    from bert_score.utils import model2layers
+
+    assert bert_score.LAYERS.items() <= model2layers.items()
+
+
+def test_bert_score_gives_tensors_and_the_signature() -> None:
+    torch = pytest.importorskip("torch")
+    texts, references = ["the cat sat", "a dog"], [["the cat sat down", "a cat sat"], ["the dog"]]
+    (p, r, f1), said = bert_score.score(texts, references, model_type="toy", return_hash=True)
+    assert p.dtype is torch.float32
+    scores = tertium.load_metric("bertscore:encoder=toy").corpus_score(texts, references)
+    assert [p.tolist(), r.tolist(), f1.tolist()] == [
+        pytest.approx(column) for column in scores.statistics[:, :3].T.tolist()
+    ]
+    assert said == scores.signature
+    scorer = bert_score.BERTScorer(lang="en", num_layers=4, rescale_with_baseline=True)
+    assert scorer.metric.spec == "bertscore:encoder=minilm@4,rescale=true"
+    by_idf = bert_score.BERTScorer("toy", idf=True, device=torch.device("cpu"))
+    assert by_idf.score(texts, references)[2].tolist() != f1.tolist()
+    with pytest.raises(UsageError, match="say lang='en' or model_type='minilm'"):
+        bert_score.score(texts, references)
+    with pytest.raises(UsageError, match=r"idf_texts=FILE"):
+        bert_score.BERTScorer("toy", idf=True, idf_sents=texts)
+    with pytest.raises(UsageError, match="expected a whole number of at least 1"):
+        by_idf.score(texts, references, batch_size=0)
+
+
+def test_a_hubs_model_is_read_at_the_layer_of_bert_score() -> None:
+    assert bert_score.choose_encoder("roberta-large", None, "en") == "hf/roberta-large@17"
+    assert bert_score.choose_encoder("microsoft/deberta-xlarge-mnli", 3, None).endswith("-mnli@3")
+    assert bert_score.choose_encoder("hf/mine", None, None) == "hf/mine"
+    assert bert_score.choose_encoder(None, None, "de") == "use"
+    with pytest.raises(UsageError, match=r"^unknown encoder 'someone/model'.*say num_layers=N"):
+        bert_score.choose_encoder("someone/model", None, None)

@@ -47,6 +47,16 @@ def test_records_are_not_scored_as_plain_text(tmp_path: Path, name: str) -> None
         TestSet.read([tmp_path / "ours.txt"], [tmp_path / name])
 
 
+def test_records_from_a_pipe_are_told_from_plain_text(tmp_path: Path) -> None:
+    """/dev/stdin has no ending that would tell them."""
+    piped, plain = tmp_path / "0", tmp_path / "plain.txt"
+    piped.write_text('{"MT": "a", "ref": "b"}\n', encoding="utf-8")
+    plain.write_text('{"name": "a setting, translated"}\n', encoding="utf-8")
+    with pytest.raises(DataError, match=r"0: line 1 is a record, .* name ends in .jsonl"):
+        TestSet.read([piped], [plain])
+    assert len(TestSet.read([plain], [plain])) == 1
+
+
 def test_different_lengths_name_both_files_and_counts(tmp_path: Path) -> None:
     f = write(tmp_path, a="x\ny\n", r="1\n2\n3\n")
     with pytest.raises(LengthError, match=r"a\.txt has 2 lines but .*r\.txt has 3"):

@@ -120,6 +120,11 @@ def test_names_go_in_a_list_and_pairs_are_grouped_in_two_ways() -> None:
         tertium.challenge(OWN, "chrf", by="lp")  # type: ignore[arg-type]
 
 
+def test_what_is_no_name_is_refused_by_what_there_is() -> None:
+    with pytest.raises(UnknownNameError, match=r"^unknown .*\['phenomenon'\].*known: .*phenomenon"):
+        tertium.challenge("damage", "chrf", by=["phenomenon"])
+
+
 def test_a_set_given_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["challenge", OWN, OWN, "-m", "chrf"]) == 2
     assert "challenge set 'damage' is given twice" in capsys.readouterr().err

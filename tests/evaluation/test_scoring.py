@@ -13,13 +13,30 @@ import pytest
 import tertium
 from tertium.cache.memory import forget
 from tertium.data.testset import TestSet
-from tertium.errors import UnknownNameError
+from tertium.errors import UnknownNameError, UsageError
 from tertium.runtime import runtime
 
 
 @pytest.fixture(scope="module")
 def comparison(example: TestSet) -> tertium.Comparison:
     return tertium.compare(example, ["chrf++", "chrf:beta=2"], resamples=20)
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        ({"alpha": "0.05"}, "^alpha, the level of significance, is a number .* 1, not '0.05'"),
+        ({"alpha": 1.0}, "^alpha, the level .* not 1.0"),
+        ({"test": "t-test"}, "^unknown test 't-test': bootstrap or randomisation"),
+        ({"test": ["bootstrap"]}, r"^unknown test \['bootstrap'\]: "),
+    ],
+)
+def test_what_is_no_test_is_refused_before_anything_is_scored(
+    example: TestSet, choices: dict[str, Any], message: str
+) -> None:
+    for call in (tertium.compare, tertium.report):
+        with pytest.raises(UsageError, match=message):
+            call(example, "comet", **choices)  # which has no model
 
 
 def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> None:

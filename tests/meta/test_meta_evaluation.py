@@ -348,7 +348,8 @@ def test_faults_of_an_evaluation():
         ({"sets": ("a", "b")}, "one set at a time"),
         ({"sets": ()}, "at least one judged set"),
         ({"samples": -1}, "zero or more"),
-        ({"alpha": 5}, "between 0 and 1"),
+        ({"alpha": 5}, "alpha is a number between 0 and 1, not 5"),
+        ({"confidence": "0.9"}, "confidence is a number between 0 and 1, not '0.9'"),
         ({"statistic": "tie-aware"}, "or tie_rate= in Python"),
     ],
 )

@@ -193,6 +193,14 @@ def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) 
     assert len(texts(opened, "#results del")) == 0
 
 
+def test_of_two_systems_the_warned_translation_is_told(opened: Browser) -> None:
+    opened.choose("#left", "1")
+    opened.choose("#right", "2")
+    opened.choose("#warning", "0")
+    assert texts(opened, "#results .badge") == ["empty hypothesis"]
+    assert texts(opened, "#results .output:has(.badge) .text") == [""], "not that of fair"
+
+
 DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
     ("a b c", "a c", ["b"], []),
     ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),
@@ -504,6 +512,9 @@ def test_no_width_makes_the_page_scroll_sideways(opened: Browser) -> None:
         opened.resize(width, 900)
         for question in ("metrics", "systems"):
             opened.click(f'[data-ask="{question}"]')
+            if width < 721:  # where segments stand below each other, and their headers are hidden
+                room = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"
+                assert opened.evaluate(f"{room}(document.querySelector('#results'))") == 0
             opened.click("#results .unfold")
             assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -675,6 +686,22 @@ def hostile_set() -> TestSet:
     )
 
 
+def test_a_name_from_right_to_left_turns_nothing_but_itself(
+    browser: Browser, tmp_path: Path
+) -> None:
+    systems = {"نظام الترجمة": ["", "a dog"], "מערכת 2": ["", "a cat"], "z": ["a cat", ""]}
+    results = compare(TestSet(systems=systems, references=[["a cat"]] * 2), "chrf", resamples=20)
+    report = report_results(results)
+    report.write(tmp_path / "page.html")
+    browser.open(tmp_path / "page.html")
+    assert texts(browser, "h1") == ["نظام الترجمة, מערכת 2, z"]
+    direction = "getComputedStyle(document.querySelector('h1')).direction"
+    assert browser.evaluate(direction) == "ltr"
+    note = "warning: empty hypothesis: <bdi>نظام الترجمة</bdi> 1, <bdi>מערכת 2</bdi> 1, z 1</p>"
+    assert note in results._repr_html_()
+    assert "<b><bdi>نظام الترجمة</bdi>, <bdi>מערכת 2</bdi>, z</b>" in report._repr_html_()
+
+
 def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
     testset = hostile_set()
     path = tmp_path / "hostile.html"
@@ -687,7 +714,7 @@ def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path)
         browser.choose("#left", str(system))
         browser.choose("#right", "-2")
         browser.click("#results .unfold")
-        shown: list[str] = texts(browser, "#results td.output")
+        shown: list[str] = texts(browser, "#results td.output .text")
         assert shown == list(list(testset.systems.values())[system])
     assert browser.evaluate("typeof window.hacked") == "undefined"
     assert texts(browser, "#results script, #results img, #results i, h1 script") == []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tertium.cli import main
 from tertium.data.judgements import JudgementSet
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
@@ -55,6 +57,25 @@ def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSe
     assert "good (baseline)" in html
     assert html.count("<svg") == 2
     assert shown(score(example, ["chrf", "ter"])).count("<svg") == 2
+
+
+def test_printed_results_are_the_tables_of_commands(
+    example: TestSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "test.jsonl")
+    example.write(path)
+    choices: list[tuple[Any, list[str]]] = [
+        (score(example, ["chrf", "ter"]), ["score", "-m", "chrf", "ter"]),
+        (compare(example, "chrf", resamples=50), ["compare", "-m", "chrf", "--paired-bs-n", "50"]),
+        (rank(example, "chrf"), ["rank", "-m", "chrf"]),
+    ]
+    for value, (command, *options) in choices:
+        assert main([command, "-t", path, "-q", *options]) == 0
+        assert str(value).splitlines()[:5] == capsys.readouterr().out.strip("\n").splitlines()[:5]
+        assert repr(value).startswith(f"{type(value).__name__}(")
+    assert str(challenge("damage", "chrf")).startswith("damage: how often")
+    scores = load_metric("chrf").score([Segment("a", references=["a"])])
+    assert str(scores) == repr(scores) == "<Scores of 1 segments under chrf: 100.00>"
 
 
 def people_of(example: TestSet) -> JudgementSet:

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             _refuse_file(text, option)
     if args.top < 0:
         raise UsageError(f"--top {args.top}: expected zero or more features")
-    segments = [Segment(text, args.source, tuple(args.reference)) for text in args.translation]
+    segments = [Segment(text, args.source, args.reference) for text in args.translation]
     explained = explain(*segments, metric=args.metric)
     if args.json or args.format == "json":
         print_records([explained.as_dict()])

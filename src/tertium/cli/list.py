@@ -11,7 +11,7 @@ from typing import Any
 from tertium.cli.output import FORMATS, print_records, print_result, print_table
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import is_folder
-from tertium.models.checkpoint import read_config
+from tertium.models.checkpoint import are_installed, read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.reporting.tables.table import Table
 from tertium.specs import describe_fields, print_value, read_fields, split_spec
@@ -63,7 +63,7 @@ def _needs(cls: Any) -> str:
     try:
         return " + ".join(sorted(cls().needs)) or "references or source"
     except MissingResourceError:
-        return "to be trained"
+        return "to be trained" if are_installed() else "tertium-models"
 
 
 def _summary(cls: Any) -> str:

@@ -101,7 +101,8 @@ def print_table(table: Table, style: Format, *, first: bool = True) -> None:
     width = shutil.get_terminal_size().columns if terminal else None
     if not first and (style == "md" or (style == "text" and table.title)):
         sys.stdout.write("\n")
-    sys.stdout.write(render(table, style, width=width, color=terminal and style == "text"))
+    color = terminal and style == "text" and os.environ.get("TERM") != "dumb"
+    sys.stdout.write(render(table, style, width=width, color=color))
 
 
 def print_warnings(lines: Sequence[str], quiet: bool) -> None:

@@ -28,6 +28,14 @@ class Model:
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
 
+    def eval(self) -> Model:
+        """The model itself: nothing is dropped here by chance."""
+        return self
+
+    def requires_references(self) -> bool:
+        """Whether records need a `ref`."""
+        return "references" in self.metric.needs
+
     def predict(
         self,
         samples: Iterable[Mapping[str, Any]] | Any,

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from tertium.compat import comet, sacrebleu
+from tertium.compat import bert_score, comet, sacrebleu
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.peers import arrange, listed
+from tertium.metrics.base.peers import listed
 from tertium.segment import check_texts
-from tertium.text.language_codes import check_code
 
 Compute = Callable[..., dict[str, Any]]
 ROWS = ("predictions", "references", "sources")
@@ -277,33 +276,20 @@ def _bertscore(
     baseline_path: str | None = None,
     use_fast_tokenizer: bool = True,
 ) -> dict[str, Any]:
-    """`model_type` is an encoder of tertium; without it `minilm` for English, `use` for others."""
-    from tertium.runtime import runtime
-
-    if lang is None and model_type is None:
-        raise UsageError("bertscore: say lang='en' or model_type='minilm', as evaluate asks for")
-    code = str(lang or "en").lower()
-    check_code(code, "bertscore: lang=")
-    encoder = model_type or ("minilm" if code == "en" else "use")
-    if all_layers or baseline_path is not None:
-        raise UsageError(
-            "bertscore: all_layers and baseline_path are not here; choose a layer with num_layers"
-        )
-    if num_layers is not None:
-        encoder = f"{encoder}@{num_layers}"
-    changes = {"device": device and str(device), "batch_size": batch_size}
-    segments = arrange(predictions, references, layout="segments")
-    fields = {"encoder": encoder, "idf": idf, "rescale": rescale_with_baseline}
-    with runtime(**{key: value for key, value in changes.items() if value is not None}):
-        try:
-            scores = load_metric("bertscore", **fields).score(segments)
-        except UnknownNameError as error:
-            raise UsageError(f"{error}; a model of Hugging Face is 'hf/{encoder}'") from None
-    parts = {
-        name: scores.statistics[:, scores.columns.index(name)].tolist()
-        for name in ("precision", "recall", "f1")
-    }
-    return {**parts, "hashcode": scores.signature}
+    """`model_type` and `lang` choose an encoder as `bert_score` does."""
+    scorer = bert_score.BERTScorer(
+        model_type,
+        num_layers,
+        all_layers=all_layers,
+        idf=idf,
+        device=device,
+        lang=lang,
+        rescale_with_baseline=rescale_with_baseline,
+        baseline_path=baseline_path,
+    )
+    values, signature = scorer.columns(predictions, references, batch_size)
+    parts = dict(zip(bert_score.PARTS, values.T.tolist(), strict=True))
+    return {**parts, "hashcode": signature}
 
 
 def _comet(model: str | None) -> Compute:

@@ -6,6 +6,7 @@ means the same in every metric.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ from tertium.data.records import (
     DOCUMENT_NAMES,
     ITEM_NAMES,
     SYSTEM_NAMES,
+    TEXT_NAMES,
     fold_names,
     labels_in,
     name_from,
@@ -227,6 +229,12 @@ class TestSet:
         for file in files:
             _check_plain(file)
         texts = [tuple(read_lines(file)) for file in files]
+        for file, lines in zip(files, texts, strict=True):
+            if lines and _is_record(lines[0]):
+                raise DataError(
+                    f"{file}: line 1 is a record, and would be scored with its braces and keys; "
+                    "records are read from a file whose name ends in .jsonl"
+                )
         check_parallel(files, texts)
         remaining = iter(texts)
         return cls(
@@ -339,6 +347,15 @@ def _check_plain(file: PathLike) -> None:
             f"{file} holds records, and plain text, one segment a line, is expected here; one file "
             "of records holds translations, sources and references, and is given alone"
         )
+
+
+def _is_record(line: str) -> bool:
+    """Whether a line is a record of ours in JSON: one that came through a pipe, for example."""
+    try:
+        record = json.loads(line) if line.startswith("{") else None
+    except ValueError:
+        return False
+    return isinstance(record, dict) and any(name.lower() in TEXT_NAMES for name in record)
 
 
 def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) -> None:

@@ -26,7 +26,7 @@ import numpy as np
 from tertium.arrays import BoolArray, Float32Array, IntArray
 from tertium.errors import DataError, PluginError, UsageError
 from tertium.extras import explain_missing
-from tertium.registry import Names, resolve
+from tertium.registry import Names, explain_failure, resolve
 from tertium.runtime import Long, Precision, current_runtime
 
 T = TypeVar("T")
@@ -344,7 +344,8 @@ def load_encoder(
 def _load(name: str, precision: Precision, long: Long, special: bool, device: str) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
-    with explain_missing(f"encoder {name}"):
+    foreign = ENCODERS.plugins.get(parsed.family)
+    with explain_failure(foreign[0], "encoder") if foreign else explain_missing(f"encoder {name}"):
         encoder: Encoder = loader(
             parsed, precision=precision, long=long, special=special, device=device
         )

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, is_inner_share
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import (
@@ -216,10 +216,19 @@ def compare(
     check_testset(testset)
     if len(testset.systems) < 2:
         raise UsageError("comparing needs at least two systems; the first is the baseline")
-    if test not in DEFAULT_RESAMPLES:
-        raise UsageError(f"unknown test {test!r}: bootstrap or randomisation")
+    check_test(test, alpha)  # before texts are scored, which may take an hour
     evaluation = score(testset, usual_metrics(testset) if metrics is None else metrics)
     return compare_evaluation(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
+
+
+def check_test(test: object, alpha: object) -> None:
+    """Refuse a test that is none, and a level of significance that is no number between 0 and 1."""
+    if test not in [*DEFAULT_RESAMPLES]:
+        raise UsageError(f"unknown test {test!r}: bootstrap or randomisation")
+    if not is_inner_share(alpha):
+        raise UsageError(
+            f"alpha, the level of significance, is a number between 0 and 1, not {alpha!r}"
+        )
 
 
 def compare_evaluation(
@@ -231,8 +240,7 @@ def compare_evaluation(
     alpha: float = 0.05,
 ) -> Comparison:
     """The same for systems that were scored before."""
-    if not 0 < alpha < 1:
-        raise UsageError(f"alpha, the level of significance, lies between 0 and 1, not at {alpha}")
+    check_test(test, alpha)
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     draws = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
     everything = [s for metric in evaluation.metrics for s in evaluation.of_metric(metric)]

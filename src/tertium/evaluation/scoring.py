@@ -6,6 +6,7 @@ repeated outputs is shared; the rows of statistics are then dealt back to their 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,11 +19,11 @@ from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayed
 from tertium.errors import DataError, NeedsError, TertiumError, UnknownNameError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
-from tertium.extras import explain_missing, is_installed
+from tertium.extras import explain_missing, install_command, is_installed
 from tertium.frames import make_frame
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.metric import Metric, foresee
-from tertium.models.checkpoint import are_installed
+from tertium.models.checkpoint import WEIGHTS_WANTED, are_installed
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.text.language_identification import seem_english
@@ -30,6 +31,8 @@ from tertium.text.language_identification import seem_english
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+
+logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 FAN = 8  # into how many pieces segments are divided to find those that a warning is about
@@ -295,13 +298,18 @@ def best_metric(testset: TestSet) -> str:
 
 def best_metric_for(references: Sequence[str], *, sources: bool) -> str:
     """The same by the first references of the segments, and by whether there are sources."""
-    if not is_installed("torch", "tokenizers"):
-        return "chrf"
-    if not are_installed():
-        return "chrf" if references or not sources else "sss"
-    if references and seem_english(references):
-        return "tertium-small"
-    return "tertium-multi" if references or sources else "chrf"
+    if not references and not sources:
+        return "chrf"  # whose refusal says what is missing
+    runs = is_installed("torch", "tokenizers")
+    if runs and are_installed():
+        return "tertium-small" if references and seem_english(references) else "tertium-multi"
+    if not references:
+        return "sss" if runs else "tertium-multi"  # whose refusal says what to install
+    logger.warning(
+        "no metric is named, so chrf is used: what agrees better with people needs %s",
+        WEIGHTS_WANTED if runs else f"torch: {install_command('neural')}",
+    )
+    return "chrf"
 
 
 def usual_metrics(testset: TestSet) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
-from tertium.arrays import is_whole
+from tertium.arrays import is_inner_share, is_whole
 from tertium.errors import UnknownNameError, UsageError
 from tertium.meta.correlation import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
@@ -153,8 +153,10 @@ class Task:
             raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
         if not is_whole(self.samples, 0):
             raise UsageError(f"samples must be zero or more, got {self.samples!r}")
-        if not 0 < self.confidence < 1 or not 0 < self.alpha < 1:
-            raise UsageError("confidence and alpha lie between 0 and 1")
+        for name in ("confidence", "alpha"):
+            if not is_inner_share(getattr(self, name)):
+                given = getattr(self, name)
+                raise UsageError(f"{name} is a number between 0 and 1, not {given!r}")
         if self.statistic == "tie-aware" and self.tie_rate is None:
             raise UsageError(
                 "tie-aware prediction needs the share of tied first places: "

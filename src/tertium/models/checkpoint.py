@@ -38,6 +38,7 @@ CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 OLDER = ".older.weights.safetensors"  # the second name of weights that are being replaced
 WEIGHTS_HASH = "weights_sha256"
 PACKAGE = "tertium_models"  # what ships lies there
+WEIGHTS_WANTED = "the package tertium-models (in a checkout: pip install ./weights)"
 MISSING = Path("/nowhere") / PACKAGE  # where nothing is installed: no folder of it exists
 T = TypeVar("T")
 Module = TypeVar("Module", bound="nn.Module")
@@ -70,8 +71,7 @@ def find_shipped(name: str) -> Path:
     """The folder of a model that ships; what would bring it where it is not there."""
     if not are_installed():
         raise MissingResourceError(
-            f"the weights of {name} are not installed: install the package tertium-models "
-            "(in a checkout: pip install ./weights)"
+            f"the weights of {name} are not installed: install {WEIGHTS_WANTED}"
         )
     if not (shipped_models() / name).is_dir():
         raise MissingResourceError(

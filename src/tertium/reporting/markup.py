@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterable
 
 # Control characters have no place in a page, except for the white space among them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _VOID = frozenset({"br", "col", "hr", "img", "input", "meta"})
 _SHAPES = frozenset({"circle", "line", "path", "polygon", "polyline", "rect"})
+
+_TURNING = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
 
 Attribute = str | int | float | bool | None
 
@@ -53,6 +56,27 @@ def element(name: str, *children: str, **attributes: Attribute) -> Markup:
     if name in _SHAPES and not children:
         return Markup(f"<{name}{shown}/>")
     return Markup(f"<{name}{shown}>{join(children)}</{name}>")
+
+
+def set_apart(text: str, names: Iterable[str]) -> list[str]:
+    """A text in parts, in which names that read from right to left turn nothing but themselves.
+
+    Without it the order of two such names is that of neither language, and a number behind a name
+    stands before it.
+
+    >>> set_apart("empty: a 1, אב 2", ["a", "אב"])
+    ['empty: a 1, ', '<bdi>אב</bdi>', ' 2']
+    """
+    turned = sorted({name for name in names if _turns(name)}, key=len, reverse=True)
+    if not turned:
+        return [text]
+    parts = re.split(f"({'|'.join(map(re.escape, turned))})", text)
+    return [element("bdi", part) if n % 2 else part for n, part in enumerate(parts) if part]
+
+
+def _turns(text: str) -> bool:
+    """Whether some of a text is read from right to left."""
+    return not text.isascii() and any(unicodedata.bidirectional(c) in _TURNING for c in text)
 
 
 def folded(title: str, *contents: str) -> Markup:

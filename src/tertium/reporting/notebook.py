@@ -1,4 +1,4 @@
-"""How values show themselves in a notebook: a table, a picture, and the style they need."""
+"""How values show themselves: in a notebook tables, pictures and style, when printed the tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tertium.metrics.base.explanation import Explanation
 from tertium.reporting.charts.axes import bounds
 from tertium.reporting.charts.rows import ridge_chart
 from tertium.reporting.marks import marked_section
-from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.markup import Markup, element, join, set_apart
 from tertium.reporting.page.explained import explanation
 from tertium.reporting.page.page import Report, resource
 from tertium.reporting.page.pictures import figure, ranking_pictures
@@ -25,7 +25,7 @@ from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.error_spans import detail_tables, span_table
 from tertium.reporting.tables.evaluations import comparison_table, ranking_table, system_table
-from tertium.reporting.tables.table import Cell, Table, html_table, number
+from tertium.reporting.tables.table import Cell, Table, html_table, number, render
 from tertium.scores import Scores
 
 HOW_TO_WRITE = element("code", 'report.write("report.html")')
@@ -60,37 +60,72 @@ def show_scores(scores: Scores) -> str:
     return fragment(table, figure(chart, f"{name}, {len(scores)} segments"))
 
 
+@singledispatch
+def tables_of(value: object) -> list[Table]:
+    """The tables of a value that consists of such; none where it does not."""
+    return []
+
+
+@tables_of.register
+def _(evaluation: Evaluation) -> list[Table]:
+    return [system_table(evaluation)]
+
+
+@tables_of.register
+def _(comparison: Comparison) -> list[Table]:
+    return [comparison_table(comparison)]
+
+
+@tables_of.register
+def _(ranking: Ranking) -> list[Table]:
+    return [ranking_table(ranking)]
+
+
+@tables_of.register
+def _(agreement: AgreementStudy) -> list[Table]:
+    return [agreement_table(part) for part in agreement.results.by_statistic().values()]
+
+
+@tables_of.register
+def _(study: ChallengeStudy) -> list[Table]:
+    return [challenge_table(study)]
+
+
+@tables_of.register
+def _(study: SpanStudy) -> list[Table]:
+    tables = ((span_table(study, name), *detail_tables(study, name)) for name in study.people)
+    return [table for several in tables for table in several]
+
+
+def tell(value: object) -> str:
+    """What `print` shows of a value: its tables, as a command prints them, or how it is made."""
+    return "\n".join(render(table) for table in tables_of(value)).strip("\n") or repr(value)
+
+
 @show.register
 def show_evaluation(evaluation: Evaluation) -> str:
-    """Systems x metrics, and the systems in their order."""
-    return fragment(html_table(system_table(evaluation)), ranking_pictures(evaluation))
-
-
-@show.register
-def show_comparison(comparison: Comparison) -> str:
-    """The same with p-values and clusters."""
-    table = html_table(comparison_table(comparison))
-    return fragment(table, ranking_pictures(comparison))
+    """Systems x metrics, of a comparison with p-values, and the systems in their order."""
+    return fragment(*map(html_table, tables_of(evaluation)), ranking_pictures(evaluation))
 
 
 @show.register
 def show_ranking(ranking: Ranking) -> str:
     """Systems by their chance to win, and the same as a picture."""
-    return fragment(html_table(ranking_table(ranking)), ranking_pictures(ranking.as_evaluation()))
+    pictures = ranking_pictures(ranking.as_evaluation())
+    return fragment(*map(html_table, tables_of(ranking)), pictures)
 
 
 @show.register
 def show_agreement(agreement: AgreementStudy) -> str:
     """A table for each statistic."""
-    parts = agreement.results.by_statistic().values()
-    return fragment(*(html_table(agreement_table(part)) for part in parts))
+    return fragment(*map(html_table, tables_of(agreement)))
 
 
 @show.register
 def show_challenge(study: ChallengeStudy) -> str:
     """Phenomena x metrics, and the same as a picture."""
     chart = figure(challenge_chart(study), "How often the better translation scores higher")
-    return fragment(html_table(challenge_table(study)), chart)
+    return fragment(*map(html_table, tables_of(study)), chart)
 
 
 @show.register
@@ -111,22 +146,16 @@ def show_marked(marked: MarkedTranslations) -> str:
 @show.register
 def show_spans(study: SpanStudy) -> str:
     """Marked errors beside people's, by set, then by severity and category."""
-    tables = ((span_table(study, name), *detail_tables(study, name)) for name in study.people)
-    return fragment(*(html_table(table) for several in tables for table in several))
+    return fragment(*map(html_table, tables_of(study)))
 
 
 @show.register
 def show_report(report: Report) -> str:
     """What a page is about and its tables; pictures and segments are on the page itself."""
-    tables = [*report.agreement]
-    match report.results:
-        case Comparison() as compared:
-            tables.insert(0, comparison_table(compared))
-        case Evaluation() as scored:
-            tables.insert(0, system_table(scored))
+    tables = [*tables_of(report.results), *report.agreement]
     lines = [element("li", element("bdi", name), f" {text}.") for name, text in report.findings]
     return fragment(
-        element("p", element("b", report.title)),
+        element("p", element("b", *set_apart(report.title, report.grid.systems))),
         element("p", report.subtitle),
         element("ul", *lines) if lines else Markup(""),
         *map(html_table, tables),

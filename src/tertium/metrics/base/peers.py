@@ -14,6 +14,7 @@ from tertium.errors import DataError, LengthError, UnknownNameError, UsageError,
 from tertium.frames import is_frame, is_missing, plain_column
 from tertium.scores import Scores
 from tertium.segment import Segment, check_texts
+from tertium.spans import Span
 
 Layout = Literal["auto", "streams", "segments"]
 Texts = Iterable[str]  # a list, a column, an array, a generator
@@ -21,7 +22,27 @@ References = Iterable[str | None] | Iterable[Iterable[str | None] | None]
 
 
 class Prediction(dict[str, Any]):
-    """COMET's answer: `scores` and `system_score`, as attributes or keys."""
+    """COMET's answer: `scores` and `system_score`, as attributes, keys or by their places.
+
+    Of a metric that marks errors it has `metadata`, too, whose `error_spans` are XCOMET's.
+
+    >>> output = Prediction(scores=[0.5, 1.0], system_score=0.75)
+    >>> output[0], output.to_tuple()[1], output["system_score"]
+    ([0.5, 1.0], 0.75, 0.75)
+    """
+
+    def __getitem__(self, key: str | int | slice) -> Any:
+        return super().__getitem__(key) if isinstance(key, str) else self.to_tuple()[key]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        hint = ", which metrics have that mark errors, such as tertium-multi"
+        raise AttributeError(f"no {name} here{hint if name == 'metadata' else ''}")
+
+    def to_tuple(self) -> tuple[Any, ...]:
+        """All of it, in order."""
+        return tuple(self.values())
 
     @property
     def scores(self) -> list[float]:
@@ -37,9 +58,16 @@ class Prediction(dict[str, Any]):
 
 
 class PeerCalls:
-    """Compatibility calls; a mixin for metrics, which bring `score` and `name`."""
+    """Compatibility calls; a mixin for metrics, which bring `score`, `mark` and `name`."""
+
+    @property
+    def gives_spans(self) -> bool:
+        raise NotImplementedError
 
     def score(self, segments: Sequence[Segment]) -> Scores:
+        raise NotImplementedError
+
+    def mark(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         raise NotImplementedError
 
     def corpus_score(
@@ -67,14 +95,19 @@ class PeerCalls:
     def predict(self, data: Iterable[Mapping[str, Any]] | Any) -> Prediction:
         """As COMET's `predict([{"src": ..., "mt": ..., "ref": ...}])`.
 
+        A metric that marks errors gives them as XCOMET does, in `metadata.error_spans`.
         A frame of pandas, polars or Arrow with such columns is taken row by row.
         """
         from tertium.data.formats import records_in_memory
         from tertium.data.records import fold_names, segment_from_record
 
         rows = records_in_memory(data, "item")
-        scores = self.score([segment_from_record(fold_names(row), where) for where, row in rows])
-        return Prediction(scores=scores.segments.tolist(), system_score=scores.system)
+        segments = [segment_from_record(fold_names(row), where) for where, row in rows]
+        scores = self.score(segments)
+        said = Prediction(scores=scores.segments.tolist(), system_score=scores.system)
+        if self.gives_spans:
+            said["metadata"] = Prediction(error_spans=_error_spans(segments, self.mark(segments)))
+        return said
 
     def compute(
         self,
@@ -91,6 +124,26 @@ class PeerCalls:
             "scores": scores.segments.tolist(),
             "signature": scores.signature,
         }
+
+
+def _error_spans(
+    segments: Sequence[Segment], marked: Sequence[tuple[Span, ...]]
+) -> list[list[dict[str, Any]]]:
+    """Errors of translations as XCOMET tells them: a list of dictionaries for each."""
+    return [
+        [
+            {
+                "text": span.of(segment.hypothesis),
+                "confidence": span.chance,
+                "severity": span.severity,
+                "start": span.start,
+                "end": span.end,
+            }
+            for span in spans
+            if span.side == "hypothesis"
+        ]
+        for segment, spans in zip(segments, marked, strict=True)
+    ]
 
 
 def arrange(

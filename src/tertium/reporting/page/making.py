@@ -18,7 +18,7 @@ from tertium.data.testset import TestSet, check_testset
 from tertium.errors import NeedsError, TertiumError, UsageError
 from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.challenge import ChallengeStudy, challenge
-from tertium.evaluation.comparison import Test, with_tests
+from tertium.evaluation.comparison import Test, check_test, with_tests
 from tertium.evaluation.explaining import add_marks
 from tertium.evaluation.gathering import several
 from tertium.evaluation.marking import MarkedTranslations, mark_systems, people_marks
@@ -102,6 +102,8 @@ def report(
     check_testset(testset)
     if not isinstance(explain, int) or explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
+    whole: Test = "bootstrap" if test is None else test
+    check_test(whole, alpha)
     marked: list[MarkedTranslations] = []
     if not (human is None or isinstance(human, ScoreMatrix)):
         people = read_people(human, testset.systems)
@@ -115,10 +117,9 @@ def report(
     ranking = rank(testset, ranker) if ranker is not None else None
     if ranking is not None:
         evaluation = ranking.beside(evaluation)
-    whole = test or "bootstrap"
     results = with_tests(evaluation, test=whole, resamples=resamples, seed=seed, alpha=alpha)
     sliced: dict[str, Any] = {"resamples": slice_resamples}
-    if test:
+    if test is not None:
         sliced = {"test": test, "resamples": resamples}
     return report_results(
         results,

@@ -32,7 +32,7 @@ from tertium.display import Displayed
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.curves import Curve
 from tertium.meta.judged import JudgedSet
-from tertium.reporting.markup import Markup, element, escape, join
+from tertium.reporting.markup import Markup, element, escape, join, set_apart
 from tertium.reporting.page.explained import Explained
 from tertium.reporting.page.grid import Column, TranslationGrid
 from tertium.reporting.page.pictures import pictures
@@ -76,6 +76,7 @@ class Report(Displayed):
         links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
         values = {
             "title": escape(self.title),
+            "heading": join(set_apart(self.title, self.grid.systems)),
             "policy": escape(_policy(early, script)),
             "style": Markup(resource("pictures.css") + resource("page.css")),
             "early": Markup(early),

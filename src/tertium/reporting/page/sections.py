@@ -225,7 +225,8 @@ def _orders(evaluation: Evaluation) -> list[Markup]:
 def _pairs(comparison: Comparison) -> Markup:
     tables = [pair_table(comparison, metric) for metric in comparison.metrics]
     note = join(element("p", text, class_="note") for text in tables[0].notes)  # of all the same
-    shown = [html_table(replace(table, notes=()), style="pairs") for table in tables]
+    heads = ["", *short_names(comparison.systems, LONGEST_NAME)]  # in the order of the rows
+    shown = [html_table(replace(table, header=heads, notes=()), style="pairs") for table in tables]
     return folded("p-values of all pairs of systems", note, *shown)
 
 

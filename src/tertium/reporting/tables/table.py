@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tertium.errors import UsageError
-from tertium.reporting.markup import Markup, element, join, scrollable
+from tertium.reporting.markup import Markup, element, join, scrollable, set_apart
 
 Format = Literal["text", "md", "latex", "tsv"]
 Mark = Literal["", "best", "good", "bad", "dim"]
@@ -105,13 +105,15 @@ def render(
 # pictures of what a terminal would obey; a line may break
 CONTROLS = {code: 0x2400 + code for code in range(32) if code != ord("\n")} | {127: 0x2421}
 CONTROLS |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+# what turns the direction of all that follows in the line, numbers among it
+CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 
 
 def show_controls(text: str) -> str:
     """A text from anywhere as a terminal may print it.
 
-    >>> show_controls("\\x1b[31mred")
-    '␛[31mred'
+    >>> show_controls("\\x1b[31mred"), show_controls("evil\\u202etxt.exe")
+    ('␛[31mred', 'evil�txt.exe')
     """
     return text.translate(CONTROLS)
 
@@ -312,7 +314,9 @@ def html_table(table: Table, *, sortable: bool = False, style: str = "") -> Mark
         element("tfoot", *foot) if foot else "",
         class_=" ".join(filter(None, ["sortable" if sortable else "", style])) or None,
     )
-    said = [element("p", note, class_="note") for note in table.notes]
+    named = [cell for row in table.rows for n, cell in enumerate(_cells(row)) if n in table.left]
+    names = [name for cell in named for name in (cell.text, cell.value) if isinstance(name, str)]
+    said = [element("p", *set_apart(note, names), class_="note") for note in table.notes]
     return join([scrollable(grid, table.title or "table"), *said])
 
 

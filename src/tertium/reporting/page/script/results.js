@@ -202,7 +202,12 @@ function output(row, other, name, labelled) {
       lang: "",
       "data-name": `${system}, segment ${label}`,
     }),
+    ...badges(row),
   );
+}
+function badges(row) {
+  const kinds = data.warnings.filter((_, n) => data.warned[row] & (1 << n));
+  return kinds.map((kind) => make("span", { class: "badge" }, kind));
 }
 function systemsOf(unit) {
   return unit.filter((row) => row >= 0).map((row) => data.systems[data.systemOf[row]]);
@@ -215,10 +220,6 @@ function identity(unit, place) {
     parts.push(make("span", { class: "where" }, named(data.systems[data.systemOf[left]])));
   if (data.documents[item[1]])
     parts.push(make("span", { class: "where" }, named(data.documents[item[1]])));
-  const bits = (data.warned[left] || 0) | (right < 0 ? 0 : data.warned[right] || 0);
-  data.warnings.forEach((kind, n) => {
-    if (bits & (1 << n)) parts.push(make("span", { class: "badge" }, kind));
-  });
   parts.push(unfolder(unit, place, item[0]));
   return make("th", { scope: "rowgroup", rowspan: 2 }, ...parts);
 }

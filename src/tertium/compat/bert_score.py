@@ -1,0 +1,186 @@
+"""bert-score's `score` and `BERTScorer`, with its arguments and its tensors.
+
+Replace `from bert_score import ...` by `from tertium.compat.bert_score import ...`. A `model_type`
+is an encoder of tertium or a model of Hugging Face's hub, whose layer is bert-score's unless
+`num_layers` says otherwise. Where `lang` alone is given the encoder is one that is here, not the
+model that bert-score takes for it: the hash says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tertium.arrays import FloatArray
+from tertium.encoders.encoder import ENCODERS, EncoderName
+from tertium.errors import UnknownNameError, UsageError
+from tertium.extras import explain_missing
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.peers import References, Texts, arrange
+from tertium.runtime import runtime
+from tertium.text.language_codes import check_code
+
+if TYPE_CHECKING:
+    import torch
+
+    Triple = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+__all__ = ["BERTScorer", "score"]
+
+PARTS = ("precision", "recall", "f1")
+# of `model2layers` there, the best on WMT16: models for a language, and those that are most used
+LAYERS: Mapping[str, int] = {
+    "albert-base-v2": 9,
+    "allenai/scibert_scivocab_uncased": 8,
+    "bert-base-chinese": 8,
+    "bert-base-multilingual-cased": 9,
+    "bert-base-uncased": 9,
+    "bert-large-uncased": 18,
+    "dbmdz/bert-base-turkish-cased": 10,
+    "distilbert-base-uncased": 5,
+    "distilroberta-base": 5,
+    "microsoft/deberta-base-mnli": 9,
+    "microsoft/deberta-large-mnli": 18,
+    "microsoft/deberta-v3-large": 12,
+    "microsoft/deberta-xlarge-mnli": 40,
+    "microsoft/mdeberta-v3-base": 10,
+    "microsoft/mpnet-base": 8,
+    "roberta-base": 10,
+    "roberta-large": 17,
+    "roberta-large-mnli": 19,
+    "xlm-roberta-base": 9,
+    "xlm-roberta-large": 17,
+}
+
+
+def score(
+    cands: Texts,
+    refs: References,
+    model_type: str | None = None,
+    num_layers: int | None = None,
+    verbose: bool = False,
+    idf: bool = False,
+    device: Any = None,
+    batch_size: int = 64,
+    nthreads: int = 4,
+    all_layers: bool = False,
+    lang: str | None = None,
+    return_hash: bool = False,
+    rescale_with_baseline: bool = False,
+    baseline_path: str | None = None,
+    use_fast_tokenizer: bool = False,
+) -> Any:
+    """Precision, recall and F1 as tensors (texts,); with `return_hash` behind them the signature.
+
+    A candidate may have one reference or a list of them, of which the best counts.
+
+    >>> p, r, f1 = score(["the cat sat"], ["the cat sat down"], model_type="toy")
+    >>> round(f1.item(), 3)
+    0.897
+    """
+    scorer = BERTScorer(
+        model_type,
+        num_layers,
+        batch_size,
+        nthreads,
+        all_layers,
+        idf,
+        device=device,
+        lang=lang,
+        rescale_with_baseline=rescale_with_baseline,
+        baseline_path=baseline_path,
+        use_fast_tokenizer=use_fast_tokenizer,
+    )
+    return scorer.score(cands, refs, verbose, batch_size, return_hash)
+
+
+class BERTScorer:
+    """As `bert_score.BERTScorer`; `idf` counts the references of each call, as `score` does.
+
+    `verbose`, `nthreads` and `use_fast_tokenizer` change nothing here.
+    """
+
+    def __init__(
+        self,
+        model_type: str | None = None,
+        num_layers: int | None = None,
+        batch_size: int = 64,
+        nthreads: int = 4,
+        all_layers: bool = False,
+        idf: bool = False,
+        idf_sents: Sequence[str] | None = None,
+        device: Any = None,
+        lang: str | None = None,
+        rescale_with_baseline: bool = False,
+        baseline_path: str | None = None,
+        use_fast_tokenizer: bool = False,
+    ) -> None:
+        if all_layers or baseline_path is not None:
+            raise UsageError(
+                "bertscore: all_layers and baseline_path are not here; choose a layer with "
+                "num_layers"
+            )
+        if idf_sents is not None or not isinstance(idf, bool):
+            raise UsageError(
+                "bertscore: weights of one's own (idf_sents, a dictionary as idf) are not here: "
+                'write texts to count to a file, load_metric("bertscore", idf=True, '
+                "idf_texts=FILE)"
+            )
+        self.lang, self.idf, self.batch_size, self.device = lang, idf, batch_size, device
+        self.rescale_with_baseline = rescale_with_baseline
+        self.encoder = choose_encoder(model_type, num_layers, lang)
+        self.metric = load_metric(
+            "bertscore", encoder=self.encoder, idf=idf, rescale=rescale_with_baseline
+        )
+
+    def score(
+        self,
+        cands: Texts,
+        refs: References,
+        verbose: bool = False,
+        batch_size: int | None = None,
+        return_hash: bool = False,
+    ) -> Any:
+        """Precision, recall and F1 of each candidate, as `score` gives them."""
+        with explain_missing("tensors of bert-score"):
+            import torch
+
+        values, signature = self.columns(cands, refs, batch_size)
+        precision, recall, f1 = torch.from_numpy(values.T.copy()).float()
+        found: Triple = (precision, recall, f1)
+        return (found, signature) if return_hash else found
+
+    def columns(
+        self, cands: Texts, refs: References, batch_size: int | None = None
+    ) -> tuple[FloatArray, str]:
+        """Precision, recall and F1 as numbers (texts, 3), and the signature."""
+        segments = arrange(cands, refs, layout="segments")
+        size = self.batch_size if batch_size is None else batch_size
+        changes: dict[str, Any] = {"batch_size": size}
+        if self.device is not None:
+            changes["device"] = str(self.device)
+        with runtime(**changes):
+            scores = self.metric.score(segments)
+        places = [scores.columns.index(part) for part in PARTS]
+        values: FloatArray = scores.statistics[:, places]
+        return values, scores.signature
+
+
+def choose_encoder(model_type: str | None, num_layers: int | None, lang: str | None) -> str:
+    """The encoder that stands for a model or a language.
+
+    >>> choose_encoder("roberta-large", None, None), choose_encoder("minilm", 3, "en")
+    ('hf/roberta-large@17', 'minilm@3')
+    """
+    if lang is None and model_type is None:
+        raise UsageError("bertscore: say lang='en' or model_type='minilm': what texts are read by")
+    code = str(lang or "en").lower()
+    check_code(code, "bertscore: lang=")
+    name = str(model_type or ("minilm" if code == "en" else "use"))
+    layer = "" if num_layers is None else f"@{num_layers}"
+    if EncoderName.parse(name).family in ENCODERS:
+        return f"{name}{layer}"
+    if not layer and name not in LAYERS:
+        unknown = UnknownNameError("encoder", name, ENCODERS)
+        raise UsageError(f"{unknown}; for a model of Hugging Face say num_layers=N as well")
+    return f"hf/{name}{layer or f'@{LAYERS[name]}'}"
