@@ -102,20 +102,24 @@ def check_writable(path: PathLike) -> os.stat_result | None:
 
 
 @contextmanager
-def lock_file(path: Path) -> Iterator[bool]:
-    """Whether this process alone holds a file while the block runs, after which the file is gone.
+def lock_file(path: Path, *, patience: float = 0) -> Iterator[bool]:
+    """Whether this process alone holds a file while the block runs.
 
-    However a process ends, its lock ends with it. Where files cannot be locked, everyone holds it.
+    `patience`: how many seconds to wait for another process that holds it; without, the file is
+    gone behind the block (at one that stays others may wait). However a process ends, its lock ends
+    with it. Where files cannot be locked, everyone holds it.
     """
     with ExitStack() as held:
         is_taken = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            lock = sqlite3.connect(path, timeout=0, isolation_level=None)  # locks on every system
+            # SQLite locks on every system
+            lock = sqlite3.connect(path, timeout=patience, isolation_level=None)
             held.enter_context(closing(lock))
             lock.execute("PRAGMA journal_mode = OFF")  # which would lie beside it
             lock.execute("BEGIN EXCLUSIVE")
-            held.callback(_remove, path)
+            if not patience:
+                held.callback(_remove, path)
         except (OSError, sqlite3.Error) as error:
             is_taken = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
         yield not is_taken

@@ -14,18 +14,17 @@ import errno
 import json
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from tertium.atomic import replace_content, write_text
+from tertium.atomic import lock_file, replace_content, write_text
 from tertium.cache.files import file_hash, hash_of, models_folder
 from tertium.encoders.cards import Card, Resource
 from tertium.encoders.weights import PROVENANCE
@@ -244,16 +243,10 @@ def _compare(card: Resource, name: str, found: str, expected: str) -> None:
 
 @contextmanager
 def _alone(staging: Path) -> Iterator[None]:
-    """Wait for another process that installs the same, and let later ones wait for this one.
-
-    However a process ends, its lock goes with it. Where files cannot be locked nobody waits.
-    """
+    """Wait for another process that installs the same, and let later ones wait for this one."""
     with ExitStack() as held:
-        with suppress(OSError, sqlite3.Error), task(f"waiting to install {staging.name}"):
-            staging.parent.mkdir(parents=True, exist_ok=True)
-            lock = sqlite3.connect(f"{staging}.lock", timeout=PATIENCE, isolation_level=None)
-            held.enter_context(closing(lock))
-            lock.execute("BEGIN EXCLUSIVE")
+        with task(f"waiting to install {staging.name}"):
+            held.enter_context(lock_file(Path(f"{staging}.lock"), patience=PATIENCE))
         yield
 
 
