@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tertium.arrays import FloatArray
+from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import ENCODERS, EncoderName
 from tertium.errors import UnknownNameError, UsageError
 from tertium.extras import explain_missing
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["BERTScorer", "score"]
 
 PARTS = ("precision", "recall", "f1")
+HERE = ("minilm", "use", "e5")  # encoders for a language: the first that reads it
 # of `model2layers` there, the best on WMT16: models for a language, and those that are most used
 LAYERS: Mapping[str, int] = {
     "albert-base-v2": 9,
@@ -171,12 +173,14 @@ def choose_encoder(model_type: str | None, num_layers: int | None, lang: str | N
 
     >>> choose_encoder("roberta-large", None, None), choose_encoder("minilm", 3, "en")
     ('hf/roberta-large@17', 'minilm@3')
+    >>> [choose_encoder(None, None, code) for code in ("en", "de", "is")]
+    ['minilm', 'use', 'e5']
     """
     if lang is None and model_type is None:
         raise UsageError("bertscore: say lang='en' or model_type='minilm': what texts are read by")
     code = str(lang or "en").lower()
     check_code(code, "bertscore: lang=")
-    name = str(model_type or ("minilm" if code == "en" else "use"))
+    name = str(model_type or next((n for n in HERE if code in CARDS[n].languages), HERE[-1]))
     layer = "" if num_layers is None else f"@{num_layers}"
     if EncoderName.parse(name).family in ENCODERS:
         return f"{name}{layer}"
