@@ -6,12 +6,12 @@ a row stands among them and how many threads share the work. So on a CPU
 - texts of a pass have the same number of pieces: nothing is padded;
 - linear layers multiply in products of a few fixed numbers of rows (`in_sizes`), in which a row's
   values do not depend on its place: tried at every place for every kind of layer when a model is
-  loaded. One that fails multiplies text after text (`text_by_text`), a product's shape that of one
-  text;
+  loaded. One that has no such sizes multiplies text after text (`text_by_text`), a product's shape
+  that of one text;
 - each pass runs on one thread; several threads run several passes (`each_on_one_thread`).
 
 A network of our own may go further (`in_blocks`): its products are filled with pieces of texts as
-they come, in blocks of these numbers of rows, or, where places matter in some of them, of one
+they come, in blocks of these numbers of rows, or, where places matter in all of them, of one
 number alone. Such a product has the same shape for one text and for a thousand, so that only a
 row's place could matter, which is tried when the network is loaded.
 
@@ -25,7 +25,7 @@ and shared as ever: equal texts have equal vectors there, and neighbours may cha
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
@@ -40,7 +40,7 @@ BLOCK_ROWS = 128  # pieces of a product: enough for a processor's matrix units, 
 Sizes = tuple[int, ...]
 SIZES: Sizes = (32, 64, 128, 256)  # rows of a product: what is left of 256 goes into smaller ones
 TRIED_NUMBERS = 2048  # sums that are added up at several places before places are trusted
-_TRIED: dict[Hashable, bool] = {}  # whether layers of a kind keep rows apart
+_TRIED: dict[Hashable, Sizes] = {}  # the sizes that agree, by kinds of layers
 T = TypeVar("T")
 R = TypeVar("R")
 Layer = Callable[[Tensor], Tensor]
@@ -50,13 +50,13 @@ def take_apart(model: nn.Module) -> None:
     """Let every linear layer of a model multiply without mixing texts, in place."""
     for module in model.modules():
         if isinstance(module, nn.Linear | HalfLinear):
-            apart = keeps_rows_apart(module.forward, module.in_features, kind_of(module))
-            change = in_sizes if apart else text_by_text
-            module.forward = change(module.forward)  # type: ignore[method-assign, assignment]
+            sizes = agreeing_sizes(module.forward, module.in_features, kind_of(module))
+            changed = in_sizes(module.forward, sizes) if sizes else text_by_text(module.forward)
+            module.forward = changed  # type: ignore[method-assign, assignment]
 
 
-def keeps_rows_apart(layer: Layer, width: int, kind: Hashable = None) -> bool:
-    """Whether a row has the same product, to the last bit, at every place of every size.
+def agreeing_sizes(layer: Layer, width: int, kind: Hashable = None) -> Sizes:
+    """The sizes at whose every place a row has the same product, to the last bit; none may be.
 
     The order of a sum depends on shape and place, not on values; so a row at all places tells, or
     some where a layer is small: two orders often round alike. In half precision they nearly always
@@ -70,24 +70,32 @@ def keeps_rows_apart(layer: Layer, width: int, kind: Hashable = None) -> bool:
     return _TRIED[kind]
 
 
+def shared_sizes(layers: Iterable[nn.Linear | HalfLinear]) -> Sizes:
+    """The sizes that are such for each of some layers."""
+    tried = [agreeing_sizes(one, one.in_features, kind_of(one)) for one in layers]
+    return tuple(size for size in SIZES if all(size in sizes for sizes in tried))
+
+
 def kind_of(layer: nn.Linear | HalfLinear) -> Hashable:
     """What layers have in common whose sums are added up in one order."""
     dtype = layer.dtype if isinstance(layer, HalfLinear) else layer.weight.dtype
     return type(layer), layer.in_features, layer.out_features, dtype, layer.bias is None
 
 
-def _try_places(layer: Layer, width: int) -> bool:
+def _try_places(layer: Layer, width: int) -> Sizes:
+    """Which sizes agree with the largest, if that agrees with itself."""
+    sizes = SIZES
     generator = torch.Generator().manual_seed(1)
     with torch.inference_mode(), on_one_thread():
         outputs = layer(torch.zeros(1, width)).shape[-1]
         for row in torch.randn(rows_to_try(outputs), 1, width, generator=generator):
-            found = [layer(row.expand(size, width).contiguous()) for size in SIZES]
-            if not all(bool((products == found[0][:1]).all()) for products in found):
-                return False
+            found = {size: layer(row.expand(size, width).contiguous()) for size in sizes}
+            sizes = tuple(s for s in sizes if bool((found[s] == found[sizes[-1]][:1]).all()))
+            if SIZES[-1] not in sizes:
+                return ()
         rows = torch.randn(SIZES[-1], width, generator=generator)
-        whole = layer(rows)
-        parts = (map(layer, torch.split(rows, size)) for size in SIZES[:-1])
-        return all(torch.equal(whole, torch.cat([*products])) for products in parts)
+        cut = {size: torch.cat([*map(layer, torch.split(rows, size))]) for size in sizes}
+        return tuple(size for size in sizes if torch.equal(cut[size], cut[SIZES[-1]]))
 
 
 def rows_to_try(outputs: int) -> int:
@@ -110,12 +118,12 @@ def on_one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def in_sizes(layer: Layer) -> Layer:
-    """A layer that is given the rows of a batch, (texts, ..., d), in products of `SIZES` rows."""
+def in_sizes(layer: Layer, sizes: Sizes) -> Layer:
+    """A layer that is given the rows of a batch, (texts, ..., d), in products of these sizes."""
 
     def forward(x: Tensor) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
-        return in_filled_blocks(layer, rows, sizes=SIZES).view(*x.shape[:-1], -1)
+        return in_filled_blocks(layer, rows, sizes=sizes).view(*x.shape[:-1], -1)
 
     return forward
 

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.apart import BLOCK_ROWS, SIZES, Sizes, fill_blocks
+from tertium.encoders.apart import BLOCK_ROWS, SIZES, Sizes, fill_blocks, shared_sizes
 from tertium.encoders.blank import Uninitialised
 from tertium.encoders.layers import PassLayout, TransformerLayer
 from tertium.encoders.products import lower_precision, pack_products
@@ -158,8 +158,8 @@ class Bert(nn.Module):
         pack_products(self.layers, device)
         self.to(device)
         self.sizes: Sizes = SIZES
-        if device == "cpu" and not layers[0].keeps_rows_apart():
-            self.sizes = (BLOCK_ROWS,)  # where only the place of a row can matter
+        if device == "cpu":  # of one size only the place of a row can matter
+            self.sizes = shared_sizes(layers[0].products) or (BLOCK_ROWS,)
         self._try_numbers()
 
     def forward(

@@ -16,14 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.apart import (
-    Sizes,
-    fill_blocks,
-    in_blocks,
-    keeps_rows_apart,
-    kind_of,
-)
-from tertium.encoders.products import gelu_of
+from tertium.encoders.apart import Sizes, fill_blocks, in_blocks
+from tertium.encoders.products import HalfLinear, gelu_of
 
 
 class Group(NamedTuple):
@@ -164,10 +158,10 @@ class TransformerLayer(nn.Module):
         result: Tensor = self.norm2(self.down(gelu_of(self.up, states)).float().add_(states))
         return result
 
-    def keeps_rows_apart(self) -> bool:
-        """Whether no product of a row depends on its place among others, tried on a CPU."""
-        products = (self.qkv, self.out, self.up, self.down)
-        return all(keeps_rows_apart(one, one.in_features, kind_of(one)) for one in products)
+    @property
+    def products(self) -> Sequence[nn.Linear | HalfLinear]:
+        """The layers whose products are made in blocks."""
+        return self.qkv, self.out, self.up, self.down
 
     def keeps_texts_apart(
         self, lengths: Sequence[int], lay: Callable[[Sequence[int]], PassLayout]

@@ -59,7 +59,7 @@ def test_steps_of_several_texts_are_those_of_each(lengths: list[int]) -> None:
 def test_a_product_that_mixes_rows_is_made_text_by_text(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [torch.randn(n, 6) for n in (3, 40, 1)]
     lengths, weight = np.array([3, 40, 1]), torch.randn(4, 6)
-    monkeypatch.setattr(scoring, "keeps_rows_apart", lambda *_: False)
+    monkeypatch.setattr(scoring, "agreeing_sizes", lambda *_: ())
     parts = torch.split(product(weight)(torch.cat(texts), lengths), lengths.tolist())
     for text, part in zip(texts, parts, strict=True):
         assert torch.equal(part, product(weight)(text, np.array([len(text)])))

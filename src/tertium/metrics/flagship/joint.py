@@ -29,8 +29,7 @@ from tertium.encoders.apart import (
     fill_blocks,
     in_blocks,
     in_filled_blocks,
-    keeps_rows_apart,
-    kind_of,
+    shared_sizes,
 )
 from tertium.encoders.layers import (
     PaddedSequences,
@@ -322,15 +321,12 @@ class JointNetwork(nn.Module):
         sizes = [row[HYPOTHESIS].stop - row[HYPOTHESIS].start for row in inner]
         return list(map(Found, scores, torch.split(tags[:, : self.tags].cpu(), sizes)))
 
-    def keeps_rows_apart(self) -> bool:
-        """Whether no large product of a row depends on its place among others, tried on a CPU."""
+    def try_sizes(self) -> Sizes:
+        """The blocks in which no large product of a row depends on its place, tried on a CPU."""
         layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
-        products = [*self.comparisons[0].modules(), self.head.inner]
-        return layer.keeps_rows_apart() and all(
-            keeps_rows_apart(one, one.in_features, kind_of(one))
-            for one in products
-            if isinstance(one, nn.Linear | HalfLinear)
-        )
+        others = (*self.comparisons[0].modules(), self.head.inner)
+        linear = (one for one in others if isinstance(one, nn.Linear | HalfLinear))
+        return shared_sizes([*layer.products, *linear])
 
     def keeps_apart(self) -> bool:
         """Whether the same is said of sequences beside others as alone, to the last bit."""

@@ -107,7 +107,6 @@ class RowJudge:
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.apart import SIZES
         from tertium.encoders.products import check_precision, lower_precision, pack_products
         from tertium.metrics.flagship.joint import JointNetwork
         from tertium.models.checkpoint import load_into
@@ -122,8 +121,8 @@ class RowJudge:
         for part in (network.layers, network.comparisons, network.head, network.tagger):
             pack_products(part, device)
         network.padded = device != "cpu"
-        if not network.padded and network.keeps_rows_apart():
-            network.sizes = SIZES
+        if not network.padded:
+            network.sizes = network.try_sizes() or network.sizes
         return network.to(device)
 
     @property

@@ -18,9 +18,9 @@ from torch.nn import functional as F
 
 from tertium.arrays import IntArray
 from tertium.encoders.apart import (
+    agreeing_sizes,
     each_on_one_thread,
-    in_sizes,
-    keeps_rows_apart,
+    in_filled_blocks,
     on_one_thread,
     rows_to_try,
 )
@@ -212,13 +212,13 @@ def product(weight: Tensor, bias: Tensor | None = None) -> Product:
         return F.linear(rows, weight, bias)
 
     kind = F.linear, weight.shape, weight.dtype, bias is None
-    sized, apart = in_sizes(multiply), keeps_rows_apart(multiply, weight.shape[1], kind)
+    sizes = agreeing_sizes(multiply, weight.shape[1], kind)
 
     def multiply_texts(flat: Tensor, lengths: IntArray) -> Tensor:
         if not len(flat):  # no text has a token
             return flat.new_zeros(0, len(weight))
-        if apart:
-            return sized(flat)
+        if sizes:
+            return in_filled_blocks(multiply, flat, sizes=sizes)
         return torch.cat([multiply(one.clone()) for one in torch.split(flat, lengths.tolist())])
 
     return multiply_texts
