@@ -14,7 +14,7 @@ from typing import Literal
 
 from tertium.arrays import is_inner_share, is_whole
 from tertium.errors import UnknownNameError, UsageError
-from tertium.meta.correlation import Grouping
+from tertium.meta.agreement import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
 
 Level = Literal["segment", "system"]
