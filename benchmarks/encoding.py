@@ -29,7 +29,7 @@ import numpy as np
 import torch
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure
+from benchmarks.measure import Measured, measure, together
 from tertium.arrays import IntArray
 from tertium.cache.memory import forget
 from tertium.cache.store import open_store
@@ -140,12 +140,7 @@ class Side:
 
     @property
     def spent(self) -> Measured[None]:
-        return Measured(
-            None,
-            sum(turn.seconds for turn in self.turns),
-            max(turn.megabytes for turn in self.turns),
-            sum(turn.processor for turn in self.turns),
-        )
+        return together(self.turns)
 
 
 def some(testset: TestSet, systems: Sequence[str]) -> TestSet:

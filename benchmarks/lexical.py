@@ -20,7 +20,7 @@ from sacrebleu.metrics.ter import TER as SacreTER
 from sacrebleu.significance import PairedTest
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure
+from benchmarks.measure import Measured, measure, together
 from tertium.compat import sacrebleu as compat
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare, compare_evaluation
@@ -85,16 +85,6 @@ def measure_scoring(testset: TestSet, metrics: Sequence[str]) -> None:
         equal = "equal" if mine == theirs[-1].value else "DIFFERENT"
         report(f"{name}, {equal} scores", ours[-1], theirs[-1])
     report("scoring", together(ours), together(theirs))
-
-
-def together(turns: Sequence[Measured[Any]]) -> Measured[None]:
-    """Several calls, one behind the other, as one."""
-    return Measured(
-        None,
-        sum(turn.seconds for turn in turns),
-        max(turn.megabytes for turn in turns),
-        sum(turn.processor for turn in turns),
-    )
 
 
 def measure_tests(testset: TestSet, metrics: Sequence[str], resamples: int) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 import ot
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure
+from benchmarks.measure import Measured, best_of
 from tertium.encoders import Chunk, chunks, load_encoder
 from tertium.metrics.base.matching import spans, unit
 from tertium.metrics.embedding.transport import exact, sinkhorn, solve_chunk, unit_distances
@@ -96,10 +96,6 @@ def joint_pyemd() -> Callable[[np.ndarray, np.ndarray], float] | None:
 
 def plain_pot(left: np.ndarray, right: np.ndarray) -> float:
     return float(ot.emd2([], [], unit_distances(left, right)))
-
-
-def best_of(call: Callable[[], Any], times: int = 3) -> Measured[Any]:
-    return min((measure(call) for _ in range(times)), key=lambda found: found.processor)
 
 
 def report(label: str, found: Measured[Any], base: Measured[Any]) -> None:

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure
+from benchmarks.measure import Measured, best_of
 from tertium.encoders import load_encoder
 
 
@@ -45,10 +44,6 @@ def main(arguments: list[str] | None = None) -> None:
     split = best_of(lambda: encoder.pieces(texts))
     report("tertium, pieces only", split, len(texts), slow)
     print(f"largest difference {np.abs(ours.value[: len(some)] - base.value).max():.1e}")
-
-
-def best_of(call: Callable[[], Any], times: int = 3) -> Measured[Any]:
-    return min((measure(call) for _ in range(times)), key=lambda found: found.processor)
 
 
 def report(label: str, found: Measured[Any], count: int, slow: float) -> None:

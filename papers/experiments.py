@@ -20,7 +20,8 @@ from tertium.data.rankings import RankingSet
 from tertium.data.testset import TestSet
 from tertium.data.wmt import SystemScores
 from tertium.errors import DataError
-from tertium.meta.correlation import Agreement, pearson
+from tertium.meta.agreement import Agreement
+from tertium.meta.correlation import pearson
 from tertium.meta.pairwise import kendall_strict
 from tertium.metrics import Metric
 from tertium.scores import Scores

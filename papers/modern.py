@@ -23,7 +23,8 @@ from tertium.data.formats import read_records
 from tertium.data.records import segment_from_record
 from tertium.errors import UnknownNameError
 from tertium.meta.accuracy import acc_eq_calibrated
-from tertium.meta.correlation import Agreement, pearson
+from tertium.meta.agreement import Agreement
+from tertium.meta.correlation import pearson
 from tertium.meta.systems import soft_pairwise_accuracy
 from tertium.metrics import Metric
 from tertium.segment import Judgement

@@ -39,7 +39,8 @@ from papers.table import Experiment, Figure, MakeModel, Model, PaperTable, Row
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared
-from tertium.meta.correlation import Agreement, ranks, spearman
+from tertium.meta.agreement import Agreement
+from tertium.meta.correlation import ranks, spearman
 from tertium.meta.curves import draw
 from tertium.meta.pairwise import consistency
 from tertium.meta.significance import williams

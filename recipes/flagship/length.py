@@ -94,10 +94,6 @@ def read(data: Collection, name: str, lp: str, rows: int) -> Judged:
     return Judged(references, raw, np.array([row["score"] for row in judged]))
 
 
-def correlation(a: FloatArray, b: FloatArray) -> float:
-    return float(np.corrcoef(a, b)[0, 1])
-
-
 def cost_of(cost: float) -> LengthCost:
     return LengthCost(cost=cost, least=LEAST, most=MOST)
 

@@ -19,6 +19,7 @@ import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -323,9 +324,45 @@ def all_surface(corpus: Corpus, folder: Path, workers: int) -> FloatArray:
     return rows
 
 
+def make_teacher(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
+    """Learn from preferences, then from judgements."""
+    if args.limit:
+        corpus = replace(
+            corpus, better=corpus.better[: args.limit], worse=corpus.worse[: args.limit]
+        )
+    job = Job(corpus, args.encoder, args.model, surface)
+    train_preferences(job, args.epochs, args.rate or 4e-5, args.size, args.seed)
+    best = train_judgements(job, 3, 1e-5, args.seed, args.output)
+    print(f"teacher {args.output}: da/wmt15 {best:.4f}")
+
+
+def make_labels(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
+    """Keep beside each teacher what it says of all pairs."""
+    rows = np.arange(len(corpus.hypothesis))[: args.limit]
+    for folder in args.inputs:
+        job = Job.load(corpus, folder, surface)
+        print(f"{folder}: da/wmt15 {job.agreement():.4f}", flush=True)
+        np.savez(folder / "labels.npz", scores=job.predict(rows).astype(np.float32))
+
+
+def make_student(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
+    """Learn what the teachers said."""
+    teachers = [np.load(f / "labels.npz")["scores"].astype(np.float64) for f in args.inputs]
+    labels = soften_labels(corpus, teachers)
+    job = Job(corpus, args.encoder, args.model, surface)
+    if args.start:
+        start_from(job, args.start, labels)
+    rate = args.rate or 2e-4
+    best = distil(job, labels, args.epochs, rate, args.size, args.seed, args.output)
+    print(f"student {args.output}: da/wmt15 {best:.4f}")
+
+
+STAGES = {"teacher": make_teacher, "label": make_labels, "student": make_student}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("stage", choices=("surface", "teacher", "label", "student"))
+    parser.add_argument("stage", choices=("surface", *STAGES))
     parser.add_argument("corpus", type=Path)
     parser.add_argument("inputs", nargs="*", type=Path)
     parser.add_argument("--encoder", type=Path)
@@ -343,34 +380,8 @@ def main() -> None:
     corpus = Corpus.load(args.corpus)
     blind = args.stage in ("teacher", "student") and args.model == "cross"
     surface = None if blind else all_surface(corpus, args.corpus, args.workers)
-    if args.stage == "teacher":
-        if args.limit:
-            corpus = Corpus(
-                **{
-                    **vars(corpus),
-                    "better": corpus.better[: args.limit],
-                    "worse": corpus.worse[: args.limit],
-                }
-            )
-        job = Job(corpus, args.encoder, args.model, surface)
-        train_preferences(job, args.epochs, args.rate or 4e-5, args.size, args.seed)
-        best = train_judgements(job, 3, 1e-5, args.seed, args.output)
-        print(f"teacher {args.output}: da/wmt15 {best:.4f}")
-    elif args.stage == "label":
-        rows = np.arange(len(corpus.hypothesis))[: args.limit]
-        for folder in args.inputs:
-            job = Job.load(corpus, folder, surface)
-            print(f"{folder}: da/wmt15 {job.agreement():.4f}", flush=True)
-            np.savez(folder / "labels.npz", scores=job.predict(rows).astype(np.float32))
-    elif args.stage == "student":
-        teachers = [np.load(f / "labels.npz")["scores"].astype(np.float64) for f in args.inputs]
-        labels = soften_labels(corpus, teachers)
-        job = Job(corpus, args.encoder, args.model, surface)
-        if args.start:
-            start_from(job, args.start, labels)
-        rate = args.rate or 2e-4
-        best = distil(job, labels, args.epochs, rate, args.size, args.seed, args.output)
-        print(f"student {args.output}: da/wmt15 {best:.4f}")
+    if args.stage in STAGES:
+        STAGES[args.stage](args, corpus, surface)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Ragged:
 
 @dataclass
 class Batch:
-    """Texts of several rows, flat; `text_rows` and `text_roles` say whose each text is."""
+    """Texts of several rows, flat, with where those of each role lie and in which rows."""
 
     ids: Tensor  # (pieces,)
     positions: Tensor  # (pieces,)

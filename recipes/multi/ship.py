@@ -161,7 +161,7 @@ def put_tags(file: Path) -> None:
     tagger = load_file(file)
     compact = {f"{NETWORK}{name}": value for name, value in quantise(tagger).items()}
     save_file(compact, folder / TAGS)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = _config()
     config["shape"]["tags"] = len(tagger["tagger.2.bias"])
     write(folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_of(folder / TAGS)}})
 
@@ -196,11 +196,9 @@ def direct_assessments(data: Path, each: int) -> Judged:
 
 def in_view(row: dict[str, Any], view: View) -> Row | None:
     """The texts of a record in a view, None where it lacks one."""
-    source = row["source"] if view != "reference" else None
-    reference = row.get("reference") if view != "source" else None
-    if view != "source" and not reference:
+    if view != "source" and not row.get("reference"):
         return None
-    return row["hypothesis"], source, reference
+    return _hide((row["hypothesis"], row["source"], row.get("reference")), view)
 
 
 def fit_view(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
@@ -330,6 +328,7 @@ def _put_percentiles(
 
 
 def _hide(row: Row, view: View) -> Row:
+    """A row with those of its texts that a view sees."""
     hypothesis, source, reference = row
     return (
         hypothesis,

@@ -11,12 +11,12 @@ from tests.meta import slow_loops
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq_calibrated, soft_pairwise_accuracy
 from tertium.meta.accuracy import pair_test
+from tertium.meta.agreement import lay_out
 from tertium.meta.contests import (
     accuracy_contest,
     average_contest,
     soft_accuracy_contest,
 )
-from tertium.meta.correlation import lay_out
 
 
 def scored(systems=4, segments=90, metrics=3):

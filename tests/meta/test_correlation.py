@@ -12,7 +12,8 @@ from tests.meta import slow_loops
 
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta import kendall_b, pearson, spearman
-from tertium.meta.correlation import of_pearson, ranks
+from tertium.meta.correlation import ranks
+from tertium.meta.replicates import of_pearson
 from tertium.meta.significance import perm_both, williams
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])

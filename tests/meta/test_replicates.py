@@ -9,15 +9,18 @@ from numpy.testing import assert_allclose
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, replicates, spearman
 from tertium.meta.accuracy import of_accuracy
-from tertium.meta.correlation import (
+from tertium.meta.correlation import pearson_values
+from tertium.meta.replicates import (
     bootstrap,
     by_group,
+    of_kendall_b,
+    of_matrix,
     of_pearson,
+    of_spearman,
     of_sums,
     of_values,
-    pearson_values,
+    quadratic,
 )
-from tertium.meta.replicates import of_kendall_b, of_matrix, of_spearman, quadratic
 
 PAIRED = [(of_pearson, pearson), (of_spearman, spearman), (of_kendall_b, kendall_b)]
 

@@ -12,7 +12,7 @@ from scipy import stats
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson
 from tertium.meta.accuracy import coin_p_values, count_wins, pair_test
-from tertium.meta.correlation import lay_out
+from tertium.meta.agreement import lay_out
 from tertium.meta.results import bootstrap_p_values, clusters, interval
 from tertium.meta.significance import perm_both, perm_both_any, williams, williams_t
 from tertium.meta.systems import flip_p_values

@@ -26,6 +26,7 @@ from typing import TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array
+from tertium.cache.files import with_companions
 
 T = TypeVar("T")
 
@@ -86,14 +87,9 @@ def give_back(database: sqlite3.Connection, pages: int) -> None:
     database.executescript(f"PRAGMA incremental_vacuum({pages})")
 
 
-def files_of(path: Path) -> tuple[Path, ...]:
-    """The database with its write-ahead log and the index of that."""
-    return tuple(path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm"))
-
-
 def file_bytes(path: Path) -> int:
     """The bytes of all the store's files on disk."""
-    return sum(file.stat().st_size for file in files_of(path) if file.exists())
+    return sum(file.stat().st_size for file in with_companions(path) if file.exists())
 
 
 def is_foreign(path: Path) -> bool:

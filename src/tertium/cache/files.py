@@ -34,8 +34,17 @@ from tertium.atomic import PART, replace_content
 from tertium.errors import DataError, UsageError, WriteError
 from tertium.runtime import current_runtime
 
-# What a database keeps beside itself, and what lies inside a folder.
-_COMPANIONS = r"(?:-wal|-shm|/.*)?"
+Arrays = Mapping[str, NDArray[np.generic]]
+Rows = NDArray[np.float32]
+Key = tuple[str, ...]
+Compute = Callable[[Sequence[int]], NDArray[np.floating]]
+
+COMPANIONS = ("-wal", "-shm")  # what SQLite keeps beside a database: its log and the index of that
+WORTHWHILE = 64  # fewer new rows are not written
+MOST_BYTES = 1 << 30  # a file past this is not added to
+SMALL = 1 << 20  # bytes of a file that is hashed faster than its hash is looked up
+
+logger = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
@@ -101,7 +110,7 @@ class Kind:
         ('embeddings-1.sqlite', None)
         """
         place = re.escape(self.place).replace(r"\{\}", f"(?:{self.names})")
-        match = re.fullmatch(f"({place}){_COMPANIONS}", file)
+        match = re.fullmatch(f"({place})(?:{'|'.join(COMPANIONS)}|/.*)?", file)
         return match[1] if match else None
 
 
@@ -136,6 +145,11 @@ KINDS = {
 }
 
 
+def with_companions(path: Path) -> tuple[Path, ...]:
+    """A file, and those that SQLite keeps beside it where it is a database."""
+    return tuple(path.with_name(path.name + suffix) for suffix in ("", *COMPANIONS))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Holding:
     """One thing that is kept: a file with its companions, or a folder."""
@@ -150,8 +164,8 @@ class Holding:
         try:
             if self.path.is_dir():
                 shutil.rmtree(self.path)
-            for suffix in ("", "-wal", "-shm"):
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            for file in with_companions(self.path):
+                file.unlink(missing_ok=True)
         except OSError as error:
             raise DataError(f"{self.path} cannot be removed: {error}") from None
 
@@ -201,18 +215,6 @@ def drop_oldest(items: Iterable[Holding], limit: int) -> int:
         item.remove()
         freed += item.bytes
     return freed
-
-
-Arrays = Mapping[str, NDArray[np.generic]]
-
-logger = logging.getLogger(__name__)
-Rows = NDArray[np.float32]
-Key = tuple[str, ...]
-Compute = Callable[[Sequence[int]], NDArray[np.floating]]
-
-WORTHWHILE = 64  # fewer new rows are not written
-MOST_BYTES = 1 << 30  # a file past this is not added to
-SMALL = 1 << 20  # bytes of a file that is hashed faster than its hash is looked up
 
 
 def fingerprint(files: Iterable[Path], version: str) -> str:

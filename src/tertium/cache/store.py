@@ -31,14 +31,13 @@ from tertium.cache.database import (
     batches,
     connect,
     file_bytes,
-    files_of,
     give_back,
     is_foreign,
     live_bytes,
     pack,
     unpack,
 )
-from tertium.cache.files import VECTORS, cache_folder
+from tertium.cache.files import VECTORS, cache_folder, with_companions
 from tertium.errors import DataError, UsageError
 from tertium.runtime import current_runtime
 
@@ -163,7 +162,7 @@ class Store:
         try:
             if self._is_foreign():
                 raise DataError(f"{self.path} was made by another program: {MOVE_AWAY}")
-            for file in files_of(self.path):
+            for file in with_companions(self.path):
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise DataError(f"{self.path} cannot be removed ({error.strerror})") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tertium.cli import inputs, output
-from tertium.cli.paired import add_paired, compare_systems
+from tertium.cli.paired import add_paired, add_seed_and_level, compare_systems
 from tertium.cli.runtime import add_runtime
 
 HELP = "compare systems with significance tests"
@@ -34,12 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone"
     )
     add_paired(parser)
-    parser.add_argument(
-        "--seed", type=int, default=12345, help="of all resampling (default: 12345)"
-    )
-    parser.add_argument(
-        "--alpha", type=float, default=0.05, help="level of the marks and ranks (default: 0.05)"
-    )
+    add_seed_and_level(parser)
 
 
 def run(args: argparse.Namespace) -> int:

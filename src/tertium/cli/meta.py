@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
+from tertium.cli.paired import add_seed
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.errors import UsageError
 from tertium.meta.protocol import PROTOCOLS
@@ -189,7 +190,7 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--tie-rate", type=float, metavar="SHARE", help="of tie-aware prediction, which needs it"
     )
-    group.add_argument("--seed", type=int, default=12345, help="of all resampling (default: 12345)")
+    add_seed(group)
 
 
 def run(args: argparse.Namespace) -> int:

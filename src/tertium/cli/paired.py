@@ -29,6 +29,20 @@ def add_paired(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_seed(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--seed", type=int, default=12345, help="of all resampling (default: 12345)")
+
+
+def add_seed_and_level(parser: argparse.ArgumentParser) -> None:
+    add_seed(parser)
+    parser.add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        help="level of significance, of marks and ranks (default: 0.05)",
+    )
+
+
 def test_choices(args: argparse.Namespace) -> dict[str, Any]:
     """The paired test that was asked for, the bootstrap unless another was."""
     kind = "randomisation" if args.paired_ar else "bootstrap"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tertium.cli import inputs, output
-from tertium.cli.paired import add_paired, check_compared, test_choices
+from tertium.cli.paired import add_paired, add_seed_and_level, check_compared, test_choices
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 
 HELP = "write an HTML page about systems and metrics"
@@ -51,12 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
     add_paired(parser)
-    parser.add_argument(
-        "--seed", type=int, default=12345, help="of all resampling (default: 12345)"
-    )
-    parser.add_argument(
-        "--alpha", type=float, default=0.05, help="level of significance (default: 0.05)"
-    )
+    add_seed_and_level(parser)
 
 
 def run(args: argparse.Namespace) -> int:

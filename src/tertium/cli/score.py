@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tertium.cli import inputs, output
-from tertium.cli.paired import add_paired, check_counts, compare_systems
+from tertium.cli.paired import add_paired, add_seed, check_counts, compare_systems
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.cli.slices import print_slices, slice_records, sliced_results
 from tertium.data.formats import write_jsonl
@@ -93,7 +93,7 @@ def add_confidence(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("confidence")
     group.add_argument("--confidence", action="store_true", help="95 %% bootstrap intervals")
     group.add_argument("--confidence-n", type=int, metavar="N", help="resamples (default: 1000)")
-    group.add_argument("--seed", type=int, default=12345, help="of all resampling (default: 12345)")
+    add_seed(group)
 
 
 def run(args: argparse.Namespace) -> int:

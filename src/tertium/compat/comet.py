@@ -8,7 +8,6 @@ for: a score under its name would not be its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from tertium.errors import UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.peers import Prediction
+from tertium.runtime import runtime
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 
@@ -54,14 +54,10 @@ class Model:
         unset, what there is. `progress_bar`, `num_workers` and `length_batching` change nothing
         here: texts are always batched by length.
         """
-        from tertium.runtime import runtime
-
         if mc_dropout:
             raise UsageError("mc_dropout is not here; tertium-small reports an uncertainty")
-        with ExitStack() as stack:
-            device = _device(gpus, devices, accelerator)
-            changes = {"batch_size": batch_size, **({"device": device} if device else {})}
-            stack.enter_context(runtime(**changes))
+        device = _device(gpus, devices, accelerator)
+        with runtime(batch_size=batch_size, **({"device": device} if device else {})):
             return self.metric.predict(samples)
 
 

@@ -221,35 +221,63 @@ def fit_rows(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, 
     """Rows as a table of these columns, and those that have other keys or values than these."""
     import pyarrow as pa
 
-    names = frozenset(schema.names)
-    packed = [field.name for field in schema if field.metadata == JSON_TEXT]
-    texts = [name for name in schema.names if is_text_name(name)]
-    lists = [name for name in texts if pa.types.is_list(schema.field(name).type)]
-    kinds = {name: TEXT if name.lower() in SINGLE else TEXTS for name in texts}
+    refused = (pa.ArrowException, TypeError, ValueError, OverflowError)
+    columns = _Columns.of(schema)
     fitting, bad = [], []
     for number, row in rows:
-        if other := next((key for key in row if key not in names), None):
-            why = f"the key {other!r} is not among those of the first rows; write JSONL to keep it"
-            bad.append(BadRow(number, why))
-            continue
-        if wrong := next((k for k in texts if not isinstance(row.get(k, ""), kinds[k])), None):
-            bad.append(BadRow(number, shorten(f"expected text, got {row[wrong]!r}")))
-            continue
-        changed = {k: json.dumps(row[k], ensure_ascii=False) for k in packed if k in row}
-        changed |= {k: [row[k]] for k in lists if isinstance(row.get(k), str)}
-        fitting.append((number, {**row, **changed}))
+        if reason := columns.find_misfit(row):
+            bad.append(BadRow(number, reason))
+        else:
+            fitting.append((number, columns.convert(row)))
     try:
         return pa.Table.from_pylist([row for _, row in fitting], schema=schema), bad
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+    except refused:
         good = []
         for number, row in fitting:  # one by one, to find which
             try:
                 pa.Table.from_pylist([row], schema=schema)
                 good.append(row)
-            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            except refused as error:
                 why = f"does not fit the columns of the first rows ({str(error).splitlines()[0]})"
                 bad.append(BadRow(number, f"{why}; write JSONL to keep it"))
         return pa.Table.from_pylist(good, schema=schema), bad
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What a schema that was inferred asks of a row of JSON."""
+
+    names: frozenset[str]
+    texts: Mapping[str, tuple[type, ...]]  # that are compared, with the kinds that each may be of
+    lists: Sequence[str]  # of these, where a text stands for a list of one
+    packed: Sequence[str]  # kept as JSON text
+
+    @classmethod
+    def of(cls, schema: Any) -> _Columns:
+        import pyarrow as pa
+
+        texts = [name for name in schema.names if is_text_name(name)]
+        return cls(
+            names=frozenset(schema.names),
+            texts={name: TEXT if name.lower() in SINGLE else TEXTS for name in texts},
+            lists=[name for name in texts if pa.types.is_list(schema.field(name).type)],
+            packed=[field.name for field in schema if field.metadata == JSON_TEXT],
+        )
+
+    def find_misfit(self, row: Mapping[str, Any]) -> str:
+        """Why a row does not fit, empty where it may."""
+        if other := next((key for key in row if key not in self.names), None):
+            return f"the key {other!r} is not among those of the first rows; write JSONL to keep it"
+        for name, kinds in self.texts.items():
+            if not isinstance(row.get(name, ""), kinds):
+                return shorten(f"expected text, got {row[name]!r}")
+        return ""
+
+    def convert(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row with values as the columns hold them."""
+        texts = {k: json.dumps(row[k], ensure_ascii=False) for k in self.packed if k in row}
+        lists = {k: [row[k]] for k in self.lists if isinstance(row.get(k), str)}
+        return {**row, **texts, **lists}
 
 
 def shorten(reason: str) -> str:

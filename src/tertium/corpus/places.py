@@ -13,9 +13,10 @@ import gzip
 import io
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -123,7 +124,7 @@ def _name_apart(files: list[SourceFile]) -> list[SourceFile]:
         while name in taken:
             name, number = f"{file.name}-{number}", number + 1
         taken.add(name)
-        apart.append(SourceFile(file.path, name, file.size, file.modified))
+        apart.append(replace(file, name=name))
     return apart
 
 
@@ -256,8 +257,6 @@ def open_content(path: str, offset: int = 0) -> Iterator[IO[bytes]]:
 
     A file that cannot be unpacked or read to its end is one error that names it.
     """
-    import zlib
-
     import pyarrow as pa
 
     with open_file(path) as raw:

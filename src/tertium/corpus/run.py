@@ -26,7 +26,7 @@ from tertium.corpus.scoring import (
 )
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.work import CorpusJob, check_columns
-from tertium.corpus.writing import ShardFormat, check_header, writer_of
+from tertium.corpus.writing import ShardFormat, ShardWriter, writer_of
 from tertium.data.records import WARNINGS
 from tertium.errors import DataError, TertiumError, UsageError, one_line
 from tertium.frames import is_frame
@@ -123,13 +123,7 @@ def score_corpus(
     """
     begun = time.perf_counter()
     team = Team(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
-    for name, value in (("longest", longest), ("part_rows", part_rows)):
-        if not is_whole(value, 1):
-            raise UsageError(f"{name}={one_line(value)}: {AT_LEAST_ONE}")
-    if not isinstance(keep, str):
-        raise UsageError(f"keep={one_line(keep)}: expected a text such as 'chrf >= 50'")
-    if isinstance(fields, str):
-        raise UsageError(f"fields={one_line(fields)}: expected a list of names")
+    _check_choices(keep, fields, longest=longest, part_rows=part_rows)
     paths, folder = _list_paths(inputs), _check_path(output)
     files = find_files(paths)
     _check_apart(folder, files, paths, writer_of(shards).suffix)
@@ -161,6 +155,17 @@ def score_corpus(
         )
         ledger.summarise(summary.record())
     return summary
+
+
+def _check_choices(keep: str, fields: Sequence[str] | None, **counts: int) -> None:
+    """Refuse choices of a wrong kind, such as a caller in Python may give."""
+    for name, value in counts.items():
+        if not is_whole(value, 1):
+            raise UsageError(f"{name}={one_line(value)}: {AT_LEAST_ONE}")
+    if not isinstance(keep, str):
+        raise UsageError(f"keep={one_line(keep)}: expected a text such as 'chrf >= 50'")
+    if isinstance(fields, str):
+        raise UsageError(f"fields={one_line(fields)}: expected a list of names")
 
 
 def _list_paths(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -258,7 +263,7 @@ def _make_job(
     strict: bool,
 ) -> CorpusJob:
     """Everything that workers need, tried on one row before any begins."""
-    writer_of(shards)
+    writer = writer_of(shards)
     fields = tuple(fields) if fields else None
     records = list(sample_records(parts, fields))
     where = parts[0].file.path
@@ -268,11 +273,11 @@ def _make_job(
         score_segments(metrics, [example])
     lines = any(part.file.kind == "jsonl" for part in parts)
     schema = None
-    if lines and shards != "jsonl":
+    if lines and writer.has_columns:
         schema = infer_schema(records).serialize().to_pybytes()
     columns = schema_of(parts[0].file, fields)
     known = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
-    _check_names(known, [metric.spec for metric in metrics], keep, shards, where)
+    _check_names(known, [metric.spec for metric in metrics], keep, writer, where)
     return CorpusJob(
         output=output,
         metrics=tuple(metric.spec for metric in metrics),
@@ -289,14 +294,13 @@ def _make_job(
 
 
 def _check_names(
-    known: Sequence[str], specs: Sequence[str], keep: str, shards: str, where: str
+    known: Sequence[str], specs: Sequence[str], keep: str, writer: type[ShardWriter], where: str
 ) -> None:
     """Refuse columns of rows that scores would replace, or that shards or `keep` cannot name."""
     more = [*specs, *(spec + WARNINGS for spec in specs)]
     if taken := [name for name in more if name in known]:
         raise refuse_column(taken[0])
-    if shards == "tsv":
-        check_header(known)
+    writer.check_header(known)
     if keep:
         check_columns(parse_keep(keep).names, [*known, *more], specs, where)
 

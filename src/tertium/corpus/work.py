@@ -19,7 +19,7 @@ from tertium.corpus.places import check_unchanged, join, size_of, write_content
 from tertium.corpus.reading import BLOCK, NETWORK_BLOCK, CorpusPart, Reading, read_blocks, schema_of
 from tertium.corpus.scoring import score_segments, take_segments
 from tertium.corpus.tally import Tally, name_reason
-from tertium.corpus.writing import extend_schema, find_unwritable, writer_of
+from tertium.corpus.writing import extend_schema, writer_of
 from tertium.data.records import WARNINGS
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
 from tertium.metrics.base.loading import load_metric
@@ -108,7 +108,7 @@ class PartWorker:
         job, held = self.job, len(reading.block) + len(reading.bad)
         mask, segments, bad = take_segments(reading, self.metrics, job.example, job.longest)
         block = reading.block.select(mask)
-        if job.shards == "tsv" and (broken := find_unwritable(block)):
+        if broken := writer_of(job.shards).find_unwritable(block):
             numbers = np.asarray(reading.numbers)[mask]
             bad += [BadRow(int(numbers[place]), reason) for place, reason in broken.items()]
             good = np.array([place not in broken for place in range(len(block))], dtype=bool)

@@ -8,13 +8,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import IO, Any, ClassVar, Literal, Self, get_args
+from typing import IO, Any, ClassVar, Literal, Self
 
-from tertium.corpus.blocks import Block, RecordBlock, TableBlock, refuse_column
+from tertium.corpus.blocks import Block, TableBlock, refuse_column
 from tertium.errors import DataError, UnknownNameError
 
 ShardFormat = Literal["parquet", "jsonl", "tsv"]
-FORMATS: tuple[str, ...] = get_args(ShardFormat)
 GROUP = 65_536  # rows of a Parquet row group
 BREAKS = "\t\n\r"  # what parts fields and rows of TSV
 
@@ -23,9 +22,19 @@ class ShardWriter(ABC):
     """Blocks to bytes; `close` writes what is left."""
 
     suffix: ClassVar[str]
+    has_columns: ClassVar[bool] = True  # the same in every row, so that JSON must be fitted to them
 
     def __init__(self, stream: IO[bytes], schema: Any) -> None:
         self.stream, self.schema = stream, schema
+
+    @classmethod  # noqa: B027 (most take any)
+    def check_header(cls, names: Iterable[str]) -> None:
+        """Refuse names of columns that the format cannot hold."""
+
+    @classmethod
+    def find_unwritable(cls, block: Block) -> dict[int, str]:
+        """Which rows the format cannot hold, by their place, and why."""
+        return {}
 
     @abstractmethod
     def write(self, block: Block) -> None: ...
@@ -73,6 +82,7 @@ class ParquetShard(ShardWriter):
 
 class JsonlShard(ShardWriter):
     suffix = ".jsonl"
+    has_columns = False
 
     def write(self, block: Block) -> None:
         for record in block.records():
@@ -85,8 +95,29 @@ class TsvShard(ShardWriter):
 
     def __init__(self, stream: IO[bytes], schema: Any) -> None:
         super().__init__(stream, schema)
-        check_header(schema.names)
+        self.check_header(schema.names)
         self._write_cells(schema.names)
+
+    @classmethod
+    def check_header(cls, names: Iterable[str]) -> None:
+        """Refuse names with tabs or line ends: rows would have other columns than they."""
+        if broken := next((name for name in names if _is_broken(name)), None):
+            raise DataError(
+                f"the name {broken!r} of a column has a tab or line end, which TSV cannot hold: "
+                "write Parquet or JSONL"
+            )
+
+    @classmethod
+    def find_unwritable(cls, block: Block) -> dict[int, str]:
+        """Rows with a tab or line end inside of a text."""
+        found: dict[int, str] = {}
+        for place, record in enumerate(block.records()):
+            texts = ((name, value) for name, value in record.items() if isinstance(value, str))
+            broken = next((name for name, text in texts if _is_broken(text)), None)
+            if broken is not None:
+                reason = f"a tab or line end in a field of TSV ({broken}); write Parquet or JSONL"
+                found[place] = reason
+        return found
 
     def write(self, block: Block) -> None:
         for record in block.records():
@@ -119,26 +150,9 @@ def to_cell(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False)
 
 
-def check_header(names: Iterable[str]) -> None:
-    """Refuse names of columns that TSV cannot hold: rows would have other columns than they."""
-    if broken := next((name for name in names if any(mark in name for mark in BREAKS)), None):
-        raise DataError(
-            f"the name {broken!r} of a column has a tab or line end, which TSV cannot hold: write "
-            "Parquet or JSONL"
-        )
-
-
-def find_unwritable(block: Block) -> dict[int, str]:
-    """Which rows TSV cannot hold, by their place, and why: a tab or line end inside of a text."""
-    if isinstance(block, RecordBlock):
-        return {}
-    found: dict[int, str] = {}
-    for place, record in enumerate(block.records()):
-        texts = ((n, v) for n, v in record.items() if isinstance(v, str))
-        broken = next((n for n, v in texts if any(mark in v for mark in BREAKS)), None)
-        if broken is not None:
-            found[place] = f"a tab or line end in a field of TSV ({broken}); write Parquet or JSONL"
-    return found
+def _is_broken(text: str) -> bool:
+    """Whether a cell of TSV would end inside of a text."""
+    return any(mark in text for mark in BREAKS)
 
 
 def plain(value: Any) -> Any:

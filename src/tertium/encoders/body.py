@@ -76,6 +76,10 @@ class Body:
         """The pieces of texts that have vectors."""
         return [pieces.first(self.most) for pieces in self.tokenizer(texts)]
 
+    def count_around(self, special: bool) -> tuple[int, int]:
+        """How many special tokens are kept before and behind a text."""
+        return (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
+
     def encode(
         self, texts: Sequence[str], *, layers: Sequence[str], sentences: bool, special: bool
     ) -> PassResults:
@@ -83,7 +87,7 @@ class Body:
         found = self.tokenizer(texts)
         cut = [len(pieces) > self.most for pieces in found]
         pieces = [text.first(self.most) for text in found]
-        around = (len(self.tokenizer.prefix), len(self.tokenizer.suffix)) if special else (0, 0)
+        around = self.count_around(special)
         results = PassResults(pieces, cut, self.settings, layers, sentences, around)
         jobs = self._jobs(pieces, sentences)
         batches = self.network.plan([len(job.ids) + self.tokenizer.specials for job in jobs])

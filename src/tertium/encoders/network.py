@@ -21,8 +21,8 @@ from tertium.arrays import BoolArray, IntArray
 from tertium.encoders.apart import on_one_thread
 from tertium.encoders.bert import Bert, read_shape
 from tertium.encoders.pieces import plan_batches
+from tertium.encoders.pooling import Pooling
 from tertium.encoders.products import DTYPES, check_precision
-from tertium.encoders.settings import Pooling
 from tertium.encoders.weights import Tensors
 from tertium.runtime import current_runtime
 

@@ -1,7 +1,6 @@
 """What a model folder says of itself in its settings, read without loading the model.
 
-`modules.json` lists what follows the transformer and makes one vector of a sentence: pooling (class
-token, mean, max ... over all positions, special tokens included), dense layers, normalisation. A
+`modules.json` lists what follows the transformer and makes one vector of a sentence (`pooling`). A
 model without settings is pooled by the mean, as sentence-transformers does.
 """
 
@@ -10,16 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from tertium.cache.files import file_hash
+from tertium.encoders.pooling import DENSE_WEIGHTS, Dense, Pooling
 from tertium.errors import ModelError, UsageError
 from tertium.schema import POSITIVE, Rule, load_json, read_json, read_value
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 HIDDEN = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
 DEPTH = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
@@ -38,8 +34,6 @@ MODES = {
     "pooling_mode_lasttoken": "lasttoken",
 }
 ACTIVATIONS = {"Tanh": "tanh", "Identity": "", "ReLU": "relu", "Sigmoid": "sigmoid"}
-
-
 MODULES, CONFIG = "modules.json", "config.json"
 
 
@@ -62,7 +56,7 @@ class ModelSettings:
 
 def read_settings(folder: Path, prefix: str = "") -> ModelSettings:
     """The settings of a model folder; `prefix` is taken where it has no prompt of its own."""
-    file = folder / "config.json"
+    file = folder / CONFIG
     config = read_optional(file)
     if not config:
         raise ModelError(f"{folder} has no config.json that can be read: not a model folder")
@@ -104,7 +98,7 @@ def side_by_side(layer: str) -> bool:
 
 
 def _max_length(config: Mapping[str, Any], folder: Path) -> int:
-    file, told = folder / "config.json", folder / "tokenizer_config.json"
+    file, told = folder / CONFIG, folder / "tokenizer_config.json"
     key = next((key for key in POSITIONS if config.get(key)), POSITIONS[0])
     positions = read_value(int | None, config.get(key), file, key)
     family = read_value(str, config.get("model_type", ""), file, "model_type")
@@ -129,8 +123,8 @@ def _number(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> i
     for key in keys:
         if config.get(key) is not None:
             kind = Annotated[int, Rule(lambda n: 0 < n <= MOST, f"1 to {MOST:,}")]
-            return int(read_value(kind, config[key], folder / "config.json", key))
-    raise ModelError(f"{folder / 'config.json'} has none of {', '.join(keys)}: not an encoder")
+            return int(read_value(kind, config[key], folder / CONFIG, key))
+    raise ModelError(f"{folder / CONFIG} has none of {', '.join(keys)}: not an encoder")
 
 
 def _hash(folder: Path, prefix: str) -> str:
@@ -155,63 +149,6 @@ class Module:
     kwargs: Any = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Dense:
-    """A linear layer after pooling: its folder, its activation (a torch function) and its width."""
-
-    folder: Path
-    activation: str
-    width: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pooling:
-    """What makes one vector of the states of all positions.
-
-    `modes` are concatenated; `denses` follow; `normalise` scales to length 1; `lower` says that the
-    model wants lower-cased text.
-    """
-
-    modes: tuple[str, ...] = ("mean",)
-    denses: tuple[Dense, ...] = ()
-    normalise: bool = False
-    lower: bool = False
-
-    def width(self, hidden: int) -> int:
-        """The size of a sentence vector, given that of a state."""
-        return self.denses[-1].width if self.denses else hidden * len(self.modes)
-
-    def __call__(self, states: Tensor, mask: Tensor) -> Tensor:
-        """States (texts, positions, d) and their mask (texts, positions) to (texts, width)."""
-        import torch
-
-        pooled = torch.cat([pool(states, mask, mode) for mode in self.modes], dim=1)
-        for dense in self.denses:
-            weights = {key: w.to(pooled) for key, w in _dense_weights(dense.folder).items()}
-            pooled = torch.nn.functional.linear(pooled, weights["weight"], weights.get("bias"))
-            pooled = getattr(torch, dense.activation)(pooled) if dense.activation else pooled
-        return torch.nn.functional.normalize(pooled, dim=1) if self.normalise else pooled
-
-
-def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
-    """One vector a text by one mode; masked positions count for nothing."""
-    import torch
-
-    weights = mask.unsqueeze(-1).to(states)  # (texts, positions, 1)
-    if mode == "cls":
-        return states[:, 0]
-    if mode == "max":
-        return states.masked_fill(weights == 0, -torch.inf).amax(dim=1)
-    if mode == "lasttoken":
-        last = mask.sum(dim=1).long() - 1
-        return states[torch.arange(len(states), device=states.device), last]
-    if mode == "weightedmean":
-        weights = weights * torch.arange(1, states.shape[1] + 1).to(states)[None, :, None]
-    total = (states * weights).sum(dim=1)
-    count = weights.sum(dim=1).clamp(min=1e-9)  # as sentence-transformers, for a text of nothing
-    return total / (count.sqrt() if mode == "mean_sqrt_len_tokens" else count)
-
-
 def read_pooling(folder: Path) -> Pooling:
     """The pooling a model folder asks for in its sentence-transformers settings."""
     try:
@@ -225,7 +162,7 @@ def read_pooling(folder: Path) -> Pooling:
     for module in modules:
         kind, place = module.type.rpartition(".")[2], folder / module.path
         if kind == "Pooling":
-            modes = _modes(read_optional(place / "config.json"))
+            modes = _modes(read_optional(place / CONFIG))
         elif kind == "Dense":
             denses.append(_dense(place))
         elif kind == "Normalize":
@@ -252,15 +189,15 @@ def _modes(settings: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _dense(folder: Path) -> Dense:
-    settings = read_optional(folder / "config.json")
+    settings = read_optional(folder / CONFIG)
     activation = str(settings.get("activation_function", "Identity")).rpartition(".")[2]
     if activation not in ACTIVATIONS or settings.get("use_residual"):
         raise ModelError(
             f"{folder}: a dense layer with activation {activation} or a residual is not known"
         )
-    if not (folder / "model.safetensors").is_file():
+    if not (folder / DENSE_WEIGHTS).is_file():
         raise ModelError(
-            f"{folder} has no model.safetensors (a pickle such as pytorch_model.bin is refused): "
+            f"{folder} has no {DENSE_WEIGHTS} (a pickle such as pytorch_model.bin is refused): "
             "convert it"
         )
     kind, found = Annotated[int, POSITIVE], settings.get("out_features")
@@ -274,15 +211,3 @@ def read_optional(file: Path) -> dict[str, Any]:
         return read_json(file)
     except FileNotFoundError:
         return {}
-
-
-@lru_cache(maxsize=8)
-def _dense_weights(folder: Path) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        stored = load_file(folder / "model.safetensors")
-    except (SafetensorError, OSError) as error:
-        raise ModelError(f"{folder}: model.safetensors is damaged: {error}") from None
-    return {key.rpartition(".")[2]: value for key, value in stored.items()}

@@ -95,8 +95,7 @@ class Transformer:
         return [results.of(layer, self.dim) for layer in layers]
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        tokenizer = self.body.tokenizer
-        around = (len(tokenizer.prefix), len(tokenizer.suffix)) if self.special else (0, 0)
+        around = self.body.count_around(self.special)
         return [names_of(text, around) for text in self.body.pieces(texts)]
 
     def count_truncated(self, texts: Sequence[str]) -> int:

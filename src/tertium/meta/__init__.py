@@ -1,7 +1,8 @@
 """How well does a metric agree with people? Matrices in, numbers out; no metric is known here."""
 
 from tertium.meta.accuracy import acc_eq, acc_eq_calibrated
-from tertium.meta.correlation import Agreement, Grouping, pearson, spearman
+from tertium.meta.agreement import Agreement, Grouping
+from tertium.meta.correlation import pearson, spearman
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import (

@@ -16,14 +16,13 @@ from numpy.typing import ArrayLike
 from tertium.arrays import BoolArray, Float32Array, FloatArray, divide
 from tertium.errors import DataError
 from tertium.meta import pairwise
-from tertium.meta.correlation import (
+from tertium.meta.agreement import (
     Agreement,
     Grouping,
     Layout,
     Measured,
     Replicate,
     average_groups,
-    by_group,
     lay_out,
 )
 from tertium.meta.pairwise import (
@@ -34,7 +33,7 @@ from tertium.meta.pairwise import (
     order,
     pair_blocks,
 )
-from tertium.meta.replicates import PairMatrix, Points, of_points, quadratic
+from tertium.meta.replicates import PairMatrix, Points, by_group, of_points, quadratic
 from tertium.meta.significance import finest_swaps, perm_both_any, undrawn_p
 
 

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from tertium.arrays import BoolArray, Float32Array, FloatArray
 from tertium.errors import DataError, UsageError
 from tertium.meta.accuracy import count_wins
-from tertium.meta.correlation import Layout, lay_out
+from tertium.meta.agreement import Layout, lay_out
 
 BLOCK = 1 << 23  # numbers in memory at a time
 CACHED = 1 << 16  # numbers that a processor keeps at hand

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.errors import DataError, LengthError
-from tertium.meta.correlation import finite
+from tertium.meta.agreement import finite
 
 
 @dataclass(frozen=True, eq=False)

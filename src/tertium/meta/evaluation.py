@@ -18,25 +18,25 @@ import numpy as np
 from tertium.arrays import FloatArray, generator
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta.accuracy import measure_accuracy
-from tertium.meta.correlation import (
+from tertium.meta.agreement import (
     Agreement,
     Grouping,
     Layout,
     Measured,
-    Pooled,
     TestFunction,
-    bootstrap,
-    by_group,
     judged_columns,
-    of_pearson,
-    pearson,
-    pearson_values,
-    spearman,
-    spearman_values,
 )
+from tertium.meta.correlation import pearson, pearson_values, spearman, spearman_values
 from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
-from tertium.meta.replicates import of_kendall_b, of_spearman
+from tertium.meta.replicates import (
+    Pooled,
+    bootstrap,
+    by_group,
+    of_kendall_b,
+    of_pearson,
+    of_spearman,
+)
 from tertium.meta.results import Results, TaskResult, bootstrap_p_values, figures_of, no_p_values
 from tertium.meta.significance import finest_swaps, finest_t, perm_both, perm_both_any, williams
 from tertium.meta.systems import measure_accuracies, measure_spa, measure_tie_aware

@@ -18,7 +18,7 @@ from tertium.data.items import check_counting
 from tertium.data.rankings import RankingSet
 from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.meta.correlation import judged_columns
+from tertium.meta.agreement import judged_columns
 from tertium.scores import ScoreMatrix
 
 UNJUDGED_SYSTEM = "scored system that nobody judged"

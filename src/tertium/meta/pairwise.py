@@ -20,7 +20,7 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.rankings import check_verdicts
 from tertium.data.win_rates import ComparisonIndex
 from tertium.errors import LengthError, UsageError
-from tertium.meta.correlation import (
+from tertium.meta.agreement import (
     Agreement,
     Grouping,
     Layout,
@@ -28,9 +28,9 @@ from tertium.meta.correlation import (
     average_groups,
     finite,
     lay_out,
-    of_sums,
     pool_agreement,
 )
+from tertium.meta.replicates import of_sums
 from tertium.meta.significance import finest_swaps, perm_both_any
 from tertium.scores import Reduce
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray, generator
 from tertium.errors import UnknownNameError, UsageError
+from tertium.meta.agreement import judged_columns, lay_out
 from tertium.meta.contests import Contest, accuracy_contest, average_contest, soft_accuracy_contest
-from tertium.meta.correlation import judged_columns, lay_out
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.judged import JudgedSet
 from tertium.meta.results import Figures, TaskResult, figures_of

@@ -1,5 +1,7 @@
-"""How statistics of ranks and of pairs vary with what is drawn: their `Replicate`s.
+"""How statistics vary with what is drawn: their `Replicate`s, and the bootstrap, which draws.
 
+    sums        `reduce(weights @ statistics)` (Pearson, statistics on pairs within units)
+    values      the mean of one value a unit (whatever is averaged over groups)
     ranks       Spearman: ranks are running sums of weights in sorted order
     pairs       w' A w: statistics on pairs that cross units (tau-b, pooled accuracy, SPA)
 
@@ -8,15 +10,101 @@ Matrices are (rows, units); a unit is drawn with its whole column.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray, divide
-from tertium.meta.correlation import BLOCK, Replicate
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray, divide, mean_known
+from tertium.errors import DataError, UsageError
+from tertium.meta.agreement import Grouping, Layout, Replicate, lay_out
+from tertium.meta.correlation import unit_scale
+from tertium.scores import Reduce
 
 PairMatrix = Callable[[slice], Float32Array]
+Pooled = Callable[[FloatArray, FloatArray], Replicate]
+BLOCK = 1 << 22  # numbers in memory at a time
+
+
+def bootstrap(
+    replicate: Replicate, units: Sequence[int], *, samples: int, rng: np.random.Generator
+) -> FloatArray:
+    """Values of bootstrap samples, (samples, metrics), in blocks of bounded size.
+
+    `units` lists the sizes of the strata: units are drawn with replacement within each (one number
+    for one pool of segments, one a language pair where several are pooled).
+    """
+    if samples < 1:
+        raise UsageError(f"at least one bootstrap sample is needed, got {samples}")
+    if not units or min(units) < 1:
+        raise DataError("there is nothing to draw a bootstrap sample from")
+    rows = max(1, BLOCK // sum(units))
+    blocks = [min(rows, samples - start) for start in range(0, samples, rows)]
+    return np.concatenate([replicate(_draw(units, count, rng)) for count in blocks])
+
+
+def _draw(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:
+    """How often each unit was drawn, (count, all units)."""
+    parts = []
+    for size in units:
+        drawn = rng.integers(0, size, size=(count, size)) + np.arange(count)[:, None] * size
+        parts.append(np.bincount(drawn.ravel(), minlength=count * size).reshape(count, size))
+    return np.concatenate(parts, axis=1).astype(np.float64)
+
+
+def of_sums(statistics: FloatArray, reduce: Reduce) -> Replicate:
+    """`reduce(weights @ statistics)` with statistics (metrics, units, k)."""
+    return lambda weights: reduce(np.swapaxes(weights @ statistics, 0, 1))
+
+
+def of_values(values: FloatArray) -> Replicate:
+    """The weighted mean of what is defined among values (metrics, units)."""
+    defined = ~np.isnan(values)
+    filled = np.where(defined, values, 0.0).T
+    return lambda weights: divide(weights @ filled, weights @ defined.T.astype(np.float64))
+
+
+def by_group(
+    human: FloatArray,
+    scores: FloatArray,
+    by: Grouping,
+    pool: Pooled,
+    group_values: Callable[[Layout], FloatArray],
+) -> Replicate:
+    """How a grouped statistic varies when columns (items) are drawn."""
+    if by == "none":
+        return pool(human, scores)
+    if by == "item":
+        made = cache(lambda: of_values(group_values(lay_out(human, scores, "item"))))
+        return lambda weights: made()(weights)  # made when asked for: without samples nobody does
+    parts = [pool(human[r : r + 1], scores[:, r : r + 1]) for r in range(len(human))]
+    return lambda weights: mean_known(np.stack([part(weights) for part in parts], axis=-1))
+
+
+def of_pearson(human: FloatArray, metrics: FloatArray) -> Replicate:
+    """Pearson's r of all cells; human (rows, units), metrics (metrics, rows, units)."""
+    present = ~np.isnan(human) & ~np.isnan(metrics)
+    x, y = _centre_cells(human, present), _centre_cells(metrics, present)
+    columns = (present * 1.0, x, y, x * x, y * y, x * y)
+    return of_sums(np.stack([c.sum(axis=1) for c in columns], axis=-1), _moments_to_r)
+
+
+def _centre_cells(values: FloatArray, present: BoolArray) -> FloatArray:
+    """Less the mean of the present cells, so that sums do not cancel, near 1; zero elsewhere."""
+    filled = np.where(present, values, 0.0)
+    mean = divide(filled.sum(axis=(1, 2)), present.sum(axis=(1, 2)))[:, None, None]
+    centred = np.where(present, filled - mean, 0.0)
+    return centred * unit_scale(np.abs(centred).max(axis=(1, 2), keepdims=True, initial=0.0))
+
+
+def _moments_to_r(sums: FloatArray) -> FloatArray:
+    n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
+    spread_x, spread_y = n * xx - x * x, n * yy - y * y
+    # A sample of equal values leaves rounding, not variance.
+    flat = (spread_x <= 1e-12 * n * xx) | (spread_y <= 1e-12 * n * yy)
+    r = divide(n * xy - x * y, np.where(flat, 0.0, np.sqrt(np.abs(spread_x * spread_y))))
+    return np.clip(r, -1.0, 1.0)  # which rounding may miss
 
 
 def of_spearman(human: FloatArray, metrics: FloatArray) -> Replicate:

@@ -11,7 +11,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import UsageError
-from tertium.meta.correlation import Agreement
+from tertium.meta.agreement import Agreement
 from tertium.meta.tasks import Task
 
 

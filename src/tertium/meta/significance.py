@@ -16,15 +16,9 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import UsageError
-from tertium.meta.correlation import (
-    BLOCK,
-    Agreement,
-    Finest,
-    correlate,
-    finite,
-    lay_out,
-    standardise,
-)
+from tertium.meta.agreement import Agreement, Finest, finite, lay_out
+from tertium.meta.correlation import correlate, standardise
+from tertium.meta.replicates import BLOCK
 
 Statistic = Callable[[FloatArray, FloatArray], Agreement]
 

@@ -17,7 +17,8 @@ from tertium.arrays import FloatArray, divide
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import pairwise
 from tertium.meta.accuracy import coin_p_values, count_wins
-from tertium.meta.correlation import Agreement, Measured, finite, lay_out, pool_agreement, spearman
+from tertium.meta.agreement import Agreement, Measured, finite, lay_out, pool_agreement
+from tertium.meta.correlation import spearman
 from tertium.meta.judged import JudgedSet
 from tertium.meta.replicates import of_matrix, of_spearman
 from tertium.meta.significance import undrawn_p

@@ -14,7 +14,7 @@ from typing import Literal
 
 from tertium.arrays import is_inner_share, is_whole
 from tertium.errors import UnknownNameError, UsageError
-from tertium.meta.correlation import Grouping
+from tertium.meta.agreement import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
 
 Level = Literal["segment", "system"]
@@ -27,7 +27,8 @@ class StatisticKind:
     """What a statistic reads and allows; the first of each tuple is the default.
 
     `reads` is "scores" (a matrix of human scores), "comparisons", or "systems" (scores of whole
-    systems); `pools` says that several sets make one figure.
+    systems); `units` are what the bootstrap may draw at segment level; `pools` says that several
+    sets make one figure.
     """
 
     title: str
@@ -35,6 +36,7 @@ class StatisticKind:
     reads: Literal["scores", "comparisons", "systems"] = "scores"
     groupings: tuple[Grouping, ...] = ("none",)
     tests: tuple[Test, ...] = ("bootstrap",)
+    units: tuple[Over, ...] = ("segments",)
     pools: bool = False
 
 
@@ -42,18 +44,20 @@ _EITHER: tuple[Level, ...] = ("segment", "system")
 _SYSTEM: tuple[Level, ...] = ("system",)
 _ALL: tuple[Grouping, ...] = ("none", "item", "system")
 _BY_ITEM: tuple[Grouping, ...] = ("item", "none", "system")
+_BOTH: tuple[Over, ...] = ("segments", "systems")
 _LINEAR: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
-_PERMUTED: tuple[Test, ...] = ("bootstrap", "perm-both")
+_DRAWN: tuple[Test, ...] = ("bootstrap", "perm-both")
 _PAIRED: tuple[Test, ...] = ("pairs", "bootstrap")
+_ANY: tuple[Test, ...] = (*_PAIRED, "perm-both")
 
 STATISTICS: Mapping[str, StatisticKind] = {
-    "pearson": StatisticKind("Pearson r", _EITHER, groupings=_ALL, tests=_LINEAR),
-    "spearman": StatisticKind("Spearman rho", _EITHER, groupings=_ALL, tests=_PERMUTED),
-    "kendall": StatisticKind("Kendall tau-b", _EITHER, groupings=_ALL, tests=_PERMUTED),
-    "acc-eq": StatisticKind("acc_eq", groupings=_BY_ITEM, tests=(*_PAIRED, "perm-both")),
-    "acc-eq*": StatisticKind("acc_eq*", groupings=_BY_ITEM, tests=(*_PAIRED, "perm-both")),
-    "darr": StatisticKind("DARR tau (2018)", tests=_PERMUTED),
-    "darr17": StatisticKind("DARR tau (2017)", tests=_PERMUTED),
+    "pearson": StatisticKind("Pearson r", _EITHER, groupings=_ALL, units=_BOTH, tests=_LINEAR),
+    "spearman": StatisticKind("Spearman rho", _EITHER, groupings=_ALL, units=_BOTH, tests=_DRAWN),
+    "kendall": StatisticKind("Kendall tau-b", _EITHER, groupings=_ALL, units=_BOTH, tests=_DRAWN),
+    "acc-eq": StatisticKind("acc_eq", groupings=_BY_ITEM, units=_BOTH, tests=_ANY),
+    "acc-eq*": StatisticKind("acc_eq*", groupings=_BY_ITEM, units=_BOTH, tests=_ANY),
+    "darr": StatisticKind("DARR tau (2018)", tests=_DRAWN),
+    "darr17": StatisticKind("DARR tau (2017)", tests=_DRAWN),
     "tau-strict": StatisticKind("tau (WMT11, 12)", reads="comparisons"),
     "tau13": StatisticKind("tau (WMT13)", reads="comparisons"),
     "tau14": StatisticKind("tau (WMT14)", reads="comparisons"),
@@ -107,9 +111,7 @@ class Task:
         if self.statistic == "pearson" and self.by != "none":
             tests = ("bootstrap", "perm-both")  # the fast form and Williams need pooled points
         self._settle("test", (*tests, "none"))
-        strata: tuple[Over, ...] = ("systems",) if system else ("segments",)
-        both = not system and self.statistic in _DRAWS_SYSTEMS
-        self._settle("over", ("segments", "systems") if both else strata)
+        self._settle("over", ("systems",) if system else kind.units)
         self._check_numbers()
 
     def _settle(self, choice: str, allowed: tuple[str, ...]) -> None:
@@ -164,9 +166,6 @@ class Task:
             )
         if not 0 <= self.threshold < math.inf:
             raise UsageError(f"a threshold is a number from 0 on, got {self.threshold}")
-
-
-_DRAWS_SYSTEMS = frozenset({"pearson", "spearman", "kendall", "acc-eq", "acc-eq*"})
 
 
 def tasks_for(sets: Iterable[str], statistic: str, /, **choices: object) -> list[Task]:

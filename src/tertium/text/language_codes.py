@@ -32,6 +32,9 @@ OTHER_CODES = dict(  # of three letters, as FLORES has them, older ones, and tho
 )
 
 
+WRITTEN_FORMS = {"nb": "no", "nn": "no"}  # of one language, which we do not tell apart
+
+
 def parse_pair(lp: str) -> tuple[str, ...]:
     """The source and the target language of a pair such as de-en; none of an empty one.
 
@@ -46,6 +49,15 @@ def parse_pair(lp: str) -> tuple[str, ...]:
     for code in codes:
         check_code(code, f"lp={lp}: ")
     return codes
+
+
+def language_of(code: str) -> str:
+    """The code of the language of which a code names a written form; any other code itself.
+
+    >>> language_of("nb"), language_of("de")
+    ('no', 'de')
+    """
+    return WRITTEN_FORMS.get(code, code)
 
 
 def check_code(code: str, where: str = "") -> None:

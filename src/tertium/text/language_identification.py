@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import BoolArray
+from tertium.text.language_codes import language_of
 from tertium.text.scripts import BLOCKS, main_script, scripts_of, share_in
 
 WORD = re.compile(r"[^\W\d_]+")
@@ -66,7 +67,6 @@ AMONG = 0.2  # of letters in a language's own script: the others are names
 AMONG_NAMES, BESIDE_NAMES = 0.05, 0.5
 HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
 STRAYS = "translation in another language than most"  # a warning where none is named
-ALIASES = {"nb": "no", "nn": "no"}
 COMPANY, AGREED = 5, 0.8  # texts, and the share of them, that tell which language was asked for
 STAND_INS = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script with no n-grams of theirs
 SCALE = 16  # weights are whole numbers of this part of a logarithm
@@ -117,7 +117,7 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
     >>> is_in_other_language("Der Zug fährt ab.", "en"), is_in_other_language("поезд ушёл", "en")
     (False, True)
     """
-    language = ALIASES.get(language, language)
+    language = language_of(language)
     text = CODE.sub(" ", text[:MOST])
     script = main_script(text)
     if not script or language not in languages_told_apart():

@@ -22,7 +22,7 @@ from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.chrf import ChrF
 from tertium.metrics.lexical.sacre import load_sacre_bleu, match_statistics
 from tertium.segment import Segment
-from tertium.text import ngrams
+from tertium.text import shared_ngrams
 
 words = st.lists(st.sampled_from(["a", "b", "c", "dd", ".", ",", "Ü", "漢字"]), max_size=9)
 texts = words.map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -166,8 +166,8 @@ def test_bleu_counts_pairs_as_sacrebleu_does(
     sacre = BLEU(max_ngram_order=order).sacre()
     pairs = [Segment(s.hypothesis, None, s.references[:1]) for s in segments]
     with (
-        mock.patch.object(ngrams, "CHUNK", chunk),
-        mock.patch.object(ngrams, "KEY", key),
+        mock.patch.object(shared_ngrams, "CHUNK", chunk),
+        mock.patch.object(shared_ngrams, "KEY", key),
         mock.patch.object(bleu, "BLOCK", block),
     ):
         counted = bleu.count_pairs(sacre, pairs, "")
@@ -202,8 +202,8 @@ def test_chrf_counts_what_sacrebleu_counts(
     segments: list[Segment], metric: ChrF, chunk: int, key: int
 ) -> None:
     with (
-        mock.patch.object(ngrams, "CHUNK", chunk),
-        mock.patch.object(ngrams, "KEY", key),
+        mock.patch.object(shared_ngrams, "CHUNK", chunk),
+        mock.patch.object(shared_ngrams, "KEY", key),
         mock.patch.object(chrf, "SHORT", -1),  # or sacrebleu would count these itself
     ):
         counted = metric.statistics(segments)

@@ -1,7 +1,7 @@
 """The Universal Sentence Encoder, multilingual v3: one space for fifteen languages, offline.
 
 Sentence vectors are the model's own; token vectors are those of its contextual layer. Both come
-from the weights of an installed package through `universal_network`, not from the package's code.
+from the weights of an installed package through `network`, not from the package's code.
 """
 
 from __future__ import annotations

@@ -29,12 +29,11 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray, on_grid, products
 from tertium.encoders import Chunk, Embeddings
 from tertium.encoders.encoder import offsets_of
+from tertium.text.language_codes import language_of
 from tertium.text.language_identification import identify
 
 STORED: Mapping[str, str] = {"e5@8": "tertium.encoders.e5"}
 MEANS, DIRECTIONS = "means.json", "directions.json"
-# Other codes of the same language.
-ALIASES: Mapping[str, str] = {"nb": "no", "nn": "no", "iw": "he", "in": "id", "fil": "tl"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +44,11 @@ class LanguageMeans:
     general: Float32Array
 
     def __contains__(self, language: str) -> bool:
-        return ALIASES.get(language, language) in self.means
+        return language_of(language) in self.means
 
     def of(self, languages: Sequence[str]) -> Float32Array:
         """The means of languages, (languages, dim)."""
-        codes = [ALIASES.get(language, language) for language in languages]
-        rows = [self.means.get(code, self.general) for code in codes]
+        rows = [self.means.get(language_of(code), self.general) for code in languages]
         return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.general))
 
 

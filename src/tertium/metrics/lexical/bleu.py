@@ -1,7 +1,7 @@
 """BLEU: how many n-grams of the hypothesis occur in the references (Papineni et al. 2002).
 
 Tokens are sacrebleu's. The n-grams of many segments with one reference each are counted at once
-from sorted arrays (`text.ngrams`), others by sacrebleu, one by one.
+from sorted arrays (`text.shared_ngrams`), others by sacrebleu, one by one.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tertium.metrics.lexical.sacre import (
 from tertium.runtime import task
 from tertium.segment import Segment
 from tertium.specs import Range
-from tertium.text.ngrams import ABSENT, count_shared
+from tertium.text.shared_ngrams import ABSENT, count_shared
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 

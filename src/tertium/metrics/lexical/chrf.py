@@ -1,14 +1,14 @@
 """chrF and chrF++: F-score of character (and word) n-grams (Popović 2015, 2017).
 
 What is a character or a word, and which reference is the best, is as sacrebleu has it; the
-statistics of many segments are counted at once from sorted arrays (`text.ngrams`). A pair that
-these cannot hold, since it has many hundreds of distinct characters, is left to sacrebleu, and so
-is a short one that comes alone.
+statistics of many segments are counted at once from sorted arrays (`text.shared_ngrams`). A pair
+that these cannot hold, since it has many hundreds of distinct characters, is left to sacrebleu, and
+so is a short one that comes alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -21,11 +21,14 @@ from tertium.errors import UsageError
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import LONGEST, sacre_signature
 from tertium.runtime import task
+from tertium.scores import Reduce
 from tertium.segment import Segment
 from tertium.specs import Range, plain
-from tertium.text.ngrams import ABSENT, count_shared
+from tertium.text.shared_ngrams import ABSENT, count_shared
 
 EPSILON = 1e-16  # sacrebleu's, for the n-grams that a text is too short to have
+BLOCK = 1 << 20  # characters at once, so that memory is bounded whatever the texts
+SHORT = 200  # characters of both texts, up to which sacrebleu is faster than arrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,12 +137,6 @@ def _running_sum(values: FloatArray) -> FloatArray:
     for n in range(values.shape[-1]):
         total = total + values[..., n]
     return total
-
-
-BLOCK = 1 << 20  # characters at once, so that memory is bounded whatever the texts
-SHORT = 200  # characters of both texts, up to which sacrebleu is faster than arrays
-
-Reduce = Callable[[FloatArray], FloatArray]
 
 
 def count_ngrams(sacre: Any, segments: Sequence[Segment], reduce: Reduce, title: str) -> FloatArray:

@@ -28,6 +28,7 @@ from tertium.reporting.page.grid import TranslationGrid
 from tertium.reporting.page.pictures import figure
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.evaluations import (
+    column_name,
     document_table,
     is_best,
     meaning_table,
@@ -63,11 +64,8 @@ def overview(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
 
 def system_scores(evaluation: Evaluation) -> Markup:
     """Systems x metrics, sortable; each score with its interval and its cluster."""
-    names = evaluation.names
-    head = [_sorter("system", "")]
-    for metric in evaluation.metrics:
-        up = evaluation.of_metric(metric)[0].higher_is_better
-        head.append(_sorter(f"{names[metric]} {'↑' if up else '↓'}", "number"))
+    columns = [column_name(evaluation, metric) for metric in evaluation.metrics]
+    head = [_sorter("system", ""), *(_sorter(column, "number") for column in columns)]
     rows = []
     short = short_names(evaluation.systems, LONGEST_NAME)
     for place, system in enumerate(evaluation.systems):

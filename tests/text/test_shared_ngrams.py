@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text import ngrams
-from tertium.text.ngrams import ABSENT, count_shared
+from tertium.text import shared_ngrams
+from tertium.text.shared_ngrams import ABSENT, count_shared
 
 rows = st.lists(st.sampled_from([0, 1, 2, 3, 9, 70_000]), max_size=9)
 pairs = st.lists(st.tuples(rows, rows), max_size=7)
@@ -35,7 +35,10 @@ def lay_out(given_pairs: Sequence[tuple[list[int], list[int]]]) -> tuple[np.ndar
 def test_runs_are_what_counters_count(
     given_pairs: list[tuple[list[int], list[int]]], order: int, chunk: int, key: int
 ) -> None:
-    with mock.patch.object(ngrams, "CHUNK", chunk), mock.patch.object(ngrams, "KEY", key):
+    with (
+        mock.patch.object(shared_ngrams, "CHUNK", chunk),
+        mock.patch.object(shared_ngrams, "KEY", key),
+    ):
         counted = count_shared(*lay_out(given_pairs), order)
     assert counted.shape == (len(given_pairs), order)
     for row, (left, right) in zip(counted.tolist(), given_pairs, strict=True):
