@@ -15,6 +15,7 @@ from tertium.display import Displayed
 from tertium.evaluation.agreement import meta_evaluate
 from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
+from tertium.evaluation.explaining import explain
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import Explanation
@@ -76,6 +77,27 @@ def test_printed_results_are_the_tables_of_commands(
     assert str(challenge("damage", "chrf")).startswith("damage: how often")
     scores = load_metric("chrf").score([Segment("a", references=["a"])])
     assert str(scores) == repr(scores) == "<Scores of 1 segments under chrf: 100.00>"
+
+
+@pytest.mark.parametrize(
+    ("metric", "texts"),
+    [
+        ("bertscore:encoder=toy", ["a cat sat"]),
+        ("bleu-r", ["a cat sat"]),
+        ("chrf", ["a cat sat", "the cat"]),
+        ("bertscore:encoder=toy", [""]),
+    ],
+)
+def test_printed_explanations_are_what_the_command_prints(
+    metric: str, texts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    segments = [Segment(text, references=("the cat sat down",)) for text in texts]
+    explained = explain(*segments, metric=metric)
+    options = [option for text in texts for option in ("-t", text)]
+    assert main(["explain", "-m", metric, "-r", "the cat sat down", *options]) == 0
+    printed = capsys.readouterr()
+    assert str(explained) == (printed.out + printed.err.replace("tertium: ", "")).rstrip("\n")
+    assert repr(explained).startswith("Explanation(metric=")
 
 
 def people_of(example: TestSet) -> JudgementSet:
