@@ -53,10 +53,8 @@ def _parts_of_reasons(explained: Explanation, reasons: Reasons, top: int) -> Ite
 
     Reasons are those of one reference, the best where there are several, which is named.
     """
-    yield (
-        f"{explained.metric}: {explained.score:+.3f}, of {reasons.perfect:+.3f} for the reference "
-        "itself"
-    )
+    perfect = f"{reasons.perfect:+z.3f} for the reference itself"
+    yield f"{explained.metric}: {explained.score:+z.3f}, of {perfect}"
     yield f"against the reference {shorten(reasons.reference)!r}"
     for direction, question in QUESTIONS.items():
         if direction in reasons.follows:
@@ -132,7 +130,7 @@ def word_table(reasons: Reasons) -> Table:
 def group_table(reasons: Reasons) -> Table:
     """What each group of features adds, the costliest first."""
     ordered = sorted(reasons.groups.items(), key=lambda entry: entry[1])
-    rows: Rows = [[group, Cell(f"{value:+.3f}", value)] for group, value in ordered]
+    rows: Rows = [[group, Cell(f"{value:+z.3f}", value)] for group, value in ordered]
     return Table(("group", "contribution"), rows)
 
 
@@ -148,7 +146,7 @@ def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
             c.feature,
             number(c.value, 3),
             Cell(
-                f"{c.contribution:+.3f}",
+                f"{c.contribution:+z.3f}",
                 c.contribution,
                 "good" if c.contribution > 0 else "bad" if c.contribution < 0 else "",
             ),
