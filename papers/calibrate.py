@@ -2,9 +2,10 @@
 
     python -m papers.calibrate minilm@all --data DIR
 
-reads da/wmt15 and da/wmt16 and nothing else. For each layer it prints how well each formula agrees
-with people (average Pearson over language pairs), and what `embedding/calibration.py` holds: the
-value that one translation in 200 does not reach, and BERTScore of sentences paired at random.
+reads da/wmt15 and da/wmt16, or `--sets`, and nothing else. For each layer it prints how well each
+formula agrees with people (average Pearson over language pairs), and what
+`embedding/calibration.py` holds: the value that one translation in 200 does not reach, and
+BERTScore of sentences paired at random.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from tertium.meta.correlation import pearson
 from tertium.metrics.base.matching import greedy
 from tertium.metrics.base.metric import Side, comparisons
 from tertium.metrics.embedding.bertscore import with_f1
+from tertium.metrics.embedding.metric import Centre
 from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import SSS, sentence_cosines
 from tertium.metrics.embedding.transport import solve_chunk
@@ -31,6 +34,7 @@ from tertium.metrics.embedding.wmd import WMD
 SETS = ("da/wmt15", "da/wmt16")
 COLUMNS = ("precision", "recall", "f1", "bertr", "wmd", "smd", "sss")
 DISTANCES = ("wmd", "smd")
+ALL = slice(None)
 WORST = 0.5  # per cent of translations beyond the bound
 
 
@@ -70,18 +74,24 @@ def _layer(chunk: Chunk, start: int, width: int) -> Chunk:
 
 
 def measure(
-    encoder: Encoder, collection: Collection, side: Side, limit: int | None = None
+    encoder: Encoder,
+    collection: Collection,
+    side: Side,
+    *,
+    sets: Sequence[str] = SETS,
+    centre: Centre = "auto",
+    chosen: slice = ALL,
 ) -> Iterator[Sample]:
-    """The samples of an encoder's layers on every language pair it knows, `limit` segments each."""
+    """The samples of an encoder's layers on every language pair it knows, of `chosen` segments."""
     layers = encoder.layers
-    for name in SETS:
+    for name in sets:
         for lp in collection.find(name).lps:
             read = set(lp.split("-")[0 if side == "source" else 1 :])
             if encoder.languages is not None and not read <= encoder.languages:
                 continue
             judged = collection.judgements(name, lp)
-            _, left, right = comparisons(judged.segments[:limit], side)
-            change = SSS(lp=lp).centring(encoder, side)
+            _, left, right = comparisons(judged.segments[chosen], side)
+            change = SSS(lp=lp, centre=centre).centring(encoder, side)
             values = pairwise(
                 encoder,
                 left,
@@ -92,7 +102,7 @@ def measure(
             )
             others = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
             yield Sample(
-                human=judged.scores[:limit],
+                human=judged.scores[chosen],
                 values=values.reshape(len(left), layers, len(COLUMNS)),
                 unrelated=pairwise(
                     encoder, left, others, lambda c: layer_scores(c, layers), change=change
@@ -144,11 +154,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("encoder", help="an encoder, such as minilm@all, minilm@3+4 or use@3")
     parser.add_argument("--side", choices=("reference", "source"), default="reference")
     parser.add_argument("--limit", type=int, help="segments of each language pair")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth segment alone")
+    parser.add_argument("--sets", nargs="+", default=SETS, help=f"default: {' '.join(SETS)}")
+    parser.add_argument("--centre", choices=get_args(Centre), default="auto")
     parser.add_argument("--data", help="the folder of human judgements")
     options = parser.parse_args(arguments)
     encoder = load_encoder(options.encoder, special=True)
     collection = Collection.at(options.data)
-    samples = list(measure(encoder, collection, options.side, options.limit))
+    chosen = slice(None, options.limit, options.every)
+    choices = {"sets": options.sets, "centre": options.centre, "chosen": chosen}
+    samples = list(measure(encoder, collection, options.side, **choices))
     for layer in range(encoder.layers):
         figures = {
             "agreement": agreement(samples, layer),

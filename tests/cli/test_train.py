@@ -234,6 +234,32 @@ def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
     }  # fmt: skip
 
 
+def test_gold_names_the_column_of_scores(
+    files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("train", "dev"):
+        header, *rows = Path(files[name]).read_text().splitlines()
+        both = [f"{header.replace('score', 'adequacy')}\tscore", *(f"{row}\t1" for row in rows)]
+        Path(files[name]).write_text("\n".join(both))
+    plain = ["train", "bleu-r", "-q", "--train", files["train"]]
+    assert main([*plain, "-o", files["out"]]) == 2  # all scores are equal
+    capsys.readouterr()
+    chosen = ["--dev", files["dev"], "--gold", "adequacy", "--held-out", files["dev"]]
+    assert main([*plain, *chosen, "-o", files["out"]]) == 0
+    assert "- data: train adequacy 16" in (Path(files["out"]) / "README.md").read_text()
+    assert main([*plain, "--gold", "fluency", "-o", str(tmp_path / "b")]) == 2
+    assert "no score (looked for fluency; found " in capsys.readouterr().err
+    alone = ["train", "pairwise", "--preferences", files["preferences"], "-o", str(tmp_path / "c")]
+    assert main([*alone, "--gold", "adequacy"]) == 2
+    assert "--gold adequacy chooses among scores of --train" in capsys.readouterr().err
+    analyse = ["analyse", files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
+    counts = []
+    for gold in ([], ["--gold", "adequacy"]):
+        assert main([*analyse, *gold]) == 0
+        counts.append(json.loads(capsys.readouterr().out)["counts"])
+    assert counts[0] != counts[1]
+
+
 @pytest.mark.parametrize("command", ["train", "analyse"])
 def test_a_file_given_twice_is_refused(
     command: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

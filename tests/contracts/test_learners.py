@@ -173,6 +173,9 @@ def test_a_folder_has_a_card_and_keeps_one_that_a_person_wrote(name: str, tmp_pa
     assert text.startswith(WRITTEN)
     assert f"`{name}`" in text
     assert "Licence" in text
+    assert not [
+        line for line in text.splitlines() if line.rstrip().endswith(":") and line[0] == "-"
+    ]
     (tmp_path / CARD).write_text("mine")
     trained(name).save(tmp_path)
     assert (tmp_path / CARD).read_text() == "mine"

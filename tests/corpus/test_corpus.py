@@ -201,6 +201,9 @@ def test_a_quote_that_is_not_closed_takes_no_rows_for_text(tmp_path: Path) -> No
         ("a.csv", b"mt;ref\na;b\n", "parted by semicolons"),
         ("a.json", b'[{"mt": "a", "ref": "b"}]\n', r"row 1: expected an object.*`jq -c '\.\[\]'`"),
         ("a.json", b'[\n {\n  "mt": "a"\n }\n]\n', r"row 1: not JSON.*`jq -c '\.\[\]'`"),
+        ("a.json", b'[\n{"mt": "a"},\n{"mt": "a", "ref": "b"}\n]\n', r"row 1: not JSON.*`jq -c"),
+        ("a.json", b'\n[{"mt": "a"},\n{"mt": "a", "ref": "b"}]\n', r"row 2: not JSON.*`jq -c"),
+        ("a.json", b'{"mt": "a"},\n{"mt": "a", "ref": "b"}\n', "row 1: .*no comma behind it"),
         ("a.jsonl", b"\n", "there are no rows"),
     ],
 )
@@ -782,6 +785,17 @@ def test_damaged_files_are_one_line(tmp_path: Path) -> None:
         tertium.score_corpus(tmp_path / "wide.jsonl", "chrf", tmp_path / "out")
 
 
+@pytest.mark.parametrize("note", ['["a"]', "3", '{"rows": 2}', '{"bytes": 1, "metrics": []}'])
+def test_a_note_of_another_shape_is_one_line(tmp_path: Path, note: str) -> None:
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out)
+    (out / "_done" / "rows.json").write_text(note)
+    with pytest.raises(DataError, match=r"_done/rows.json: not what a run notes .*; remove it"):
+        tertium.score_corpus(file, "chrf", out, resume=True)
+    (out / "_done" / "rows.json").unlink()
+    assert tertium.score_corpus(file, "chrf", out, resume=True).scored == len(ROWS)
+
+
 def test_a_row_unlike_the_others_is_bad_under_a_metric_that_takes_what_there_is(
     tmp_path: Path,
 ) -> None:
@@ -857,6 +871,7 @@ def test_the_command_prints_a_summary(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_without_the_cache_nothing_is_kept_and_the_scores_are_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("torch")
     cache = tmp_path / "cache"
     monkeypatch.setenv("TERTIUM_CACHE", str(cache))
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS[:2])

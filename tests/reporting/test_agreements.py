@@ -63,6 +63,14 @@ def test_one_column_has_no_average(results):
     assert text == f"** {results.tasks[0].values[1]:.2f} [{low:.2f}, {high:.2f}]"
 
 
+def test_what_rounds_to_zero_has_no_sign(results):
+    [task] = results.tasks[:1]
+    figures = {name: np.full_like(task.values, -0.001) for name in ("values", "low", "high")}
+    table = agreement_table(replace(results, tasks=[replace(task, **figures)]), 2, intervals=True)
+    assert {row[1].text.strip("* ") for row in table.rows[:3]} == {"0.00 [0.00, 0.00]"}
+    assert {row[1].value for row in table.rows[:3]} == {-0.001}
+
+
 @pytest.mark.parametrize("style", ["text", "md", "latex", "tsv"])
 def test_tables_render_and_escape(style, results):
     out = render(agreement_table(results), style)

@@ -15,6 +15,7 @@ from tertium.display import Displayed
 from tertium.evaluation.agreement import meta_evaluate
 from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
+from tertium.evaluation.explaining import explain
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import Explanation
@@ -78,6 +79,29 @@ def test_printed_results_are_the_tables_of_commands(
     assert str(scores) == repr(scores) == "<Scores of 1 segments under chrf: 100.00>"
 
 
+@pytest.mark.parametrize(
+    ("metric", "texts"),
+    [
+        ("bertscore:encoder=toy", ["a cat sat"]),
+        ("bleu-r", ["a cat sat"]),
+        ("chrf", ["a cat sat", "the cat"]),
+        ("bertscore:encoder=toy", [""]),
+    ],
+)
+def test_printed_explanations_are_what_the_command_prints(
+    metric: str, texts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if "encoder" in metric:
+        pytest.importorskip("torch")
+    segments = [Segment(text, references=("the cat sat down",)) for text in texts]
+    explained = explain(*segments, metric=metric)
+    options = [option for text in texts for option in ("-t", text)]
+    assert main(["explain", "-m", metric, "-r", "the cat sat down", *options]) == 0
+    printed = capsys.readouterr()
+    assert str(explained) == (printed.out + printed.err.replace("tertium: ", "")).rstrip("\n")
+    assert repr(explained).startswith("Explanation(metric=")
+
+
 def people_of(example: TestSet) -> JudgementSet:
     rows = enumerate(example.segments("good"))
     judgements = tuple(Judgement(segment, float(n % 7), item=str(n)) for n, segment in rows)
@@ -117,6 +141,7 @@ def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:
 
 
 def test_explanations_show_heat_maps() -> None:
+    pytest.importorskip("torch")
     metric: Any = load_metric("bertscore:encoder=toy")
     html = shown(metric.explain(Segment("the cat", None, ("a <cat>",))))
     assert 'class="heat"' in html

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli.inputs import add_list, load_in_precision
+from tertium.cli.inputs import GOLD, add_list, load_in_precision
 from tertium.cli.output import FORMATS, print_records, print_table, print_warnings
 from tertium.cli.runtime import add_runtime, bars, runtime_of
 from tertium.data.evidence import read_scored_sets
@@ -35,6 +35,7 @@ the reference, by unknown words (not in --vocabulary, or in no reference of the 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="judged translations")
     add_list(parser, "-m", "--metrics", metavar="METRIC", help="two that are compared")
+    parser.add_argument("--gold", metavar="NAME", help=GOLD)
     parser.add_argument("--share", type=float, default=0.2, help="default: 0.2")
     parser.add_argument("--vocabulary", metavar="FILE", help="known words, one a line")
     parser.add_argument("--examples", type=int, default=0, metavar="N", help="show N of each")
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     first, second = load_in_precision(specs, args.precision)
     if first == second:
         raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
-    sets = read_scored_sets(files)
+    sets = read_scored_sets(files, args.gold or "")
     with bars(args.quiet), runtime_of(args):
         analysis = analyse(
             sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)

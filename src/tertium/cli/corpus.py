@@ -149,11 +149,20 @@ def summary_table(summary: CorpusSummary, output: str) -> Table:
     return Table(header, rows, notes=_notes(summary, output))
 
 
+def _tell_speed(rows: float) -> str:
+    """How fast it went; a few rows a second have a decimal.
+
+    >>> _tell_speed(1234.5), _tell_speed(1.04)
+    ('1,234 rows a second', '1.0 rows a second')
+    """
+    return f"{rows:,.{0 if rows >= 10 else 1}f} rows a second"
+
+
 def _notes(summary: CorpusSummary, output: str) -> list[str]:
     bad = sum(summary.bad.values())
     kept = f"{summary.rows:,} rows, {summary.kept:,} kept, {bad:,} put aside"
     parts = f"{summary.parts:,} part{'s' * (summary.parts != 1)}"
-    speed = f"{summary.rows_per_second:,.0f} rows a second" if summary.scored else "all done before"
+    speed = _tell_speed(summary.rows_per_second) if summary.scored else "all done before"
     notes = [f"{kept}; {parts} in {output}; {speed}"]
     notes += [f"put aside: {count:,} {reason}" for reason, count in sorted(summary.bad.items())]
     if bad:

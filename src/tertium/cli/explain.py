@@ -12,14 +12,9 @@ from tertium.errors import UsageError
 from tertium.segment import Segment, check_characters
 
 if TYPE_CHECKING:
-    from tertium.metrics.base.explanation import Explanation, Reasons, TextComparison
+    from tertium.metrics.base.explanation import Explanation
 
-MOST = 15  # sentences of each kind, and pieces without a partner, that are printed
 LONGEST_NAME = 256  # bytes of a file's name
-QUESTIONS = {
-    "forward": "does the hypothesis follow from the reference?",
-    "backward": "does the reference follow from the hypothesis?",
-}
 
 HELP = "why a translation has its score, in words"
 DESCRIPTION = (
@@ -91,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json or args.format == "json":
         print_records([explained.as_dict()])
     else:
-        show(explained, args.top, several=len(args.reference) > 1)
+        show(explained, args.top)
     print_warnings([f"warning: {kind}" for kind in explained.warnings], quiet=False)
     return 0
 
@@ -105,71 +100,13 @@ def _refuse_file(text: str, option: str) -> None:
         )
 
 
-def show(explained: Explanation, top: int, *, several: bool = False) -> None:
-    """Print an explanation for a person to read, part by part.
+def show(explained: Explanation, top: int) -> None:
+    """Print an explanation for a person to read, part by part."""
+    from tertium.reporting.tables.explanations import parts_of
+    from tertium.reporting.tables.table import Table
 
-    Reasons are those of one reference, the best, which is named where there are `several`.
-    """
-    from tertium.reporting.tables.explanations import shorten, span_table, vote_table
-    from tertium.reporting.tables.table import number
-
-    if explained.reasons is not None:
-        perfect = explained.reasons.perfect
-        print(
-            f"{explained.metric}: {explained.score:+.3f}, of {perfect:+.3f} for the reference "
-            "itself"
-        )
-        if several:
-            print(
-                f"against the reference {shorten(explained.reasons.reference)!r}, the best of them"
-            )
-        show_reasons(explained.reasons, top)
-    elif explained.votes is not None:
-        print(
-            f"{explained.metric}: the chance that the row's translation is better than the column's"
-        )
-    else:
-        print(f"{explained.metric}: {number(explained.score, 4).text}")
-    if explained.marked is not None:
-        count = len(explained.marked.spans)
-        print(f"\nerrors it suspects: {count or 'none'}")
-        if count:
-            print_table(span_table(explained.marked), "text")
-    for comparison in explained.comparisons:
-        show_comparison(comparison, top)
-    if explained.votes is not None:
-        print_table(vote_table(explained.votes), "text")
-
-
-def show_reasons(reasons: Reasons, top: int) -> None:
-    """Print what speaks for and against a translation, and what each feature gave."""
-    from tertium.reporting.tables.explanations import feature_table, group_table, word_table
-
-    for direction, question in QUESTIONS.items():
-        if direction in reasons.follows:
-            print(f"{question} {'yes' if reasons.follows[direction] else 'no'}")
-    for title, sentences in (("faults", reasons.faults), ("merits", reasons.merits)):
-        if sentences:
-            print(f"\n{title}")
-            print("\n".join(f"  - {sentence}" for sentence in sentences[:MOST]))
-            if len(sentences) > MOST:
-                print(f"  - and {len(sentences) - MOST} more (--json shows all)")
-    if reasons.alignment:
-        print_table(word_table(reasons), "text")
-    for table in (group_table(reasons), feature_table(reasons, top)):
-        if table.rows:  # nothing is found in empty texts
-            print_table(table, "text")
-
-
-def show_comparison(comparison: TextComparison, top: int) -> None:
-    """Print which pieces found no partner, and the weakest links."""
-    from tertium.reporting.tables.explanations import figures_of, link_table, shorten
-
-    said = figures_of(comparison)
-    print(f"\nagainst the {comparison.side} {shorten(comparison.text)!r}: {said}")
-    for side, pieces in comparison.partnerless().items():
-        if pieces:
-            more = f" and {len(pieces) - MOST} more" if len(pieces) > MOST else ""
-            print(f"  without a partner in the {side}: {', '.join(pieces[:MOST])}{more}")
-    if comparison.links:
-        print_table(link_table(comparison, top), "text")
+    for part in parts_of(explained, top):
+        if isinstance(part, Table):
+            print_table(part, "text")
+        else:
+            print(part)

@@ -17,6 +17,7 @@ from tertium.registry import check_once
 from tertium.text.language_codes import check_code
 
 BEST = "tertium-small for English references, tertium-multi for others or none"
+GOLD = "which human scores of a folder (mqm), or the column of a file that holds them"
 
 
 def add_list(group: argparse._ActionsContainer, *options: str, **said: Any) -> None:

@@ -109,11 +109,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         help="people as a row of the table: a second campaign, or `rater` for one held out of each "
         "translation",
     )
-    group.add_argument(
-        "--gold",
-        metavar="NAME",
-        help="which human scores of a folder (mqm), or the column of a file that holds them",
-    )
+    group.add_argument("--gold", metavar="NAME", help=inputs.GOLD)
     group.add_argument(
         "--standardise", action="store_true", help="turn ratings into z-scores of each annotator"
     )

@@ -12,13 +12,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import LateParser
-from tertium.cli.inputs import add_list
+from tertium.cli.inputs import GOLD, add_list
 from tertium.cli.runtime import bars
+from tertium.data.evidence import read_scored_sets
 from tertium.errors import TertiumError, UsageError
 from tertium.runtime import runtime
 from tertium.specs import print_value, read_value
 
 if TYPE_CHECKING:
+    from tertium.data.judgements import JudgementSet
     from tertium.models.options import Epoch, Option
     from tertium.models.trained import Trained
 
@@ -99,6 +101,9 @@ def _add_data(parser: argparse.ArgumentParser, shown: Sequence[type[Trained]]) -
         read = not teacher or any(teacher in cls.teachers for cls in shown) or not shown
         told = says if read else argparse.SUPPRESS
         add_list(group, option, metavar="FILE", help=told)
+    scored = any("scores" in cls.teachers for cls in shown) or not shown
+    says = f"{GOLD}, for --train and --dev" if scored else argparse.SUPPRESS
+    group.add_argument("--gold", metavar="NAME", help=says)
 
 
 def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
@@ -211,6 +216,8 @@ def run(args: argparse.Namespace) -> int:
     plan = Plan.make(args.metric, args.recipe, **options)  # faults show before files are read
     if not args.train and not args.preferences:
         raise UsageError("nothing to learn from: give --train FILE... or --preferences FILE...")
+    if args.gold is not None and not args.train:
+        raise UsageError(f"--gold {args.gold} chooses among scores of --train: leave it out")
     check_folder(args.output, plan.cls, overwrite=args.overwrite)
     if args.recipe != RECIPE and has_one_recipe(plan.cls) and not args.quiet:
         said = f"tertium: {plan.cls.name} has one recipe: {args.recipe} is the same as {RECIPE}"
@@ -218,8 +225,8 @@ def run(args: argparse.Namespace) -> int:
     with bars(args.quiet), runtime(device=args.device, threads=args.threads):
         metric = train(
             args.metric,
-            [*args.train, *args.preferences],
-            dev=[*args.dev, *args.dev_preferences],
+            [*_scored(args.train, args.gold), *args.preferences],
+            dev=[*_scored(args.dev, args.gold), *args.dev_preferences],
             held_out=args.held_out,
             recipe=args.recipe,
             folder=args.output,
@@ -231,6 +238,11 @@ def run(args: argparse.Namespace) -> int:
         _show_search(metric.checkpoint.training.get("search", ()))
         print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
     return 0
+
+
+def _scored(files: Sequence[str], gold: str | None) -> Sequence[str | JudgementSet]:
+    """Files of scores, read where `gold` says which scores of them."""
+    return files if gold is None else read_scored_sets(files, gold)
 
 
 def _given_options(args: argparse.Namespace) -> dict[str, Any]:

@@ -106,12 +106,16 @@ class RunLedger:
         names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
         for name in names:
             part, kept = name[len(DONE) + 1 : -len(".json")], self._read(name)
-            if kept and sizes.get(part + suffix) == kept.get("bytes"):
-                yield part, Tally.from_record(kept)
+            if kept is None:
+                continue
+            size, tally = self._parse_done(name, kept)
+            if sizes.get(part + suffix) == size:
+                yield part, tally
 
     def read_tally(self, part: str) -> Tally:
         """What was counted in a part that is done."""
-        return Tally.from_record(self._read(f"{DONE}/{part}.json"))
+        name = f"{DONE}/{part}.json"
+        return self._parse_done(name, self._read(name))[1]
 
     def finish(self, part: str, tally: Tally, size: int) -> None:
         """Note that a part is done, with the bytes of its shard: the last thing that happens."""
@@ -135,6 +139,16 @@ class RunLedger:
         if name == MANIFEST and content is not None and not isinstance(found, dict):
             raise DataError(f"{join(self.folder, name)}: damaged; give another folder")
         return found
+
+    def _parse_done(self, name: str, kept: Any) -> tuple[int, Tally]:
+        """The bytes of a part's shard and what was counted in it."""
+        try:
+            return int(kept["bytes"]), Tally.from_record(kept)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise DataError(
+                f"{join(self.folder, name)}: not what a run notes of a part that is done; "
+                "remove it, and the part is done again"
+            ) from None
 
     def _write(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
         text = json.dumps(null_missing(value), ensure_ascii=False, indent=indent) + "\n"

@@ -23,6 +23,7 @@ from tertium.data.formats import (
     check_no_header,
     check_text,
     explain_rows,
+    is_line_of_list,
     is_quoted,
     parse_object,
     split_rows,
@@ -171,11 +172,14 @@ def sample_records(
     """The first rows of some files, as far as they can be read; of tables, their texts.
 
     However files are cut, they are the same. Where none can be, the first that could not says why.
+    A list of JSON in place of lines is refused: its last row could be read, and no other.
     """
     read, bad = 0, ""
     whole = [CorpusPart(file, "") for file in dict.fromkeys(part.file for part in parts)]
     step = -(-len(whole) // SAMPLED_FILES)
     for part in whole[::step]:
+        if part.file.kind == "jsonl":
+            _check_no_list(part)
         for reading in itertools.islice(read_blocks(part, fields, size=SAMPLED_ROWS), 1):
             yield from (records := reading.block.texts())
             read += len(records)
@@ -185,6 +189,13 @@ def sample_records(
             bad = bad or "".join(f"row {row.row}: {row.reason}" for row in reading.bad[:1])
     if bad and not read:
         raise DataError(f"{whole[0].file.path}: none of the first rows can be read; {bad}")
+
+
+def _check_no_list(part: CorpusPart) -> None:
+    number, line = next(((n, line) for n, line in _lines(part) if line.strip()), (0, b""))
+    text = line.decode("utf-8", "replace").strip()
+    if is_line_of_list(text):
+        parse_object(text, f"{part.file.path}, row {number}")
 
 
 def _open_parquet(file: SourceFile) -> Any:

@@ -332,11 +332,16 @@ def _from_collection(
             yield replace(judged, name=f"{name} {part}".rstrip())
 
 
-def read_sets(sources: Iterable[PathLike]) -> list[JudgementSet | RankingSet]:
-    """The sets of files, folders or named sets, by language pair and by name; each given once."""
+def read_sets(sources: Iterable[PathLike], gold: str = "") -> list[JudgementSet | RankingSet]:
+    """The sets of files, folders or named sets, by language pair and by name; each given once.
+
+    `gold` chooses scores as for `read_evidence`, and stands in the names of sets.
+    """
     given = [*sources]
     refuse_twice(given)
-    return [_set_of(entry, source) for source in given for entry in read_evidence(source)]
+    entries = [(entry, one) for one in given for entry in read_evidence(one, gold=gold)]
+    sets = [_set_of(entry, source) for entry, source in entries]
+    return [replace(one, name=f"{one.name} {gold}") for one in sets] if gold else sets
 
 
 def refuse_twice(sources: Iterable[PathLike]) -> None:
@@ -350,9 +355,9 @@ def refuse_twice(sources: Iterable[PathLike]) -> None:
         places.add(place)
 
 
-def read_scored_sets(sources: Iterable[PathLike]) -> list[JudgementSet]:
+def read_scored_sets(sources: Iterable[PathLike], gold: str = "") -> list[JudgementSet]:
     """The same where only translations with scores will do."""
-    sets = read_sets(sources)
+    sets = read_sets(sources, gold)
     scored = [one for one in sets if isinstance(one, JudgementSet)]
     if len(scored) < len(sets):
         raise DataError("comparisons were given where translations with scores are needed")

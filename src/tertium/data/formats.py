@@ -43,7 +43,7 @@ BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
 
 LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
 _INDEX = "__index_level_"  # how pandas names what numbers the rows of a frame
-_ONE_A_LINE = "; one object a line is read, which `jq -c '.[]'` makes of a list"
+_ONE_A_LINE = "; one object a line is read, no comma behind it, as `jq -c '.[]'` makes of a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=distinct_keys)  # once, not for each line
 
 csv.field_size_limit(1 << 24)
@@ -153,12 +153,23 @@ def read_jsonl(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def parse_object(line: str, where: str) -> dict[str, Any]:
     """The object of a line of JSONL, of texts that can be scored."""
-    record = parse_json(line, where, _ONE_A_LINE if line.strip() in ("[", "{") else "")
+    is_other = is_line_of_list(line) or line.strip() == "{"
+    record = parse_json(line, where, _ONE_A_LINE if is_other else "")
     if not isinstance(record, dict):
         raise DataError(f"{where}: expected an object, got {line[:40]!r}{_ONE_A_LINE}")
     if "\\u" in line or "\0" in line:  # else nothing brings in what a text cannot hold
         check_record(record, where)
     return record
+
+
+def is_line_of_list(line: str) -> bool:
+    """Whether a line begins a JSON list of objects, or is one of them with its comma.
+
+    >>> [is_line_of_list(line) for line in ("[", '[{"mt": ""},', '{"mt": ""},', '{"mt": ""}')]
+    [True, True, True, False]
+    """
+    bare = line.strip()
+    return bare == "[" or bare.startswith("[{") or (bare[:1] == "{" and bare.endswith("},"))
 
 
 def null_missing(value: Any) -> Any:

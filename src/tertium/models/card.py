@@ -60,13 +60,14 @@ def write_card(folder: Path, title: str, checkpoint: Checkpoint) -> None:
 
 
 def _bullets(values: Mapping[str, Any]) -> str:
-    """Settings as a list, what is too long to read left to `config.json`.
+    """Settings as a list, what is too long to read left to `config.json`, what is empty left out.
 
-    >>> print(_bullets({"hidden": 300, "data": {"mine": 12}}))
+    >>> print(_bullets({"hidden": 300, "data": {"mine": 12}, "settings": {}}))
     - hidden: 300
     - data: mine 12
     """
-    rows = [f"- {key}: {_plain(value)}" for key, value in values.items()]
+    said = {key: _plain(value) for key, value in values.items()}
+    rows = [f"- {key}: {text}" for key, text in said.items() if text]
     long = "see config.json"
     short = [row if len(row) <= LONGEST else f"{row.split(':')[0]}: {long}" for row in rows]
     return "\n".join(short) or "- nothing beside its weights"

@@ -135,7 +135,7 @@ def _is_grave(entry: MarkedTranslation) -> bool:
 
 
 def _entry(entry: MarkedTranslation, decimals: int | None) -> Markup:
-    said = f"{entry.score:.4g}" if decimals is None else f"{entry.score:.{decimals}f}"
+    said = f"{entry.score:.4g}" if decimals is None else f"{entry.score:z.{decimals}f}"
     where = element(
         "p",
         element("bdi", entry.system),

@@ -1,4 +1,4 @@
-"""How values show themselves: in a notebook tables, pictures and style, when printed the tables."""
+"""How values show themselves: in a notebook tables, pictures and style, when printed the text."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tertium.reporting.tables.agreements import agreement_table
 from tertium.reporting.tables.challenges import challenge_chart, challenge_table
 from tertium.reporting.tables.error_spans import detail_tables, span_table
 from tertium.reporting.tables.evaluations import comparison_table, ranking_table, system_table
+from tertium.reporting.tables.explanations import parts_of
 from tertium.reporting.tables.table import Cell, Table, html_table, number, render
 from tertium.scores import Scores
 
@@ -97,9 +98,18 @@ def _(study: SpanStudy) -> list[Table]:
     return [table for several in tables for table in several]
 
 
+@singledispatch
 def tell(value: object) -> str:
     """What `print` shows of a value: its tables, as a command prints them, or how it is made."""
     return "\n".join(render(table) for table in tables_of(value)).strip("\n") or repr(value)
+
+
+@tell.register
+def tell_explanation(explained: Explanation) -> str:
+    """Lines and tables as `tertium explain` prints them, and what a reader should know."""
+    warned = (f"warning: {kind}" for kind in explained.warnings)
+    parts = (*parts_of(explained), *warned)
+    return "".join(f"{p}\n" if isinstance(p, str) else render(p) for p in parts).rstrip("\n")
 
 
 @show.register

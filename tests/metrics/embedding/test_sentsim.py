@@ -103,6 +103,20 @@ def test_the_signature_tells_whose_bounds_they_are() -> None:
     assert norm(encoder="minilm@3", against="both") == "norm:fixed/generic"
 
 
+@pytest.mark.parametrize("centre", ["aligned", "language", "none"])
+def test_bounds_against_sources_are_those_of_how_vectors_are_centred(centre: Any) -> None:
+    metric = SentSim(encoder="e5", against="source", centre=centre, lp="de-en")
+    source = "Das Parlament lehnte am Dienstag den neuen Haushalt ab."
+    good = Segment("Parliament rejected the new budget on Tuesday.", source)
+    bad = Segment("My old bicycle is green and rusty.", source)
+    scores = metric.score([good, bad])
+    assert (scores.statistics[0, 1:3] > 0.3).all()
+    assert (scores.statistics[1, 1:3] < -0.2).all()  # worse than all but one translation in 200
+    assert "|norm:fixed|" in scores.signature
+    token = BERTScore(encoder="e5", against="source", centre=centre, lp="de-en", rescale=True)
+    assert abs(token.score([bad]).system) < 0.1  # where unrelated texts lie, whatever the centre
+
+
 def test_fixed_bounds_are_monotone_in_both_parts() -> None:
     metric = SentSim(encoder="minilm@4")
     raw = np.array([[0.1, 0.5], [0.2, 0.5], [0.2, 0.6]])

@@ -90,7 +90,7 @@ class BERTScore(EmbeddingMetric):
     def finish(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
         if not self.rescale:
             return values
-        level = np.array(baseline(encoder.name, side))
+        level = np.array(baseline(encoder.name, self.scale_of(encoder, side)))
         rescaled: FloatArray = (values - level) / (1 - level)
         return rescaled
 

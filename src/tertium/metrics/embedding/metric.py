@@ -50,6 +50,7 @@ from tertium.text.language_identification import (
 from tertium.text.scripts import is_foreign, scripts_of
 
 Against = Literal["auto", "reference", "source", "both"]
+Centre = Literal["auto", "aligned", "language", "none"]
 Formula = Callable[[Chunk], FloatArray]
 
 SOURCE_ENCODER = "e5@8"  # what `encoder=auto` means there: one that knows both languages
@@ -90,7 +91,7 @@ class EmbeddingMetric(Metric):
     precision: Precision = "fp32"
     long: Long = "truncate"
     lp: str = ""
-    centre: Literal["auto", "aligned", "language", "none"] = "auto"
+    centre: Centre = "auto"
     astray: Annotated[float, Range(0, 1)] = ASTRAY
 
     def __post_init__(self) -> None:
@@ -171,6 +172,13 @@ class EmbeddingMetric(Metric):
         aligned = self.centre != "language"
         directions = translation_directions(encoder.name) if aligned else None
         return Centring(means, source, target, directions)
+
+    def scale_of(self, encoder: Encoder, side: Side) -> str:
+        """The scale of values, as `calibration` names it: the side, and how vectors are centred."""
+        centring = self.centring(encoder, side)
+        if centring is None:
+            return side
+        return f"{side}/aligned" if centring.directions else f"{side}/language"
 
     def parts_of(self, encoder: Encoder, side: Side) -> frozenset[str]:
         """Which vectors are asked of an encoder: centred sentence vectors are made of tokens'."""

@@ -32,8 +32,8 @@ class SentSim(EmbeddingMetric):
 
     A is SSS or SMD (`sentence`), B is BERTScore's `measure` or WMD (`token`), both brought to
     [0, 1] with 1 the best, a distance d to 1 - d. `normalise=fixed` does so by bounds stored for
-    the encoder, chosen once on da/wmt15 and da/wmt16 (generic ones where none are, as signatures
-    then say):
+    the encoder and how it is centred, chosen once on da/wmt15 and da/wmt16 (generic ones where none
+    are, as signatures then say):
 
         A = (a - far) / (near - far)         near: what equal texts have; far: the stored bound
 
@@ -117,12 +117,13 @@ class SentSim(EmbeddingMetric):
 
     def _bounds(self, encoder: Encoder, side: Side) -> tuple[float, float]:
         token = self.token if self.token == "wmd" else self.measure
-        name = encoder.name
-        return worst_value(name, side, self.sentence), worst_value(name, side, token)
+        name, scale = encoder.name, self.scale_of(encoder, side)
+        return worst_value(name, scale, self.sentence), worst_value(name, scale, token)
 
-    def _norm(self, encoder: str, side: Side) -> str:
+    def _norm(self, encoder: Encoder, side: Side) -> str:
         """How values are brought to [0, 1], as signatures say it."""
-        stored = self.normalise == "corpus" or is_measured(encoder, side)
+        known = is_measured(encoder.name, self.scale_of(encoder, side))
+        stored = self.normalise == "corpus" or known
         return self.normalise if stored else "generic"
 
     def _extremes(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -138,10 +139,10 @@ class SentSim(EmbeddingMetric):
 
     def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         token = f"bertscore-{self.measure}" if self.token == "bertscore" else self.token
-        sides = [(self.encoder_of(side).name, side) for side in self.sides(segments)]
+        sides = [(self.encoder_of(side), side) for side in self.sides(segments)]
         norms = dict.fromkeys(self._norm(encoder, side) for encoder, side in sides)
         fields = {"sent": self.sentence, "tok": token, "norm": "/".join(norms)}
-        weights = [self.weights(encoder, side) for encoder, side in sides]
+        weights = [self.weights(encoder.name, side) for encoder, side in sides]
         if set(weights) != {EQUAL}:
             fields["weights"] = "/".join(f"{whole}+{parts}" for whole, parts in weights)
         return {**fields, "comb": "plain"} if self.combine == "plain" else fields

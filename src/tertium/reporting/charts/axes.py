@@ -151,7 +151,7 @@ def ticks(low: float, high: float, wanted: int) -> list[tuple[float, str]]:
     # 1e-9: a step of 0.1 or an end at 0.3 is a little less in binary, and would be rounded away
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    return [(place * step, f"{place * step:.{decimals}f}") for place in places]
+    return [(place * step, f"{place * step:z.{decimals}f}") for place in places]
 
 
 def bounds(values: FloatArray, *, margin: float = 0.04) -> tuple[float, float]:

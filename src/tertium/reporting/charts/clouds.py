@@ -100,7 +100,7 @@ def correlation(a: FloatArray, b: FloatArray) -> float:
 def describe(a: FloatArray, b: FloatArray) -> str:
     """How close two numbers go together where both are known, in words."""
     r, n = correlation(a, b), int((np.isfinite(a) & np.isfinite(b)).sum())
-    return f"r = {r:.3f}, n = {n:,}" if r == r else f"n = {n:,}"
+    return f"r = {r:z.3f}, n = {n:,}" if r == r else f"n = {n:,}"
 
 
 def darkest(x: FloatArray, y: FloatArray) -> int:

@@ -56,7 +56,7 @@ def lines_chart(points: Sequence[Point], title: str) -> Markup:
         if known:
             ends.append((plot.y(known[-1].mean), n))
     parts += line_names(ends, tests, short, plot)
-    said = "; ".join(f"{p.test} with {p.size} examples: {p.mean:.3f}" for p in points)
+    said = "; ".join(f"{p.test} with {p.size} examples: {p.mean:z.3f}" for p in points)
     width = plot.width + 18 + LETTER * max(map(cell_len, short), default=0)
     return drawing(width, height, title, said, parts)
 
@@ -82,7 +82,7 @@ def bars_chart(points: Sequence[Point], title: str) -> Markup:
             y = 10 + BAR * (place + before - 0.5) + 5  # over the whole width, above its bars
             parts.append(named(6, y, point.test, heading, font_weight=600))
         parts += _bar(point, short[point.setting], place + before, plot, full.get(point.test))
-    said = "; ".join(f"{p.setting} on {p.test}: {p.mean:.3f}" for p in ordered)
+    said = "; ".join(f"{p.setting} on {p.test}: {p.mean:z.3f}" for p in ordered)
     return drawing(plot.width, height, title, said, parts)
 
 
@@ -96,7 +96,7 @@ def _line(points: Sequence[Point], plot: Panel, number: int) -> list[Markup]:
     for p in points:
         x, y = place(p, p.mean)
         parts.append(upright(x, plot.y(p.low), plot.y(p.high), f"seeds {colour}"))
-        shown = f"{p.test}, {p.size:,} examples: {p.mean:.4f} ({p.runs} runs)"
+        shown = f"{p.test}, {p.size:,} examples: {p.mean:z.4f} ({p.runs} runs)"
         parts.append(mark(x, y, number, shown))
     return parts
 
@@ -158,7 +158,7 @@ def _bar(point: Point, name: str, place: int, plot: Panel, full: float | None) -
     if point.mean != point.mean:
         return [*parts, words(plot.x.end + 8, middle + 4, "–", "tick")]
     zero, end = plot.x(0.0), plot.x(point.mean)
-    shown = f"{point.setting}, {point.test}: {point.mean:.4f}"
+    shown = f"{point.setting}, {point.test}: {point.mean:z.4f}"
     parts.append(
         element(
             "rect",
@@ -172,8 +172,8 @@ def _bar(point: Point, name: str, place: int, plot: Panel, full: float | None) -
     )
     if point.low < point.high:
         parts.append(level(plot.x(point.low), plot.x(point.high), middle, "interval"))
-    text = f"{point.mean:.3f}"
+    text = f"{point.mean:z.3f}"
     if full is not None and full == full and not whole:
-        text = f"{point.mean - full:+.3f}"
+        text = f"{point.mean - full:+z.3f}"
     parts.append(words(plot.x.end + 8, middle + 4, text, "tick"))
     return parts

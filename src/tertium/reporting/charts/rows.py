@@ -54,7 +54,7 @@ def interval_chart(
         parts.append(_name(names[n], short[n], y, plot))
         if low == low:
             parts.append(level(plot.x(low), plot.x(high), y, "interval"))
-        shown = f"{names[n]}: {values[n]:.{decimals}f}"
+        shown = f"{names[n]}: {values[n]:z.{decimals}f}"
         if values[n] == values[n]:
             parts.append(dot(plot.x(float(values[n])), y, 4.5, shown, class_="dot"))
     said = "; ".join(
@@ -180,9 +180,9 @@ def _quartiles(values: FloatArray, x: Scale, base: float, name: str) -> list[Mar
 
 def _in_words(name: str, value: float, bounds: FloatArray, decimals: int, group: int) -> str:
     low, high = bounds
-    text = f"{name} {value:.{decimals}f}" if value == value else f"{name}: no score"
+    text = f"{name} {value:z.{decimals}f}" if value == value else f"{name}: no score"
     if low == low:
-        text += f" ({low:.{decimals}f} to {high:.{decimals}f})"
+        text += f" ({low:z.{decimals}f} to {high:z.{decimals}f})"
     return f"{text}, cluster {group}" if group else text
 
 
@@ -227,12 +227,12 @@ def dots_chart(
                 x1, x2 = plot.x(float(low)), plot.x(float(high))
                 parts.append(level(x1, x2, y, f"line c{n % COLOURS}"))
             if value == value:
-                shown = f"{other}, {name}: {value:.{decimals}f}"
+                shown = f"{other}, {name}: {value:z.{decimals}f}"
                 parts.append(mark(plot.x(value), y, n, shown))
     parts += _legend(series, plot)
     said = "; ".join(
         f"{row}: "
-        + ", ".join(f"{s} {v:.{decimals}f}" for s, v in zip(series, own, strict=True) if v == v)
+        + ", ".join(f"{s} {v:z.{decimals}f}" for s, v in zip(series, own, strict=True) if v == v)
         for row, own in zip(rows, values, strict=True)
     )
     return drawing(plot.width, plot.height, title, said, parts)

@@ -149,8 +149,8 @@ def _reasons(explained: Explanation, reasons: Reasons) -> Markup:
     parts = [
         element(
             "p",
-            element("b", f"{explained.metric}: {explained.score:+.3f}"),
-            f", of {reasons.perfect:+.3f} for the reference itself, ",
+            element("b", f"{explained.metric}: {explained.score:+z.3f}"),
+            f", of {reasons.perfect:+z.3f} for the reference itself, ",
             element("bdi", shorten(reasons.reference)),
             dir="auto",
         )
@@ -185,7 +185,7 @@ def _groups(reasons: Reasons) -> Markup:
             element(
                 "tr",
                 element("th", name, scope="row"),
-                element("td", f"{value:+.3f}", class_="number"),
+                element("td", f"{value:+z.3f}", class_="number"),
                 element("td", bar, class_="bars"),
             )
         )

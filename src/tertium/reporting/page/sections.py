@@ -104,7 +104,7 @@ def _score(evaluation: Evaluation, place: int, metric: str) -> Markup:
         every = [evaluation.intervals[s][metric] for s in evaluation.systems]
         every = [interval for interval in every if interval.low == interval.low]
         parts.append(_track(scores.system, bounds, every))
-        low, high = (f"{v:.{scores.decimals}f}" for v in (bounds.low, bounds.high))
+        low, high = (f"{v:z.{scores.decimals}f}" for v in (bounds.low, bounds.high))
         parts.append(element("span", f" {low} to {high}", class_="muted range"))
     return element(
         "td", *parts, class_="number best" if best else "number", data_value=repr(scores.system)

@@ -144,10 +144,10 @@ def figure_cell(figures: Figures, metric: int, decimals: int, bounded: str) -> C
     value = float(figures.values[metric])
     if value != value:
         return number(value, decimals)
-    text, more = f"{value:.{decimals}f}", {}
+    text, more = f"{value:z.{decimals}f}", {}
     if bounded:
         low, high = float(figures.low[metric]), float(figures.high[metric])
-        text += f" [{low:.{decimals}f}, {high:.{decimals}f}]"
+        text += f" [{low:z.{decimals}f}, {high:z.{decimals}f}]"
         more = {f"{bounded} low": low, f"{bounded} high": high}
     best = metric == figures.best
     mark = BEST if best else NOT_WORSE if figures.not_worse[metric] else ""
@@ -239,7 +239,7 @@ def agreement_findings(results: Results) -> list[tuple[str, str]]:
         kind = part.tasks[0].task.kind.title
         kinds = "sets" if len({t.task.sets for t in part.tasks}) == len(part.tasks) else "tasks"
         where = f" on average over {len(part.tasks)} {kinds}" if len(part.tasks) > 1 else ""
-        value = f"{kind} {figures.values[figures.best]:.3f}{where}{_sure(figures)}"
+        value = f"{kind} {figures.values[figures.best]:z.3f}{where}{_sure(figures)}"
         said.append((part.metrics[figures.best], f"agrees best with people: {value}"))
     return said
 

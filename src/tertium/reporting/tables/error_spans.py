@@ -72,7 +72,7 @@ def category_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
 def _figures(result: SpanResult, decimals: int) -> list[Cell]:
     rows, bounds = result.rows, result.interval
     figures = micro(rows["characters"])
-    shown = "" if bounds is None else f"[{bounds.low:.{decimals}f}, {bounds.high:.{decimals}f}]"
+    shown = "" if bounds is None else f"[{bounds.low:z.{decimals}f}, {bounds.high:z.{decimals}f}]"
     more = {} if bounds is None else {"F1 low": bounds.low, "F1 high": bounds.high}
     return [
         number(figures.precision, decimals),

@@ -107,7 +107,7 @@ def meaning_table(comparison: Comparison) -> Table:
         for system in comparison.systems[1:]:
             if meaning := comparison.meaning(metric, system):
                 places = comparison.scores[system][metric].decimals
-                shown = f"{meaning.difference:+.{places}f}"
+                shown = f"{meaning.difference:+z.{places}f}"
                 rows.append(
                     [
                         system,
@@ -189,7 +189,7 @@ def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int 
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
         if scores.system == scores.system:
-            text += f" (μ = {bounds.mean:.{places}f} ± {bounds.half_width:.{places}f})"
+            text += f" (μ = {bounds.mean:z.{places}f} ± {bounds.half_width:z.{places}f})"
         column = column_name(evaluation, metric)
         more = {f"{column} low": bounds.low, f"{column} high": bounds.high}
     return Cell(text, scores.system, "best" if best else "", more)

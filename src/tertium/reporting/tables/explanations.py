@@ -1,12 +1,13 @@
-"""Tables of an explanation: words and pieces with their partners, features, groups, votes."""
+"""An explanation as lines and tables: words and pieces with partners, features, groups, votes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from tertium.metrics.base.explanation import (
     Contribution,
+    Explanation,
     MarkedText,
     Reasons,
     TextComparison,
@@ -19,7 +20,67 @@ Rows = list[list[Cell | str]]
 
 LONGEST_TEXT = 300  # letters that are shown as they are
 LEAST = 0.0005  # what a feature adds that is not printed as 0.000
+MOST = 15  # sentences of each kind, and pieces without a partner, that are told
+TOP = 10  # features and links that are told unless more are asked for
 TEXTS = frozenset({0, 1, 2})  # columns that hold no numbers
+QUESTIONS = {
+    "forward": "does the hypothesis follow from the reference?",
+    "backward": "does the reference follow from the hypothesis?",
+}
+
+
+def parts_of(explained: Explanation, top: int = TOP) -> Iterator[str | Table]:
+    """An explanation for a person to read: lines of text and tables, in their order."""
+    if explained.reasons is not None:
+        yield from _parts_of_reasons(explained, explained.reasons, top)
+    elif explained.votes is not None:
+        better = "the chance that the row's translation is better than the column's"
+        yield f"{explained.metric}: {better}"
+    else:
+        yield f"{explained.metric}: {number(explained.score, 4).text}"
+    if explained.marked is not None:
+        yield f"\nerrors it suspects: {len(explained.marked.spans) or 'none'}"
+        if explained.marked.spans:
+            yield span_table(explained.marked)
+    for comparison in explained.comparisons:
+        yield from _parts_of_comparison(comparison, top)
+    if explained.votes is not None:
+        yield vote_table(explained.votes)
+
+
+def _parts_of_reasons(explained: Explanation, reasons: Reasons, top: int) -> Iterator[str | Table]:
+    """What speaks for and against a translation, and what each feature gave.
+
+    Reasons are those of one reference, the best where there are several, which is named.
+    """
+    perfect = f"{reasons.perfect:+z.3f} for the reference itself"
+    yield f"{explained.metric}: {explained.score:+z.3f}, of {perfect}"
+    yield f"against the reference {shorten(reasons.reference)!r}"
+    for direction, question in QUESTIONS.items():
+        if direction in reasons.follows:
+            yield f"{question} {'yes' if reasons.follows[direction] else 'no'}"
+    for title, sentences in (("faults", reasons.faults), ("merits", reasons.merits)):
+        if sentences:
+            yield f"\n{title}"
+            yield from (f"  - {sentence}" for sentence in sentences[:MOST])
+            if len(sentences) > MOST:
+                yield f"  - and {len(sentences) - MOST} more (--json, or as_dict(), has all)"
+    if reasons.alignment:
+        yield word_table(reasons)
+    tables = (group_table(reasons), feature_table(reasons, top))
+    yield from (table for table in tables if table.rows)  # nothing is found in empty texts
+
+
+def _parts_of_comparison(comparison: TextComparison, top: int) -> Iterator[str | Table]:
+    """Which pieces found no partner, and the weakest links."""
+    said = figures_of(comparison)
+    yield f"\nagainst the {comparison.side} {shorten(comparison.text)!r}: {said}"
+    for side, pieces in comparison.partnerless().items():
+        if pieces:
+            more = f" and {len(pieces) - MOST} more" if len(pieces) > MOST else ""
+            yield f"  without a partner in the {side}: {', '.join(pieces[:MOST])}{more}"
+    if comparison.links:
+        yield link_table(comparison, top)
 
 
 def link_table(comparison: TextComparison, top: int) -> Table:
@@ -69,7 +130,7 @@ def word_table(reasons: Reasons) -> Table:
 def group_table(reasons: Reasons) -> Table:
     """What each group of features adds, the costliest first."""
     ordered = sorted(reasons.groups.items(), key=lambda entry: entry[1])
-    rows: Rows = [[group, Cell(f"{value:+.3f}", value)] for group, value in ordered]
+    rows: Rows = [[group, Cell(f"{value:+z.3f}", value)] for group, value in ordered]
     return Table(("group", "contribution"), rows)
 
 
@@ -85,7 +146,7 @@ def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
             c.feature,
             number(c.value, 3),
             Cell(
-                f"{c.contribution:+.3f}",
+                f"{c.contribution:+z.3f}",
                 c.contribution,
                 "good" if c.contribution > 0 else "bad" if c.contribution < 0 else "",
             ),

@@ -48,7 +48,7 @@ def _cell(value: float, low: float, high: float, *, decimals: int) -> Cell:
     if low != low:
         return cell
     fewer = max(decimals - 1, 0)
-    return Cell(f"{cell.text} [{low:.{fewer}f}, {high:.{fewer}f}]", cell.value)
+    return Cell(f"{cell.text} [{low:z.{fewer}f}, {high:z.{fewer}f}]", cell.value)
 
 
 def _track(

@@ -47,7 +47,7 @@ def _protocol_cell(figures: Figures, metric: int, head: str, decimals: int) -> C
     if value != value:
         return number(value, decimals)
     mark = "best" if rank == 1 else ""
-    text = f"{value:.{decimals}f} ({rank})"
+    text = f"{value:z.{decimals}f} ({rank})"
     return Cell(text, value, mark, {f"{head} rank": rank})  # type: ignore[arg-type]
 
 

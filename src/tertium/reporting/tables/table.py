@@ -55,12 +55,14 @@ class Table:
 
 
 def number(value: float, decimals: int, mark: Mark = "") -> Cell:
-    """A cell that shows a rounded number and keeps the full one.
+    """A cell that shows a rounded number and keeps the full one; what rounds to zero has no sign.
 
     >>> number(2 / 3, 2)
     Cell(text='0.67', value=0.6666666666666666, mark='', more={})
+    >>> number(-0.001, 2).text, number(-3, 0).text
+    ('0.00', '-3')
     """
-    return Cell("–" if value != value else f"{value:.{decimals}f}", value, mark)
+    return Cell("–" if value != value else f"{value:z.{decimals}f}", value, mark)
 
 
 def too_few_draws(tests: int, draws: int, alpha: float) -> list[str]:
