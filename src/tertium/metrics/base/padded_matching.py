@@ -34,7 +34,7 @@ def match_padded(
     order = np.argsort(longest, kind="stable")
     for share in deal(order.tolist(), (2 * longest[order]).tolist(), ROWS):
         sides = [_Texts(side[share], device) for side in (left, right)]
-        result[share] = _match(directions, weights, sides).double().cpu().numpy()
+        result[share] = _match(directions, weights, sides).cpu().numpy()
     return result
 
 
