@@ -8,7 +8,7 @@ the peak of memory that the fast form allocates:
     acc_eq*     15 systems x 500 segments; the rival keeps one object for each pair and moves it
                 from one count to another, as mt-metrics-eval's tau optimisation does
     PERM-BOTH   7,500 points, 1,000 swaps; the rival draws and correlates one swap at a time
-    table       30 metrics x 14 language pairs of 560 judgements, intervals and tests of all pairs
+    table       30 metrics x 14 language pairs of 560 judgments, intervals and tests of all pairs
     protocol    WMT24's: 30 metrics x 9 language pairs, 12 systems each, with all tests; the rivals
                 do as mt-metrics-eval's `pce` and `tau_optimization` do, on some draws and
                 segments: a permutation test of all systems for each of two mixtures of two metrics,

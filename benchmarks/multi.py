@@ -2,7 +2,7 @@
 
     python -m benchmarks multi [--rows 400] [--rival-rows 24] [--precision fp32 bf16] [--view both]
 
-Judgements of da/wmt15 cs-en, none scored before. The rival is COMET's arithmetic, not its scores:
+Judgments of da/wmt15 cs-en, none scored before. The rival is COMET's arithmetic, not its scores:
 weights at random through transformers, each text of a row in a pass (`texts`), or source and
 hypothesis joined as reference-free ones read them (`joined`), padded batches of similar length.
 Rows are counted by the second and by the second of one processor; ratios are of the latter.

@@ -2,7 +2,7 @@
 
     python -m benchmarks universal [--sentences 3000]
 
-WMT17 news text, English system outputs; tokenising included; the model is loaded beforehand. The
+WMT17 news text, English system outputs; tokenizing included; the model is loaded beforehand. The
 package, which is slow, gets the first tenth of them. Sentences are counted by the second and by the
 second of one processor; the ratio is of the latter.
 """

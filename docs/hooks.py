@@ -1,7 +1,7 @@
 """For MkDocs: pages of the repository that lie outside of docs/ join the site, and links follow.
 
 On the site the folder docs/ and the root of the repository are one. What is not a page there, such
-as the licence, keeps its text and loses its link.
+as the license, keeps its text and loses its link.
 """
 
 from __future__ import annotations

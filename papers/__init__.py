@@ -15,8 +15,8 @@ from tertium.data.collection import Collection
 from tertium.errors import UnknownNameError
 
 PAPERS: Mapping[str, str] = {
-    "overview": "Every metric on every set of judgements",
-    "modern": "Every metric on judgements of modern systems",
+    "overview": "Every metric on every set of judgments",
+    "modern": "Every metric on judgments of modern systems",
     "mathur2019": "Mathur, Baldwin, Cohn: Putting Evaluation in Context",
     "guzman2015": "Guzmán, Joty, Màrquez, Nakov: Pairwise Neural Machine Translation Evaluation",
     "pado2009": "Padó, Galley, Jurafsky, Manning: Robust Machine Translation Evaluation with "
@@ -39,7 +39,7 @@ def tables_of(paper: str) -> list[PaperTable]:
 def reproduce(
     paper: str, collection: Collection, *, table: str | None = None, keep: Keep = measure_now
 ) -> Iterator[Outcome]:
-    """Measure a paper's tables, or the one of a number, on a collection of judgements."""
+    """Measure a paper's tables, or the one of a number, on a collection of judgments."""
     for entry in chosen_tables(paper, table):
         yield measure(entry, collection, keep)
 

@@ -4,7 +4,7 @@ Three questions about the figures that it misses. Could any weights of the four 
 (`BestWeights`, found on WMT12 itself)? Could a network that learns from WMT12 itself, other
 segments than it is tested on (`Folds`)? And does one that learns from WMT13, whose segments nobody
 had to infer, do better than one that learns from as much of WMT11 (`FromWMT13`)? What fits WMT12
-is labelled so, and nothing is chosen by it.
+is labeled so, and nothing is chosen by it.
 """
 
 from __future__ import annotations

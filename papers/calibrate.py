@@ -40,7 +40,7 @@ WORST = 0.5  # per cent of translations beyond the bound
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
-    """One language pair's judgements: human scores (n,), and values (n, layers, columns)."""
+    """One language pair's judgments: human scores (n,), and values (n, layers, columns)."""
 
     human: FloatArray
     values: FloatArray
@@ -89,7 +89,7 @@ def measure(
             read = set(lp.split("-")[0 if side == "source" else 1 :])
             if encoder.languages is not None and not read <= encoder.languages:
                 continue
-            judged = collection.judgements(name, lp)
+            judged = collection.judgments(name, lp)
             _, left, right = comparisons(judged.segments[chosen], side)
             change = SSS(lp=lp, centre=centre).centring(encoder, side)
             values = pairwise(
@@ -157,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth segment alone")
     parser.add_argument("--sets", nargs="+", default=SETS, help=f"default: {' '.join(SETS)}")
     parser.add_argument("--centre", choices=get_args(Centre), default="auto")
-    parser.add_argument("--data", help="the folder of human judgements")
+    parser.add_argument("--data", help="the folder of human judgments")
     options = parser.parse_args(arguments)
     encoder = load_encoder(options.encoder, special=True)
     collection = Collection.at(options.data)

@@ -300,7 +300,7 @@ def _split_at_blanks(texts: Sequence[str], *, lower: bool) -> Float32Array:
     """Means of GloVe vectors of what stands between blanks; what is not in the table is left out.
 
     GloVe 6B is in lower case, and so is nothing with a mark at its end: a text that was neither
-    tokenised nor lowered loses its capitalised words and those before a comma.
+    tokenized nor lowered loses its capitalized words and those before a comma.
     """
     encoder: Any = load_encoder("glove")
     rows, matrix = encoder._table.rows, encoder._table.matrix

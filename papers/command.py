@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EPILOG = f"""\
-Judgements come from --data or, by default, from the folder {VARIABLE} names.
+Judgments come from --data or, by default, from the folder {VARIABLE} names.
 
 examples:
   tertium reproduce --list
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", nargs="+", action="extend", metavar="ROW", help="measure these rows only"
     )
-    parser.add_argument("--data", metavar="DIR", help=f"the judgements (default: {VARIABLE})")
+    parser.add_argument("--data", metavar="DIR", help=f"the judgments (default: {VARIABLE})")
     parser.add_argument("-o", "--output", metavar="FILE", help="write a page of results (.md)")
     parser.add_argument("--again", action="store_true", help="with -o: measure what is known, too")
     parser.add_argument("--kept", action="store_true", help="with -o: write the page, no more")

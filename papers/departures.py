@@ -116,7 +116,7 @@ NIST_INFORMATION = Departure(
     key="nist-information",
     title="NIST's information",
     says="as an input of a network, NIST weighs n-grams by the references it was trained on, not "
-    "by those of the test set, so that a segment does not depend on its neighbours",
+    "by those of the test set, so that a segment does not depend on its neighbors",
     rows="4METRICS|the same|layer|Log|Kendall|combined|pairwise",
 )
 GUZMAN_METEOR = Departure(

@@ -15,7 +15,7 @@ import numpy as np
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.testset import TestSet
 from tertium.data.wmt import SystemScores
@@ -47,7 +47,7 @@ class Segments:
         return f"{self.set}{f', {self.part}' if self.part else ''}"
 
     def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
-        judged = collection.judgements(self.set, column, self.part)
+        judged = collection.judgments(self.set, column, self.part)
         scores = model.score(judged.segments)
         agreement = self.correlate(judged.scores, scores.upward)
         return _figure(agreement, scores.signature, dict(judged.left_out))
@@ -56,7 +56,7 @@ class Segments:
         self, collection: Collection, model: Metric, column: str
     ) -> tuple[FloatArray, FloatArray]:
         """What people and the model gave to each segment, (n,) each."""
-        judged = collection.judgements(self.set, column, self.part)
+        judged = collection.judgments(self.set, column, self.part)
         return judged.scores, model.score(judged.segments).upward
 
 
@@ -149,12 +149,12 @@ class Systems:
         return by_system(rankings), collection.system_scores(self.set, column)
 
 
-def read_judgements(
+def read_judgments(
     collection: Collection, name: str, pairs: Pairs = "into English"
-) -> list[JudgementSet]:
-    """The judgements of a set, into English or all."""
+) -> list[JudgmentSet]:
+    """The judgments of a set, into English or all."""
     lps = [lp for lp in collection.find(name).lps if pairs == "all" or lp.endswith("-en")]
-    return [collection.judgements(name, lp) for lp in lps]
+    return [collection.judgments(name, lp) for lp in lps]
 
 
 def read_rankings(collection: Collection, name: str) -> list[RankingSet]:

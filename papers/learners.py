@@ -20,14 +20,14 @@ from papers.experiments import (
     Segments,
     Systems,
     over_seeds,
-    read_judgements,
+    read_judgments,
     read_rankings,
 )
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.cache.files import TRAINED
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.meta.correlation import pearson
 from tertium.metrics import Metric, load_metric
@@ -46,7 +46,7 @@ class Head:
 
     Called with a collection and a column, it is the trained metrics, one for each seed. Segments
     that share a reference with da/wmt15, da/wmt17 or rankings/wmt12 are left out of training.
-    `judgements` trains on so many of da/wmt16, drawn at random by the seed. Differences are
+    `judgments` trains on so many of da/wmt16, drawn at random by the seed. Differences are
     absolute and the encoder's vectors whole: with the published sign and dropout every head learns
     far less over these encoders. `options` go with them, so that a row is known by the others.
     """
@@ -58,7 +58,7 @@ class Head:
     dropout: float = 0.5
     input_dropout: float | None = 0.0
     difference: Literal["signed", "absolute"] = "absolute"
-    judgements: int | None = None
+    judgments: int | None = None
     seeds: tuple[int, ...] = SEEDS
     options: HeadOptions = field(default=OURS.options, repr=False)
 
@@ -72,14 +72,14 @@ def train_head(collection: Collection, head: Head, seed: int) -> Any:
     folder = model_folder(replace(head, seeds=(seed,)))
     if (folder / "config.json").is_file() and not (folder / "training.safetensors").exists():
         return load_metric(str(folder))
-    dev = read_judgements(collection, "da/wmt15", head.pairs)
-    train = read_judgements(collection, "da/wmt16", head.pairs)
+    dev = read_judgments(collection, "da/wmt15", head.pairs)
+    train = read_judgments(collection, "da/wmt16", head.pairs)
     rankings = [r for name in PREFERENCES for r in read_rankings(collection, name)]
-    held_out: list[JudgementSet | RankingSet] = [*read_rankings(collection, "rankings/wmt12")]
-    held_out += read_judgements(collection, "da/wmt17", head.pairs)
+    held_out: list[JudgmentSet | RankingSet] = [*read_rankings(collection, "rankings/wmt12")]
+    held_out += read_judgments(collection, "da/wmt17", head.pairs)
     scores, comparisons = without_leaks(train, rankings if head.preferences else [], held_out)
-    if head.judgements is not None:
-        scores = [sample_judgements(scores, head.judgements, seed)]
+    if head.judgments is not None:
+        scores = [sample_judgments(scores, head.judgments, seed)]
     return resolve(METRICS, head.metric, "metric").train(
         [*scores, *comparisons],
         dev=dev,
@@ -114,13 +114,13 @@ def train_svr(collection: Collection, row: SentenceRegression, column: str) -> A
     folder = model_folder((row, column))
     if (folder / "config.json").is_file():
         return load_metric(str(folder))
-    others = [j for j in read_judgements(collection, "da/wmt16") if j.lp != column]
-    data = [*read_judgements(collection, "da/wmt15"), *others]
+    others = [j for j in read_judgments(collection, "da/wmt16") if j.lp != column]
+    data = [*read_judgments(collection, "da/wmt15"), *others]
     options = SVROptions()
     if row.search == "once":
         best = search_svr(collection, row.encoders)
         options = SVROptions(c=(best.c,), epsilon=(best.epsilon,), gamma=(best.gamma,))
-    tested = collection.judgements("da/wmt16", column)
+    tested = collection.judgments("da/wmt16", column)
     return SVR.train(data, dev=[tested], encoders=row.encoders, options=options).save(folder)
 
 
@@ -129,7 +129,7 @@ def search_svr(collection: Collection, encoders: tuple[str, ...]) -> SVRConfig:
     """What ten-fold cross validation on da/wmt15 chooses."""
     folder = model_folder(("searched on da/wmt15", encoders))
     if not (folder / "config.json").is_file():
-        SVR.train(read_judgements(collection, "da/wmt15"), encoders=encoders).save(folder)
+        SVR.train(read_judgments(collection, "da/wmt15"), encoders=encoders).save(folder)
     return SVR.load(folder).config
 
 
@@ -138,7 +138,7 @@ class SeededSegments(Segments):
     """The mean of a segment-level statistic over metrics that differ in their seed."""
 
     def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        judged = collection.judgements(self.set, column, self.part)
+        judged = collection.judgments(self.set, column, self.part)
         scored = [metric.score(judged.segments) for metric in model]
         agreements = [self.correlate(judged.scores, scores.upward) for scores in scored]
         values = np.array([float(agreement) for agreement in agreements])
@@ -172,7 +172,7 @@ class SeededSystems(Systems):
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """Average Pearson's r on a test set against the number of judgements trained on (columns)."""
+    """Average Pearson's r on a test set against the number of judgments trained on (columns)."""
 
     set: str
     pairs: tuple[str, ...]
@@ -184,12 +184,12 @@ class Curve:
         return f"{self.set}, average of {len(self.pairs)} language pairs"
 
     def measure(self, collection: Collection, model: Head, column: str) -> Figure:
-        head = replace(model, judgements=int(column))
+        head = replace(model, judgments=int(column))
         values, count = [], 0
         for metric in head(collection, column):
             parts = []
             for lp in self.pairs:
-                judged = collection.judgements(self.set, lp)
+                judged = collection.judgments(self.set, lp)
                 parts.append(float(pearson(judged.scores, metric.score(judged.segments).segments)))
                 count += len(judged)
             values.append(float(np.mean(parts)))
@@ -206,11 +206,11 @@ def curve_row(head: Head) -> Any:
     return lambda collection, column: head
 
 
-def sample_judgements(sets: Sequence[JudgementSet], count: int, seed: int) -> JudgementSet:
-    """So many judgements of several sets, drawn at random."""
-    rows = [j for one in sets for j in one.judgements]
+def sample_judgments(sets: Sequence[JudgmentSet], count: int, seed: int) -> JudgmentSet:
+    """So many judgments of several sets, drawn at random."""
+    rows = [j for one in sets for j in one.judgments]
     chosen = np.random.default_rng(seed).permutation(len(rows))[:count]
-    return replace(sets[0], lp="", judgements=tuple(rows[n] for n in chosen), left_out={})
+    return replace(sets[0], lp="", judgments=tuple(rows[n] for n in chosen), left_out={})
 
 
 def model_folder(recipe: object) -> Path:

@@ -237,7 +237,7 @@ TABLES = [
                 published=(0.435, 0.432, 0.571, 0.393, 0.484, 0.538, 0.512),
                 average=0.481,
                 model=SENT_BLEU,
-                note="published with Moses' tokeniser, measured with mteval's (13a)",
+                note="published with Moses' tokenizer, measured with mteval's (13a)",
             ),
             Row(
                 label="chrF",
@@ -272,18 +272,18 @@ TABLES = [
     PaperTable(
         paper="mathur2019",
         number="figure 1",
-        title="ESIM against the number of judgements (average over WMT17 to English)",
+        title="ESIM against the number of judgments (average over WMT17 to English)",
         picture="columns",
         experiment=Curve(set="da/wmt17", pairs=TO_ENGLISH, columns=SIZES),
         departures=HEADS,
         rows=[
             Row(
-                label="ESIM, judgements of TrainS",
+                label="ESIM, judgments of TrainS",
                 published=(nan, nan, nan, nan, 0.632),
                 model=curve_row(Head(metric="esim")),
             ),
         ],
-        note="the paper's curve counts annotations, 15 to each judgement of TrainS; its figure "
+        note="the paper's curve counts annotations, 15 to each judgment of TrainS; its figure "
         "gives no numbers but those of table 1",
     ),
     PaperTable(

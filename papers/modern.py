@@ -1,4 +1,4 @@
-"""Every metric on judgements of modern systems: what holds where translations are good.
+"""Every metric on judgments of modern systems: what holds where translations are good.
 
 The sets choose and never train. At most about a thousand judged translations of a language pair are
 scored, segments drawn once and for all metrics alike, each with all its systems; human references
@@ -27,7 +27,7 @@ from tertium.meta.agreement import Agreement
 from tertium.meta.correlation import pearson
 from tertium.meta.systems import soft_pairwise_accuracy
 from tertium.metrics import Metric
-from tertium.segment import Judgement
+from tertium.segment import Judgment
 
 FOLDER = "modern/dev"
 ROWS = 1000  # judged translations of a language pair, at most about
@@ -40,17 +40,17 @@ HUMAN = ("ref", "human")  # how the names of human translations begin
 class Sample:
     """Judged translations of some segments, in order, and where they stand in a matrix."""
 
-    judgements: tuple[Judgement, ...]
+    judgments: tuple[Judgment, ...]
     systems: tuple[str, ...]
     items: tuple[str, ...]
 
     def matrix(self, values: Sequence[float]) -> np.ndarray:
-        """One value a judgement as (systems, items), NaN where nobody judged."""
+        """One value a judgment as (systems, items), NaN where nobody judged."""
         table = np.full((len(self.systems), len(self.items)), np.nan)
         rows = {name: n for n, name in enumerate(self.systems)}
         columns = {name: n for n, name in enumerate(self.items)}
-        for judgement, value in zip(self.judgements, values, strict=True):
-            table[rows[judgement.system], columns[judgement.item]] = value
+        for judgment, value in zip(self.judgments, values, strict=True):
+            table[rows[judgment.system], columns[judgment.item]] = value
         return table
 
 
@@ -65,7 +65,7 @@ def read_sample(path: Path, rows: int, references: bool) -> Sample:
         if references and (not record.get("reference") or system.lower().startswith(HUMAN)):
             continue
         segment = segment_from_record(record, where)
-        judged.append(Judgement(segment, float(record["score"]), item=item, system=system))
+        judged.append(Judgment(segment, float(record["score"]), item=item, system=system))
     systems = tuple(sorted({j.system for j in judged}))
     items = sorted({j.item for j in judged})
     drawn = generator(SEED).permutation(len(items))[: max(2, rows // len(systems))]
@@ -84,7 +84,7 @@ def score_sample(
     key = metric.spec, path, rows
     if key not in _KEPT:
         sample = read_sample(path, rows, references)
-        scores = metric.score([j.segment for j in sample.judgements])
+        scores = metric.score([j.segment for j in sample.judgments])
         _KEPT[key] = scores.upward.tolist(), scores.signature
     return _KEPT[key]
 
@@ -114,7 +114,7 @@ class Modern:
         path = collection.root / FOLDER / self.kind / name / f"{lp}.jsonl.gz"
         values, signature = score_sample(model, path, self.rows)
         sample = read_sample(path, self.rows, True)
-        human, scores = sample.matrix([j.score for j in sample.judgements]), sample.matrix(values)
+        human, scores = sample.matrix([j.score for j in sample.judgments]), sample.matrix(values)
         agreement: Agreement
         if self.level == "system":
             agreement = soft_pairwise_accuracy(human, scores, rng=generator(SEED))
@@ -139,7 +139,7 @@ class WithoutReference:
         figures, count, signature = [], 0, ""
         for path in sorted((collection.root / FOLDER / "qe" / column).glob("*.jsonl.gz")):
             values, signature = score_sample(model, path, self.rows, False)
-            human = [j.score for j in read_sample(path, self.rows, False).judgements]
+            human = [j.score for j in read_sample(path, self.rows, False).judgments]
             figures.append(float(pearson(human, np.array(values))))
             count += len(human)
         return Figure(value=float(np.mean(figures)), count=count, signature=signature)

@@ -1,4 +1,4 @@
-"""Every metric on every set of judgements that can be had: what the tables of papers leave open.
+"""Every metric on every set of judgments that can be had: what the tables of papers leave open.
 
 A table for each set, a row for each registered metric, its defaults as they are. A metric that
 learned must not be judged by what it learned from: `SEEN` says which sets those are, and such rows
@@ -78,7 +78,7 @@ class Parts:
         return f"{self.set}, {self.lp}"
 
     def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
-        judged = collection.judgements(self.set, self.lp, column)
+        judged = collection.judgments(self.set, self.lp, column)
         scores = model.score(judged.segments)
         agreement = pearson(judged.scores, scores.upward)
         return Figure(

@@ -46,7 +46,7 @@ from tertium.meta.pairwise import consistency
 from tertium.meta.significance import williams
 from tertium.metrics.regression.metric import Regression, RegressionOptions
 from tertium.metrics.regression.regressions import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
-from tertium.segment import Judgement
+from tertium.segment import Judgment
 
 WMT15 = ("cs-en", "de-en", "fi-en", "ru-en")
 WMT16 = ("cs-en", "de-en", "fi-en", "ro-en", "ru-en", "tr-en")
@@ -111,22 +111,22 @@ METRICS: Mapping[type[Regression], Averages] = {
 EMBEDDINGS = Row(label="MT+RTER, embeddings", model="mt-rte-r:embeddings=true")
 
 
-def others(collection: Collection, column: str, *sets: str) -> list[Judgement]:
-    """The judgements of sets (WMT16 by default) in all language pairs into English but one.
+def others(collection: Collection, column: str, *sets: str) -> list[Judgment]:
+    """The judgments of sets (WMT16 by default) in all language pairs into English but one.
 
     Language pairs of a year share one reference in eleven: what shares one with the pair that is
     left out is left out, too.
     """
     names = sets or ("da/wmt16",)
     held = [
-        collection.judgements(name, column) for name in names if column in collection.find(name).lps
+        collection.judgments(name, column) for name in names if column in collection.find(name).lps
     ]
     return [
-        judgement
+        judgment
         for name in names
         for lp in collection.find(name).lps
         if lp.endswith("-en") and lp != column
-        for judgement in drop_shared(collection.judgements(name, lp), held).judgements
+        for judgment in drop_shared(collection.judgments(name, lp), held).judgments
     ]
 
 
@@ -172,7 +172,7 @@ class LearningCurve:
     statistic: str = f"Spearman's rho with human scores of segments, mean of {DRAWS} draws"
 
     def measure(self, collection: Collection, model: Sequence[Regression], column: str) -> Figure:
-        judged = collection.judgements("da/wmt16", self.test)
+        judged = collection.judgments("da/wmt16", self.test)
         values = [
             float(spearman(judged.scores, one.score(judged.segments).segments)) for one in model
         ]
@@ -215,7 +215,7 @@ class Advantage:
     def measure(
         self, collection: Collection, model: tuple[Regression, Regression], column: str
     ) -> Figure:
-        judged = collection.judgements(self.set, column)
+        judged = collection.judgments(self.set, column)
         scores = np.stack([metric.score(judged.segments).upward for metric in model])
         better, worse = (float(spearman(judged.scores, row)) for row in scores)
         p = williams(ranks(judged.scores), np.stack([ranks(row) for row in scores]))[0, 1]
@@ -317,7 +317,7 @@ def _embeddings(name: str, columns: tuple[str, ...]) -> PaperTable:
         ],
         departures=(SHARED_REFERENCES,),
         note="trained on the other language pairs of WMT15 and WMT16; single metrics on the same "
-        f"judgements, by the same statistic, are in the overview of {name}",
+        f"judgments, by the same statistic, are in the overview of {name}",
     )
 
 

@@ -77,7 +77,7 @@ def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
 def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     """A line for each encoder over its layers, the average; the range over columns behind it.
 
-    Rows are labelled as in "minilm, layer 4".
+    Rows are labeled as in "minilm, layer 4".
     """
     curves: dict[str, dict[int, list[float]]] = {}
     for row in rows:

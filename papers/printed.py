@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from papers.experiments import read_judgements
+from papers.experiments import read_judgments
 from papers.table import Figure
 from tertium.arrays import FloatArray
 from tertium.data.collection import Collection
@@ -71,7 +71,7 @@ def scores_in(
     collection: Collection, model: Any, name: str, examples: Sequence[Example]
 ) -> FloatArray:
     """Scores of the examples, then of all translations of a set into English; higher is better."""
-    judged = [j for one in read_judgements(collection, name) for j in one.judgements]
+    judged = [j for one in read_judgments(collection, name) for j in one.judgments]
     segments = [*(e.segment for e in examples), *(j.segment for j in judged)]
     scores: FloatArray = model.score(segments).upward
     return scores

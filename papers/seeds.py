@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from papers.experiments import Comparisons, over_seeds, read_judgements, read_rankings
+from papers.experiments import Comparisons, over_seeds, read_judgments, read_rankings
 from papers.table import Figure
 from tertium.data.collection import Collection
 from tertium.data.leaks import drop_shared, keep_shared
@@ -72,8 +72,8 @@ def train(collection: Collection, recipe: Recipe) -> list[Pairwise]:
 def held_out_sets(collection: Collection, name: str) -> list[RankingSet]:
     """The comparisons that choices are made on; of rankings in UNSEEN without ties."""
     if name in UNSEEN:
-        judged = read_judgements(collection, UNSEEN[name])
-        ranked = [collection.rankings(name, judgements.lp) for judgements in judged]
+        judged = read_judgments(collection, UNSEEN[name])
+        ranked = [collection.rankings(name, judgments.lp) for judgments in judged]
         sets = [keep_shared(rankings, judged).drop_ties() for rankings in ranked]
     else:
         sets = read_rankings(collection, name)

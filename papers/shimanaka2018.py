@@ -73,7 +73,7 @@ def part_ways(
     segments: list[Segment] = []
     human, scores, groups = [], [], []
     for lp in COLUMNS:
-        judged = collection.judgements("da/wmt16", lp)
+        judged = collection.judgments("da/wmt16", lp)
         segments += judged.segments
         groups += [lp] * len(judged)
         human.append(judged.scores)

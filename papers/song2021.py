@@ -91,7 +91,7 @@ class LayerCurve(Segments):
     depths: tuple[tuple[str, int], ...]
 
     def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        judged = collection.judgements(self.set, column, self.part)
+        judged = collection.judgments(self.set, column, self.part)
         encoder = model.encoder.partition("@")[0]
         layers = range(dict(self.depths)[encoder] + 1)
         others = [replace(model, encoder=f"{encoder}@{layer}") for layer in layers]
@@ -203,7 +203,7 @@ class TwoLayers(Segments):
     layer: int
 
     def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        judged = collection.judgements(self.set, column, self.part)
+        judged = collection.judgments(self.set, column, self.part)
         whole, parts = model.components
         name = model.encoder.partition("@")[0]
         whole = replace(whole, encoder=f"{name}@{self.layer}")

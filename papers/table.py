@@ -25,7 +25,7 @@ Model = str | MakeModel
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One measured number, over how many judgements, and by what.
+    """One measured number, over how many judgments, and by what.
 
     Where networks of several `seeds` were measured, it is their mean, and `deviation` their
     standard deviation. `best` says whether no other row of its column outperforms it significantly;
@@ -82,7 +82,7 @@ class Row:
     `published` follows the experiment's columns, NaN where the paper has none; `average` is the
     paper's own, unless it is `recomputed` from figures that do not stand here. `model` is a spec,
     or a function of collection and column for what must be trained; None where the row is only
-    quoted. `specs` gives columns a spec of their own (a tokeniser for Chinese); `experiment`
+    quoted. `specs` gives columns a spec of their own (a tokenizer for Chinese); `experiment`
     measures this row in another way than the table's. `note` says what a reader should know.
     """
 

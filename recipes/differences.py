@@ -8,7 +8,7 @@ Pairs of systems are those of modern/ (direct assessment of WMT20 to WMT22, erro
 experts of 2020 and 2021) and of WMT17 and WMT18. A metric's scale is not fitted on verdicts that it
 learned from, nor on system pairs that the overview of results reports it on: of WMT17 only the
 directions out of English, and WMT18 for those metrics alone that the overview leaves out. People's
-score of a system is the mean of all its judgements; the metric scores the outputs of so many
+score of a system is the mean of all its judgments; the metric scores the outputs of so many
 segments, the same for all systems. Human translations are left out, as are sets with fewer than
 four systems. What is scored is appended line by line and not scored again; scales of metrics that
 are not in the file stay as they are.
@@ -54,7 +54,7 @@ VERDICTS: Mapping[str, tuple[str, ...]] = {  # how the names of sets begin that 
 
 @dataclass(frozen=True)
 class ModernSet:
-    """Systems of a file of modern/, by the mean of their judgements."""
+    """Systems of a file of modern/, by the mean of their judgments."""
 
     path: Path
 
@@ -73,7 +73,7 @@ class ModernSet:
     def draw(self, segments: int) -> list[tuple[str, Segment]]:
         """System and translation, of so many segments."""
         sample = read_sample(self.path, segments * len(self.people), True)
-        return [(j.system, j.segment) for j in sample.judgements if j.system in self.people]
+        return [(j.system, j.segment) for j in sample.judgments if j.system in self.people]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def main() -> None:
     scoring = steps.add_parser("score", help="score the systems of every set")
     scoring.add_argument("metrics", nargs="+", help="specs of metrics")
     scoring.add_argument("--segments", type=int, default=500, help="of each set (default: 500)")
-    scoring.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
+    scoring.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
     scoring.add_argument("-o", "--output", type=Path, required=True, help="lines are added here")
     fitting = steps.add_parser("fit", help="fit scales to scored systems")
     fitting.add_argument("scored", nargs="+", type=Path, help="files that `score` wrote")

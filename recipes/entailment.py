@@ -13,7 +13,7 @@ from tertium.data.collection import Collection
 from tertium.metrics.regression.metric import Regression
 from tertium.metrics.regression.regressions import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
 from tertium.models.checkpoint import shipped_models
-from tertium.segment import Judgement
+from tertium.segment import Judgment
 
 SETS = ("da/wmt15", "da/wmt16")
 MODELS: tuple[tuple[type[Regression], dict[str, Any]], ...] = (
@@ -28,21 +28,21 @@ MODELS: tuple[tuple[type[Regression], dict[str, Any]], ...] = (
 )
 
 
-def judgements(collection: Collection) -> list[Judgement]:
+def judgments(collection: Collection) -> list[Judgment]:
     """Every judged translation into English of the training sets."""
     return [
-        judgement
+        judgment
         for name in SETS
         for lp in collection.find(name).lps
         if lp.endswith("-en")
-        for judgement in collection.judgements(name, lp).judgements
+        for judgment in collection.judgments(name, lp).judgments
     ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
-    data = judgements(Collection.at(parser.parse_args().data))
+    parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
+    data = judgments(Collection.at(parser.parse_args().data))
     for cls, config in MODELS:
         metric = cls.train(data, note=" + ".join(SETS) + " into English", **config)
         metric.save(shipped_models() / metric.shipped)

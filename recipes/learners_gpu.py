@@ -31,7 +31,7 @@ import numpy as np
 import torch
 
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.leaks import drop_shared
 from tertium.data.rankings import RankingSet
 from tertium.encoders.cards import CARDS
@@ -54,7 +54,7 @@ from tertium.models.examples import (
 )
 from tertium.models.options import Epoch, TrainingOptions
 from tertium.runtime import Precision
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 ON_SCORES, AFTER_COMPARISONS = (OURS.options.on_scores(after) for after in (False, True))
 ON_COMPARISONS = OURS.options.on_comparisons
@@ -70,7 +70,7 @@ SHIPPED: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Judged:
-    """Judgements of several language pairs as pairs of texts, with the language pair of each."""
+    """Judgments of several language pairs as pairs of texts, with the language pair of each."""
 
     data: Scored
     groups: tuple[str, ...]
@@ -112,7 +112,7 @@ class Job:
     input_dropout: float = 0.0
     difference: Difference = "absolute"
     items: int | None = None
-    judgements: int | None = None
+    judgments: int | None = None
     regress: bool = True
     keep: bool = False
     save: str = ""
@@ -145,9 +145,9 @@ class HeldStates(LiveStates):
         return flat, starts
 
 
-def english(collection: Collection, name: str) -> list[JudgementSet]:
+def english(collection: Collection, name: str) -> list[JudgmentSet]:
     lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
-    return [collection.judgements(name, lp) for lp in lps]
+    return [collection.judgments(name, lp) for lp in lps]
 
 
 def english_rankings(collection: Collection, name: str) -> list[RankingSet]:
@@ -155,17 +155,17 @@ def english_rankings(collection: Collection, name: str) -> list[RankingSet]:
     return [collection.rankings(name, lp) for lp in lps]
 
 
-def tenth(sets: Sequence[JudgementSet]) -> tuple[list[JudgementSet], list[JudgementSet]]:
-    """Each set without every tenth of its judgements, and those; no reference is in both."""
-    held = [replace(s, judgements=s.judgements[::10]) for s in sets]
+def tenth(sets: Sequence[JudgmentSet]) -> tuple[list[JudgmentSet], list[JudgmentSet]]:
+    """Each set without every tenth of its judgments, and those; no reference is in both."""
+    held = [replace(s, judgments=s.judgments[::10]) for s in sets]
     return [drop_shared(s, held) for s in sets], held
 
 
-def references_of(sets: Sequence[JudgementSet | RankingSet]) -> JudgementSet:
+def references_of(sets: Sequence[JudgmentSet | RankingSet]) -> JudgmentSet:
     """One row for each distinct tuple of references, which is all that is compared for leaks."""
     references = dict.fromkeys(s.references for one in sets for s in one.segments)
-    rows = tuple(Judgement(Segment("", references=texts), 0.0) for texts in references)
-    return JudgementSet(name="held out", judgements=rows)
+    rows = tuple(Judgment(Segment("", references=texts), 0.0) for texts in references)
+    return JudgmentSet(name="held out", judgments=rows)
 
 
 def read_corpus(
@@ -184,7 +184,7 @@ def read_corpus(
         for year in (PREFERENCES if ranked else ())
         for one in english_rankings(collection, f"rankings/{year}")
     ]
-    read: list[JudgementSet | RankingSet] = [*train, *rankings]
+    read: list[JudgmentSet | RankingSet] = [*train, *rankings]
     left_out = {f"{one.name} {one.lp}": dict(one.left_out) for one in read}
     if limit:
         train, dev, test17 = ([_first(s, limit) for s in group] for group in (train, dev, test17))
@@ -212,13 +212,13 @@ def read_corpus(
     )
 
 
-def _first(one: JudgementSet, limit: int) -> JudgementSet:
-    return replace(one, judgements=one.judgements[:limit])
+def _first(one: JudgmentSet, limit: int) -> JudgmentSet:
+    return replace(one, judgments=one.judgments[:limit])
 
 
-def judged(sets: Sequence[JudgementSet], table: TextNumbers) -> Judged:
+def judged(sets: Sequence[JudgmentSet], table: TextNumbers) -> Judged:
     data = scored_pairs(sets, "reference", table)
-    return Judged(data=data, groups=tuple(one.lp for one in sets for _ in one.judgements))
+    return Judged(data=data, groups=tuple(one.lp for one in sets for _ in one.judgments))
 
 
 def run(corpus: Corpus, job: Job) -> dict[str, Any]:
@@ -249,8 +249,8 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
         training.run("comparisons", training.by_comparisons(compared, options), options)
     if job.regress:
         train = corpus.train
-        if job.judgements is not None:
-            train = train.some(rng.permutation(len(train.data))[: job.judgements])
+        if job.judgments is not None:
+            train = train.some(rng.permutation(len(train.data))[: job.judgments])
         options = replace(job.scores, seed=job.seed)
         training.run("scores", training.by_scores(train.data, options), options)
     result = {**asdict(job), **measure(corpus, network), "dev": choose()}
@@ -341,7 +341,7 @@ def report_jobs(heads: Sequence[str], seeds: Sequence[int], hidden: int) -> list
             hidden=hidden,
             scores=AFTER_COMPARISONS if preferences else ON_SCORES,
             keep=True,
-            note="comparisons first" if preferences else "judgements alone",
+            note="comparisons first" if preferences else "judgments alone",
         )
         for preferences in (True, False)
         for head in heads
@@ -385,9 +385,9 @@ def ship_jobs(heads: Sequence[str], out: Path) -> list[Job]:
 
 
 def curve_jobs() -> list[Job]:
-    """ESIM from ever more judgements, and from ever more ranked items before all judgements."""
+    """ESIM from ever more judgments, and from ever more ranked items before all judgments."""
     few = [
-        Job(head="esim", seed=seed, preferences=False, scores=ON_SCORES, judgements=n)
+        Job(head="esim", seed=seed, preferences=False, scores=ON_SCORES, judgments=n)
         for n in (210, 420, 840, 1680)
         for seed in (1, 2, 3)
     ]
@@ -433,7 +433,7 @@ def run_all(corpus: Corpus, jobs: Sequence[Job], workers: int, file: Path) -> li
 def _show(result: dict[str, Any]) -> dict[str, Any]:
     print(
         f"{result['head']:17} pref={int(result['preferences'])} seed={result['seed']} "
-        f"items={result['items']} da={result['judgements']} {result['note']} "
+        f"items={result['items']} da={result['judgments']} {result['note']} "
         f"dev {result['dev']:.3f}  r17 {result['r17']:.3f}  t12 {result['t12']:.3f}  "
         f"{result['seconds']} s, {len(result['log'])} epochs",
         flush=True,
@@ -479,7 +479,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     compared = corpus.preferences
     counted = f"{int(compared.weights.sum()) if compared else 0} comparisons"
     print(
-        f"{len(corpus.states.lengths)} texts, {counted}, {len(corpus.train.data)} judgements, "
+        f"{len(corpus.states.lengths)} texts, {counted}, {len(corpus.train.data)} judgments, "
         f"{len(corpus.dev.data)} to choose on; {time.perf_counter() - started:.0f} s to read",
         flush=True,
     )

@@ -21,7 +21,7 @@ RECIPES = {"pairwise": SHIPPED, "pairwise-published": FAITHFUL}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", default="pairwise", choices=RECIPES)
-    parser.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
     args = parser.parse_args()
     rankers = RECIPES[args.model](Collection.at(args.data), "")
     best = max(rankers, key=lambda ranker: float(ranker.checkpoint.training["tau"]))

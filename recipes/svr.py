@@ -20,7 +20,7 @@ TEST = "da/wmt17"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="the judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
     parser.add_argument("--encoders", nargs="+", default=["minilm"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("-o", "--output", default=str(shipped_models() / "svr"))
@@ -28,9 +28,7 @@ def main() -> None:
     collection = Collection.at(args.data)
     read = {
         name: [
-            collection.judgements(name, lp)
-            for lp in collection.find(name).lps
-            if lp.endswith("-en")
+            collection.judgments(name, lp) for lp in collection.find(name).lps if lp.endswith("-en")
         ]
         for name in (*SETS, TEST)
     }

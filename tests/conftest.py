@@ -1,4 +1,4 @@
-"""What tests share: small segments, the bundled example, the human judgements where they are."""
+"""What tests share: small segments, the bundled example, the human judgments where they are."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ for module, names in MODELS.items():
         kept = getattr(importlib.import_module(module), name).__wrapped__
         setattr(importlib.import_module(module), name, functools.lru_cache(maxsize=64)(kept))
 
-# On a GPU neighbours may change last bits: laws are tried on the CPU, unless one names a GPU.
+# On a GPU neighbors may change last bits: laws are tried on the CPU, unless one names a GPU.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
 # No test measures time: on a busy machine a drawn example may take any.
@@ -141,10 +141,10 @@ def plain_sums() -> None:
 
 @pytest.fixture(scope="session")
 def human_data() -> Path:
-    """The folder of human judgements; the test is skipped without it."""
+    """The folder of human judgments; the test is skipped without it."""
     folder = os.environ.get("TERTIUM_DATA")
     if not folder or not Path(folder).is_dir():
-        pytest.skip("set TERTIUM_DATA to the folder of human judgements")
+        pytest.skip("set TERTIUM_DATA to the folder of human judgments")
     return Path(folder)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import tertium
 from tertium.data.formats import read_lines, read_table
-from tertium.data.judgements import read_judgements
+from tertium.data.judgments import read_judgments
 from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
 
@@ -111,10 +111,10 @@ def test_bleu_rewards_most_repairs_as_the_readme_says(example: TestSet) -> None:
 
 
 def test_ratings_cover_every_translation(example: TestSet) -> None:
-    ratings = read_judgements(EXAMPLES / "ratings.csv", testset=example)
+    ratings = read_judgments(EXAMPLES / "ratings.csv", testset=example)
     assert not ratings.left_out
     assert len(ratings) == 3 * (48 + 48 + 40)  # the third annotator left out two documents
-    assert all(0 <= judgement.score <= 100 for judgement in ratings.judgements)
+    assert all(0 <= judgment.score <= 100 for judgment in ratings.judgments)
     means = ratings.matrix()
     ordered = [float(means[name].mean()) for name in ("good", "fair", "poor")]
     assert ordered == sorted(ordered, reverse=True)

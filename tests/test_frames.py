@@ -143,7 +143,7 @@ def test_missing_scores_are_null_in_json_lines(tmp_path: Path) -> None:
     )
 
 
-def test_test_sets_and_judgements_are_read_from_parquet(
+def test_test_sets_and_judgments_are_read_from_parquet(
     example: TestSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples = Path(__file__).parents[1] / "examples"
@@ -217,7 +217,7 @@ def test_what_numbers_the_rows_of_a_frame_is_no_column(tmp_path: Path) -> None:
     assert rows == [{"mt": "c"}, {"mt": "a"}]
 
 
-def test_judgements_may_be_a_frame(tmp_path: Path) -> None:
+def test_judgments_may_be_a_frame(tmp_path: Path) -> None:
     numbers = range(1, 13)
     frame = pd.DataFrame(
         {
@@ -228,22 +228,22 @@ def test_judgements_may_be_a_frame(tmp_path: Path) -> None:
             "item": [n // 2 for n in numbers],
         }
     )
-    frame.to_parquet(tmp_path / "judgements.parquet")
+    frame.to_parquet(tmp_path / "judgments.parquet")
     by_frame, by_file = (
         tertium.meta_evaluate(source, "chrf").records()
-        for source in (frame, tmp_path / "judgements.parquet")
+        for source in (frame, tmp_path / "judgments.parquet")
     )
     assert by_frame == by_file
     learned, again = (
-        tertium.train("bleu-r", source) for source in (frame, tmp_path / "judgements.parquet")
+        tertium.train("bleu-r", source) for source in (frame, tmp_path / "judgments.parquet")
     )
     text, reference = "house number 7", ["house number 8"]
     assert learned.sentence_score(text, reference) == again.sentence_score(text, reference)
 
 
-def test_what_is_no_judgement_is_told() -> None:
-    one = tertium.Judgement(tertium.Segment("a", references=("b",)), 1.0)
-    with pytest.raises(UsageError, match=r"got Judgement.*: of several Judgements make Judgement"):
+def test_what_is_no_judgment_is_told() -> None:
+    one = tertium.Judgment(tertium.Segment("a", references=("b",)), 1.0)
+    with pytest.raises(UsageError, match=r"got Judgment.*: of several Judgments make Judgment"):
         tertium.meta_evaluate([one], "chrf")  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"expected .* got None"):
         tertium.meta_evaluate(None, "chrf")  # type: ignore[arg-type]

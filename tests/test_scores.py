@@ -138,9 +138,9 @@ def test_words_that_differ_in_their_unicode_form_are_counted() -> None:
         assert found == ({kind: 2 * count} if count else {})
 
 
-def test_texts_that_a_tokeniser_cut_are_counted() -> None:
+def test_texts_that_a_tokenizer_cut_are_counted() -> None:
     whole, cut = "A dog barks.", "A dog barks ."
-    kinds = [f"{side} ends in a tokenised period" for side in ("hypothesis", "reference")]
+    kinds = [f"{side} ends in a tokenized period" for side in ("hypothesis", "reference")]
     segments = [
         Segment(cut, references=(whole, cut)),
         Segment(cut + "\n", references=(whole,)),

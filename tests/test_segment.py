@@ -8,7 +8,7 @@ import pytest
 
 from tertium import TestSet, load_metric
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.segment import Judgement, Preference, Segment, place_segments
+from tertium.segment import Judgment, Preference, Segment, place_segments
 
 WRONG = {
     0xD800: r"U\+D800 is half of a surrogate pair",
@@ -40,7 +40,7 @@ def test_what_no_file_could_hold_is_refused_by_its_place(place: str, code: int) 
 
 @pytest.mark.parametrize("text", ["", "grüße", "😀", "\ue000", "\ufffd", "\u2028", "\x01", "\0"])
 def test_every_other_text_is_taken(text: str) -> None:
-    assert Judgement(Segment(text, text, (text,)), 1.0).segment.hypothesis == text
+    assert Judgment(Segment(text, text, (text,)), 1.0).segment.hypothesis == text
 
 
 def test_a_list_of_references_is_as_good_as_a_tuple() -> None:
@@ -71,7 +71,7 @@ def test_documents_of_another_length_are_refused() -> None:
 
 def test_people_judge_segments_not_texts() -> None:
     for made in (
-        lambda: Judgement("a cat", 1.0),  # type: ignore[arg-type]
+        lambda: Judgment("a cat", 1.0),  # type: ignore[arg-type]
         lambda: Preference(Segment("a dog"), "a cat", 1.0),  # type: ignore[arg-type]
     ):
         with pytest.raises(UsageError, match="people judge segments, not 'a cat': Segment"):

@@ -92,7 +92,7 @@ def test_defaults_are_not_printed() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("bleu:tokenise=13a", "did you mean 'tokenize'"),
+        ("bleu:tokenize=13a", "did you mean 'tokenize'"),
         ("bleu:smooth_method=expo", "did you mean 'exp'"),
         ("bleu:lowercase=maybe", "neither true nor false"),
         ("bleu:max_ngram_order=four", "not a number"),

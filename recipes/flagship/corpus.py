@@ -3,7 +3,7 @@
     python -m recipes.flagship.corpus --data DIR -o corpus/
 
 Pairs of a hypothesis and a reference come from the rankings of wmt11, 13, 15 and 16, from
-da/wmt16, from expert MQM scores, from the outputs of WMT18's systems (unlabelled), from other
+da/wmt16, from expert MQM scores, from the outputs of WMT18's systems (unlabeled), from other
 systems' outputs taken as pseudo-references, from references taken as hypotheses, and from damage
 done to any of these. Comparisons say which of two pairs of a segment is better. da/wmt15 is kept
 apart for choosing. Segments whose reference occurs in what chooses (da/wmt15, modern/dev) or tests
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from recipes.flagship.damage import KINDS, damage
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.leaks import drop_shared, normalise
 from tertium.data.rankings import RankingSet
 
@@ -137,29 +137,29 @@ def build(data: Collection, seed: int = 1) -> Corpus:
     """The whole corpus, leaks dropped."""
     rng = np.random.default_rng(seed)
     builder = Builder()
-    held_out: list[JudgementSet | RankingSet] = [
-        data.judgements(name, lp)
+    held_out: list[JudgmentSet | RankingSet] = [
+        data.judgments(name, lp)
         for name in ("da/wmt15", "da/wmt17", *MODERN)
         for lp in to_english(data, name)
     ]
     held_out += [data.rankings("rankings/wmt12", lp) for lp in to_english(data, "rankings/wmt12")]
     references = add_rankings(builder, data, held_out)
-    add_judgements(builder, data, held_out)
+    add_judgments(builder, data, held_out)
     add_wmt18(builder, data, held_out, rng, references)
     add_pseudo_references(builder, rng)
     add_copies(builder, rng)
     add_source_copies(builder, rng, references)
     add_damage(builder, rng)
     for lp_number, lp in enumerate(to_english(data, "da/wmt15")):
-        for judgement in data.judgements("da/wmt15", lp).judgements:
-            segment = judgement.segment
+        for judgment in data.judgments("da/wmt15", lp).judgments:
+            segment = judgment.segment
             row = builder.pair(segment.hypothesis, segment.references[0], "da")
-            builder.dev.append((row, judgement.score, lp_number))
+            builder.dev.append((row, judgment.score, lp_number))
     return builder.finish()
 
 
 def add_rankings(
-    builder: Builder, data: Collection, held_out: list[JudgementSet | RankingSet]
+    builder: Builder, data: Collection, held_out: list[JudgmentSet | RankingSet]
 ) -> dict[str, str]:
     """Human comparisons; returns reference -> source."""
     sources: dict[str, str] = {}
@@ -185,15 +185,15 @@ def add_ranking(builder: Builder, ranking: RankingSet) -> dict[str, str]:
     return sources
 
 
-def add_judgements(
-    builder: Builder, data: Collection, held_out: list[JudgementSet | RankingSet]
+def add_judgments(
+    builder: Builder, data: Collection, held_out: list[JudgmentSet | RankingSet]
 ) -> None:
     """Direct assessments of wmt16, and comparisons from MQM scores of one segment."""
     for lp in to_english(data, "da/wmt16"):
-        for judgement in drop_shared(data.judgements("da/wmt16", lp), held_out).judgements:
-            segment = judgement.segment
+        for judgment in drop_shared(data.judgments("da/wmt16", lp), held_out).judgments:
+            segment = judgment.segment
             row = builder.pair(segment.hypothesis, segment.references[0], "da")
-            builder.scored.append((row, judgement.score))
+            builder.scored.append((row, judgment.score))
     by_item: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for rated in read_mqm(data, "news21"):
         row = builder.pair(rated["hypothesis"], rated["reference"], "mqm")
@@ -214,7 +214,7 @@ def read_mqm(data: Collection, part: str) -> Iterable[dict[str, Any]]:
 def add_wmt18(
     builder: Builder,
     data: Collection,
-    held_out: list[JudgementSet | RankingSet],
+    held_out: list[JudgmentSet | RankingSet],
     rng: np.random.Generator,
     sources: dict[str, str],
     share: float = 0.5,
@@ -296,7 +296,7 @@ def add_damage(builder: Builder, rng: np.random.Generator, count: int = 150_000)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()

@@ -85,7 +85,7 @@ def shuffle(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def swap_phrases(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Exchange two neighbouring runs of words."""
+    """Exchange two neighboring runs of words."""
     if len(words) < 6:
         return None
     a, b, c = sorted(int(n) for n in rng.choice(len(words) - 1, size=3, replace=False))
@@ -135,7 +135,7 @@ def swap_gender(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def change_name(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Put another name in place of a capitalised word inside the sentence."""
+    """Put another name in place of a capitalized word inside the sentence."""
     places = _names(words)
     if not places:
         return None
@@ -179,7 +179,7 @@ def lose_case(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def lose_spaces(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Run two to six neighbouring words together."""
+    """Run two to six neighboring words together."""
     if len(words) < 5:
         return None
     size = int(rng.integers(2, min(7, len(words))))
@@ -195,7 +195,7 @@ def lose_punctuation(words: list[str], rng: np.random.Generator) -> list[str] | 
 
 
 def garble_letters(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Misspell two words by exchanging neighbouring letters."""
+    """Misspell two words by exchanging neighboring letters."""
     places = [n for n, word in enumerate(words) if len(word) > 4]
     if not places:
         return None

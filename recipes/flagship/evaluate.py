@@ -24,7 +24,7 @@ from tertium.segment import Segment
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--metric", default="tertium-small")
     parser.add_argument("--damage", type=int, default=200, help="texts damaged in each way")
     parser.add_argument("--skip", nargs="*", default=[], choices=("wmt17", "wmt12", "damage"))
@@ -47,7 +47,7 @@ def show(title: str, figures: dict[str, float]) -> None:
 def wmt17(metric: Metric, data: Collection) -> dict[str, float]:
     figures = {}
     for lp in to_english(data, "da/wmt17"):
-        judged = data.judgements("da/wmt17", lp)
+        judged = data.judgments("da/wmt17", lp)
         scores = metric.score(judged.segments).segments
         figures[lp] = float(pearson(judged.scores, scores))
     return figures
@@ -71,7 +71,7 @@ def damage_table(metric: Metric, data: Collection, each: int) -> dict[str, float
     judged = [
         j.segment
         for lp in to_english(data, "da/wmt15")
-        for j in data.judgements("da/wmt15", lp).judgements
+        for j in data.judgments("da/wmt15", lp).judgments
     ]
     whole = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
     copied = [(s, Segment(s.source or "", None, s.references)) for s in judged if s.source]

@@ -88,7 +88,7 @@ def ship(metric: EnglishAssessment, data: Collection, rows: int, each: int) -> N
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("what", choices=("small", "base"))
-    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--rows", type=int, default=2000, help="judged rows")
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()

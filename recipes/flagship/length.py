@@ -65,7 +65,7 @@ class Judged:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--rows", type=int, default=4000, help="judged rows of each modern set")
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()

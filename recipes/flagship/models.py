@@ -1,6 +1,6 @@
 """The two models the recipe trains: a cross-encoder and late interaction, on any encoder.
 
-Both score rows of a `Tokenised` corpus: pairs of text numbers. They run on whatever device holds
+Both score rows of a `Tokenized` corpus: pairs of text numbers. They run on whatever device holds
 them, in bfloat16 on a GPU.
 """
 
@@ -23,7 +23,7 @@ MAX_PIECES = 160
 
 
 @dataclass(frozen=True)
-class Tokenised:
+class Tokenized:
     """The piece ids of many texts, without special tokens, on the device that computes.
 
     `lengths` (texts,) are kept on the CPU as well: batches are planned there.
@@ -39,7 +39,7 @@ class Tokenised:
     doubled_end: bool  # mpnet and roberta put two separators between two texts
 
     @classmethod
-    def of(cls, texts: Sequence[str], folder: Path, device: str) -> Tokenised:
+    def of(cls, texts: Sequence[str], folder: Path, device: str) -> Tokenized:
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -129,7 +129,7 @@ class CrossEncoder(nn.Module):
         self.head = CrossHead(self.encoder.dim)
         self.typed = self.encoder.backbone.config.model_type == "bert"
 
-    def score(self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
+    def score(self, corpus: Tokenized, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
         device = corpus.flat.device
         widths = corpus.lengths[h] + corpus.lengths[r] + (4 if corpus.doubled_end else 3)
         parts, order = [], []
@@ -153,7 +153,7 @@ class LateEncoder(nn.Module):
         self.encoder = Encoder(folder, layers)
         self.head = LateInteraction(layers=len(layers), dim=self.encoder.dim, surface=surface)
 
-    def score(self, corpus: Tokenised, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
+    def score(self, corpus: Tokenized, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
         assert surface is not None
         device = surface.device
         texts, place = np.unique(np.concatenate([h, r]), return_inverse=True)
@@ -168,7 +168,7 @@ class LateEncoder(nn.Module):
             order.append(rows)
         return restore(parts, order)
 
-    def _encode(self, corpus: Tokenised, texts: IntArray) -> Tokens:
+    def _encode(self, corpus: Tokenized, texts: IntArray) -> Tokens:
         """The states of texts, without the places of special tokens."""
         device = corpus.flat.device
         widest = max(1, int(corpus.lengths[texts].max(initial=1)))

@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("what", choices=("small", "base"))
     parser.add_argument("weights", type=Path, help="the folder of stage 5")
     parser.add_argument("--encoder", required=True, help="a folder (small), a name (base)")
-    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()
     metric = TertiumSmall() if args.what == "small" else TertiumBase()
@@ -131,10 +131,10 @@ def write(folder: Path, config: dict[str, Any]) -> None:
 def judged_scores(data: Collection, metric: EnglishAssessment) -> tuple[FloatArray, FloatArray]:
     """Raw scores and people's on the sets that calibration may see."""
     judged = [
-        judgement
+        judgment
         for name in ("da/wmt15", "da/wmt16")
         for lp in to_english(data, name)
-        for judgement in data.judgements(name, lp).judgements
+        for judgment in data.judgments(name, lp).judgments
     ]
     raw = metric.raw_scores(
         [j.segment.hypothesis for j in judged], [j.segment.references[0] for j in judged]

@@ -1,4 +1,4 @@
-r"""Stages 2 to 4: teachers from preferences and judgements, their labels, and the student.
+r"""Stages 2 to 4: teachers from preferences and judgments, their labels, and the student.
 
     python -m recipes.flagship.train teacher CORPUS --model cross --encoder mpnet/ -o teacher1/
     python -m recipes.flagship.train label CORPUS teacher1/ teacher2/ -o labels.npz
@@ -31,7 +31,7 @@ from torch import Tensor, nn
 
 from recipes.flagship.corpus import ORIGINS, UNSEEN_BY_UNCASED, Corpus
 from recipes.flagship.damage import KINDS
-from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenised
+from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenized
 from tertium.metrics.flagship.surface import NAMES, surface_features
 
 FloatArray = NDArray[np.float64]
@@ -48,7 +48,7 @@ class Job:
         self.corpus = corpus
         self.folder, self.model = folder, model
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.tokens = Tokenised.of(corpus.texts, folder, self.device)
+        self.tokens = Tokenized.of(corpus.texts, folder, self.device)
         layers = LAYERS["mpnet" if "mpnet" in folder.name else "minilm"]
         cls = CrossEncoder if model == "cross" else LateEncoder
         self.net: Any = cls(folder, layers=layers, surface=len(NAMES)).to(self.device)
@@ -218,7 +218,7 @@ def comparison_batches(
         yield rows[batch]
 
 
-def train_judgements(job: Job, epochs: int, rate: float, seed: int, folder: Path) -> float:
+def train_judgments(job: Job, epochs: int, rate: float, seed: int, folder: Path) -> float:
     """Squared error on direct assessments, after the scale was fitted to them."""
     corpus, rng = job.corpus, np.random.default_rng(seed)
     raw = job.predict(corpus.scored)
@@ -236,7 +236,7 @@ def train_judgements(job: Job, epochs: int, rate: float, seed: int, folder: Path
             loss = ((job.scores(corpus.scored[rows]) - target[torch.as_tensor(rows)]) ** 2).mean()
             steps.step(loss)
         figure = job.agreement()
-        print(f"judgements epoch {epoch + 1}: da/wmt15 {figure:.4f}", flush=True)
+        print(f"judgments epoch {epoch + 1}: da/wmt15 {figure:.4f}", flush=True)
         if figure > best:
             best = figure
             job.save(folder, best)
@@ -325,14 +325,14 @@ def all_surface(corpus: Corpus, folder: Path, workers: int) -> FloatArray:
 
 
 def make_teacher(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
-    """Learn from preferences, then from judgements."""
+    """Learn from preferences, then from judgments."""
     if args.limit:
         corpus = replace(
             corpus, better=corpus.better[: args.limit], worse=corpus.worse[: args.limit]
         )
     job = Job(corpus, args.encoder, args.model, surface)
     train_preferences(job, args.epochs, args.rate or 4e-5, args.size, args.seed)
-    best = train_judgements(job, 3, 1e-5, args.seed, args.output)
+    best = train_judgments(job, 3, 1e-5, args.seed, args.output)
     print(f"teacher {args.output}: da/wmt15 {best:.4f}")
 
 

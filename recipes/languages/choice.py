@@ -2,7 +2,7 @@
 
     python -m recipes.languages.choice DATA e5 7 8 9 --segments 100
 
-reads da/wmt15, da/wmt16 and the development part of qe/wmt20, and nothing else of judgements. Means
+reads da/wmt15, da/wmt16 and the development part of qe/wmt20, and nothing else of judgments. Means
 and directions are made of parallel lines at every layer as the stored ones are. Prints, set by set,
 the average Pearson over language pairs of every metric at every layer, of SentSim under several
 weights, and of each where output in another language than asked for goes a share of the way from
@@ -23,7 +23,7 @@ from recipes.languages.lines import DEV, flores, lines
 from recipes.languages.means import sample
 from tertium.arrays import BoolArray, Float32Array, FloatArray, on_grid
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.encoders import Chunk, Embeddings, Encoder, embed, load_encoder
 from tertium.meta.correlation import pearson
 from tertium.metrics.base.matching import greedy
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lps = {lp for name, _ in SETS for lp in collection.find(name).lps}
     ways = prepare(encoder, args.data, {code for lp in lps for code in lp.split("-")}, args.lines)
     for name, part in SETS:
-        judged = [collection.judgements(name, lp, part) for lp in collection.find(name).lps]
+        judged = [collection.judgments(name, lp, part) for lp in collection.find(name).lps]
         samples = [measure(encoder, one, ways, args.segments) for one in judged]
         for layer, number in enumerate(args.layers):
             for way, label in enumerate(WAYS):
@@ -108,7 +108,7 @@ def make_directions(texts: Sequence[Embeddings]) -> Float32Array:
 
 
 def measure(
-    encoder: Encoder, judged: JudgementSet, ways: Sequence[Centring | None], limit: int | None
+    encoder: Encoder, judged: JudgmentSet, ways: Sequence[Centring | None], limit: int | None
 ) -> Sample:
     """The values of a pair's translations in every way, of so many of them."""
     step = max(1, len(judged.segments) // limit) if limit else 1

@@ -4,7 +4,7 @@
 
 Rows are samples of packed parts (`recipes.multi.samples`). Columns are what the network says in
 each view, readings of the head's hidden layer and of all that the head was given, learned here from
-judgements that train (`recipes.multi.readouts`), chrF, and how strange the words of hypothesis and
+judgments that train (`recipes.multi.readouts`), chrF, and how strange the words of hypothesis and
 reference are to the vocabulary.
 """
 

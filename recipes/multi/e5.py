@@ -1,4 +1,4 @@
-"""multilingual-e5-small as the recipe reads it: a pruned file of 4-bit blocks, and its tokeniser.
+"""multilingual-e5-small as the recipe reads it: a pruned file of 4-bit blocks, and its tokenizer.
 
 A block holds 32 weights: a half-precision scale and 32 nibbles, low nibbles first, value - 8. Rows
 of the embedding table that no text needs are left out; what stays is what was published, bit for

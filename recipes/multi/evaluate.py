@@ -152,7 +152,7 @@ def measure_sets(
 def measure_paragraphs(
     say: Judge, store: Store, part: str, most: int = 1500
 ) -> dict[str, dict[str, float]]:
-    """Joined neighbours of documents: set -> view -> r of the scale of direct assessment."""
+    """Joined neighbors of documents: set -> view -> r of the scale of direct assessment."""
     documents = Documents(store)
     result: dict[str, dict[str, float]] = {}
     for number, name in enumerate(store.names):
@@ -163,7 +163,7 @@ def measure_paragraphs(
         joined = []
         for row in sorted(rows, key=lambda r: documents.rank[r]):
             if row not in done:
-                group = documents.neighbours(int(row), 10)
+                group = documents.neighbors(int(row), 10)
                 done.update(group)
                 if len(group) > 2:
                     joined.append(documents.join(group))
@@ -303,7 +303,7 @@ def error_chance(logits: NDArray[np.float32]) -> Floats:
     return np.stack(chances, 1).astype(float)
 
 
-def summarise(
+def summarize(
     figures: dict[str, dict[str, dict[str, float]]], scale: str = "da"
 ) -> dict[str, float]:
     """The mean over sets for each kind of set and view: what chooses."""

@@ -1,4 +1,4 @@
-"""What rows of packed parts are: kinds of judgements and tags, documents, outputs of systems."""
+"""What rows of packed parts are: kinds of judgments and tags, documents, outputs of systems."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Shares:
 
 
 class Documents:
-    """Judged rows with their neighbours in a document."""
+    """Judged rows with their neighbors in a document."""
 
     def __init__(self, store: Store) -> None:
         self.store, self.lengths = store, store.lengths()
@@ -50,7 +50,7 @@ class Documents:
         self.rank = np.empty_like(self.order)
         self.rank[self.order] = np.arange(len(self.order))
 
-    def neighbours(self, row: int, most: int) -> list[int]:
+    def neighbors(self, row: int, most: int) -> list[int]:
         """The row and those after it in its document, by the same system, as long as they fit."""
         columns, found, room = self.store.columns, [row], LONGEST
         lengths = self.lengths

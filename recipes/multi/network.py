@@ -1,7 +1,7 @@
 """The network of tertium-multi: hypothesis, source and reference in one pass, any subset of them.
 
 Every text is `<s> pieces </s>` with positions that start anew, as the encoder met texts when it was
-made (and as XLM's translation modelling aligned them); role embeddings that start at zero tell them
+made (and as XLM's translation modeling aligned them); role embeddings that start at zero tell them
 apart. The lower `apart` layers read each text for itself, the upper ones all texts together. On
 top: a mix of layers, means, and a late comparison of the hypothesis with each other text, which
 judges the whole (three scales, their spread, no error at all) and every piece (error spans).
@@ -251,7 +251,7 @@ def match_greedily(left: Tensor, right: Tensor, in_left: Tensor, in_right: Tenso
 
 
 @dataclass
-class Judgement:
+class Judgment:
     """What one pass says about each row, and about each piece of its hypothesis."""
 
     scores: Tensor  # (rows, scales)
@@ -262,7 +262,7 @@ class Judgement:
 
 
 class Head(nn.Module):
-    """From pooled features to judgements, in single precision: scores need more than 8 bits."""
+    """From pooled features to judgments, in single precision: scores need more than 8 bits."""
 
     def __init__(self, features: int, dropout: float) -> None:
         super().__init__()
@@ -329,7 +329,7 @@ class Multi(nn.Module):
         self.head = head.float()
         return self
 
-    def forward(self, batch: Batch) -> Judgement:
+    def forward(self, batch: Batch) -> Judgment:
         states = self.words(batch.ids) + self.positions(batch.positions.clamp(max=511))
         # by a product: the gradient of so small a table would be a queue of additions
         roles = F.one_hot(batch.roles, 3).to(states.dtype) @ self.roles.weight
@@ -345,7 +345,7 @@ class Multi(nn.Module):
                 mixed = mixed + states * shares[MIX.index(number)].to(states.dtype)
         return self._judge(batch, mixed, list(matched.values()))
 
-    def _judge(self, batch: Batch, mixed: Tensor, matched: list[Tensor]) -> Judgement:
+    def _judge(self, batch: Batch, mixed: Tensor, matched: list[Tensor]) -> Judgment:
         hypothesis, inside = _padded(mixed, batch, HYPOTHESIS)
         matched_left = [_padded(states, batch, HYPOTHESIS)[0] for states in matched]
         mean = _pool(hypothesis, inside)[0]
@@ -374,7 +374,7 @@ class Multi(nn.Module):
         out = self.head(torch.cat(features, -1))
         count = len(SCALES)
         tags = self.tagger(torch.cat(found_at, -1)).float()
-        return Judgement(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, inside)
+        return Judgment(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, inside)
 
 
 def _padded(states: Tensor, batch: Batch, role: int) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,6 @@
 """Packs what tertium-multi learns from and is measured on into a few small files.
 
-Texts are kept as lines, similar ones beside each other, so that they compress well; judgements are
+Texts are kept as lines, similar ones beside each other, so that they compress well; judgments are
 columns that point at them. Nothing that chooses or tests is left in what trains: a training row
 goes if its reference occurs in held-out data, or its source does for the same language pair.
 
@@ -118,7 +118,7 @@ class Packed:
         self._documents: dict[tuple[str, ...], int] = {}
 
     def add(self, name: str, kind: str, rows: list[Row], *, standardise: bool = True) -> None:
-        """One file of judgements under the name `set/pair`."""
+        """One file of judgments under the name `set/pair`."""
         self.names.append(name)
         scores = np.array([row["score"] for row in rows], float)
         if standardise and len(scores) > 1:
@@ -256,7 +256,7 @@ def pack_rankings(data: Path, held: HeldOut) -> Packed:
     return packed
 
 
-def pack_judgements(data: Path, held: HeldOut) -> Packed:
+def pack_judgments(data: Path, held: HeldOut) -> Packed:
     """da/wmt16, modern/train, and what of qe/wmt20 is not in there; human references stay."""
     packed, seen = Packed(), set[tuple[str, str]]()
     for path in sorted((data / "da/wmt16").glob("*.jsonl.gz")):
@@ -340,7 +340,7 @@ def main() -> None:
     held = gather_held_out(given.data)
     parts = {
         "rankings": pack_rankings(given.data, held),
-        "judgements": pack_judgements(given.data, held),
+        "judgements": pack_judgments(given.data, held),
         "held-out": pack_held_out(given.data),
     }
     for name, packed in parts.items():

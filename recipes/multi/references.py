@@ -114,7 +114,7 @@ def compare(better: Ints, worse: Ints, targets: Floats) -> Table:
 
 
 def from_english(store: Store, rows: Ints) -> Flags:
-    """Whether rows of judgements are translations from English."""
+    """Whether rows of judgments are translations from English."""
     flags = np.array(["/en-" in name for name in store.names])
     return np.asarray(flags[store.columns["set"][rows]])
 
@@ -125,7 +125,7 @@ def often_from(english: Flags) -> Floats:
 
 def judged(parts: Parts, texts: Ints, targets: Floats) -> list[Source]:
     """References beside judged outputs, and second ones, which come a fifth as often."""
-    store, base = parts.judgements
+    store, base = parts.judgments
     leaked, scores = leaked_texts(parts, "judgements", base), np.nanmean(targets, 1)
     human = store.columns["human"] > 0
     outputs = np.where(human[:, None], -1, texts)

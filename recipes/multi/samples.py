@@ -62,7 +62,7 @@ class Rows:
 
 
 def strings_of(store: Store, lines: list[str], rows: Sequence[int]) -> Strings:
-    """The texts of a row, or of neighbours joined."""
+    """The texts of a row, or of neighbors joined."""
     found = []
     for column in ("hypothesis", "source", "reference"):
         numbers = store.columns[column][list(rows)]
@@ -100,7 +100,7 @@ def sample_comparisons(store: Store, lines: list[str], most: int) -> tuple[Rows,
 
 
 def sample_paragraphs(store: Store, lines: list[str], part: str, most: int) -> Rows:
-    """Neighbours joined as `measure_paragraphs` does for sets that choose."""
+    """Neighbors joined as `measure_paragraphs` does for sets that choose."""
     documents, rows = Documents(store), Rows()
     for number, name in enumerate(store.names):
         if not name.startswith(part):
@@ -110,7 +110,7 @@ def sample_paragraphs(store: Store, lines: list[str], part: str, most: int) -> R
         for row in sorted(own, key=lambda r: documents.rank[r]):
             if row in done or count == most:
                 continue
-            group = documents.neighbours(int(row), 10)
+            group = documents.neighbors(int(row), 10)
             done.update(group)
             if len(group) > 2:
                 texts, human = documents.join(group)

@@ -349,8 +349,8 @@ def main() -> None:
     )
     parser.add_argument("files", type=Path, nargs="*", help="the parts of an export")
     parser.add_argument("--encoder", type=Path, help="the folder that pack.py wrote")
-    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
-    parser.add_argument("--each", type=int, default=500, help="judgements of each file")
+    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
+    parser.add_argument("--each", type=int, default=500, help="judgments of each file")
     parser.add_argument("--outputs", type=int, default=3, help="outputs of each WMT18 system")
     given = parser.parse_args()
     if given.stage == "weights":

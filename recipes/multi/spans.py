@@ -137,7 +137,7 @@ def choose(metric: TertiumMulti, data: Path, way: Way, view: View, each: int) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgements (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--each", type=int, default=400, help="translations of each set")
     parser.add_argument("--write", action="store_true", help="into the shipped config.json")
     given = parser.parse_args()

@@ -1,8 +1,8 @@
-"""Tables of training rows: comparisons, judgements, paragraphs, damage and teachers' scores.
+"""Tables of training rows: comparisons, judgments, paragraphs, damage and teachers' scores.
 
     python -m recipes.multi.tables --parts parts/ --processes 8
 
-writes what takes a loop over rows: which neighbours make paragraphs, and damaged outputs.
+writes what takes a loop over rows: which neighbors make paragraphs, and damaged outputs.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Parts:
         return self._open("rankings")
 
     @cached_property
-    def judgements(self) -> tuple[Store, int]:
+    def judgments(self) -> tuple[Store, int]:
         return self._open("judgements")
 
     @cached_property
@@ -162,7 +162,7 @@ def draw_often(store: Store, shares: Shares) -> Floats:
     return np.asarray(factor * np.where(store.columns["human"] > 0, 0.5, 1.0), np.float32)
 
 
-def judgements(store: Store, base: int, targets: Floats, shares: Shares, share: float) -> Source:
+def judgments(store: Store, base: int, targets: Floats, shares: Shares, share: float) -> Source:
     marks, starts = row_marks(store)
     table = rows_table(
         store_texts(store, base),
@@ -184,7 +184,7 @@ def paragraphs(
     share: float,
     groups: Groups,
 ) -> Source:
-    """Joined neighbours of documents: scores averaged by length, marks moved."""
+    """Joined neighbors of documents: scores averaged by length, marks moved."""
     texts, lengths = store_texts(store, base, groups.rows), store.lengths()
     size = np.maximum(lengths[store.columns["hypothesis"][groups.rows]], 1).astype(np.float64)
     begins, count = groups.starts[:-1], np.diff(groups.starts)
@@ -228,7 +228,7 @@ def join_columns(pool: Pool, texts: Ints, count: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Groups:
-    """Neighbours in a document: group n is rows[starts[n]:starts[n + 1]]."""
+    """Neighbors in a document: group n is rows[starts[n]:starts[n + 1]]."""
 
     rows: Ints
     starts: Ints
@@ -240,7 +240,7 @@ class Groups:
 
 
 def find_groups(store: Store, most: int, rng: np.random.Generator) -> Groups:
-    """Random paragraphs of 2 to 10 neighbours by one system, none of its texts too long."""
+    """Random paragraphs of 2 to 10 neighbors by one system, none of its texts too long."""
     columns, lengths = store.columns, store.lengths()
     order = np.lexsort((columns["order"], columns["document"]))
     sizes = np.stack(
@@ -262,7 +262,7 @@ def find_groups(store: Store, most: int, rng: np.random.Generator) -> Groups:
     totals = np.concatenate([np.zeros((1, 3)), np.cumsum(sizes, 0)])
     stops = np.append(np.flatnonzero(~follows), len(order) - 1)
     starts = rng.permutation(np.flatnonzero(follows))[:most]
-    last = stops[np.searchsorted(stops, starts)]  # the end of the run of neighbours
+    last = stops[np.searchsorted(stops, starts)]  # the end of the run of neighbors
     end = np.minimum(starts + rng.integers(1, 10, len(starts)), last)
     while True:  # shorten what is too long
         long = ((totals[end + 1] - totals[starts]).max(1) > LONGEST_PARAGRAPH) & (end > starts)

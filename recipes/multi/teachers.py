@@ -42,7 +42,7 @@ def taught_rows(parts: Parts, rows: int) -> dict[str, Ints]:
     return {
         "rankings": tables.store_texts(*parts.rankings, tables.compared_rows(ranked)),
         "outputs": parts.outputs.texts(*parts.outputs.sample(rows)),
-        "judgements": tables.store_texts(*parts.judgements),
+        "judgements": tables.store_texts(*parts.judgments),
     }
 
 

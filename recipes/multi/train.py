@@ -1,8 +1,8 @@
 """Trains tertium-multi from packed parts, one command a stage, each under a clock.
 
-seed      comparisons, then judgements with damage (one process a seed)
+seed      comparisons, then judgments with damage (one process a seed)
 teach     scores of the seeds on outputs nobody judged, on compared and on judged ones
-student   distils these, and tertium-base for English, into a seed, judgements and damage mixed in
+student   distils these, and tertium-base for English, into a seed, judgments and damage mixed in
 mix       the mean of networks that began as one
 start     takes a model that ships apart, so that it can teach, or `tags` can go on from it
 tags      a tagger of wrong pieces on top of given weights, which stay as they are
@@ -56,7 +56,7 @@ BROAD = Shares(
         "wmt24": 0.9,
     }
 )
-# few crowd judgements of modern systems: where they came more often, every older set lost
+# few crowd judgments of modern systems: where they came more often, every older set lost
 CAREFUL = Shares(
     {
         "wmt16/": 10,
@@ -157,7 +157,7 @@ def quick_look(given: argparse.Namespace, network: Multi, name: str, most: int) 
     figures = evaluate.measure_sets(
         lambda texts: evaluate.judge(network, texts, given.device), store, "dev:", most
     )
-    summary = evaluate.summarise(figures)
+    summary = evaluate.summarize(figures)
     fit.note(given.run / f"{name}.log", {k: round(v, 4) for k, v in summary.items()})
     (given.run / f"{name}.json").write_text(json.dumps(summary))
     return summary
@@ -173,11 +173,11 @@ def judged_targets(store: Store, taught: Floats) -> Floats:
 
 
 def judged_sources(parts: Parts, shares: Shares, targets: Floats) -> list[Source]:
-    """Judgements, paragraphs, comparisons and damage, by their shares of units."""
-    store, base = parts.judgements
+    """Judgments, paragraphs, comparisons and damage, by their shares of units."""
+    store, base = parts.judgments
     groups = tables.Groups.load(parts.derived("groups.npz"))
     return [
-        tables.judgements(store, base, targets, shares, 0.78),
+        tables.judgments(store, base, targets, shares, 0.78),
         tables.paragraphs(parts.pool, store, base, targets, shares, 0.05, groups),
         replace(parts.comparisons, share=0.05),
         tables.damages(parts.pool, parts.outputs, parts.derived("damage.npz"), 0.12),
@@ -190,7 +190,7 @@ def train_seed(given: argparse.Namespace) -> None:
     compared = [parts.comparisons]
     first, second = given.seconds
     run_stage(given, network, f"{name}-1", compared, parts.pool, first, given.rates[0], Weights())
-    targets = tables.human_targets(parts.judgements[0])
+    targets = tables.human_targets(parts.judgments[0])
     sources = judged_sources(parts, (BROAD, CAREFUL)[given.seed % 2], targets)
     run_stage(given, network, name, sources, parts.pool, second, given.rates[1], Weights())
     quick_look(given, network, name, 300)
@@ -227,7 +227,7 @@ def train_tags(given: argparse.Namespace) -> None:
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
     parts = Parts(given.parts, given.device)
-    targets = tables.human_targets(parts.judgements[0])
+    targets = tables.human_targets(parts.judgments[0])
     judged, joined, _, damaged = judged_sources(parts, CAREFUL, targets)
     joined.share = 0.03
     weights = Weights(score=0.0, pairs=0.0, margin=0.0, tags=1.0, spread=0.0, clean=0.0)
@@ -270,13 +270,13 @@ def taught_sources(
 def train_student(given: argparse.Namespace) -> None:
     network = build(given, given.apart, given.weights[0])
     parts = Parts(given.parts, given.device)
-    _ = parts.comparisons, parts.judgements, parts.outputs  # while teachers still speak
+    _ = parts.comparisons, parts.judgments, parts.outputs  # while teachers still speak
     if given.after:
         tables.wait_for(given.after)
     rows = teachers.taught_rows(parts, given.rows)
     taught = {n: teachers.teachers_mean(given.run, n, given.shipped, given.english) for n in rows}
     said, texts = taught["judgements"], rows["judgements"]
-    targets = judged_targets(parts.judgements[0], said)
+    targets = judged_targets(parts.judgments[0], said)
     judged = judged_sources(parts, CAREFUL, targets)
     for source in judged:
         source.share *= 0.40
@@ -311,12 +311,12 @@ def report(given: argparse.Namespace) -> None:
         dev = evaluate.measure_sets(say, store, "dev:", given.most, said)
         np.savez_compressed(given.run / f"said-{weights.stem}.npz", allow_pickle=False, **said)
         figures: dict[str, Any] = {"dev": dev}
-        figures["summary"] = evaluate.summarise(figures["dev"])
+        figures["summary"] = evaluate.summarize(figures["dev"])
         print(weights.stem, json.dumps(figures["summary"]), flush=True)
         if given.test:
             figures["test"] = evaluate.measure_sets(say, store, "test:", given.most)
             figures["comparisons"] = evaluate.measure_comparisons(say, store, "test:")
-            print(weights.stem, json.dumps(evaluate.summarise(figures["test"])), flush=True)
+            print(weights.stem, json.dumps(evaluate.summarize(figures["test"])), flush=True)
             print(weights.stem, json.dumps(figures["comparisons"]), flush=True)
         figures["paragraphs"] = evaluate.measure_paragraphs(say, store, "dev:")
         figures["damage"] = evaluate.measure_damage(say, outputs, damager)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tertium.reporting.page.page import Report as Report
     from tertium.scores import ScoreMatrix as ScoreMatrix
     from tertium.scores import Scores as Scores
-    from tertium.segment import Judgement as Judgement
+    from tertium.segment import Judgment as Judgment
     from tertium.segment import Preference as Preference
     from tertium.segment import Segment as Segment
     from tertium.spans import Span as Span
@@ -73,7 +73,7 @@ _NAMES = {
     "reporting.page.making": "report",
     "reporting.page.page": "Report",
     "scores": "ScoreMatrix Scores",
-    "segment": "Judgement Preference Segment",
+    "segment": "Judgment Preference Segment",
     "spans": "Span",
 }
 _HOMES = {name: f"tertium.{home}" for home, names in _NAMES.items() for name in names.split()}

@@ -141,7 +141,7 @@ def _blocks(rows: NDArray[Any]) -> Iterator[slice]:
 
 
 def products(left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
-    """l_i . r_j of rows (n, d) and (m, d), the same bits whatever their neighbours, (n, m).
+    """l_i . r_j of rows (n, d) and (m, d), the same bits whatever their neighbors, (n, m).
 
     >>> products(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 0.5]]))
     array([[3., 2.]])

@@ -187,7 +187,7 @@ class Scores(Displayed):
 class ScoreMatrix:
     """Segment scores of several systems: systems x segments, NaN where there is none.
 
-    The one currency of meta-evaluation: a metric's scores and people's judgements are both one.
+    The one currency of meta-evaluation: a metric's scores and people's judgments are both one.
     `items` names the columns (segment ids), `systems` the rows.
     """
 

@@ -1,6 +1,6 @@
 """The values everything is about: a hypothesis, what it may be compared to, what people said.
 
-A metric sees `Segment`s only; judgements and preferences are segments with a human verdict.
+A metric sees `Segment`s only; judgments and preferences are segments with a human verdict.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def place_segments(segments: Sequence[Segment], documents: Sequence[str]) -> lis
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgment:
     """A human score of one translation: higher is better, whatever the scale.
 
     `item` names the source segment, so that several systems' translations of it can be grouped;
@@ -193,7 +193,7 @@ def check_texts(texts: Any, label: str, each: str = "segment") -> None:
 
 
 def check_characters(text: str, where: str) -> None:
-    """Refuse halves of surrogate pairs: no file can hold them, and no tokeniser takes them."""
+    """Refuse halves of surrogate pairs: no file can hold them, and no tokenizer takes them."""
     found = None if text.isascii() else _SURROGATE.search(text)
     if found is None:
         return

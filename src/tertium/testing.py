@@ -75,8 +75,8 @@ def order_does_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
     np.testing.assert_allclose(turned, _rows(metric, segments), atol=TOLERANCE)
 
 
-def neighbours_do_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
-    """a segment's score does not depend on its neighbours, unless `reads_corpus` says so"""
+def neighbors_do_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
+    """a segment's score does not depend on its neighbors, unless `reads_corpus` says so"""
     if not metric.reads_corpus:
         alone = [_rows(metric, [segment])[0] for segment in segments]
         np.testing.assert_allclose(alone, _rows(metric, segments), atol=TOLERANCE)
@@ -96,7 +96,7 @@ def context_does_not_matter(metric: Metric, segments: Sequence[Segment]) -> None
 
 
 def errors_are_marked_or_refused(metric: Metric, segments: Sequence[Segment]) -> None:
-    """errors are marked alike whatever the neighbours, or refused in a line"""
+    """errors are marked alike whatever the neighbors, or refused in a line"""
     if not metric.gives_spans:
         assert _refusal(lambda: metric.mark(segments)) is not None, "it was marked"
         return
@@ -214,7 +214,7 @@ LAWS: Sequence[Callable[[Metric, Sequence[Segment]], None]] = (
     metrics_are_values,  # first: what is none fails the others in odd ways
     scores_are_finite,
     order_does_not_matter,
-    neighbours_do_not_matter,
+    neighbors_do_not_matter,
     duplicates_score_the_same,
     context_does_not_matter,
     errors_are_marked_or_refused,

@@ -18,7 +18,7 @@ def test_public_names_are_pinned() -> None:
         "CorpusSummary",
         "Evaluation",
         "Explanation",
-        "Judgement",
+        "Judgment",
         "Metric",
         "Preference",
         "Ranker",

@@ -26,7 +26,7 @@ def test_the_models_and_the_citation_have_the_same_version() -> None:
     assert re.findall(r"^version: (.+)$", citation, re.MULTILINE) == [__version__]
 
 
-def test_both_distributions_carry_their_licence() -> None:
+def test_both_distributions_carry_their_license() -> None:
     ours, theirs = ROOT / "LICENSE", ROOT / "weights" / "LICENSE"
     assert theirs.read_bytes() == ours.read_bytes()
 

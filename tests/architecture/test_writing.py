@@ -52,7 +52,7 @@ def test_a_module_writes_no_file_by_itself(path: Path) -> None:
     assert writes_of(path) == []
 
 
-def test_what_writes_is_recognised(tmp_path: Path) -> None:
+def test_what_writes_is_recognized(tmp_path: Path) -> None:
     file = tmp_path / "writes.py"
     file.write_text(
         "open(a, 'w')\npath.open('wb')\nopen(a, mode='x')\npath.write_text(b)\nos.replace(a, b)\n"

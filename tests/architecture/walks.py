@@ -21,7 +21,7 @@ from types import FrameType
 from typing import Any
 
 import tertium
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 ROOT = str(Path(tertium.__file__).parent) + os.sep
 PAIR = Segment("A dog sat on a mat.", "x", ("The cat sat on the mat.",))
@@ -49,16 +49,16 @@ def default() -> None:
 
 def train() -> None:
     """A training row to its weights."""
-    judged = [Judgement(Segment(r["mt"], "x", (r["ref"],)), float(r["score"])) for r in ROWS]
+    judged = [Judgment(Segment(r["mt"], "x", (r["ref"],)), float(r["score"])) for r in ROWS]
     tertium.train("esim:encoder=toy,hidden=4", judged, epochs=1)
 
 
 def meta() -> None:
-    """A judgement to its table."""
+    """A judgment to its table."""
     from tertium.cli import main
 
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
-        file = Path(folder, "judgements.jsonl")
+        file = Path(folder, "judgments.jsonl")
         lines = [json.dumps({**row, "item": n // 2}) for n, row in enumerate(ROWS)]
         file.write_text("\n".join(lines), encoding="utf-8")
         assert main(["meta", "--human", str(file), "-m", "chrf", "-q"]) == 0

@@ -115,14 +115,14 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_work(
         (["list", "models/nope"], "models/nope: no folder that a metric was saved to"),
         (["cite", "models/nope:model=x"], "models/nope: no folder that a metric was saved to"),
         (["cite", "chrf", "bleu:nonsense=3"], "unknown field of bleu 'nonsense'"),
-        (["cite", "bleu:tokenize=13b"], "unknown tokeniser '13b'"),
+        (["cite", "bleu:tokenize=13b"], "unknown tokenizer '13b'"),
         (["list", "chrf++:beta=-1"], "beta must be at least 0"),
         ([*SCORE[:3], "-m", "chrf", "--by", "length", "length"], "--by length is given twice"),
         (["compare", "-t", "a", "b", "--by", "d=x", "d=y"], "--by d is given twice"),
         (["report", "-t", "a", "b", "--by", "length", "--by", "length"], "length is given twice"),
         (["meta", "--human", "x.tsv", "--by", "length", "item", "length"], "length is given twice"),
         (["score", "-t", TEXT, "-r", TEXT, "--names", " "], "a system has a blank name"),
-        (["data", "--data", "{empty}"], "no sets of human judgements"),
+        (["data", "--data", "{empty}"], "no sets of human judgments"),
     ],
 )
 def test_slips_are_told_what_to_do(

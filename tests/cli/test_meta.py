@@ -345,7 +345,7 @@ def test_an_excluded_system_need_not_be_in_every_set(capsys, tmp_path):
 
 
 def test_ratings_can_be_standardised(capsys, tmp_path):
-    # A strict and a lenient annotator of equal judgement: z-scores make them agree.
+    # A strict and a lenient annotator of equal judgment: z-scores make them agree.
     rows = [
         (n + 1, "A", who, 20 * shift + 10 * value)
         for n, value in enumerate([1, 2, 3, 4])
@@ -393,16 +393,16 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
     ("extra", "message"),
     [
         ([], "nothing to compare with people"),
-        (["--scores", "{lost}"], "cannot tell which judgements the scores of lost"),
+        (["--scores", "{lost}"], "cannot tell which judgments the scores of lost"),
         (["--scores", "{good}", "--statistic", "pearson", "accuracy"], "need a call each"),
         (["--scores", "{good}", "--statistic", "tau-strict"], "needs human comparisons"),
         (["--scores", "{good}", "--by", "item", "--test", "williams"], "does not go with test"),
         (["--scores", "{good}", "--lower-better", "other"], "--lower-better other: no such metric"),
         (["-m", "chrf", "--lower-better", "chrf"], "--lower-better chrf is about --scores, and"),
         (["--scores", "{strange}"], "none of the systems that strange scored (X)"),
-        (["-m", "chrf"], "the judgements come without texts"),
+        (["-m", "chrf"], "the judgments come without texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
-        (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgements of ru-en in"),
+        (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgments of ru-en in"),
         (["--scores", "{good}", "--statistic", "tie-aware"], "--tie-rate SHARE"),
         (["--scores", "{good}", "--statistic", "darr", "--threshold", "nan"], "a threshold is"),
         (["--scores", "{good}", "--threshold", "9"], "give --statistic darr or darr17"),

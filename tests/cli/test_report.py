@@ -178,9 +178,9 @@ def test_what_cannot_be_done_is_said(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "paired randomisation, two-sided, 10000 trials"),
-        (["--paired-ar", "--paired-ar-n", "50"], "paired randomisation, two-sided, 50 trials"),
-        (["--paired-ar-n", "50"], "paired randomisation, two-sided, 50 trials"),
+        ([], "paired randomization, two-sided, 10000 trials"),
+        (["--paired-ar", "--paired-ar-n", "50"], "paired randomization, two-sided, 50 trials"),
+        (["--paired-ar-n", "50"], "paired randomization, two-sided, 50 trials"),
         (["--paired-bs", "--paired-bs-n", "60"], "paired bootstrap, 60 samples"),
     ],
 )
@@ -276,7 +276,7 @@ WHOLE = ("--level", "system", "--samples", "0")  # systems, of which nothing is 
 
 
 def meta_page(page: Path, human: Path, *more: object) -> str:
-    """What `tertium meta` reports of human judgements."""
+    """What `tertium meta` reports of human judgments."""
     said = ["meta", "--human", human, *more, "--report", page, "-q"]
     assert main([*map(str, said)]) == 0
     return page.read_text()

@@ -30,7 +30,7 @@ def test_no_paper_or_an_unknown_one_exits_2(
 
 @pytest.fixture
 def wmt17(tmp_path: Path) -> Path:
-    """A set of the right name and layout, with five made-up judgements."""
+    """A set of the right name and layout, with five made-up judgments."""
     folder = tmp_path / "da" / "wmt17"
     folder.mkdir(parents=True)
     for lp in ("en-ru", "en-zh"):

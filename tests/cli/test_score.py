@@ -14,7 +14,7 @@ from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
 from tertium.cli.inputs import named_metrics
-from tertium.metrics.lexical.sacre import TOKENISERS_BY_LANGUAGE
+from tertium.metrics.lexical.sacre import TOKENIZERS_BY_LANGUAGE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -495,7 +495,7 @@ def test_languages_reach_the_metrics_that_take_them() -> None:
     assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]
 
 
-def test_bleu_and_nist_take_the_tokeniser_that_sacrebleu_takes_for_a_language(
+def test_bleu_and_nist_take_the_tokenizer_that_sacrebleu_takes_for_a_language(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sacrebleu.metrics.bleu import BLEU
@@ -519,4 +519,4 @@ def test_bleu_and_nist_take_the_tokeniser_that_sacrebleu_takes_for_a_language(
     )
     taken = [getattr(metric, "tokenize", None) for metric in named_metrics(args)]
     assert taken == ["ko-mecab", "ko-mecab", "13a", "ko-mecab", "13a"]
-    assert BLEU._TOKENIZER_MAP == TOKENISERS_BY_LANGUAGE
+    assert BLEU._TOKENIZER_MAP == TOKENIZERS_BY_LANGUAGE

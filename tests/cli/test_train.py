@@ -24,7 +24,7 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def write_judgements(file: Path, count: int, seed: int, most_wrong: int = 3) -> Path:
+def write_judgments(file: Path, count: int, seed: int, most_wrong: int = 3) -> Path:
     """A user's own table: source, reference, hypothesis and score, worse where words are wrong."""
     rng = np.random.default_rng(seed)
     lines = ["source\treference\thypothesis\tscore"]
@@ -48,9 +48,9 @@ def write_preferences(file: Path, count: int) -> Path:
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, str]:
     return {
-        "train": str(write_judgements(tmp_path / "train.tsv", 16, 0)),
-        "dev": str(write_judgements(tmp_path / "dev.tsv", 8, 1)),
-        "constant": str(write_judgements(tmp_path / "constant.tsv", 16, 2, most_wrong=0)),
+        "train": str(write_judgments(tmp_path / "train.tsv", 16, 0)),
+        "dev": str(write_judgments(tmp_path / "dev.tsv", 8, 1)),
+        "constant": str(write_judgments(tmp_path / "constant.tsv", 16, 2, most_wrong=0)),
         "preferences": str(write_preferences(tmp_path / "pref.tsv", 5)),
         "out": str(tmp_path / "model"),
     }

@@ -184,16 +184,16 @@ def test_sacrebleus_paired_tests_take_the_classes(example: TestSet, kind: str) -
             assert (one.score, one.p_value) == (other.score, other.p_value)
 
 
-def test_many_tokenised_hypotheses_are_warned_of_unless_forced(
+def test_many_tokenized_hypotheses_are_warned_of_unless_forced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    tokenised = ["a b c d ."] * 100
-    sacrebleu.corpus_bleu(tokenised, [tokenised], force=True)
-    sacrebleu.corpus_bleu(tokenised[:99], [tokenised[:99]])
-    sacrebleu.corpus_chrf(tokenised, [tokenised])
+    tokenized = ["a b c d ."] * 100
+    sacrebleu.corpus_bleu(tokenized, [tokenized], force=True)
+    sacrebleu.corpus_bleu(tokenized[:99], [tokenized[:99]])
+    sacrebleu.corpus_chrf(tokenized, [tokenized])
     assert not caplog.records
-    sacrebleu.corpus_bleu(tokenised, [tokenised])
-    assert "100 hypotheses end in a tokenised period" in caplog.text
+    sacrebleu.corpus_bleu(tokenized, [tokenized])
+    assert "100 hypotheses end in a tokenized period" in caplog.text
 
 
 def test_streams_may_lack_references() -> None:
@@ -216,7 +216,7 @@ def test_what_sacrebleu_falls_over_or_takes_for_something_else_is_refused() -> N
         sacrebleu.BLEU().corpus_score(["a"], None)
     with pytest.raises(UsageError, match="no references"):
         sacrebleu.sentence_bleu("a", [])
-    with pytest.raises(UnknownNameError, match="unknown tokeniser 'foo'"):
+    with pytest.raises(UnknownNameError, match="unknown tokenizer 'foo'"):
         sacrebleu.BLEU(tokenize="foo")
     with pytest.raises(UsageError, match="max_ngram_order must be from 1"):
         sacrebleu.BLEU(max_ngram_order=0)

@@ -87,7 +87,7 @@ def test_equal_texts_have_equal_vectors(encoder: Encoder) -> None:
     assert np.array_equal(found.sentences[1], found.sentences[4])
 
 
-def test_order_neighbours_and_batches_change_nothing(encoder: Encoder) -> None:
+def test_order_neighbors_and_batches_change_nothing(encoder: Encoder) -> None:
     together = encoder.encode(TEXTS)
     order = np.random.default_rng(2).permutation(len(TEXTS))
     with runtime(batch_size=2, token_budget=16):

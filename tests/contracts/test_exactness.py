@@ -1,6 +1,6 @@
 """The same text gets the same score to the last bit: laws that every metric and ranker keeps.
 
-Order, neighbours, duplicates, batch size, threads and the state of the cache change nothing.
+Order, neighbors, duplicates, batch size, threads and the state of the cache change nothing.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ def test_nothing_but_the_text_decides_a_score(spec: str, texts: list[Segment]) -
         pytest.skip(str(error))
     turned = metric.score([texts[n] for n in order]).segments
     assert (turned == found[order]).all(), "order, or a cache that is full"
-    # neighbours and duplicates matter only where a metric does not read the corpus
+    # neighbors and duplicates matter only where a metric does not read the corpus
     part = order if metric.reads_corpus else [*order, *rng.integers(0, len(texts), 4)]
     again = cold(spec, [texts[n] for n in part], batch_size=2, threads=2)
-    assert (again == found[part]).all(), "order, neighbours, duplicates, batches, threads, no cache"
+    assert (again == found[part]).all(), "order, neighbors, duplicates, batches, threads, no cache"
     if not metric.reads_corpus:
         assert cold(spec, texts[-1:])[0] == found[-1], "alone"
 

@@ -21,7 +21,7 @@ from tertium.metrics.flagship.base import TertiumBase
 from tertium.models.card import CARD, WRITTEN
 from tertium.models.checkpoint import shipped_models
 from tertium.models.trained import UNSAVED, Trained, load_checkpoint
-from tertium.segment import Judgement, Preference, Segment
+from tertium.segment import Judgment, Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 NAMES = [cls.name for cls in learners()]
@@ -47,26 +47,26 @@ def test_every_learner_is_tried() -> None:
     assert {"bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r"} <= set(NAMES)
 
 
-def judgements(seed: int, count: int = 12) -> list[Judgement]:
+def judgments(seed: int, count: int = 12) -> list[Judgment]:
     """Translations that lose more and more words, each of a reference of its own."""
     rng = np.random.default_rng(seed)
     rows = []
     for n in range(count):
         words = [*rng.permutation(WORDS)[:8], f"{seed} {n}"]
         lost = " ".join(words[: 8 - n % 4])
-        rows.append(Judgement(Segment(lost, "x", (" ".join(words),)), -float(n % 4) + seed / 9))
+        rows.append(Judgment(Segment(lost, "x", (" ".join(words),)), -float(n % 4) + seed / 9))
     return rows
 
 
 def preferences(seed: int, count: int = 12) -> list[Preference]:
-    rows = [row.segment for row in judgements(seed, count)]
+    rows = [row.segment for row in judgments(seed, count)]
     worse = [dataclasses.replace(s, hypothesis=s.hypothesis[:9]) for s in rows]
     pairs = [(a, b, 1.0) if n % 2 else (b, a, 0.0) for n, a in enumerate(rows) for b in [worse[n]]]
     return [Preference(*pair, item=str(n)) for n, pair in enumerate(pairs)]
 
 
 def data_for(cls: type[Trained], seed: int) -> list[Any]:
-    return judgements(seed) if "scores" in cls.teachers else preferences(seed)
+    return judgments(seed) if "scores" in cls.teachers else preferences(seed)
 
 
 @lru_cache(maxsize=32)
@@ -80,7 +80,7 @@ def trained(name: str, seed: int = 1) -> Any:
 
 def judge(model: Any) -> np.ndarray:
     """What a learner says of segments it never saw."""
-    segments = [row.segment for row in judgements(5, 4)]
+    segments = [row.segment for row in judgments(5, 4)]
     if model.kind == "metric":
         scores: np.ndarray = model.score(segments).segments
         return scores
@@ -172,7 +172,7 @@ def test_a_folder_has_a_card_and_keeps_one_that_a_person_wrote(name: str, tmp_pa
     text = (tmp_path / CARD).read_text()
     assert text.startswith(WRITTEN)
     assert f"`{name}`" in text
-    assert "Licence" in text
+    assert "License" in text
     assert not [
         line for line in text.splitlines() if line.rstrip().endswith(":") and line[0] == "-"
     ]
@@ -185,7 +185,7 @@ def test_it_learns_from_its_teachers_only(name: str) -> None:
     cls = find_learner(name)
     with pytest.raises(DataError, match="nothing to learn from"):
         cls.train([])
-    for kind, rows in (("scores", judgements(1)), ("comparisons", preferences(1))):
+    for kind, rows in (("scores", judgments(1)), ("comparisons", preferences(1))):
         if kind not in cls.teachers:
             with pytest.raises(
                 UsageError, match=r"learns from .*(--train|--preferences).*; it cannot use"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.leaks import SHARED
 from tertium.encoders.toy import ToyEncoder
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
@@ -23,14 +23,14 @@ from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention
 from tertium.metrics.heads.settings import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.judged import training_sets, without_leaks
-from tertium.segment import Judgement, Preference, Segment
+from tertium.segment import Judgment, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
 OPTIONS = HeadOptions(epochs=20, rate=2e-2, batch_size=8)
 HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
 
 
-def judged(count: int, seed: int = 0) -> list[Judgement]:
+def judged(count: int, seed: int = 0) -> list[Judgment]:
     """Translations from right to wholly wrong, judged by how many words are wrong."""
     rng = np.random.default_rng(seed)
     rows = []
@@ -40,7 +40,7 @@ def judged(count: int, seed: int = 0) -> list[Judgement]:
         hypothesis[rng.permutation(6)[:wrong]] = "wrong"
         source = " ".join(reference[::-1])
         segment = Segment(" ".join(hypothesis), source, (" ".join(reference),))
-        rows.append(Judgement(segment, 1.0 - wrong / 3, item=str(n), lp="de-en"))
+        rows.append(Judgment(segment, 1.0 - wrong / 3, item=str(n), lp="de-en"))
     return rows
 
 
@@ -82,7 +82,7 @@ def one_thread():
 
 
 class TrainedOnce(dict[str, Any]):
-    """What learned sixteen judgements, each trained when it is first asked for."""
+    """What learned sixteen judgments, each trained when it is first asked for."""
 
     def __missing__(self, name: str) -> Any:
         self[name] = TRAINERS[name](judged(16))
@@ -100,7 +100,7 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def scores_of(metric: Any, rows: list[Judgement]) -> np.ndarray:
+def scores_of(metric: Any, rows: list[Judgment]) -> np.ndarray:
     return metric.score([row.segment for row in rows]).segments
 
 
@@ -111,7 +111,7 @@ def test_a_tiny_set_is_learned(name: str, trained: dict[str, Any]) -> None:
 
 
 def test_a_batch_of_one_scores_as_a_batch_of_many(name: str, trained: dict[str, Any]) -> None:
-    rows = [*judged(6, seed=3), Judgement(Segment("", "x", ("the cat",)), 0.0)]
+    rows = [*judged(6, seed=3), Judgment(Segment("", "x", ("the cat",)), 0.0)]
     alone = [scores_of(trained[name], [row])[0] for row in rows]
     np.testing.assert_allclose(alone, scores_of(trained[name], rows), atol=1e-6)
 
@@ -252,7 +252,7 @@ def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path
     assert (scores_of(again, judged(4)) != before).any()
 
 
-def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgements() -> None:
+def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgments() -> None:
     from tertium.metrics.heads.training import Numbered
     from tertium.models.judged import JudgedSets
 
@@ -260,7 +260,7 @@ def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgements()
     sets, _ = training_sets(rows)
     numbered = Numbered.of(JudgedSets(sets), "reference", {})
     assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
-    bare = JudgementSet(name="x", lp="cs-en", judgements=tuple(replace(r, lp="") for r in rows))
+    bare = JudgmentSet(name="x", lp="cs-en", judgments=tuple(replace(r, lp="") for r in rows))
     assert set(Numbered.of(JudgedSets([bare]), "reference", {}).groups) == {"cs-en"}
 
 
@@ -292,7 +292,7 @@ def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
     (kept,), _ = without_leaks(*training_sets(rows), held)
     assert len(kept) == 9
     assert kept.left_out == {SHARED: 1}
-    assert rows[3] not in kept.judgements
+    assert rows[3] not in kept.judgments
     with pytest.raises(DataError, match="held out"):
         without_leaks(*training_sets([rows[3]]), held)
 
@@ -304,14 +304,14 @@ def test_training_leaves_out_what_dev_holds_and_says_so(
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](rows, dev=rows[:2], **short)
     assert metric.checkpoint.training["data"] == {"judgements": 8}
-    assert f"judgements: 8 judgements (2 left out; {SHARED}: 2)" in caplog.text
+    assert f"judgments: 8 judgments (2 left out; {SHARED}: 2)" in caplog.text
     assert ("dev chooses nothing" in caplog.text) == (name == "svr")
 
 
 def test_a_missing_source_is_named(name: str) -> None:
     rows = judged(6)
     rows[4] = replace(rows[4], segment=replace(rows[4].segment, source=None))
-    with pytest.raises(DataError, match="segment 5 of judgements has no"):
+    with pytest.raises(DataError, match="segment 5 of judgments has no"):
         TRAINERS[name](rows, against="source")
 
 
@@ -336,8 +336,8 @@ def test_constant_and_missing_scores_are_refused(name: str) -> None:
 def test_no_data_and_an_empty_dev_set(name: str) -> None:
     with pytest.raises(DataError, match="nothing to learn from"):
         TRAINERS[name]([])
-    with pytest.raises(DataError, match="no usable judgement"):
-        JudgementSet(name="dev", judgements=())
+    with pytest.raises(DataError, match="no usable judgment"):
+        JudgmentSet(name="dev", judgments=())
 
 
 def test_an_unknown_encoder_and_setting(name: str) -> None:

@@ -414,7 +414,7 @@ def test_columns_are_those_of_the_first_rows_however_files_are_cut(tmp_path: Pat
 
 
 @pytest.mark.parametrize("part_rows", [1000, 3])
-def test_the_language_of_neighbours_puts_no_row_aside(tmp_path: Path, part_rows: int) -> None:
+def test_the_language_of_neighbors_puts_no_row_aside(tmp_path: Path, part_rows: int) -> None:
     """What is not English was put aside by the words of the rows around it."""
     pytest.importorskip("torch")
     english = "The cat is sitting on the mat, and the dog has been in front of the door for days."

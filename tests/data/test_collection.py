@@ -1,4 +1,4 @@
-"""A folder of judgements is found by its layout."""
+"""A folder of judgments is found by its layout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tertium.data.collection import Collection, SentencePair
 from tertium.data.formats import null_missing
-from tertium.data.overview import describe, summarise
+from tertium.data.overview import describe, summarize
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 
@@ -47,8 +47,8 @@ def test_sets_are_found_by_their_layout(collection: Collection) -> None:
 
 
 def test_sets_are_read_by_name(collection: Collection) -> None:
-    assert collection.judgements("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
-    assert collection.judgements("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
+    assert collection.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
+    assert collection.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
     assert collection.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
     assert collection.system_scores("rankings/mine", "cs-en").scores == {"A": 0.5, "B": -0.5}
     assert collection.pairs("sts", "part.train") == [SentencePair("x", "y", 3.0, "NEUTRAL")]
@@ -67,11 +67,11 @@ def test_names_of_texts_and_system_scores_are_read_as_those_of_comparisons(
 
 def test_names_that_are_not_there_are_refused(collection: Collection) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
-        collection.judgements("da/min", "cs-en")
+        collection.judgments("da/min", "cs-en")
     with pytest.raises(UnknownNameError, match="language pair of da/mine 'de-en'"):
-        collection.judgements("da/mine", "de-en")
+        collection.judgments("da/mine", "de-en")
     with pytest.raises(UnknownNameError, match=r"part of qe/mine ro-en ''.*known: dev, test"):
-        collection.judgements("qe/mine", "ro-en")
+        collection.judgments("qe/mine", "ro-en")
     with pytest.raises(UnknownNameError, match="set of rankings"):
         collection.rankings("da/mine", "cs-en")
 
@@ -106,7 +106,7 @@ def test_texts_that_repeat_or_lack_something_are_refused(collection: Collection)
 
 
 def test_summaries_count(collection: Collection) -> None:
-    counts = {s.name: summarise(collection, s) for s in collection.sets}
+    counts = {s.name: summarize(collection, s) for s in collection.sets}
     known = {name: (s["rows"], s["systems"]) for name, s in counts.items()}
     assert null_missing(known) == {
         "da/mine": [2, 2],
@@ -129,7 +129,7 @@ def test_every_file_has_the_rows_its_list_says(human_data: Path) -> None:
         if entry.kind != "scores" or entry.name.startswith(("qe", "modern")):
             continue
         for (lp, part), path in entry.files.items():
-            found = collection.judgements(entry.name, lp, part)
+            found = collection.judgments(entry.name, lp, part)
             rows = len(found) + sum(found.left_out.values())
             assert rows == counts[str(path.relative_to(human_data))]
             seen += 1
@@ -149,19 +149,19 @@ def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) 
     listed = [row for row in counts if f"{row['split']}/{row['file']}".startswith(name)]
     for row in listed:
         place, lp = f"modern/{row['split']}/{row['file']}".rsplit("/", 1)
-        found = collection.judgements(place, lp)
-        marked = [j.markings for j in found.judgements if j.markings is not None]
+        found = collection.judgments(place, lp)
+        marked = [j.markings for j in found.judgments if j.markings is not None]
         assert (len(found), found.left_out) == (int(row["rows"]), {})
         assert len(marked) == int(row["with_spans"])
         assert sum(len(markings.spans) for markings in marked) == int(row["spans"])
-        assert len({(j.system, j.item) for j in found.judgements}) >= 0.99 * len(found)
+        assert len({(j.system, j.item) for j in found.judgments}) >= 0.99 * len(found)
     assert listed
 
 
 @pytest.mark.parametrize("lp", ["en-de", "en-ru", "zh-en"])
 def test_spans_make_the_scores_that_the_experts_published(human_data: Path, lp: str) -> None:
-    found = Collection(human_data).judgements("modern/dev/mqm/ted21", lp)
-    made = [j.markings.score() for j in found.judgements if j.markings is not None]
+    found = Collection(human_data).judgments("modern/dev/mqm/ted21", lp)
+    made = [j.markings.score() for j in found.judgments if j.markings is not None]
     assert made == pytest.approx(found.scores.tolist(), abs=1e-3)  # three decimals are published
 
 

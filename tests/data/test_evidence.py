@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 import tertium
 from tertium.data.evidence import ScoreTable, read_evidence, read_sets
 from tertium.data.formats import pair_in
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.ratings import even_out
 from tertium.errors import DataError, UnknownNameError, UsageError
@@ -28,7 +28,7 @@ def write(path, text):
     return path
 
 
-def test_judgements_by_language_pair(tmp_path):
+def test_judgments_by_language_pair(tmp_path):
     file = write(
         tmp_path / "da.tsv",
         "lp\titem\tsystem\tscore\nde-en\t1\tA\t70\nde-en\t1\tB\t\nfi-en\t1\tA\t50\n"
@@ -36,7 +36,7 @@ def test_judgements_by_language_pair(tmp_path):
     )
     german, finnish = read_evidence(file)
     assert (german.lp, finnish.lp) == ("de-en", "fi-en")
-    assert isinstance(german, JudgementSet)
+    assert isinstance(german, JudgmentSet)
     assert german.scores.tolist() == [70.0]
     assert german.left_out == {"no score": 1, "duplicate row": 1}
     assert finnish.left_out == {}
@@ -52,7 +52,7 @@ def test_csv_with_quotes_and_newlines(tmp_path):
     )
     (entry,) = read_evidence(file)
     assert entry.lp == "de-en"
-    assert isinstance(entry, JudgementSet)
+    assert isinstance(entry, JudgmentSet)
     assert entry.segments[0].hypothesis == 'a "big"\nhouse'
 
 
@@ -100,7 +100,7 @@ def test_mqm_tables_average_their_raters(tmp_path):
     ]
     (entry,) = read_evidence(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
     assert entry.lp == "zh-en"
-    assert isinstance(entry, JudgementSet)
+    assert isinstance(entry, JudgmentSet)
     assert entry.scores.tolist() == [-3.0]
 
 
@@ -167,7 +167,7 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
     write(root / "sources" / "news-csen-src.cs", "jedna\n")
     write(root / "system-outputs" / "news" / "cs-en" / "news.A.1.cs-en", "a one\n")
     (czech,) = read_evidence(root)
-    assert isinstance(czech, JudgementSet)
+    assert isinstance(czech, JudgmentSet)
     assert czech.scores.tolist() == [0.5]
     assert "en-cs has no system outputs and is left out" in caplog.text
     systems: dict[str, Any] = {e.lp: e for e in read_evidence(root, level="system")}
@@ -238,7 +238,7 @@ def test_nothing_there(tmp_path, monkeypatch):
             read_evidence(missing, data=tmp_path)
     with pytest.raises(UnknownNameError, match="unknown set 'qe/y': did you mean 'qe/x'"):
         read_evidence("qe/y", data=tmp_path)
-    with pytest.raises(DataError, match="holds no judgements"):
+    with pytest.raises(DataError, match="holds no judgments"):
         read_evidence(write(tmp_path / "empty.tsv", "item\tscore\n"))
     with pytest.raises(DataError, match="is no folder of mt-metrics-eval, of a metrics task or of"):
         read_evidence(tmp_path)
@@ -251,7 +251,7 @@ def test_language_pair_of_a_path():
 
 def test_sets_of_the_human_data(human_data):
     (german,) = read_evidence("da/wmt17", lps=["de-en"], data=human_data)
-    assert isinstance(german, JudgementSet)
+    assert isinstance(german, JudgmentSet)
     assert len(german) == 560  # COUNTS.tsv
     (czech,) = read_evidence("rankings/wmt12", lps=["cs-en"], data=human_data)
     assert isinstance(czech, RankingSet)

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.leaks import SHARED, drop_shared, keep_shared, normalise
-from tertium.data.rankings import ItemTexts, PairJudgement, gather
+from tertium.data.rankings import ItemTexts, PairJudgment, gather
 from tertium.errors import DataError
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 
-def judged(*references: str) -> JudgementSet:
-    rows = (Judgement(Segment("h", None, (r,)), 1.0, r) for r in references)
-    return JudgementSet(name="x", judgements=tuple(rows))
+def judged(*references: str) -> JudgmentSet:
+    rows = (Judgment(Segment("h", None, (r,)), 1.0, r) for r in references)
+    return JudgmentSet(name="x", judgments=tuple(rows))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_texts_are_the_same_up_to_case_spacing_and_punctuation(
     assert (normalise(one) == normalise(other)) is same
 
 
-def test_judgements_with_a_shared_reference_go_and_are_counted() -> None:
+def test_judgments_with_a_shared_reference_go_and_are_counted() -> None:
     kept = drop_shared(judged("One.", "Two.", "Three."), [judged("two"), judged("three !")])
     assert kept.items == ("One.",)
     assert kept.left_out == {SHARED: 2}
@@ -45,7 +45,7 @@ def test_judgements_with_a_shared_reference_go_and_are_counted() -> None:
 
 def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
-    pairs = [PairJudgement(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
+    pairs = [PairJudgment(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
     rankings = gather(pairs, texts, name="x")
     kept = drop_shared(rankings, [judged("Y")])
     assert [p.item for p in kept] == ["0", "2"]
@@ -57,22 +57,22 @@ def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
 
 def test_only_what_was_compared_is_held_out() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
-    pairs = [PairJudgement(item, "A", "B", 1.0) for item in ("0", "1", "2")]
+    pairs = [PairJudgment(item, "A", "B", 1.0) for item in ("0", "1", "2")]
     rankings = gather(pairs, texts, name="x")
     drawn = rankings.select(np.array([1]))
     assert [p.item for p in drop_shared(rankings, [drawn])] == ["0", "2"]
 
 
 def test_one_of_several_references_is_enough() -> None:
-    row = Judgement(Segment("h", None, ("a", "b")), 1.0, "1")
-    with pytest.raises(DataError, match=r"no usable judgement .*held-out"):
-        drop_shared(JudgementSet(name="x", judgements=(row,)), [judged("b")])
+    row = Judgment(Segment("h", None, ("a", "b")), 1.0, "1")
+    with pytest.raises(DataError, match=r"no usable judgment .*held-out"):
+        drop_shared(JudgmentSet(name="x", judgments=(row,)), [judged("b")])
 
 
 def test_sources_are_compared_where_there_are_no_references() -> None:
-    rows = tuple(Judgement(Segment("h", s), 1.0, s) for s in ("eins", "zwei"))
-    qe = JudgementSet(name="x", judgements=rows)
-    held = JudgementSet(name="y", judgements=(Judgement(Segment("k", "Zwei!"), 1.0),))
+    rows = tuple(Judgment(Segment("h", s), 1.0, s) for s in ("eins", "zwei"))
+    qe = JudgmentSet(name="x", judgments=rows)
+    held = JudgmentSet(name="y", judgments=(Judgment(Segment("k", "Zwei!"), 1.0),))
     assert drop_shared(qe, [held]).items == ("eins",)
 
 
@@ -82,7 +82,7 @@ def test_empty_references_are_not_the_same_segment() -> None:
 
 def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_data: Path) -> None:
     collection = Collection(human_data)
-    held_out = [collection.judgements("da/wmt15", lp) for lp in ("cs-en", "fi-en", "ru-en")]
+    held_out = [collection.judgments("da/wmt15", lp) for lp in ("cs-en", "fi-en", "ru-en")]
     train = collection.rankings("rankings/wmt15", "fi-en")
     kept = drop_shared(train, held_out)
     assert 0 < kept.left_out[SHARED] == len(train) - len(kept)
@@ -91,6 +91,6 @@ def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_
 def test_no_reference_of_the_tests_occurs_in_other_rankings(human_data: Path) -> None:
     """WMT17 and WMT12 are clean, as the data's description says."""
     collection = Collection(human_data)
-    held_out = [collection.judgements("da/wmt17", lp) for lp in ("cs-en", "de-en", "ru-en")]
+    held_out = [collection.judgments("da/wmt17", lp) for lp in ("cs-en", "de-en", "ru-en")]
     train = collection.rankings("rankings/wmt16", "cs-en")
     assert drop_shared(train, held_out).left_out == {}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tertium.data.evidence import read_evidence
-from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.markings import markings_from
 from tertium.data.ratings import average, standardise
 from tertium.errors import DataError, LengthError
@@ -108,12 +108,12 @@ def test_overlaps_are_kept_and_counted_in_one_warning(
     ]
     rows = [{"mt": TEXT, "system": s, "segment": 1, "score": 1, "spans": spans} for s in "AB"]
     with caplog.at_level(logging.WARNING):
-        judged = read_judgements(write_jsonl(tmp_path / "mine.jsonl", *rows))
+        judged = read_judgments(write_jsonl(tmp_path / "mine.jsonl", *rows))
     assert [record.getMessage() for record in caplog.records] == [
         "mine: 2 spans overlap another of their rater"
     ]
-    assert [len(j.markings.spans) for j in judged.judgements if j.markings] == [2, 2]
-    read_judgements(write_jsonl(tmp_path / "one.jsonl", rows[0]))
+    assert [len(j.markings.spans) for j in judged.judgments if j.markings] == [2, 2]
+    read_judgments(write_jsonl(tmp_path / "one.jsonl", rows[0]))
     assert caplog.messages[-1] == "one: 1 span overlaps another of their rater"
 
 
@@ -123,7 +123,7 @@ def test_spans_are_the_score_where_there_is_no_other(tmp_path: Path) -> None:
         {"mt": TEXT + ".", "segment": 2, "spans": []},
         {"mt": TEXT + "!", "segment": 3, "spans": [{"start": 0, "end": 3, "severity": "bad"}]},
     ]
-    assert read_judgements(write_jsonl(tmp_path / "a.jsonl", *rows)).scores.tolist() == [-5, 0, -1]
+    assert read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)).scores.tolist() == [-5, 0, -1]
 
 
 def test_numbers_that_begin_anew_in_each_document_are_told_apart(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_numbers_that_begin_anew_in_each_document_are_told_apart(tmp_path: Path)
         for n in (1, 2)
     ]
     twice = {**rows[0], "src": "another", "mt": "another"}
-    judged = read_judgements(write_jsonl(tmp_path / "a.jsonl", *rows, twice))
+    judged = read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows, twice))
     assert judged.items == ("x:1#1", "x:2", "y:1", "y:2", "x:1#2")
-    context = judged.judgements[1].segment.context
+    context = judged.judgments[1].segment.context
     assert context is not None
     assert context.document.name == "x"
     assert [s.hypothesis for s in context.before(5)] == ["x 1"]
@@ -158,9 +158,9 @@ ESA_ROW = {
 }
 
 
-def esa_set(path: Path) -> JudgementSet:
+def esa_set(path: Path) -> JudgmentSet:
     (found,) = read_evidence(path)
-    assert isinstance(found, JudgementSet)
+    assert isinstance(found, JudgmentSet)
     return found
 
 
@@ -171,14 +171,14 @@ def test_campaigns_of_esa_average_their_raters_and_keep_who_marked_what(tmp_path
         {**ESA_ROW, "esa_score": 90, "esa_spans": [], "annotator": "r2"},
     ]
     found = esa_set(write_jsonl(tmp_path / "wmt24_esa.jsonl", *rows))
-    (judgement,) = found.judgements
-    assert (found.lp, judgement.item, judgement.document, judgement.score) == (
+    (judgment,) = found.judgments
+    assert (found.lp, judgment.item, judgment.document, judgment.score) == (
         "en-cs",
         "7",
         "d",
         75,
     )
-    assert judgement.markings == Markings((Span(4, 7, severity="major", rater="r1"),), (), 2)
+    assert judgment.markings == Markings((Span(4, 7, severity="major", rater="r1"),), (), 2)
     unified = {
         "doc_id": "d_#_7",
         "src_text": "die Katze",
@@ -246,6 +246,6 @@ def test_a_rater_of_one_item_has_no_scale_and_is_counted(tmp_path: Path) -> None
         for n in (1, 2, 3)
     ]
     rows.append({**rows[0], "rater": "once", "score": 50})
-    found = standardise(read_judgements(write_jsonl(tmp_path / "a.jsonl", *rows)))
+    found = standardise(read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)))
     assert found.left_out == {"annotator with fewer than two different ratings": 1}
     assert len(average(found)) == 3

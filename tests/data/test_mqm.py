@@ -35,7 +35,7 @@ def test_errors_weigh_and_raters_average(tmp_path: Path) -> None:
         ("B", "r2", "Style/Awkward", "Neutral"),
     )
     ratings = read_mqm(file, references={"12": "the good word"}, lp="de-en")
-    assert [(j.system, j.annotator, j.score) for j in ratings.judgements] == [
+    assert [(j.system, j.annotator, j.score) for j in ratings.judgments] == [
         ("A", "r1", pytest.approx(-5.1)),
         ("A", "r2", -1.0),
         ("B", "r1", -25.0),
@@ -45,7 +45,7 @@ def test_errors_weigh_and_raters_average(tmp_path: Path) -> None:
 
 
 def test_marks_are_taken_out_and_quotes_stay(tmp_path: Path) -> None:
-    (row,) = read_mqm(write(tmp_path, ("A", "r1", "x", "Minor"))).judgements
+    (row,) = read_mqm(write(tmp_path, ("A", "r1", "x", "Minor"))).judgments
     assert row.segment.hypothesis == 'the bad "word"'
     assert row.segment.source == "Quelle"
     assert (row.item, row.segment.references) == ("12", ())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tertium.data.preferences import read_preferences
-from tertium.data.rankings import ItemTexts, PairJudgement, gather
+from tertium.data.rankings import ItemTexts, PairJudgment, gather
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
@@ -121,7 +121,7 @@ def test_texts_may_stand_in_the_file(tmp_path: Path) -> None:
     assert [p.left.references for p in found] == [("r",), ("other",)]
 
 
-def test_names_are_read_as_those_of_judgements(tmp_path: Path) -> None:
+def test_names_are_read_as_those_of_judgments(tmp_path: Path) -> None:
     """Without blanks around them; a number is a name, also 0."""
     rows = [
         {"item": " 1", "system_a": "A ", "system_b": "B", "winner": " A", "judge": judge}
@@ -179,7 +179,7 @@ def test_without_texts_a_set_still_serves_for_systems(tmp_path: Path) -> None:
 
 
 def test_ties_leave_and_are_counted() -> None:
-    pairs = [PairJudgement("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
+    pairs = [PairJudgment("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
     found = gather(pairs, TEXTS, name="x").drop_ties()
     assert found.verdicts.tolist() == [1.0, 0.0]
     assert found.left_out == {"tie": 2}
@@ -188,7 +188,7 @@ def test_ties_leave_and_are_counted() -> None:
 
 
 def test_scores_of_segments_become_a_matrix() -> None:
-    found = gather([PairJudgement("1", "A", "B", 1.0)], TEXTS, name="x")
+    found = gather([PairJudgment("1", "A", "B", 1.0)], TEXTS, name="x")
     matrix = found.arrange(np.arange(5.0), "metric", "system")
     np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
     with pytest.raises(LengthError, match="4 scores for 5 segments"):

@@ -32,9 +32,9 @@ def folder(tmp_path: Path) -> Path:
 def test_tags_are_spans_and_a_bad_gap_has_no_place(folder: Path) -> None:
     judged = read_qe(folder / "dev", gold="hter", lp="en-de")
     assert judged.scores.tolist() == [0.0, -0.75]
-    assert judged.judgements[0].markings == Markings()
+    assert judged.judgments[0].markings == Markings()
     wrong = (Span(0, 16), Span(2, 5, "source"))
-    assert judged.judgements[1].markings == Markings(wrong, (Unplaced("bad", "gap"),))
+    assert judged.judgments[1].markings == Markings(wrong, (Unplaced("bad", "gap"),))
 
 
 def test_a_folder_is_evidence_under_the_scores_that_are_chosen(folder: Path) -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import average, standardise
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 
-def ratings(*rows: tuple[str, str, str, float]) -> JudgementSet:
+def ratings(*rows: tuple[str, str, str, float]) -> JudgmentSet:
     made = (
-        Judgement(Segment(f"{system}{item}", references=("r",)), score, item, system, annotator)
+        Judgment(Segment(f"{system}{item}", references=("r",)), score, item, system, annotator)
         for annotator, system, item, score in rows
     )
-    return JudgementSet(name="x", judgements=tuple(made))
+    return JudgmentSet(name="x", judgments=tuple(made))
 
 
 def test_z_scores_use_each_annotators_mean_and_sample_deviation() -> None:
@@ -40,7 +40,7 @@ def test_annotators_without_spread_or_name_are_left_out_and_counted() -> None:
 def test_averages_are_over_all_ratings_of_one_translation() -> None:
     rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 40.0), ("ann", "B", "1", 5.0)]
     found = average(ratings(*rows))
-    assert [(j.system, j.score, j.annotator) for j in found.judgements] == [
+    assert [(j.system, j.score, j.annotator) for j in found.judgments] == [
         ("A", 25.0, ""),
         ("B", 5.0, ""),
     ]

@@ -34,7 +34,7 @@ en-de\tours\t1\tDie Katze sass im Hut.\t-1\t-1\tno-error
 
 def test_gold_labels(tmp_path):
     (tmp_path / "gold.tsv").write_text(GOLD)
-    first, second, third = read_esa(tmp_path / "gold.tsv").judgements
+    first, second, third = read_esa(tmp_path / "gold.tsv").judgments
     assert (first.item, first.lp, first.markings.spans) == ("0", "en-de", ())
     assert second.markings.spans == (
         Span(18, 21, severity="major"),
@@ -47,7 +47,7 @@ def test_gold_labels(tmp_path):
 
 def test_training_data(tmp_path):
     (tmp_path / "train.tsv").write_text(TRAINING)
-    _, second = read_esa(tmp_path / "train.tsv").judgements
+    _, second = read_esa(tmp_path / "train.tsv").judgments
     assert second.segment.source == "The cat sat in a hat."
     assert (second.system, second.annotator) == ("MT1", "r1")
     assert second.markings.spans == (Span(10, 14, severity="major"),)
@@ -59,7 +59,7 @@ def test_what_was_handed_in(tmp_path):
     assert is_submission(path)
     (people,) = read_evidence(path)
     assert people.lp == "en-de"
-    first, second = read_esa(path).judgements
+    first, second = read_esa(path).judgments
     assert first.markings.spans == (Span(0, 3, severity="minor"),)
     assert second.markings.spans == ()
     path.write_text(SUBMISSION + "en-de\tours\t2\tGut.\n")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tertium.data.judgements import read_judgements
+from tertium.data.judgments import read_judgments
 from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
@@ -132,7 +132,7 @@ def test_what_people_said_finds_its_segment(
     testset = TestSet(systems={"A": ("a", "b", "c"), "B": ("d", "e", "f")}, columns=columns)
     rated, compared = tmp_path / "rated.csv", tmp_path / "compared.csv"
     rated.write_text("item,system,score\n" + "".join(f"{item},A,1\n" for item in called))
-    found = read_judgements(rated, testset=testset)
+    found = read_judgments(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["a", "b", "c"]
     if called[0] != "001":
         rows = "".join(f"{item},A,B,a\n" for item in called)
@@ -140,7 +140,7 @@ def test_what_people_said_finds_its_segment(
         won = read_preferences(compared, texts=testset)
         assert [p.left.hypothesis + p.right.hypothesis for p in won] == ["ad", "be", "cf"]
     rated.write_text("item,system,score\n7,A,1\n2,A,1\n1,A,1\n")
-    assert read_judgements(rated, testset=testset).left_out == {"no matching segment": 1}
+    assert read_judgments(rated, testset=testset).left_out == {"no matching segment": 1}
 
 
 @pytest.mark.parametrize("names", [("1", "2", "1", "2"), ()])
@@ -155,7 +155,7 @@ def test_what_people_said_finds_its_segment_in_its_document(
     called = names or ("1", "2", "3", "4")
     rows = [f"{home},{item},A,1\n" for home, item in zip("xxyy", called, strict=True)]
     rated.write_text("doc,item,system,score\n" + "".join(rows))
-    found = read_judgements(rated, testset=testset)
+    found = read_judgments(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["a", "b", "c", "d"]
     pairs = [f"{home},{item},A,B,a\n" for home, item in zip("xxyy", called, strict=True)]
     compared = replace(testset, systems={**testset.systems, "B": ("e", "f", "g", "h")})
@@ -165,19 +165,19 @@ def test_what_people_said_finds_its_segment_in_its_document(
         both = [p.left.hypothesis + p.right.hypothesis for p in won]
         assert both == ["ae", "bf", "cg", "dh"][first:]
     rated.write_text("doc,item,system,score\nz,2,A,1\nx,4,A,1\ny,7,A,1\n")  # z is nowhere known
-    found = read_judgements(rated, testset=testset)
+    found = read_judgments(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["b"]
     assert found.left_out == {"no matching segment": 2}
 
 
-def test_a_name_that_two_segments_share_moves_no_judgement_to_another(tmp_path: Path) -> None:
+def test_a_name_that_two_segments_share_moves_no_judgment_to_another(tmp_path: Path) -> None:
     columns = {"segment": ("0", "1", "1", "2", "3")}
     testset = TestSet(systems={"A": ("a", "b", "c", "d", "e")}, columns=columns)
     assert testset.items == ("0", "1#1", "1#2", "2", "3")
     rated = tmp_path / "rated.csv"
     rated.write_text("item,system,score\n" + "".join(f"{n},A,{n}\n" for n in range(4)))
-    found = read_judgements(rated, testset=testset)
-    assert [(j.item, j.segment.hypothesis) for j in found.judgements] == [
+    found = read_judgments(rated, testset=testset)
+    assert [(j.item, j.segment.hypothesis) for j in found.judgments] == [
         ("0", "a"),
         ("2", "d"),
         ("3", "e"),
@@ -202,7 +202,7 @@ def test_whole_numbers_that_a_table_holds_as_fractions_are_names(tmp_path: Path)
     testset = TestSet.from_records(file)
     assert testset.items == ("0", "1")
     rated.write_text('{"id":1,"system":"A","score":1}\n{"id":0.0,"system":"A","score":1}\n')
-    found = read_judgements(rated, testset=testset)
+    found = read_judgments(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["b", "a"]
 
 
@@ -212,7 +212,7 @@ def test_blanks_around_a_name_are_none_of_it(tmp_path: Path) -> None:
     file.write_text("mt, segment\na, 0\nb, 1\n")
     testset = TestSet.from_records(file)
     file.write_text("system, segment, score\nset, 0, 1\nset, 1, 1\n")
-    found = read_judgements(file, testset=testset)
+    found = read_judgments(file, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["a", "b"]
 
 
@@ -252,12 +252,12 @@ def test_a_test_set_does_not_change_with_the_lists_it_was_made_of() -> None:
     assert testset.segments("ours") == [Segment("a", None, ("a",)), Segment("b", None, ("b",))]
 
 
-def test_judgements_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
+def test_judgments_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")})
     rated = tmp_path / "rated.csv"
     rated.write_text("item,system,score\n0,A,1\n1,A,2\n2,A,3\n")
     with pytest.raises(DataError, match=r"a segment 0 and none 3, but .* numbered from 1 to 3"):
-        read_judgements(rated, testset=testset)
+        read_judgments(rated, testset=testset)
     with pytest.raises(DataError, match="numbered from 1 to 3"):
         testset.items_among(["0", "2"])
     assert testset.items_among(["0", "3"]) == ("1", "2", "3")  # one more, not another beginning
@@ -269,10 +269,10 @@ def test_blanks_around_the_name_of_a_system_or_document_are_none_of_it(tmp_path:
     testset = TestSet.from_records(file)
     assert (list(testset.systems), testset.documents) == (["A"], ("x", "x"))
     file.write_text("system, doc, item, score\nA, x, 1, 5\n")
-    assert read_judgements(file, testset=testset).segments == (Segment("a"),)
+    assert read_judgments(file, testset=testset).segments == (Segment("a"),)
 
 
-def test_a_name_that_one_document_repeats_moves_no_judgement_to_another(tmp_path: Path) -> None:
+def test_a_name_that_one_document_repeats_moves_no_judgment_to_another(tmp_path: Path) -> None:
     """Where names begin anew in each document."""
     testset = TestSet(
         systems={"A": tuple("abcdefg")},
@@ -282,7 +282,7 @@ def test_a_name_that_one_document_repeats_moves_no_judgement_to_another(tmp_path
     assert testset.items == ("x:1", "x:2", "x:3#1", "x:3#2", "x:4", "y:1", "y:2")
     rated = tmp_path / "rated.csv"
     rated.write_text("doc,item,system,score\nx,4,A,1\nx,3,A,1\ny,2,A,1\n")
-    found = read_judgements(rated, testset=testset)
+    found = read_judgments(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["e", "g"]
     assert found.left_out == {"no matching segment": 1}
 
@@ -300,34 +300,34 @@ def test_lines_of_another_document_are_not_those_that_people_name(tmp_path: Path
     assert found.left_out == {"no matching segment": 1}
 
 
-def test_a_judged_segment_keeps_the_neighbours_that_nobody_judged(tmp_path: Path) -> None:
+def test_a_judged_segment_keeps_the_neighbors_that_nobody_judged(tmp_path: Path) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")}, documents=("x", "x", "x"))
     rated = tmp_path / "rated.csv"
     rated.write_text("doc,item,system,score\nx,3,A,1\nx,1,A,1\n")
-    last, first = read_judgements(rated, testset=testset).segments
+    last, first = read_judgments(rated, testset=testset).segments
     assert last.context is not None
     assert first.context is not None
     assert [s.hypothesis for s in last.context.before(2)] == ["a", "b"]
     assert [s.hypothesis for s in first.context.after(2)] == ["b", "c"]
 
 
-def test_judgements_that_count_lines_from_1_are_refused_beside_names_from_0(
+def test_judgments_that_count_lines_from_1_are_refused_beside_names_from_0(
     tmp_path: Path,
 ) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")}, columns={"segment": ("0", "1", "2")})
     rated = tmp_path / "rated.csv"
     rated.write_text("item,system,score\n1,A,1\n2,A,2\n3,A,3\n")
     with pytest.raises(DataError, match=r"a segment 3 and none 0, but .* numbered from 0 to 2"):
-        read_judgements(rated, testset=testset)
+        read_judgments(rated, testset=testset)
     assert testset.items_among(["1", "3", "0"]) == ("0", "1", "2")
     assert testset.items_among(["1", "3", "7"]) == ("0", "1", "2")  # those of a longer set
     padded = TestSet(systems={"A": ("a", "b", "c")})
     rated.write_text("item,system,score\n000,A,1\n001,A,2\n002,A,3\n")
     with pytest.raises(DataError, match=r"a segment 0 and none 3"):
-        read_judgements(rated, testset=padded)
+        read_judgments(rated, testset=padded)
 
 
-def test_names_of_columns_in_capitals_part_systems_as_those_of_judgements_do(
+def test_names_of_columns_in_capitals_part_systems_as_those_of_judgments_do(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "set.tsv"
@@ -335,7 +335,7 @@ def test_names_of_columns_in_capitals_part_systems_as_those_of_judgements_do(
     file.write_text("System\tSegment\tMT\tRef\tscore\n" + "".join(rows))
     testset = TestSet.from_records(file)
     assert testset.systems == {"A": ("A0", "A1"), "B": ("B0", "B1")}
-    assert testset.items == ("0", "1") == read_judgements(file).items
+    assert testset.items == ("0", "1") == read_judgments(file).items
     assert testset.references == (("r0",), ("r1",))
 
 

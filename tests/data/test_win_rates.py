@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize
 
 from tertium.data.collection import Collection
-from tertium.data.rankings import PairJudgement, RankingSet, gather
+from tertium.data.rankings import PairJudgment, RankingSet, gather
 from tertium.data.win_rates import (
     expected_wins,
     judge_agreement,
@@ -24,7 +24,7 @@ from tertium.errors import DataError
 
 
 def rankings(*rows: tuple[str, str, float]) -> RankingSet:
-    return gather([PairJudgement("1", a, b, v) for a, b, v in rows], name="x")
+    return gather([PairJudgment("1", a, b, v) for a, b, v in rows], name="x")
 
 
 # A beats B twice and ties once; B beats C once; C beats A once.
@@ -109,12 +109,12 @@ def test_skills_survive_a_system_that_never_loses() -> None:
 def test_agreement_by_hand() -> None:
     """Item 1: ann and bob agree that A > B, cy says tie; item 2: ann contradicts herself."""
     rows = [
-        PairJudgement("1", "A", "B", 1.0, "ann"),
-        PairJudgement("1", "B", "A", 0.0, "bob"),
-        PairJudgement("1", "A", "B", 0.5, "cy"),
-        PairJudgement("2", "A", "B", 1.0, "ann"),
-        PairJudgement("2", "A", "B", 0.0, "ann"),
-        PairJudgement("2", "A", "B", 1.0, ""),
+        PairJudgment("1", "A", "B", 1.0, "ann"),
+        PairJudgment("1", "B", "A", 0.0, "bob"),
+        PairJudgment("1", "A", "B", 0.5, "cy"),
+        PairJudgment("2", "A", "B", 1.0, "ann"),
+        PairJudgment("2", "A", "B", 0.0, "ann"),
+        PairJudgment("2", "A", "B", 1.0, ""),
     ]
     inter, intra = judge_agreement(gather(rows, name="x"))
     chance = 0.2**2 + 2 * 0.4**2
@@ -131,7 +131,7 @@ def test_agreement_needs_judges() -> None:
 
 
 def test_nothing_judged_twice_gives_nan() -> None:
-    inter, intra = judge_agreement(gather([PairJudgement("1", "A", "B", 1.0, "ann")], name="x"))
+    inter, intra = judge_agreement(gather([PairJudgment("1", "A", "B", 1.0, "ann")], name="x"))
     assert np.isnan(inter.kappa)
     assert np.isnan(intra.kappa)
 

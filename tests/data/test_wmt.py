@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.wmt import MetricsTask, read_submission
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.segment import Segment
@@ -50,13 +50,13 @@ def test_texts_and_scores_are_read(folder: Path) -> None:
     assert dict(task.system_scores("cs-en").scores) == {"A.1": 0.3, "B.2": -0.1}
 
 
-def test_judgements_without_text_and_duplicates_are_counted(folder: Path) -> None:
-    found = MetricsTask.open(folder).judgements("cs-en")
-    assert [(j.system, j.item, j.score) for j in found.judgements] == [
+def test_judgments_without_text_and_duplicates_are_counted(folder: Path) -> None:
+    found = MetricsTask.open(folder).judgments("cs-en")
+    assert [(j.system, j.item, j.score) for j in found.judgments] == [
         ("A.1", "2", 0.5),
         ("A.1+B.2", "1", -0.5),
     ]
-    assert found.judgements[1].segment.hypothesis == "same"
+    assert found.judgments[1].segment.hypothesis == "same"
     assert found.left_out == {
         "duplicate row": 1,
         "unknown system": 1,
@@ -91,7 +91,7 @@ def test_a_faulty_row_names_file_and_line(folder: Path, file: str, line: str, me
     path.write_text(path.read_text() + line + "\n")
     task = MetricsTask.open(folder)
     with pytest.raises(DataError, match=message):
-        _ = (task.system_scores("cs-en"), task.judgements("cs-en"))
+        _ = (task.system_scores("cs-en"), task.judgments("cs-en"))
 
 
 def test_outputs_of_another_length_are_refused(folder: Path) -> None:
@@ -129,14 +129,14 @@ def collection(human_data: Path) -> Collection:
     return Collection(human_data)
 
 
-def as_mapping(judged: JudgementSet) -> dict[tuple[str, str], tuple[str, float]]:
-    return {(j.item, j.system): (j.segment.hypothesis.strip(), j.score) for j in judged.judgements}
+def as_mapping(judged: JudgmentSet) -> dict[tuple[str, str], tuple[str, float]]:
+    return {(j.item, j.system): (j.segment.hypothesis.strip(), j.score) for j in judged.judgments}
 
 
 @pytest.mark.parametrize("lp", ["cs-en", "en-zh"])
 def test_wmt17_as_published_equals_the_converted_set(collection: Collection, lp: str) -> None:
-    published = collection.metrics_task("wmt17-metrics-task").judgements(lp)
-    converted = collection.judgements("da/wmt17", lp)
+    published = collection.metrics_task("wmt17-metrics-task").judgments(lp)
+    converted = collection.judgments("da/wmt17", lp)
     assert len(published) == 560
     assert published.left_out == {}
     assert as_mapping(published) == as_mapping(converted)

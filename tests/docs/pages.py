@@ -9,7 +9,7 @@ Conventions, which docs/index.md states for readers:
 - A block of any language with title="PATH" behind it is a file that the reader writes.
 - `...` in a shown output stands for anything; white space and blank lines do not count.
 - A trailing backslash continues a command, `# ...` after it is a comment. A command whose comment
-  says `takes hours`, `takes minutes`, `needs the network` or `needs judgements` is not run, but its
+  says `takes hours`, `takes minutes`, `needs the network` or `needs judgments` is not run, but its
   options are parsed by the real parser.
 - `<!-- setup` ... `-->` is Python that a page needs and a reader does not: names that its snippets
   take as given. It is as bound to run as any other block.
@@ -31,7 +31,7 @@ PAGES = [
     ROOT / "examples" / "README.md",
     *sorted(page for page in DOCS.rglob("*.md")),
 ]
-NOT_RUN = re.compile(r"takes (hours|minutes)|needs (the network|judgements)")
+NOT_RUN = re.compile(r"takes (hours|minutes)|needs (the network|judgments)")
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<kind>\w*)"
     r'(?: title="(?P<title>[^"\n]+)")?[^\n]*\n'

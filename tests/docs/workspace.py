@@ -42,7 +42,7 @@ def build(folder: Path) -> None:
 
 
 def _write_judged(folder: Path) -> None:
-    """Judgements with texts, from the example's invented ratings."""
+    """Judgments with texts, from the example's invented ratings."""
     texts = {
         (name, str(n)): line
         for name in ("good", "fair", "poor")
@@ -64,7 +64,7 @@ def _write_judged(folder: Path) -> None:
                 "hypothesis": texts[system, segment],
             }
         )
-    (folder / "judgements.jsonl").write_text(
+    (folder / "judgments.jsonl").write_text(
         "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     )
     header = "\t".join(rows[0])

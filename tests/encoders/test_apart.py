@@ -1,4 +1,4 @@
-"""Products of fixed sizes: the same values as one product, and no row knows its neighbours."""
+"""Products of fixed sizes: the same values as one product, and no row knows its neighbors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_size_that_rarely_rounds_otherwise_is_left_out() -> None:
     assert agreeing_sizes(rare, 64) == tuple(size for size in every if size != SIZES[0])
 
 
-def test_rows_do_not_change_with_their_neighbours() -> None:
+def test_rows_do_not_change_with_their_neighbors() -> None:
     torch.manual_seed(2)
     torch.set_num_threads(1)
     layer = torch.nn.Linear(384, 384)

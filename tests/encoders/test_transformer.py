@@ -202,7 +202,7 @@ def test_minilm_describes_itself(minilm: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "t5"])
-def test_vectors_do_not_depend_on_batch_order_or_neighbours(
+def test_vectors_do_not_depend_on_batch_order_or_neighbors(
     kind: str, tiny_model: TinyModel
 ) -> None:
     encoder = load_encoder(f"dir/{tiny_model(kind)}@2")

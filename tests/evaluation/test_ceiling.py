@@ -12,22 +12,22 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tertium.cli import main
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.ratings import ONE_RATER, even_out, hold_out_rater
 from tertium.errors import DataError
 from tertium.evaluation.decisions import decide_with
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.reporting.tables.agreements import people_notes
 from tertium.reporting.tables.decisions import decision_table
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 
 def rated(*ratings):
     judged = tuple(
-        Judgement(Segment("text"), float(score), item=item, system=system, annotator=annotator)
+        Judgment(Segment("text"), float(score), item=item, system=system, annotator=annotator)
         for system, item, annotator, score in ratings
     )
-    return JudgementSet(name="campaign", judgements=judged)
+    return JudgmentSet(name="campaign", judgments=judged)
 
 
 def test_one_rater_of_each_translation_is_held_out():
@@ -129,10 +129,10 @@ class Length(SegmentMetric):
 
 def test_the_uncertainty_that_any_metric_tells_is_compared_with_its_errors():
     rng = np.random.default_rng(3)
-    people = JudgementSet(
+    people = JudgmentSet(
         name="campaign",
-        judgements=tuple(
-            Judgement(Segment("x" * n, None, ("r",)), n + n * rng.normal(), item=f"{n}", system=s)
+        judgments=tuple(
+            Judgment(Segment("x" * n, None, ("r",)), n + n * rng.normal(), item=f"{n}", system=s)
             for n in range(1, 60)
             for s in "ab"
         ),
@@ -143,15 +143,15 @@ def test_the_uncertainty_that_any_metric_tells_is_compared_with_its_errors():
     assert expected == sorted(expected)
     (silent,) = decide_with([people], "ter", bar=30)
     assert silent.risk == {}
-    with pytest.raises(DataError, match="no judgements of de-en in campaign"):
+    with pytest.raises(DataError, match="no judgments of de-en in campaign"):
         decide_with(people, "ter", bar=30, lps=["de-en"])
 
 
 def test_the_threshold_of_an_error_rate_is_one_not_to_exceed():
-    people = JudgementSet(
+    people = JudgmentSet(
         name="campaign",
-        judgements=tuple(
-            Judgement(
+        judgments=tuple(
+            Judgment(
                 Segment("a b c d e"[: 2 * n], None, ("a b c d e",)), n, item="1", system=f"{n}"
             )
             for n in range(1, 6)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.error_analysis import analyse, disagreement, draw_lots, mark_highest
 from tertium.metrics.base.loading import load_metric
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
 
@@ -48,12 +48,12 @@ def test_equals_are_chosen_alike_in_any_order(caplog: pytest.LogCaptureFixture) 
     rng = np.random.default_rng(4)
     texts = [" ".join(rng.choice([*"abcdefgh"], size=4)) for _ in range(60)]
     rows = [
-        Judgement(Segment(text, None, ("a b c d",)), float(n % 3), item=str(n))
+        Judgment(Segment(text, None, ("a b c d",)), float(n % 3), item=str(n))
         for n, text in enumerate(texts)
     ]
     chosen = []
     for order in (range(60), reversed(range(60)), rng.permutation(60)):
-        sets = [JudgementSet(name="x", judgements=tuple(rows[n] for n in order))]
+        sets = [JudgmentSet(name="x", judgments=tuple(rows[n] for n in order))]
         metrics = load_metric("chrf"), load_metric("bleu")
         analysis = analyse(sets, *metrics, share=0.2)
         masks = (analysis.found.best, analysis.found.first, analysis.found.second)
@@ -73,9 +73,9 @@ def test_faults() -> None:
 
 def test_two_settings_of_one_metric_keep_their_specs() -> None:
     rows = tuple(
-        Judgement(Segment(f"a cat {n}", None, ("a cat",)), float(n), item=str(n)) for n in range(9)
+        Judgment(Segment(f"a cat {n}", None, ("a cat",)), float(n), item=str(n)) for n in range(9)
     )
-    sets = [JudgementSet(name="x", judgements=rows)]
+    sets = [JudgmentSet(name="x", judgments=rows)]
     plain, squared, other = map(load_metric, ("chrf", "chrf:beta=1", "bleu"))
     assert analyse(sets, plain, squared).metrics == ("chrf", "chrf:beta=1")
     assert analyse(sets, plain, other).metrics == ("chrF", "BLEU")
@@ -84,11 +84,11 @@ def test_two_settings_of_one_metric_keep_their_specs() -> None:
 
 
 def test_a_set_without_references_is_named() -> None:
-    good = Judgement(Segment("a b", references=("a b",)), 1.0, lp="de-en")
-    bare = Judgement(Segment("a b"), 1.0, lp="de-en")
+    good = Judgment(Segment("a b", references=("a b",)), 1.0, lp="de-en")
+    bare = Judgment(Segment("a b"), 1.0, lp="de-en")
     sets = [
-        JudgementSet(name="news", lp="de-en", judgements=(good,)),
-        JudgementSet(name="qe", lp="de-en", judgements=(bare,)),
+        JudgmentSet(name="news", lp="de-en", judgments=(good,)),
+        JudgmentSet(name="qe", lp="de-en", judgments=(bare,)),
     ]
     with pytest.raises(DataError, match=r"^qe de-en: no references"):
         analyse(sets, load_metric("chrf"), load_metric("bleu"))

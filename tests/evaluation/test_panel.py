@@ -38,11 +38,11 @@ class LikesLength(SegmentMetric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadsNeighbours(LikesLength):
+class ReadsNeighbors(LikesLength):
     """One that looks at how many others there are."""
 
-    name = "reads-neighbours"
-    title = "reads neighbours"
+    name = "reads-neighbors"
+    title = "reads neighbors"
 
     @property
     def reads_corpus(self) -> bool:
@@ -53,7 +53,7 @@ class ReadsNeighbours(LikesLength):
 
 
 @pytest.fixture(scope="module")
-def judgements(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Five systems that lose more and more words; people count what is left of the reference."""
     rng = np.random.default_rng(5)
     lines = []
@@ -80,8 +80,8 @@ def judgements(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def study(judgements: Path) -> AgreementStudy:
-    return tertium.meta_evaluate(judgements, ["chrf", LikesLength()], samples=0)
+def study(judgments: Path) -> AgreementStudy:
+    return tertium.meta_evaluate(judgments, ["chrf", LikesLength()], samples=0)
 
 
 @pytest.fixture(scope="module")
@@ -110,10 +110,10 @@ def test_every_doubt_is_asked_read_and_drawn(panel: DoubtPanel) -> None:
 
 
 def test_translations_that_a_metric_cannot_score_are_left_out(
-    judgements: Path, tmp_path: Path
+    judgments: Path, tmp_path: Path
 ) -> None:
     """Human translations among the systems are often the reference themselves, and have none."""
-    rows = [json.loads(line) for line in judgements.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in judgments.read_text("utf-8").splitlines()]
     people = [
         {**row, "system": "refA", "mt": row["ref"], "ref": None, "score": 1.0}
         for row in rows
@@ -147,9 +147,9 @@ def test_a_metric_of_length_is_found_out(panel: DoubtPanel) -> None:
     assert references.values[0, chrf] > references.values[-1, chrf] + 0.3
 
 
-def test_order_matters_to_who_reads_neighbours(panel: DoubtPanel, study: AgreementStudy) -> None:
+def test_order_matters_to_who_reads_neighbors(panel: DoubtPanel, study: AgreementStudy) -> None:
     assert (find(panel, "order").values == 0).all()
-    found = ask_order(case_of(study, ReadsNeighbours()))
+    found = ask_order(case_of(study, ReadsNeighbors()))
     assert found.row("scored alone")[0] == 49
 
 
@@ -207,19 +207,19 @@ def test_a_sentinel_of_sources_says_nothing_within_an_item(panel: DoubtPanel) ->
     assert found.row("translation only")[0] > 0.2  # shorter is worse here, and it sees that
 
 
-def test_the_order_of_the_file_does_not_matter(judgements: Path, tmp_path: Path) -> None:
-    lines = judgements.read_text(encoding="utf-8").splitlines()
+def test_the_order_of_the_file_does_not_matter(judgments: Path, tmp_path: Path) -> None:
+    lines = judgments.read_text(encoding="utf-8").splitlines()
     turned = tmp_path / "judged.jsonl"
     turned.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
-    one, other = (tertium.meta_evaluate(f, ["chrf"], samples=0) for f in (judgements, turned))
+    one, other = (tertium.meta_evaluate(f, ["chrf"], samples=0) for f in (judgments, turned))
     for ask in (ask_bad_outputs, ask_length):
         first, second = (ask(case_of(s, tertium.load_metric("chrf"))) for s in (one, other))
         assert first.values.tolist() == second.values.tolist()
 
 
-def test_without_references_the_rest_is_asked(judgements: Path, tmp_path: Path) -> None:
+def test_without_references_the_rest_is_asked(judgments: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare.jsonl"
-    records = [json.loads(line) for line in judgements.read_text().splitlines()]
+    records = [json.loads(line) for line in judgments.read_text().splitlines()]
     for record in records:
         del record["ref"]
     bare.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
@@ -238,7 +238,7 @@ def test_without_references_the_rest_is_asked(judgements: Path, tmp_path: Path) 
 
 
 def test_scores_in_files_are_doubted_as_far_as_they_go(
-    judgements: Path, study: AgreementStudy
+    judgments: Path, study: AgreementStudy
 ) -> None:
     bare = replace(study, metrics=())
     found = ask_doubts(bare)
@@ -264,10 +264,10 @@ def test_segments_are_joined_side_by_side() -> None:
 
 
 def test_the_command_prints_and_writes_the_panel(
-    judgements: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    judgments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"
-    argv = ["meta", "--human", str(judgements), "-m", "chrf", "--panel", "--samples", "0"]
+    argv = ["meta", "--human", str(judgments), "-m", "chrf", "--panel", "--samples", "0"]
     assert main([*argv, "--report", str(page)]) == 0
     out = capsys.readouterr().out
     assert "sentinels: Could it agree with people without comparing anything?" in out
@@ -299,9 +299,9 @@ def test_comparisons_are_doubted_by_the_shares_they_won(tmp_path: Path) -> None:
     assert "best systems" in found.not_asked
 
 
-def test_translations_without_systems_are_doubted(judgements: Path, tmp_path: Path) -> None:
+def test_translations_without_systems_are_doubted(judgments: Path, tmp_path: Path) -> None:
     """One translation an item, no system named: pairs are made of any two."""
-    records = [json.loads(line) for line in judgements.read_text().splitlines()]
+    records = [json.loads(line) for line in judgments.read_text().splitlines()]
     for n, record in enumerate(records):
         record.update(item=n, system="")
     file = tmp_path / "alone.jsonl"

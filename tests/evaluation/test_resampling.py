@@ -21,7 +21,7 @@ from tertium.evaluation.resampling import (
     clusters,
     interval,
     paired_bootstrap,
-    paired_randomisation,
+    paired_randomization,
 )
 from tertium.scores import Scores
 
@@ -57,7 +57,7 @@ def test_bootstrap_equals_a_loop() -> None:
     np.testing.assert_allclose(drawn, [values[row].mean() for row in indices])
 
 
-def test_randomisation_agrees_with_all_permutations() -> None:
+def test_randomization_agrees_with_all_permutations() -> None:
     rng = np.random.default_rng(5)
     a, b = rng.normal(size=10), rng.normal(loc=0.6, size=10)
     observed = abs(a.mean() - b.mean())
@@ -67,7 +67,7 @@ def test_randomisation_agrees_with_all_permutations() -> None:
             for mask in itertools.product([0, 1], repeat=10)
         ]
     )
-    p = paired_randomisation([mean_scores(a), mean_scores(b)], trials=20_000)[0, 1]
+    p = paired_randomization([mean_scores(a), mean_scores(b)], trials=20_000)[0, 1]
     assert p == pytest.approx(exact, abs=0.015)
 
 
@@ -75,13 +75,13 @@ def bootstrap_pairs(scores: list[Scores]) -> np.ndarray:
     return paired_bootstrap(scores, bootstrap(scores))
 
 
-@pytest.mark.parametrize("test", [bootstrap_pairs, paired_randomisation])
+@pytest.mark.parametrize("test", [bootstrap_pairs, paired_randomization])
 def test_identical_systems_have_p_one(test: object) -> None:
     scores = mean_scores(np.random.default_rng(1).normal(size=50))
     assert test([scores, scores])[0, 1] == 1.0  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("test", [bootstrap_pairs, paired_randomisation])
+@pytest.mark.parametrize("test", [bootstrap_pairs, paired_randomization])
 def test_clearly_different_systems_are_told_apart(test: object) -> None:
     values = np.random.default_rng(1).normal(size=200)
     p = test([mean_scores(values), mean_scores(values + 1)])  # type: ignore[operator]
@@ -166,7 +166,7 @@ def test_faults_are_refused() -> None:
         compare(TestSet(systems={"a": ("x",)}, references=(("x",),)), "bleu")
 
 
-@pytest.mark.parametrize("test", ["bootstrap", "randomisation"])
+@pytest.mark.parametrize("test", ["bootstrap", "randomization"])
 def test_one_segment_proves_nothing(test: Any) -> None:
     lone = TestSet(systems={"a": ["the cat"], "b": ["a dog ran"]}, references=[["the cat"]])
     result = compare(lone, ["chrf"], test=test, resamples=50)
@@ -178,7 +178,7 @@ def test_one_segment_proves_nothing(test: Any) -> None:
 def test_what_is_no_number_is_never_significant() -> None:
     values = np.arange(20.0)
     broken = mean_scores(np.where(values == 3, np.nan, values + 5), "broken")
-    for test in (bootstrap_pairs, paired_randomisation):
+    for test in (bootstrap_pairs, paired_randomization):
         p_values = test([mean_scores(values), broken])
         assert np.isnan(p_values[0, 1])
         assert clusters([mean_scores(values), broken], p_values) == [1, 0]

@@ -27,7 +27,7 @@ def comparison(example: TestSet) -> tertium.Comparison:
     [
         ({"alpha": "0.05"}, "^alpha, the level of significance, is a number .* 1, not '0.05'"),
         ({"alpha": 1.0}, "^alpha, the level .* not 1.0"),
-        ({"test": "t-test"}, "^unknown test 't-test': bootstrap or randomisation"),
+        ({"test": "t-test"}, "^unknown test 't-test': bootstrap or randomization"),
         ({"test": ["bootstrap"]}, r"^unknown test \['bootstrap'\]: "),
     ],
 )
@@ -86,7 +86,7 @@ def test_an_evaluation_is_copied_and_sent_to_processes(comparison: tertium.Compa
 def test_metrics_over_one_encoder_share_a_pass(
     tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other layers and parts come from the same pass, and no score knows of its neighbours."""
+    """Other layers and parts come from the same pass, and no score knows of its neighbors."""
     pytest.importorskip("torch")
     from tertium.encoders.transformer import Transformer
 

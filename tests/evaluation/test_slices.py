@@ -120,7 +120,7 @@ def test_bad_columns_are_one_line(testset: TestSet) -> None:
 
 
 def test_a_column_goes_by_its_name_in_any_case(testset: TestSet) -> None:
-    """Files of judgements are read in lower case: one command knew `Domain`, one `domain`."""
+    """Files of judgments are read in lower case: one command knew `Domain`, one `domain`."""
     labels = testset.columns["domain"]
     for name in ("Domain", "DOMAIN"):
         capital = dataclasses.replace(testset, columns={name: labels})
@@ -164,7 +164,7 @@ def test_columns_are_read_written_and_dropped_where_systems_differ(tmp_path: Pat
 
 
 @pytest.fixture
-def judgements(tmp_path: Path) -> Path:
+def judgments(tmp_path: Path) -> Path:
     rng = np.random.default_rng(7)
     file = tmp_path / "judged.jsonl"
     lines = []
@@ -180,9 +180,9 @@ def judgements(tmp_path: Path) -> Path:
 
 
 def test_agreement_by_slice_is_that_of_the_part_alone(
-    judgements: Path, capsys: pytest.CaptureFixture[str]
+    judgments: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = ["meta", "--human", str(judgements), "-m", "chrf", "bleu", "-f", "json"]
+    argv = ["meta", "--human", str(judgments), "-m", "chrf", "bleu", "-f", "json"]
     assert main([*argv, "--by", "domain", "document", "item", "--samples", "50"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert {task["grouping"] for task in result["tasks"]} == {"item"}
@@ -194,7 +194,7 @@ def test_agreement_by_slice_is_that_of_the_part_alone(
     assert {len(row) for row in rows} == {len(header)}
     assert header[-1] == "by"  # a domain may have the name of a document
     assert [row[-1] for row in rows] == [""] * 2 + ["domain"] * 4 + ["document"] * 8
-    study = tertium.meta_evaluate(judgements, ["chrf"], slices="domain", samples=0)
+    study = tertium.meta_evaluate(judgments, ["chrf"], slices="domain", samples=0)
     (judged,) = study.sets
     odd = np.array([int(item) % 2 == 1 for item in judged.items])
     wanted = stats.pearsonr(judged.human[:, odd].ravel(), judged.scores[0][:, odd].ravel())[0]
@@ -210,10 +210,8 @@ def test_choices_that_are_none_are_told_before_metrics_score() -> None:
         tertium.meta_evaluate("nowhere.jsonl", "chrf", statistics="pearson", samples=True)
 
 
-def test_p_values_of_metrics_on_slices_are_adjusted(judgements: Path) -> None:
-    plain = tertium.meta_evaluate(
-        judgements, ["chrf", "bleu", "ter"], slices=["domain"], samples=99
-    )
+def test_p_values_of_metrics_on_slices_are_adjusted(judgments: Path) -> None:
+    plain = tertium.meta_evaluate(judgments, ["chrf", "bleu", "ter"], slices=["domain"], samples=99)
     results = plain.slices["domain"]
     assert len(results.tasks) == 2
     raw = []
@@ -235,8 +233,8 @@ def test_p_values_of_metrics_on_slices_are_adjusted(judgements: Path) -> None:
         assert results.tasks[n].p_values[i, j] == pytest.approx(p)
 
 
-def test_columns_of_judgements_are_those_that_agree_on_an_item(judgements: Path) -> None:
-    (people,) = read_evidence(judgements)
+def test_columns_of_judgments_are_those_that_agree_on_an_item(judgments: Path) -> None:
+    (people,) = read_evidence(judgments)
     assert set(people.labels()) == {"domain", "document"}
     assert people.labels()["document"]["39"] == "d3"
 

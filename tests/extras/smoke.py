@@ -43,7 +43,7 @@ RECORDS = [
     for reference in ("The dog is sleeping in the garden.", "The old man sold his car today.")
     for system, text in (("a", reference), ("b", "The dog sleeps in a car."))
 ]
-JUDGEMENTS = [
+JUDGMENTS = [
     {"mt": f"The dog is {n} years old.", "ref": f"The dog is {n % 7} years old.", "score": n % 7}
     for n in range(24)
 ]
@@ -64,10 +64,10 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("report", *texts, "-m", "chrf", "-o", "x.html"): set(),
         ("explain", "-r", "The dog sleeps.", "-t", "A dog sleeps."): MEANING,
         ("explain", "-s", "Der Hund.", "-t", "A dog."): NEURAL,
-        ("meta", "--human", "judgements.jsonl", "-m", "chrf"): set(),
-        ("meta", "--human", "judgements.jsonl", "-m", "chrf", "--plot", "x.svg"): set(),
-        ("train", "bleu-r", "--train", "judgements.jsonl", "-o", "trained", "-q"): set(),
-        ("train", "svr", "--train", "judgements.jsonl", "-o", "svr", "-q"): {"learn", *NEURAL},
+        ("meta", "--human", "judgments.jsonl", "-m", "chrf"): set(),
+        ("meta", "--human", "judgments.jsonl", "-m", "chrf", "--plot", "x.svg"): set(),
+        ("train", "bleu-r", "--train", "judgments.jsonl", "-o", "trained", "-q"): set(),
+        ("train", "svr", "--train", "judgments.jsonl", "-o", "svr", "-q"): {"learn", *NEURAL},
         ("list",): set(),
         ("models",): set(),
         ("cache", "info"): set(),
@@ -116,7 +116,7 @@ def write(file: str, records: list[dict[str, object]]) -> None:
 
 if __name__ == "__main__":
     write("texts.jsonl", RECORDS)
-    write("judgements.jsonl", JUDGEMENTS)
+    write("judgments.jsonl", JUDGMENTS)
     table, here = commands(), {*sys.argv[1:]}
     here |= {SHIPPED} if importlib.util.find_spec("tertium_models") else set()
     faults = {c: fault_of(c, needs, here) for c, needs in table.items()}

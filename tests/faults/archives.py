@@ -1,4 +1,4 @@
-"""Hostile archives and judgement folders: refused by one line, and nothing written outside."""
+"""Hostile archives and judgment folders: refused by one line, and nothing written outside."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ DAMAGES: dict[str, Callable[[bytes, random.Random], bytes]] = {
 }
 
 
-def judgement_folder(home: Path) -> Path:
+def judgment_folder(home: Path) -> Path:
     """A small folder of direct assessment as the collection reads it."""
     folder = home / "da" / "wmt17"
     folder.mkdir(parents=True)
@@ -198,14 +198,14 @@ def judgement_folder(home: Path) -> Path:
     return folder
 
 
-def try_judgements(name: str, home: Path, rng: random.Random) -> str:
-    """Read a damaged folder of judgements: "read" or "refused"."""
-    folder = judgement_folder(home)
+def try_judgments(name: str, home: Path, rng: random.Random) -> str:
+    """Read a damaged folder of judgments: "read" or "refused"."""
+    folder = judgment_folder(home)
     file = folder / "de-en.jsonl"
     file.write_bytes(DAMAGES[name](file.read_bytes(), rng))
     try:
-        found = Collection.at(home).judgements("da/wmt17", "de-en")
-        assert all(abs(j.score) < 1e9 for j in found.judgements)
+        found = Collection.at(home).judgments("da/wmt17", "de-en")
+        assert all(abs(j.score) < 1e9 for j in found.judgments)
         return "read"
     except TertiumError as error:
         check_line(str(error))

@@ -1,4 +1,4 @@
-"""The campaign of faults: kills, caches, model folders, archives and judgements, by kind."""
+"""The campaign of faults: kills, caches, model folders, archives and judgments, by kind."""
 
 from __future__ import annotations
 
@@ -123,11 +123,11 @@ def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> No
         tally.attempt("archive", name, lambda c=case, f=folder: archives.try_archive(c, f))
     for name in archives.DAMAGES:
         for time in range(times):
-            folder = home / f"judgements-{name.replace(' ', '-')}-{time}"
+            folder = home / f"judgments-{name.replace(' ', '-')}-{time}"
             tally.attempt(
-                "judgement folder",
+                "judgment folder",
                 f"{name} {time}",
-                lambda n=name, f=folder: archives.try_judgements(n, f, rng),
+                lambda n=name, f=folder: archives.try_judgments(n, f, rng),
             )
 
 

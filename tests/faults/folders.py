@@ -35,7 +35,7 @@ from tertium.metrics.heads.settings import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
 from tertium.models.checkpoint import load_into, shipped_models
 from tertium.models.trained import load_checkpoint
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))
 WRONG: tuple[Any, ...] = (
@@ -96,7 +96,7 @@ def outcome(folder: Path) -> str:
 @cache
 def originals(home: Path) -> tuple[Path, ...]:
     """One sound folder of every make."""
-    rows = [Judgement(s, float(len(s.hypothesis) % 7), lp="x-y") for s in texts(24, 3)]
+    rows = [Judgment(s, float(len(s.hypothesis) % 7), lp="x-y") for s in texts(24, 3)]
     options = HeadOptions(epochs=1, patience=0, batch_size=8)
     ESIM.train(rows, options=options, encoder="toy", hidden=3, dropout=0.0).save(home / "esim")
     search = SVROptions(c=(1.0,), epsilon=(0.1,), gamma=(0.1,), folds=3)

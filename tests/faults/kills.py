@@ -29,7 +29,7 @@ from tertium.metrics.heads.metric import ESIM
 from tertium.metrics.heads.settings import HeadOptions
 from tertium.reporting.page.making import report_results
 from tertium.runtime import runtime
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()
 OPTIONS = HeadOptions(epochs=6, patience=0, batch_size=8)
@@ -163,8 +163,8 @@ class Training(Job):
 
 
 def _train(folder: Path) -> str:
-    rows = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(16, 3)]
-    dev = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(8, 4)]
+    rows = [Judgment(s, float(len(s.hypothesis) % 7)) for s in texts(16, 3)]
+    dev = [Judgment(s, float(len(s.hypothesis) % 7)) for s in texts(8, 4)]
     made = ESIM.train(
         rows, dev=dev, options=OPTIONS, folder=folder, encoder="toy", hidden=4, dropout=0.1
     )
@@ -262,7 +262,7 @@ class WritingModel(Writing):
 
 @functools.cache
 def _two_models() -> list[ESIM]:
-    rows = [Judgement(s, float(len(s.hypothesis) % 7)) for s in texts(8, 6)]
+    rows = [Judgment(s, float(len(s.hypothesis) % 7)) for s in texts(8, 6)]
     options = HeadOptions(epochs=1, patience=0, batch_size=8)
     return [
         ESIM.train(rows, options=options, encoder="toy", hidden=hidden, dropout=0.0)

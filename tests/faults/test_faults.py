@@ -63,16 +63,16 @@ def test_hostile_archives(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", archives.DAMAGES)
-def test_damaged_judgements(name: str, tmp_path: Path) -> None:
-    archives.try_judgements(name, tmp_path, random.Random(14))
+def test_damaged_judgments(name: str, tmp_path: Path) -> None:
+    archives.try_judgments(name, tmp_path, random.Random(14))
 
 
 def test_an_undamaged_folder_is_not_refused(tmp_path: Path) -> None:
     """What the campaign calls a refusal is the fault's doing."""
-    archives.judgement_folder(tmp_path)
+    archives.judgment_folder(tmp_path)
     from tertium.data.collection import Collection
 
-    assert len(Collection.at(tmp_path).judgements("da/wmt17", "de-en")) == 30
+    assert len(Collection.at(tmp_path).judgments("da/wmt17", "de-en")) == 30
     for original in folders.originals(tmp_path / "sound"):
         assert folders.outcome(original) == "scored"
 

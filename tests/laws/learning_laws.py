@@ -17,7 +17,7 @@ from tertium.meta.tasks import tasks_for
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement, Preference, Segment
+from tertium.segment import Judgment, Preference, Segment
 
 STATISTICS = ("pearson", "kendall", "spearman")
 # whatever takes long to train or to load has a smaller one of its kind: settings, then options
@@ -36,11 +36,11 @@ def people(trial: Trial) -> np.ndarray:
     return trial.rng().integers(0, 100, size=shape).astype(float)
 
 
-def judgements(trial: Trial) -> list[Judgement]:
+def judgments(trial: Trial) -> list[Judgment]:
     scores = people(trial).ravel().tolist()
     size = len(trial.testset)
     return [
-        Judgement(segment, value, item=str(n % size), system=f"s{n // size}", lp="de-en")
+        Judgment(segment, value, item=str(n % size), system=f"s{n // size}", lp="de-en")
         for n, (segment, value) in enumerate(zip(trial.segments, scores, strict=True))
     ]
 
@@ -56,7 +56,7 @@ def agreement_is_sound(trial: Trial) -> int:
     records = MetaEvaluation([judged], seed=1).run(tasks).records()
     _hold_bounded(records)
     file = trial.folder / "human.jsonl"
-    file.write_text("".join(_line(j, trial) for j in judgements(trial)), encoding="utf-8")
+    file.write_text("".join(_line(j, trial) for j in judgments(trial)), encoding="utf-8")
     printed = run_well(
         [
             "meta",
@@ -80,17 +80,17 @@ def agreement_is_sound(trial: Trial) -> int:
     return len(STATISTICS) * len(trial.segments)
 
 
-def _line(judgement: Judgement, trial: Trial) -> str:
-    segment = judgement.segment
+def _line(judgment: Judgment, trial: Trial) -> str:
+    segment = judgment.segment
     names = list(trial.testset.systems)
     record = {
         "mt": segment.hypothesis,
         "src": segment.source,
         "references": list(segment.references),
-        "system": names[int(judgement.system[1:])],
-        "item": judgement.item,
-        "score": judgement.score,
-        "lp": judgement.lp,
+        "system": names[int(judgment.system[1:])],
+        "item": judgment.item,
+        "score": judgment.score,
+        "lp": judgment.lp,
     }
     return json.dumps(record, ensure_ascii=False) + "\n"
 
@@ -146,7 +146,7 @@ def train_small(subject: Subject, trial: Trial) -> Any:
     if subject.kind == "ranker":
         pairs = preferences(trial)
         return cls.train(pairs, dev=HELD_OUT, options=options, **config, features=("bleu", "chrf"))
-    return cls.train(judgements(trial), options=options, **config)
+    return cls.train(judgments(trial), options=options, **config)
 
 
 def _known_to(cls: Any, values: dict[str, Any]) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def order_changes_nothing(trial: Trial) -> int:
     return hold_equal(score_places(trial, order), wanted, "in another order")
 
 
-def neighbours_change_nothing(trial: Trial) -> int:
+def neighbors_change_nothing(trial: Trial) -> int:
     """Scores in groups drawn at random, lone segments among them, are those of the whole."""
     tried = 0
     for group in _groups(some_places(trial, RESCORED), trial.rng()):

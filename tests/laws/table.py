@@ -74,7 +74,7 @@ LAWS: tuple[Law, ...] = (
     Law("score", scoring_laws.an_aggregate_is_a_loop, is_metric),
     Law("score", scoring_laws.scoring_again_changes_nothing, is_metric),
     Law("score", scoring_laws.order_changes_nothing, is_metric),
-    Law("score", scoring_laws.neighbours_change_nothing, scores_apart),
+    Law("score", scoring_laws.neighbors_change_nothing, scores_apart),
     Law("score", scoring_laws.duplicates_get_equal_scores, is_metric),
     Law("score", scoring_laws.batches_change_nothing, is_metric, costly=True),
     Law("score", scoring_laws.threads_change_nothing, is_metric, costly=True),

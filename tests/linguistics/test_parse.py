@@ -162,5 +162,5 @@ def test_the_cache_can_be_switched_off(parser: Parser, tmp_path: Path) -> None:
         ("We're teaching him sign language", True),
     ],
 )
-def test_english_is_recognised(text: str, english: bool) -> None:
+def test_english_is_recognized(text: str, english: bool) -> None:
     assert may_be_english(text) is english

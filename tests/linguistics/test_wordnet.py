@@ -114,7 +114,7 @@ SMALL = {
     "data.adj": "00000040 00 a 01 stony(p) 0 001 & 00000050 a 0000 | x\n"
     "00000050 00 s 01 rocky 0 001 & 00000040 a 0000 | y\n",
     "data.adv": "",
-    "index.noun": "  1 licence\nthing n 1 1 ~ 1 0 00000010\nstone n 1 1 @ 1 0 00000020\n"
+    "index.noun": "  1 license\nthing n 1 1 ~ 1 0 00000010\nstone n 1 1 @ 1 0 00000020\n"
     "rock n 1 1 @ 1 0 00000020\n",
     "index.verb": "rock v 1 1 + 1 0 00000030\n",
     "index.adj": "stony a 1 1 & 1 0 00000040\nrocky a 1 1 & 1 0 00000050\n",
@@ -194,7 +194,7 @@ def test_the_models_folder_comes_before_packages(
 
 
 def test_what_is_installed_is_what_the_reader_reads() -> None:
-    """Every dictionary file, and the licence."""
+    """Every dictionary file, and the license."""
     names = {Path(name).name for name in WORDNET.files}
     parts = ("noun", "verb", "adj", "adv")
     assert {f"data.{part}" for part in parts} | {f"index.{part}" for part in parts} <= names

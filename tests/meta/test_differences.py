@@ -42,7 +42,7 @@ def test_bins_hold_all_pairs_and_never_fall():
         assert agree[inside].mean() == pytest.approx(part.agree)
 
 
-def test_neighbours_that_fall_are_pooled():
+def test_neighbors_that_fall_are_pooled():
     sizes = np.arange(60.0)
     agree = np.repeat([1.0, 0.0, 1.0], 20)  # the middle third falls
     assert [(b.pairs, b.agree) for b in fit_bins(sizes, agree, bins=3)] == [(40, 0.5), (20, 1.0)]

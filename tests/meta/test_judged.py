@@ -1,4 +1,4 @@
-"""Metrics are matched to judgements by name; what does not match is counted, never dropped."""
+"""Metrics are matched to judgments by name; what does not match is counted, never dropped."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.rankings import PairJudgement, gather
+from tertium.data.rankings import PairJudgment, gather
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
 from tertium.scores import ScoreMatrix
@@ -82,9 +82,9 @@ def test_system_scores_are_given_or_means_of_all_segments():
 def test_comparisons_become_indices():
     rankings = gather(
         [
-            PairJudgement("1", "A", "B", 1.0),
-            PairJudgement("1", "B", "C", 0.5),
-            PairJudgement("2", "C", "A", 0.0),
+            PairJudgment("1", "A", "B", 1.0),
+            PairJudgment("1", "B", "C", 0.5),
+            PairJudgment("2", "C", "A", 0.0),
         ],
         name="r",
     )
@@ -113,7 +113,7 @@ def test_systems_can_be_taken_out():
 
 def test_systems_taken_out_of_comparisons_leave_no_wins_behind():
     said = [("A", "B", 1.0), ("A", "C", 0.0), ("B", "C", 1.0), ("B", "C", 0.5), ("B", "C", 0.0)]
-    rankings = gather([PairJudgement("1", *verdict) for verdict in said], name="r")
+    rankings = gather([PairJudgment("1", *verdict) for verdict in said], name="r")
     rest = JudgedSet.align("x", [], comparisons=rankings).drop_systems(["A"])
     assert rest.comparisons is not None
     assert len(rest.comparisons) == 3
@@ -125,7 +125,7 @@ def test_systems_taken_out_of_comparisons_leave_no_wins_behind():
 
 def test_scores_that_people_gave_stay_when_they_happen_to_be_expected_wins():
     said = [("A", "B", 1.0), ("A", "C", 1.0), ("B", "C", 1.0)]
-    rankings = gather([PairJudgement("1", *verdict) for verdict in said], name="r")
+    rankings = gather([PairJudgment("1", *verdict) for verdict in said], name="r")
     given = {"A": 1.0, "B": 0.5, "C": 0.0}  # of one opponent beaten, B beats half
     official = JudgedSet.align("x", [], comparisons=rankings, human_systems=given)
     assert_allclose(official.human_systems, official.comparisons.expected_wins(3))
@@ -135,7 +135,7 @@ def test_scores_that_people_gave_stay_when_they_happen_to_be_expected_wins():
 
 
 def test_faults():
-    with pytest.raises(DataError, match="no human judgements"):
+    with pytest.raises(DataError, match="no human judgments"):
         JudgedSet.align("x", [])
     twice = ScoreMatrix("m", ("A",), np.ones((1, 3)), PEOPLE.items)
     with pytest.raises(DataError, match=r"more than one metric is named m$"):

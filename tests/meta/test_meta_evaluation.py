@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.rankings import PairJudgement, gather
+from tertium.data.rankings import PairJudgment, gather
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
 from tertium.meta.evaluation import MetaEvaluation
@@ -39,7 +39,7 @@ def make_ranking(name="r"):
     for item in range(40):
         for left, right in (("A", "B"), ("B", "C"), ("A", "C")):
             verdict = rng.choice([1.0, 0.5, 0.0], p=[0.6, 0.2, 0.2])
-            rows.append(PairJudgement(str(item), left, right, verdict))
+            rows.append(PairJudgment(str(item), left, right, verdict))
     rankings = gather(rows, name=name)
     good = np.array([[3.0], [2], [1]]) + rng.normal(0, 0.3, (3, 40))
     bad = rng.normal(size=(3, 40))
@@ -143,7 +143,7 @@ def test_a_metric_without_scores_in_a_set_has_no_value_and_stops_no_other(kind):
     assert np.isnan(values[2])
 
 
-def test_a_figure_does_not_depend_on_its_neighbours(results):
+def test_a_figure_does_not_depend_on_its_neighbors(results):
     alone = MetaEvaluation([make_set("fi-en", 2)]).run([results.tasks[1].task])
     assert_allclose(alone.tasks[0].p_values, results.tasks[1].p_values)
     assert_allclose(alone.tasks[0].low, results.tasks[1].low)

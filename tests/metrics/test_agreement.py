@@ -28,7 +28,7 @@ def agreement(data: Path, spec: str, name: str, pairs: tuple[str, ...]) -> float
     metric, collection = load_metric(spec), Collection(data)
     found = []
     for pair in pairs:
-        judged = collection.judgements(name, pair)
+        judged = collection.judgments(name, pair)
         scores = metric.score(judged.segments)
         values = scores.segments if scores.higher_is_better else -scores.segments
         found.append(float(pearson(judged.scores, values)))

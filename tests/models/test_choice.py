@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.data.rankings import ItemTexts, PairJudgement, gather
+from tertium.data.rankings import ItemTexts, PairJudgment, gather
 from tertium.meta import kendall_strict, pearson
 from tertium.models.examples import average_pearson, compared_pairs, strict_tau
 
@@ -41,7 +41,7 @@ def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
         for n in range(20)
     }
     said = [
-        PairJudgement(str(n), left, right, verdict)
+        PairJudgment(str(n), left, right, verdict)
         for n in range(20)
         for verdict in (0.0, 1.0, 1.0, 0.5)
         for left, right in [rng.choice(list(systems), 2, replace=False)]

@@ -1,4 +1,4 @@
-"""Judgements and comparisons as index arrays: nothing lost, nothing counted twice."""
+"""Judgments and comparisons as index arrays: nothing lost, nothing counted twice."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tertium.data.judgements import JudgementSet
-from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather
+from tertium.data.judgments import JudgmentSet
+from tertium.data.rankings import ItemTexts, PairJudgment, RankingSet, gather
 from tertium.errors import DataError, UsageError
 from tertium.models.examples import (
     compared_pairs,
@@ -20,7 +20,7 @@ from tertium.models.examples import (
     scored_pairs,
 )
 from tertium.models.judged import training_sets
-from tertium.segment import Judgement, Preference, Segment
+from tertium.segment import Judgment, Preference, Segment
 
 
 def rankings() -> RankingSet:
@@ -29,11 +29,11 @@ def rankings() -> RankingSet:
         "2": ItemTexts({"A": "a two", "B": "b two", "C": "c two"}, "s2", ("r two",)),
     }
     said = [
-        PairJudgement("1", "A", "B", 1.0, "x"),
-        PairJudgement("1", "B", "A", 0.0, "y"),  # the same said the other way round
-        PairJudgement("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
-        PairJudgement("2", "A", "B", 0.5),
-        PairJudgement("2", "C", "A", 1.0),
+        PairJudgment("1", "A", "B", 1.0, "x"),
+        PairJudgment("1", "B", "A", 0.0, "y"),  # the same said the other way round
+        PairJudgment("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
+        PairJudgment("2", "A", "B", 0.5),
+        PairJudgment("2", "C", "A", 1.0),
     ]
     return gather(said, texts, name="demo")
 
@@ -67,7 +67,7 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
         "1": ItemTexts({"A": "same", "B": "same"}, None, ("r",)),
         "2": ItemTexts({"A": "a", "B": "b"}, None, ("r",)),
     }
-    said = [PairJudgement("1", "A", "B", 1.0), PairJudgement("2", "A", "B", 1.0)]
+    said = [PairJudgment("1", "A", "B", 1.0), PairJudgment("2", "A", "B", 1.0)]
     one = gather(said, texts, name="demo")
     data = compared_pairs([one], "reference", {})
     assert data.weights.sum() == 2
@@ -105,8 +105,8 @@ def test_only_ties_are_nothing_to_learn_from() -> None:
     [([0.5, 0.5, 0.5], "all 3 human scores are 0.5"), ([0.5, float("nan")], "not numbers")],
 )
 def test_scores_nothing_can_be_learned_from(scores: list[float], message: str) -> None:
-    rows = tuple(Judgement(Segment(f"h{n}", None, ("r",)), s) for n, s in enumerate(scores))
-    one = JudgementSet(name="x", judgements=rows)
+    rows = tuple(Judgment(Segment(f"h{n}", None, ("r",)), s) for n, s in enumerate(scores))
+    one = JudgmentSet(name="x", judgments=rows)
     with pytest.raises(DataError, match=message):
         scored_pairs([one], "reference", {})
 
@@ -137,4 +137,4 @@ def test_single_comparisons_that_would_be_taken_for_others_are_refused() -> None
 
 def test_a_score_that_is_a_text_is_refused() -> None:
     with pytest.raises(UsageError, match="the score '3' is not a number"):
-        training_sets([Judgement(Segment("a", None, ("r",)), "3")])
+        training_sets([Judgment(Segment("a", None, ("r",)), "3")])

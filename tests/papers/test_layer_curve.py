@@ -23,7 +23,7 @@ from tertium.runtime import runtime
 
 @pytest.fixture
 def collection(tmp_path: Path) -> Collection:
-    """da/wmt17 de-en with a dozen made-up judgements."""
+    """da/wmt17 de-en with a dozen made-up judgments."""
     folder = tmp_path / "data" / "da" / "wmt17"
     folder.mkdir(parents=True)
     rng = random.Random(7)

@@ -78,7 +78,7 @@ def test_chrf_on_wmt17_segments(collection: Collection) -> None:
 
 
 def test_sentence_bleu_on_wmt17_segments(collection: Collection) -> None:
-    """Within .02 a language pair: the published one used another tokeniser."""
+    """Within .02 a language pair: the published one used another tokenizer."""
     (bleu,) = measured(collection, "mathur2019", "1", "BLEU")
     assert bleu.average == pytest.approx(0.481, abs=0.005)
     np.testing.assert_allclose(bleu.measured, bleu.row.published, atol=0.02)

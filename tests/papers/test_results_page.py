@@ -23,7 +23,7 @@ PAIRS = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """da/wmt17 with a dozen made-up judgements a language pair."""
+    """da/wmt17 with a dozen made-up judgments a language pair."""
     folder = tmp_path / "data" / "da" / "wmt17"
     folder.mkdir(parents=True)
     rng = random.Random(7)
@@ -195,7 +195,7 @@ def outcome_of(paper: str, number: str, folder: Path, value: float) -> Outcome:
 @pytest.mark.parametrize(
     ("paper", "number", "shown"),
     [
-        ("mathur2019", "figure 1", ["3360", "ESIM, judgements of TrainS, published"]),
+        ("mathur2019", "figure 1", ["3360", "ESIM, judgments of TrainS, published"]),
         ("pado2009", "figure-3", ["10%", "MT+RTER"]),
         ("pado2009", "ablation", ["without structure", "0.625"]),
     ],

@@ -36,7 +36,7 @@ def test_the_least_cost_that_gains_enough_is_chosen() -> None:
     assert experts.agreement(cost) - experts.agreement(0) > experts.sure_gain(cost)
 
 
-def test_what_older_judgements_lose_is_refused() -> None:
+def test_what_older_judgments_lose_is_refused() -> None:
     with pytest.raises(SystemExit, match="no cost"):
         choose({OLD: judged(-0.5), EXPERTS: judged(1.0), CROWDS: judged(0.0)})
 

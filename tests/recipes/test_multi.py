@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 from recipes.multi import losses, ship  # noqa: E402
 from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
-from recipes.multi.network import TAGS, Judgement  # noqa: E402
+from recipes.multi.network import TAGS, Judgment  # noqa: E402
 from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
 
 from tertium.metrics.flagship.multi import TertiumMulti  # noqa: E402
@@ -75,10 +75,10 @@ def test_pruning_keeps_wanted_pieces_single_characters_and_their_bits(tmp_path: 
         assert (stored["emb.word"] == table[[0, 1, 2, 3, 4, 6, 7]]).all()
 
 
-def said(scores: list[list[float]]) -> Judgement:
+def said(scores: list[list[float]]) -> Judgment:
     values = torch.tensor(scores)
     zeros = torch.zeros(len(scores), 2, TAGS)
-    return Judgement(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
+    return Judgment(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
 
 
 def test_scores_nobody_gave_cost_nothing_and_the_worst_is_a_bound() -> None:

@@ -42,9 +42,9 @@ def test_the_model_that_ships_teaches_what_it_says(
     numbers = np.array([[-1 if t is None else every.index(t) for t in row] for row in ROWS])
     monkeypatch.setattr(teachers, "taught_rows", lambda *_: {"judgements": numbers})
     letters = teachers.letters_of([(row[0], row[2]) for row in ROWS])
-    np.save(tmp_path / "letters-judgements.npy", letters)
+    np.save(tmp_path / "letters-judgments.npy", letters)
     teachers.teach(network, SimpleNamespace(pool=pool), 0, tmp_path, teachers.SHIPPED)  # type: ignore[arg-type]
-    said = np.load(tmp_path / "taught-judgements-weights.npy")
+    said = np.load(tmp_path / "taught-judgments-weights.npy")
     np.testing.assert_allclose(said[:, 0], TertiumMulti().raw_scores(ROWS), atol=1e-4)
 
 

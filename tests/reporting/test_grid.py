@@ -105,7 +105,7 @@ def test_interesting_items_come_from_each_list_in_turn(grid: TranslationGrid) ->
     assert systems_to_explain(grid, chosen[0]) == [0, 1, 2]
 
 
-def test_a_page_of_judgements_keeps_only_what_is_known() -> None:
+def test_a_page_of_judgments_keeps_only_what_is_known() -> None:
     judged = JudgedSet.align(
         "de-en",
         [ScoreMatrix("m", ("A", "B"), np.array([[0.1, np.nan], [0.3, np.nan]]), ("1", "2"))],

@@ -13,7 +13,7 @@ from tests.reporting.marking_metric import Suspicious
 import tertium
 from tertium.cli import main
 from tertium.data.evidence import read_evidence
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError
 from tertium.evaluation.marking import mark_systems, people_marks
 from tertium.metrics.base.explanation import Explanation, MarkedText
@@ -22,7 +22,7 @@ from tertium.reporting.marks import mark_text, marked_section, read_marks
 from tertium.reporting.page.making import report_results
 from tertium.reporting.tables.explanations import span_table
 from tertium.reporting.tables.table import Cell
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 from tertium.spans import Markings, Span, Unplaced
 
 HOME = "tests.reporting.marking_metric:Suspicious"
@@ -36,7 +36,7 @@ def test_a_text_cannot_forge_a_mark() -> None:
 
 
 def test_spans_come_back_from_their_marks() -> None:
-    """Overlapping, nested, equal and neighbouring spans, at random."""
+    """Overlapping, nested, equal and neighboring spans, at random."""
     rng = np.random.default_rng(3)
     for _ in range(60):
         spans = []
@@ -294,10 +294,10 @@ def test_marks_name_segments_as_their_file_does() -> None:
     assert [row[1] for row in marked.rows()] == ["talk-9"]
     assert "segment talk-9, score" in marked_section([marked])
     for item in ("talk-9", "2"):  # people may have numbered them
-        said = Judgement(
+        said = Judgment(
             Segment("a cat"), -5.0, item, "A", markings=Markings((Span(2, 5, severity="major"),))
         )
-        [people] = people_marks(testset, JudgementSet(name="x", judgements=(said,)))
+        [people] = people_marks(testset, JudgmentSet(name="x", judgments=(said,)))
         assert [entry.segment.hypothesis for entry in people.translations] == ["a cat"]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet
 from tertium.display import Displayed
 from tertium.evaluation.agreement import meta_evaluate
@@ -23,7 +23,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.reporting.notebook import show
 from tertium.reporting.page.making import report, report_agreement, report_results
 from tertium.scores import Scores
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 
 def shown(value: Any) -> str:
@@ -102,10 +102,10 @@ def test_printed_explanations_are_what_the_command_prints(
     assert repr(explained).startswith("Explanation(metric=")
 
 
-def people_of(example: TestSet) -> JudgementSet:
+def people_of(example: TestSet) -> JudgmentSet:
     rows = enumerate(example.segments("good"))
-    judgements = tuple(Judgement(segment, float(n % 7), item=str(n)) for n, segment in rows)
-    return JudgementSet(name="people", judgements=judgements)
+    judgments = tuple(Judgment(segment, float(n % 7), item=str(n)) for n, segment in rows)
+    return JudgmentSet(name="people", judgments=judgments)
 
 
 def test_reports_show_their_tables_and_how_to_have_the_page(example: TestSet) -> None:

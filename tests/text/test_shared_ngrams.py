@@ -47,7 +47,7 @@ def test_runs_are_what_counters_count(
             assert row == slow(left, right, order)
 
 
-def test_a_pair_with_too_many_symbols_is_left_out_and_its_neighbours_are_not() -> None:
+def test_a_pair_with_too_many_symbols_is_left_out_and_its_neighbors_are_not() -> None:
     many = list(range(2000))
     counted = count_shared(*lay_out([([1, 2], [2, 1]), (many, many), ([5], [5])]), 6)
     assert counted.tolist() == [[2, 0, 0, 0, 0, 0], [ABSENT] * 6, [1, 0, 0, 0, 0, 0]]

@@ -20,7 +20,7 @@ examples:
 
 The paired bootstrap (the default) gives sacrebleu's p-values, and finds a difference where there is
 none about twice as often as --alpha says. Check a borderline p with --paired-ar, which does not.
-Slices (--by) are tested by randomisation unless --paired-bs is given, and their p-values adjusted.
+Slices (--by) are tested by randomization unless --paired-bs is given, and their p-values adjusted.
 """
 
 

@@ -1,4 +1,4 @@
-"""`tertium data`: what human judgements there are, and what is in each set."""
+"""`tertium data`: what human judgments there are, and what is in each set."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tertium.errors import DataError, UsageError
 from tertium.reporting.tables.table import Cell, Table, number
 from tertium.runtime import track
 
-HELP = "list human judgements, or describe one set"
-DESCRIPTION = "List the sets of human judgements in a folder, or describe one."
+HELP = "list human judgments, or describe one set"
+DESCRIPTION = "List the sets of human judgments in a folder, or describe one."
 EPILOG = f"""\
 The folder is --data or, by default, what {VARIABLE} names. Sets are found by their layout.
 
 examples:
-  tertium data --data judgements/
+  tertium data --data judgments/
   tertium data rankings/wmt12
   tertium data da/wmt17 -f json
 """
@@ -34,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.data.overview import describe, summarise
+    from tertium.data.overview import describe, summarize
 
     collection = Collection.at(args.data)
     if not collection.sets:
         raise DataError(
-            f"{collection.root}: no sets of human judgements; "
-            "docs/human-judgements.md shows how they lie"
+            f"{collection.root}: no sets of human judgments; "
+            "docs/human-judgments.md shows how they lie"
         )
     with bars(args.quiet):
         if args.set:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
             title = f"{entry.name} ({entry.kind})"
             notes = [entry.purpose] if entry.purpose else []
         else:
-            records = [summarise(collection, s) for s in track(collection.sets, "reading")]
+            records = [summarize(collection, s) for s in track(collection.sets, "reading")]
             count = f"{len(records)} set{'s' * (len(records) != 1)}"
             title, notes = f"{count} in {collection.root}", []
     if args.format == "json":  # a list however many there are

@@ -100,7 +100,7 @@ def add_languages(parser: argparse.ArgumentParser) -> None:
         "--target-language",
         metavar="CODE",
         help="of the translations, such as de, for metrics that read the source, meteor, and the "
-        "tokeniser of bleu and nist (default: told by the texts; meteor: en); with the other "
+        "tokenizer of bleu and nist (default: told by the texts; meteor: en); with the other "
         "side's",
     )
 
@@ -132,17 +132,17 @@ def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metri
 def _in_languages(metric: Metric, spec: str, pair: tuple[str, str]) -> Metric:
     """A metric told the languages of the command line, unless its spec names its own.
 
-    BLEU and NIST take the tokeniser that sacrebleu takes for the target language.
+    BLEU and NIST take the tokenizer that sacrebleu takes for the target language.
     """
-    from tertium.metrics.lexical.sacre import TOKENISERS_BY_LANGUAGE
+    from tertium.metrics.lexical.sacre import TOKENIZERS_BY_LANGUAGE
 
     if _has(metric, "lp") and not getattr(metric, "lp", ""):
         return _replace(metric, lp="-".join(pair))
     if _has(metric, "language") and "language=" not in spec:
         return _replace(metric, language=pair[1])
-    tokeniser = TOKENISERS_BY_LANGUAGE.get(pair[1])
-    if tokeniser and _has(metric, "tokenize") and "tokenize" not in spec:
-        return _replace(metric, tokenize=tokeniser)
+    tokenizer = TOKENIZERS_BY_LANGUAGE.get(pair[1])
+    if tokenizer and _has(metric, "tokenize") and "tokenize" not in spec:
+        return _replace(metric, tokenize=tokenizer)
     return metric
 
 

@@ -83,7 +83,7 @@ def named_scorer(spec: str) -> tuple[str, Any]:
     cls = resolve_scorer(name)
     fields = read_fields(cls, name, {} if is_folder(spec) else split_spec(spec)[1])
     if fields:
-        cls(**fields)  # checks what its types do not tell, such as the name of a tokeniser
+        cls(**fields)  # checks what its types do not tell, such as the name of a tokenizer
     return name, cls
 
 

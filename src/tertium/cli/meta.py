@@ -38,24 +38,24 @@ OF_SCORES = "scores ceiling standardise lower_better".split()
 NUMBERS = {"samples": 1000, "confidence": 0.95, "alpha": 0.05}
 READ_BY = {"samples": ("protocol", "spans"), "confidence": (), "alpha": ("protocol",)}
 HELP = "measure how well metrics agree with people"
-DESCRIPTION = "Measure how well metrics agree with human judgements, and whether they differ."
+DESCRIPTION = "Measure how well metrics agree with human judgments, and whether they differ."
 EPILOG = """\
 --human and --scores take files in many layouts; see docs/meta-evaluation.md. Several language
 pairs make several columns; scores are matched to them by the language pair in the file name, its
-folder, or a column `lp`, and to judgements by system and segment.
+folder, or a column `lp`, and to judgments by system and segment.
 
 examples:
   tertium meta --human judgements.tsv --scores chrf.tsv mymetric.tsv
-  tertium meta --human judgements.jsonl -m bleu chrf --statistic pearson kendall
-  tertium meta --human da/wmt17 --data judgements/ -m bleu chrf -f md
+  tertium meta --human judgments.jsonl -m bleu chrf --statistic pearson kendall
+  tertium meta --human da/wmt17 --data judgments/ -m bleu chrf -f md
   tertium meta --human rankings/wmt12 -m bleu chrf --statistic tau-strict
-  tertium meta --human judgements.jsonl -m bleu chrf --by domain length
+  tertium meta --human judgments.jsonl -m bleu chrf --by domain length
   tertium meta --human wmt22/ --gold mqm --lps en-de --statistic 'acc-eq*'
   tertium meta --human modern/dev/mqm/ted21 --spans mymetric.jsonl
   tertium meta --human human/de-en.mqm.seg.score --scores chrf.de-en.seg.score --plot chrf.svg
   tertium meta --human wmt24/ --gold mqm --protocol wmt24
-  tertium meta --human judgements.jsonl -m chrf tertium-small --panel --report doubts.html
-  tertium meta --human da/wmt16 --data judgements/ -m bleu chrf --thresholds
+  tertium meta --human judgments.jsonl -m chrf tertium-small --panel --report doubts.html
+  tertium meta --human da/wmt16 --data judgments/ -m bleu chrf --thresholds
   tertium meta --human esa.jsonl -m chrf tertium-multi --decisions 80
   tertium meta --human ratings.tsv -m bleu chrf --statistic kendall --ceiling rater
 """
@@ -160,7 +160,7 @@ def add_statistics(parser: argparse.ArgumentParser) -> None:
         "--by",
         metavar="COLUMN",
         help="none, item or system: how a statistic is grouped; anything else: also slice by slice "
-        "(domain, document, length, language or any column of the judgements)",
+        "(domain, document, length, language or any column of the judgments)",
     )
     group.add_argument(
         "--test",
@@ -370,7 +370,7 @@ def _is_given(value: Any) -> bool:
 
 
 def sources(args: argparse.Namespace) -> dict[str, Any]:
-    """Metrics, their scores, and what of the judgements is read."""
+    """Metrics, their scores, and what of the judgments is read."""
     return {
         "metrics": _metrics(args),
         "scores": args.scores,

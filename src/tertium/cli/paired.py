@@ -20,12 +20,12 @@ def add_paired(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("paired tests against the first system")
     kind = group.add_mutually_exclusive_group()
     kind.add_argument("--paired-bs", action="store_true", help="paired bootstrap")
-    kind.add_argument("--paired-ar", action="store_true", help="approximate randomisation")
+    kind.add_argument("--paired-ar", action="store_true", help="approximate randomization")
     group.add_argument(
         "--paired-bs-n", type=int, metavar="N", help="resamples of the bootstrap (default: 1000)"
     )
     group.add_argument(
-        "--paired-ar-n", type=int, metavar="N", help="trials of randomisation (default: 10000)"
+        "--paired-ar-n", type=int, metavar="N", help="trials of randomization (default: 10000)"
     )
 
 
@@ -45,19 +45,19 @@ def add_seed_and_level(parser: argparse.ArgumentParser) -> None:
 
 def test_choices(args: argparse.Namespace) -> dict[str, Any]:
     """The paired test that was asked for, the bootstrap unless another was."""
-    kind = "randomisation" if args.paired_ar else "bootstrap"
+    kind = "randomization" if args.paired_ar else "bootstrap"
     resamples = args.paired_ar_n if args.paired_ar else args.paired_bs_n
     return {"test": kind, "resamples": resamples, "seed": args.seed}
 
 
-def check_counts(args: argparse.Namespace, *, bootstrap: bool, randomisation: bool) -> None:
+def check_counts(args: argparse.Namespace, *, bootstrap: bool, randomization: bool) -> None:
     """Refuse numbers of resamples that no test takes, given the tests that are made."""
     if args.paired_bs_n is not None and not bootstrap:
         raise UsageError(
             "--paired-bs-n says how many resamples --paired-bs takes, which is not done here: "
             "give --paired-bs, or leave the number out"
         )
-    if args.paired_ar_n is not None and not randomisation:
+    if args.paired_ar_n is not None and not randomization:
         raise UsageError(
             "--paired-ar-n says how many trials --paired-ar takes, which is not done here: "
             "give --paired-ar, or leave the number out"
@@ -66,8 +66,8 @@ def check_counts(args: argparse.Namespace, *, bootstrap: bool, randomisation: bo
 
 def check_compared(args: argparse.Namespace) -> None:
     """Refuse numbers of resamples that no test takes where systems are compared."""
-    sliced = bool(args.by) and not args.paired_bs  # by randomisation, whatever the whole takes
-    check_counts(args, bootstrap=not args.paired_ar, randomisation=args.paired_ar or sliced)
+    sliced = bool(args.by) and not args.paired_bs  # by randomization, whatever the whole takes
+    check_counts(args, bootstrap=not args.paired_ar, randomization=args.paired_ar or sliced)
 
 
 def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: float = 0.05) -> int:

@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         return _compare(args)
     if args.by and (args.score_only or args.sentence_level or args.document_level):
         raise UsageError("--by shows scores of slices: leave out -b, -sl and -dl")
-    check_counts(args, bootstrap=False, randomisation=False)
+    check_counts(args, bootstrap=False, randomization=False)
     confidence = _resamples(args)
     if confidence:
         _check_intervals_shown(args)

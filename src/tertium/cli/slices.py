@@ -22,7 +22,7 @@ def sliced_results(args: argparse.Namespace, results: Evaluation) -> list[Slices
         slice_results(
             results,
             column,
-            test="bootstrap" if bootstrap else "randomisation",
+            test="bootstrap" if bootstrap else "randomization",
             resamples=args.paired_bs_n if bootstrap else args.paired_ar_n,
         )
         for column in inputs.slice_columns(args)

@@ -1,4 +1,4 @@
-"""`tertium train`: a metric from human judgements, kept in a folder that `-m` then takes."""
+"""`tertium train`: a metric from human judgments, kept in a folder that `-m` then takes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tertium.runtime import runtime
 from tertium.specs import print_value, read_value
 
 if TYPE_CHECKING:
-    from tertium.data.judgements import JudgementSet
+    from tertium.data.judgments import JudgmentSet
     from tertium.models.options import Epoch, Option
     from tertium.models.trained import Trained
 
-HELP = "train a metric on human judgements"
-DESCRIPTION = "Train a metric on human judgements and write it to a folder."
+HELP = "train a metric on human judgments"
+DESCRIPTION = "Train a metric on human judgments and write it to a folder."
 HEADS = ("esim", "bilstm", "bilstm-attention")
 REGRESSIONS = ("rte-r", "bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "mt-rte-r")
 # Of each family, for the learner whose help is shown; of all, for the first of each.
@@ -240,7 +240,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _scored(files: Sequence[str], gold: str | None) -> Sequence[str | JudgementSet]:
+def _scored(files: Sequence[str], gold: str | None) -> Sequence[str | JudgmentSet]:
     """Files of scores, read where `gold` says which scores of them."""
     return files if gold is None else read_scored_sets(files, gold)
 

@@ -79,7 +79,7 @@ class COMET(SegmentMetric):
     (wmt20-comet-qe-da) and unified ones (wmt22-cometkiwi-da). With several references a segment
     has its `best` score or the `mean`. `model` is the folder, `precision` the encoder's.
 
-    Relatives: `tertium-small` and `esim` learned from the same kind of judgements, and ship.
+    Relatives: `tertium-small` and `esim` learned from the same kind of judgments, and ship.
     """
 
     name: ClassVar[str] = "comet"

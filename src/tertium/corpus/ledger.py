@@ -121,7 +121,7 @@ class RunLedger:
         """Note that a part is done, with the bytes of its shard: the last thing that happens."""
         self._write(f"{DONE}/{part}.json", {"bytes": size, **tally.record()}, indent=None)
 
-    def summarise(self, summary: Mapping[str, Any]) -> None:
+    def summarize(self, summary: Mapping[str, Any]) -> None:
         """Write what came of the whole, and clear away what killed workers left."""
         self._write(SUMMARY, summary)
         remove_remains(self.folder)

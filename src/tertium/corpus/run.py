@@ -153,7 +153,7 @@ def score_corpus(
             engine=team.engine,
             workers=team.size,
         )
-        ledger.summarise(summary.record())
+        ledger.summarize(summary.record())
     return summary
 
 

@@ -1,6 +1,6 @@
 """A block of rows under some metrics: scores, warnings of each row, and rows that have no score.
 
-A score does not depend on neighbours, so that blocks and parts leave every score as `tertium score`
+A score does not depend on neighbors, so that blocks and parts leave every score as `tertium score`
 gives it, to the last bit.
 """
 
@@ -96,7 +96,7 @@ def take_segment(record: Mapping[str, Any], longest: int) -> Segment:
 
 
 def _check_each(metrics: Sequence[Metric], segments: Sequence[Segment]) -> None:
-    """Refuse segments that lack something; what many say together would depend on neighbours."""
+    """Refuse segments that lack something; what many say together would depend on neighbors."""
     for metric in metrics:
         with suppress(LanguageError):  # said of the first rows; of others warnings say it
             metric.check(segments)

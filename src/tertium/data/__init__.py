@@ -1,7 +1,7 @@
-"""Files to values: text, tables, test sets and human judgements. Knows nothing of scoring.
+"""Files to values: text, tables, test sets and human judgments. Knows nothing of scoring.
 
 What is judged: `testset` (systems over segments), `candidates` (lists of translations), `challenge`
-(a better and a worse one). What people said of it, which has `human` in common: `judgements`
+(a better and a worse one). What people said of it, which has `human` in common: `judgments`
 (scores of translations, which `ratings` makes of raw ones), `rankings` (the better of two, read by
 `preferences`; `win_rates` makes systems' standings of them), `markings` (errors, as `campaigns`
 publish them); `evidence` reads any of these from whichever file. What metrics said:

@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertium.data.formats import PathLike, read_jsonl, read_lines, read_rows, read_table
-from tertium.data.judgements import Collector, JudgementSet
+from tertium.data.judgments import Collector, JudgmentSet
 from tertium.data.markings import NO_ERROR, read_severity
 from tertium.data.records import ANNOTATOR_NAMES, DOCUMENT_NAMES, lower_names, text_of
 from tertium.errors import DataError
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 from tertium.spans import MQM_WEIGHTS, Markings, Span, Unplaced, check_places, read_markup, weigh
 
 SEGMENT_NAMES = ("seg_id", "globalsegid", "global_seg_id", "segment", "segment_id", "item")
@@ -83,8 +83,8 @@ def read_mqm(
     references: Mapping[str, str] | None = None,
     weights: Mapping[str, float] = MQM_WEIGHTS,
     lp: str = "",
-) -> JudgementSet:
-    """Read an MQM file to one judgement for each rater of each translation.
+) -> JudgmentSet:
+    """Read an MQM file to one judgment for each rater of each translation.
 
     Average the raters with `ratings.average`. `references` gives a reference by segment id, for the
     file has none. Rows of planted errors (severity `HOTW-test`) are left out and counted.
@@ -106,7 +106,7 @@ def read_mqm(
         total, errors = sum(mark.weight for mark in own), [e for mark in own for e in mark.errors]
         markings, where = Markings.of(errors), f"{path}, {system}, segment {item}"
         check_places(markings.spans, segment.hypothesis, "hypothesis", where)
-        collector.keep(Judgement(segment, 0.0 - total, item, system, rater, lp, document, markings))
+        collector.keep(Judgment(segment, 0.0 - total, item, system, rater, lp, document, markings))
     return collector.finish(Path(path).name.split(".")[0], lp)
 
 
@@ -151,8 +151,8 @@ def is_submission(path: PathLike) -> bool:
     return wide and len(sizes) == 3 and all(size.strip().isdecimal() for size in sizes)
 
 
-def read_esa(path: PathLike) -> JudgementSet:
-    """Read the JSONL or TSV of a campaign to one judgement for each rater of each translation.
+def read_esa(path: PathLike) -> JudgmentSet:
+    """Read the JSONL or TSV of a campaign to one judgment for each rater of each translation.
 
     Average the raters with `ratings.average`. The score of a translation with spans alone is
     minus their weight.
@@ -207,7 +207,7 @@ def is_appraise(path: PathLike) -> bool:
     return len(first) >= len(_APPRAISE) and first[3] in _TYPES
 
 
-def read_appraise(path: PathLike) -> JudgementSet:
+def read_appraise(path: PathLike) -> JudgmentSet:
     """Read an export of Appraise: scores and spans of items, without texts.
 
     Tutorials and what was planted to control raters are left out and counted.

@@ -1,4 +1,4 @@
-"""What lies in a folder of human judgements: found by its layout, and read on request.
+"""What lies in a folder of human judgments: found by its layout, and read on request.
 
 <set>/<lp>[.<part>].jsonl[.gz]          judged translations (direct assessment, QE, MQM)
 <set>/<part>.<lp>.jsonl[.gz]            the same
@@ -22,7 +22,7 @@ from typing import Literal
 
 from tertium.data.archive import bare_name, is_tar
 from tertium.data.formats import LANGUAGE_PAIR, PathLike, pair_in, read_jsonl, read_records
-from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.mtme import eval_sets
 from tertium.data.preferences import read_preferences
 from tertium.data.rankings import ItemTexts, RankingSet
@@ -69,7 +69,7 @@ PURPOSES: Mapping[str, str] = {
     "mqm": "training and analysis: modern systems, expert scores",
     "sts": "similarity and entailment of sentences",
     "wmt17-metrics-task": "testing at system level (Mathur 2019)",
-    "wmt18-metrics-task": "system level, and unlabelled text",
+    "wmt18-metrics-task": "system level, and unlabeled text",
 }
 
 
@@ -113,10 +113,10 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Collection:
-    """A folder of human judgements.
+    """A folder of human judgments.
 
     `Collection.at()` is the one `TERTIUM_DATA` names. Sets are named by their path in it:
-    `collection.judgements("da/wmt17", "cs-en")`, `collection.rankings("rankings/wmt12", "de-en")`.
+    `collection.judgments("da/wmt17", "cs-en")`, `collection.rankings("rankings/wmt12", "de-en")`.
     """
 
     root: Path
@@ -146,12 +146,12 @@ class Collection:
             raise UnknownNameError(f"set of {kind}" if kind else "set", name, named)
         return named[name]
 
-    def judgements(
+    def judgments(
         self, name: str, lp: str, part: str = "", *, score: str | None = None
-    ) -> JudgementSet:
+    ) -> JudgmentSet:
         """Scored translations of one language pair; `score` may name the column of scores."""
         file = self.find(name, "scores").file(lp, part)
-        return read_judgements(file, name=name, lp=lp, score=score)
+        return read_judgments(file, name=name, lp=lp, score=score)
 
     def rankings(self, name: str, lp: str) -> RankingSet:
         """Comparisons of one language pair, with texts."""

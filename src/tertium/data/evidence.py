@@ -2,16 +2,16 @@
 
 It looks at what it is given:
 
-a CSV, TSV or JSONL of scores         judgements, one set for each language pair in it
+a CSV, TSV or JSONL of scores         judgments, one set for each language pair in it
 one of comparisons                    with texts from its own columns, or `X.texts.jsonl` beside
-                                      `X.judgements.tsv`
+                                      `X.judgments.tsv`
 a ranking CSV of WMT                  comparisons of up to five systems a row
 an MQM table                          error marks, raters averaged
 a campaign of ESA, Appraise           scores and error spans, raters averaged
 NAME.seg.score, NAME.sys.score        mt-metrics-eval's human scores
 a folder                              of mt-metrics-eval, a metrics task, or WMT's quality
                                       estimation
-the name of a set                     in a collection of human judgements
+the name of a set                     in a collection of human judgments
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tertium.data.campaigns import (
 from tertium.data.collection import Collection, read_system_scores, read_texts
 from tertium.data.formats import LANGUAGE_PAIR, RECORD_SUFFIXES, PathLike, pair_in, read_records
 from tertium.data.human import Evidence, Texts
-from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.mtme import EvalSet, eval_sets, read_score_file
 from tertium.data.preferences import LEFT_NAMES, VERDICT_NAMES, read_preferences
 from tertium.data.qe import qe_stems, read_qe
@@ -121,12 +121,12 @@ def read_evidence(
     the column of a table that holds them; `data` is the collection that a name is looked up in.
     """
     if is_frame(source):
-        judged = read_judgements(source, score=gold or None)
+        judged = read_judgments(source, score=gold or None)
         return [one for one in _by_pair(judged, "") if not lps or one.lp in lps]
     if not isinstance(source, str | os.PathLike):
         raise UsageError(
-            f"expected a file, a set or a frame of judgements, got {one_line(source)}: of several "
-            'Judgements make JudgementSet(name="mine", judgements=...)'
+            f"expected a file, a set or a frame of judgments, got {one_line(source)}: of several "
+            'Judgments make JudgmentSet(name="mine", judgments=...)'
         )
     path = Path(source)
     if path.is_file():
@@ -136,7 +136,7 @@ def read_evidence(
     else:
         found = list(_from_collection(str(source), level, gold, data, lps))
     if not found and not lps:
-        raise DataError(f"{source}: no judgements at {level} level")
+        raise DataError(f"{source}: no judgments at {level} level")
     return [entry for entry in found if not lps or entry.lp in lps]
 
 
@@ -171,7 +171,7 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[Evidence]:
         yield from _by_pair(average(read_esa(path)), lp)
         return
     if gold:  # a column of a table, whatever its layout
-        yield from _by_pair(read_judgements(path, score=gold), lp)
+        yield from _by_pair(read_judgments(path, score=gold), lp)
         return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
@@ -186,10 +186,10 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[Evidence]:
         for pair, scores in read_system_scores(path).items():
             yield _system_evidence(path.name.split(".")[0], pair, scores)
     else:
-        yield from _by_pair(read_judgements(path), lp)
+        yield from _by_pair(read_judgments(path), lp)
 
 
-def _by_pair(judged: JudgementSet, lp: str) -> Iterator[Evidence]:
+def _by_pair(judged: JudgmentSet, lp: str) -> Iterator[Evidence]:
     left_out = judged.left_out  # of the whole file: counted once, with its first pair
     for pair, part in judged.by_lp().items():
         yield replace(part, lp=pair or lp, left_out=left_out)
@@ -200,12 +200,12 @@ def _columns(path: Path) -> set[str]:
     """The names that the first record has, in lower case."""
     first = next(iter(read_records(path)), None)
     if first is None:
-        raise DataError(f"{path} holds no judgements")
+        raise DataError(f"{path} holds no judgments")
     return {str(name).lower() for name in first[1]}
 
 
 def _texts_beside(path: Path) -> Mapping[str, ItemTexts] | None:
-    """The texts that lie beside `X.judgements.tsv`, as `X.texts.jsonl`."""
+    """The texts that lie beside `X.judgments.tsv`, as `X.texts.jsonl`."""
     stem = path.name.split(".judgements.")[0]
     beside = [path.with_name(f"{stem}.texts.jsonl{end}") for end in ("", ".gz")]
     file = next((f for f in beside if f.is_file() and stem != path.name), None)
@@ -260,7 +260,7 @@ def _from_task(task: MetricsTask, level: str, lps: Sequence[str]) -> Iterator[Ev
             human = task.system_scores(lp)
             yield _system_evidence(task.name, lp, human.scores, testset, human.left_out)
         elif testset is not None:
-            yield task.judgements(lp, testset)
+            yield task.judgments(lp, testset)
         else:
             logger.warning("%s: %s has no system outputs and is left out", task.name, lp)
 
@@ -328,11 +328,11 @@ def _from_collection(
             continue
         parts = sorted(part for pair, part in entry.files if pair == lp)
         for part in ["test"] if "test" in parts else parts:
-            judged = collection.judgements(name, lp, part, score=gold or None)
+            judged = collection.judgments(name, lp, part, score=gold or None)
             yield replace(judged, name=f"{name} {part}".rstrip())
 
 
-def read_sets(sources: Iterable[PathLike], gold: str = "") -> list[JudgementSet | RankingSet]:
+def read_sets(sources: Iterable[PathLike], gold: str = "") -> list[JudgmentSet | RankingSet]:
     """The sets of files, folders or named sets, by language pair and by name; each given once.
 
     `gold` chooses scores as for `read_evidence`, and stands in the names of sets.
@@ -350,27 +350,27 @@ def refuse_twice(sources: Iterable[PathLike]) -> None:
     for source in sources:
         if (place := os.path.realpath(source)) in places:
             raise UsageError(
-                f"{source} is given twice, and its judgements would count twice: give it once"
+                f"{source} is given twice, and its judgments would count twice: give it once"
             )
         places.add(place)
 
 
-def read_scored_sets(sources: Iterable[PathLike], gold: str = "") -> list[JudgementSet]:
+def read_scored_sets(sources: Iterable[PathLike], gold: str = "") -> list[JudgmentSet]:
     """The same where only translations with scores will do."""
     sets = read_sets(sources, gold)
-    scored = [one for one in sets if isinstance(one, JudgementSet)]
+    scored = [one for one in sets if isinstance(one, JudgmentSet)]
     if len(scored) < len(sets):
         raise DataError("comparisons were given where translations with scores are needed")
     return scored
 
 
-def _set_of(entry: Evidence, source: PathLike) -> JudgementSet | RankingSet:
+def _set_of(entry: Evidence, source: PathLike) -> JudgmentSet | RankingSet:
     *_, file = path = Path(source).parts
     name = entry.name  # of the file or set; da/wmt16/cs-en.jsonl.gz, named after its pair: da/wmt16
     if LANGUAGE_PAIR.fullmatch(file.partition(".")[0]):
         name = "/".join(path[-3:-1]) or name
     match entry:
-        case JudgementSet():
+        case JudgmentSet():
             return replace(entry, name=name)
         case RankingSet() if entry.has_texts:
             return replace(entry, name=name)

@@ -24,9 +24,9 @@ Texts = dict[tuple[str, str], Segment]  # by system and item
 class Evidence(ABC):
     """What people said of translations, in one of three forms that answer the same questions.
 
-    They scored them one by one (`JudgementSet`), compared them (`RankingSet`), or are known by a
+    They scored them one by one (`JudgmentSet`), compared them (`RankingSet`), or are known by a
     table of scores (`ScoreTable`). `left_out` counts by reason what was read in vain, `files` are
-    metrics' scores that lie beside. `level` is "segment" or "system": at the latter, a judgement
+    metrics' scores that lie beside. `level` is "segment" or "system": at the latter, a judgment
     of two systems that gave the same text counts for both of them.
     """
 

@@ -1,7 +1,7 @@
 """What items are called: names of segments that files share, each for one text.
 
 A file names segments as it likes: by words, by numbers from 0 or 1, anew in each document, or not
-at all. All readers name them by the rules here, so that test sets, judgements and scores meet.
+at all. All readers name them by the rules here, so that test sets, judgments and scores meet.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import replace
 
 from tertium.errors import DataError
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 
 def begin_anew(places: Iterable[tuple[str, str]]) -> bool:
@@ -38,7 +38,7 @@ def part_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_counting(items: Collection[str], judged: Collection[str], whose: str) -> None:
-    """Refuse judgements that count segments from 0 where `items` are 1, 2, ..., or the reverse.
+    """Refuse judgments that count segments from 0 where `items` are 1, 2, ..., or the reverse.
 
     All would be off by one. They do who judged one segment that is not there, and not the one at
     the other end; who judged further ones knows a longer set.
@@ -55,37 +55,37 @@ def check_counting(items: Collection[str], judged: Collection[str], whose: str) 
     if beyond in theirs and unused not in theirs and not longer:
         raise DataError(
             f"people judged a segment {beyond} and none {unused}, but {whose} are numbered from "
-            f"{start} to {start + count - 1}: give judgements the same numbers"
+            f"{start} to {start + count - 1}: give judgments the same numbers"
         )
 
 
-def name_items(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Judgements whose items are told apart, each by its name and language pair.
+def name_items(judgments: Sequence[Judgment]) -> list[Judgment]:
+    """Judgments whose items are told apart, each by its name and language pair.
 
     Where names begin anew with each document, an item is DOCUMENT:NAME. Where systems have names
     and items have none, items are told apart by their texts. A name that stands for several texts
     is x#1, x#2, ...
     """
-    if any(j.system for j in judgements) and not all(j.item for j in judgements):
-        judgements = _name_by_texts(judgements)
+    if any(j.system for j in judgments) and not all(j.item for j in judgments):
+        judgments = _name_by_texts(judgments)
     homes: dict[str, list[tuple[str, str]]] = {}
-    for j in judgements:
+    for j in judgments:
         homes.setdefault(j.lp, []).append((j.item, j.document))
     anew = {lp for lp, places in homes.items() if begin_anew(places)}
-    named = [replace(j, item=f"{j.document}:{j.item}") if j.lp in anew else j for j in judgements]
+    named = [replace(j, item=f"{j.document}:{j.item}") if j.lp in anew else j for j in judgments]
     # In a document, systems that differ in the source of a number were aligned in different ways;
     # elsewhere names are trusted more than sources, which one system may have in another spelling.
     owners = ["all" if j.lp in anew else j.system for j in named]
     return _part_by_texts(named, owners)
 
 
-def _name_by_texts(judgements: Sequence[Judgement]) -> list[Judgement]:
-    """Judgements whose items without a name are #1, #2, ...
+def _name_by_texts(judgments: Sequence[Judgment]) -> list[Judgment]:
+    """Judgments whose items without a name are #1, #2, ...
 
     They are told apart by source, else by references: a human translation among the systems lacks
     the reference that it is. Two translations that one system gave of a text are of two items.
     """
-    unnamed = [j for j in judgements if not j.item]
+    unnamed = [j for j in judgments if not j.item]
     texts = [(j.lp, j.document, _original(j.segment)) for j in unnamed]
     systems = [j.system for j in unnamed]
     parts = _parts(texts, [j.segment.references or None for j in unnamed], systems)
@@ -98,22 +98,22 @@ def _name_by_texts(judgements: Sequence[Judgement]) -> list[Judgement]:
         number = numbers.setdefault((text, place), len(numbers) + 1)
         named.append(replace(j, item=f"#{number}"))
     rest = iter(named)
-    return [j if j.item else next(rest) for j in judgements]
+    return [j if j.item else next(rest) for j in judgments]
 
 
-def _part_by_texts(judgements: Sequence[Judgement], owners: Sequence[str]) -> list[Judgement]:
-    """Judgements whose items stand for one text, where an owner has several under one name."""
-    items = [j.item for j in judgements]
-    sources = [j.segment.source for j in judgements]
-    references = [j.segment.references or None for j in judgements]
-    systems = [j.system for j in judgements]
+def _part_by_texts(judgments: Sequence[Judgment], owners: Sequence[str]) -> list[Judgment]:
+    """Judgments whose items stand for one text, where an owner has several under one name."""
+    items = [j.item for j in judgments]
+    sources = [j.segment.source for j in judgments]
+    references = [j.segment.references or None for j in judgments]
+    systems = [j.system for j in judgments]
     for texts, whose in ((sources, owners), (references, systems)):
-        names = [(j.lp, item) for j, item in zip(judgements, items, strict=True)]
+        names = [(j.lp, item) for j, item in zip(judgments, items, strict=True)]
         parts = _parts(names, texts, whose)
         items = [f"{i}#{part}" if part else i for i, part in zip(items, parts, strict=True)]
     return [
         j if item == j.item else replace(j, item=item)
-        for j, item in zip(judgements, items, strict=True)
+        for j, item in zip(judgments, items, strict=True)
     ]
 
 

@@ -15,7 +15,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.segment import Segment
 
@@ -37,41 +37,41 @@ def normalise(text: str) -> str:
 
 @overload
 def drop_shared(
-    train: JudgementSet, held_out: Iterable[JudgementSet | RankingSet]
-) -> JudgementSet: ...
+    train: JudgmentSet, held_out: Iterable[JudgmentSet | RankingSet]
+) -> JudgmentSet: ...
 @overload
-def drop_shared(train: RankingSet, held_out: Iterable[JudgementSet | RankingSet]) -> RankingSet: ...
+def drop_shared(train: RankingSet, held_out: Iterable[JudgmentSet | RankingSet]) -> RankingSet: ...
 def drop_shared(
-    train: JudgementSet | RankingSet, held_out: Iterable[JudgementSet | RankingSet]
-) -> JudgementSet | RankingSet:
+    train: JudgmentSet | RankingSet, held_out: Iterable[JudgmentSet | RankingSet]
+) -> JudgmentSet | RankingSet:
     """The training set without segments whose reference occurs in held-out data.
 
-    Judgements of such segments (or comparisons on them) are counted in `left_out`. Segments without
+    Judgments of such segments (or comparisons on them) are counted in `left_out`. Segments without
     reference (quality estimation) are compared by their source.
     """
     shared = _find_shared(train.segments, held_out)
     if isinstance(train, RankingSet):
         rows = shared[train.left] | shared[train.right]
         return replace(train, left_out=_add_count(train, int(rows.sum()))).select(~rows)
-    judgements = tuple(train.judgements[n] for n in np.flatnonzero(~shared))
-    return replace(train, judgements=judgements, left_out=_add_count(train, int(shared.sum())))
+    judgments = tuple(train.judgments[n] for n in np.flatnonzero(~shared))
+    return replace(train, judgments=judgments, left_out=_add_count(train, int(shared.sum())))
 
 
-def keep_shared(rankings: RankingSet, others: Iterable[JudgementSet | RankingSet]) -> RankingSet:
+def keep_shared(rankings: RankingSet, others: Iterable[JudgmentSet | RankingSet]) -> RankingSet:
     """The comparisons that `drop_shared` drops: their reference occurs in other data."""
     shared = _find_shared(rankings.segments, others)
     return rankings.select(shared[rankings.left] | shared[rankings.right])
 
 
 def _find_shared(
-    segments: Iterable[Segment], others: Iterable[JudgementSet | RankingSet]
+    segments: Iterable[Segment], others: Iterable[JudgmentSet | RankingSet]
 ) -> NDArray[np.bool_]:
     judged = (segment for other in others for segment in _judged_segments(other))
     taken = {key for segment in judged for key in _keys(segment)}
     return np.array([bool(_keys(segment) & taken) for segment in segments], dtype=np.bool_)
 
 
-def _judged_segments(data: JudgementSet | RankingSet) -> Iterable[Segment]:
+def _judged_segments(data: JudgmentSet | RankingSet) -> Iterable[Segment]:
     """The segments somebody judged: rankings also hold texts that nobody compared."""
     if isinstance(data, RankingSet):
         return (data.segments[n] for n in np.flatnonzero(data.is_compared))
@@ -83,6 +83,6 @@ def _keys(segment: Segment) -> frozenset[str]:
     return frozenset(key for key in map(normalise, texts) if key)
 
 
-def _add_count(train: JudgementSet | RankingSet, count: int) -> dict[str, int]:
+def _add_count(train: JudgmentSet | RankingSet, count: int) -> dict[str, int]:
     total = train.left_out.get(SHARED, 0) + count
     return {**train.left_out, SHARED: total} if total else dict(train.left_out)

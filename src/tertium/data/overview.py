@@ -1,4 +1,4 @@
-"""Sets of human judgements in numbers: one line for each set, or one for each language pair."""
+"""Sets of human judgments in numbers: one line for each set, or one for each language pair."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from tertium.errors import DataError
 Record = dict[str, Any]
 
 
-def summarise(collection: Collection, entry: DataSet) -> Record:
+def summarize(collection: Collection, entry: DataSet) -> Record:
     """One set in numbers, counted without building it; NaN where a number is not known.
 
-    Systems are not where none are named. Rows are human judgements: scores of translations,
+    Systems are not where none are named. Rows are human judgments: scores of translations,
     comparisons, scores of systems. A system is counted once for each language pair.
     """
     lps, rows, systems = entry.lps, 0, 0
@@ -80,8 +80,8 @@ def describe(collection: Collection, entry: DataSet) -> list[Record]:
 
 def describe_scores(collection: Collection, name: str, lp: str, part: str) -> Record:
     """Scored translations in numbers."""
-    judged = collection.judgements(name, lp, part)
-    joint = sum("+" in j.system for j in judged.judgements)
+    judged = collection.judgments(name, lp, part)
+    joint = sum("+" in j.system for j in judged.judgments)
     return {
         "lp": lp,
         **({"part": part} if part else {}),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tertium.data.formats import PathLike, read_records
 from tertium.data.items import begin_anew
-from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather, texts_of
+from tertium.data.rankings import ItemTexts, PairJudgment, RankingSet, gather, texts_of
 from tertium.data.records import (
     ANNOTATOR_NAMES,
     DOCUMENT_NAMES,
@@ -53,7 +53,7 @@ def read_preferences(
     each, they are DOCUMENT:NAME. Texts come from `texts` or from columns of
     their own (`hypothesis_a`, `hypothesis_b`, source, reference).
     """
-    comparisons: list[PairJudgement] = []
+    comparisons: list[PairJudgment] = []
     said: list[_Verdict] = []
     documents: list[str] = []
     pairs: list[str] = []
@@ -94,7 +94,7 @@ def _at(where: str) -> Iterator[None]:
 
 
 def _texts_in(
-    rows: Iterable[tuple[str, Mapping[str, Any]] | None], comparisons: Sequence[PairJudgement]
+    rows: Iterable[tuple[str, Mapping[str, Any]] | None], comparisons: Sequence[PairJudgment]
 ) -> dict[str, ItemTexts] | None:
     """The texts that rows of comparisons hold, of which some may hold none."""
     found: dict[str, ItemTexts] = {}
@@ -106,8 +106,8 @@ def _texts_in(
     return found or None
 
 
-def _name_items(comparisons: list[PairJudgement], documents: Sequence[str]) -> list[PairJudgement]:
-    """Comparisons whose items are DOCUMENT:NAME where names begin anew, as those of judgements."""
+def _name_items(comparisons: list[PairJudgment], documents: Sequence[str]) -> list[PairJudgment]:
+    """Comparisons whose items are DOCUMENT:NAME where names begin anew, as those of judgments."""
     if not begin_anew(zip((c.item for c in comparisons), documents, strict=True)):
         return comparisons
     named = zip(comparisons, documents, strict=True)
@@ -115,7 +115,7 @@ def _name_items(comparisons: list[PairJudgement], documents: Sequence[str]) -> l
 
 
 def _refuse_pairs(
-    path: PathLike, comparisons: Sequence[PairJudgement], pairs: Sequence[str]
+    path: PathLike, comparisons: Sequence[PairJudgment], pairs: Sequence[str]
 ) -> None:
     """Refuse names of items that begin anew in each language pair: a set is of one."""
     if begin_anew((c.item, lp) for c, lp in zip(comparisons, pairs, strict=True) if lp):
@@ -167,8 +167,8 @@ class _Verdict(NamedTuple):
 
 
 def _settle(
-    path: PathLike, comparisons: list[PairJudgement], said: Sequence[_Verdict]
-) -> list[PairJudgement]:
+    path: PathLike, comparisons: list[PairJudgment], said: Sequence[_Verdict]
+) -> list[PairJudgment]:
     """Comparisons with `a` for the side, not for a system called so, where other rows show it."""
     sides = any(one.name is None and one.mark != 0.5 for one in said)
     if not sides or all(one.is_clear for one in said):
@@ -182,7 +182,7 @@ def _settle(
     return [c if v.mark is None else c._replace(verdict=v.mark) for c, v in both]
 
 
-def _comparison(record: Mapping[str, Any], columns: _Columns) -> tuple[PairJudgement, _Verdict]:
+def _comparison(record: Mapping[str, Any], columns: _Columns) -> tuple[PairJudgment, _Verdict]:
     cells = [_cell(record, column) for column in columns[:4]]
     if not all(cells):
         raise DataError(
@@ -194,12 +194,12 @@ def _comparison(record: Mapping[str, Any], columns: _Columns) -> tuple[PairJudge
     verdict = mark if named is None else named
     if verdict is None:
         raise DataError(f"preference {said!r} is none of a, b, tie, {left!r}, {right!r}")
-    judged = PairJudgement(item, left, right, verdict, _cell(record, columns.judge))
+    judged = PairJudgment(item, left, right, verdict, _cell(record, columns.judge))
     return judged, _Verdict(named, mark)
 
 
 def _note_texts(
-    found: dict[str, ItemTexts], record: Mapping[str, Any], columns: _Columns, pair: PairJudgement
+    found: dict[str, ItemTexts], record: Mapping[str, Any], columns: _Columns, pair: PairJudgment
 ) -> None:
     """Keep the texts a row carries; one that differs from an earlier row's is refused."""
     sides = {

@@ -12,11 +12,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tertium.data.formats import PathLike, read_lines
-from tertium.data.judgements import NO_SCORE, Collector, JudgementSet
+from tertium.data.judgments import NO_SCORE, Collector, JudgmentSet
 from tertium.data.records import read_score
 from tertium.data.testset import check_parallel
 from tertium.errors import DataError, TertiumError, UnknownNameError
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 from tertium.spans import BAD, Markings, Side, Span, Unplaced, spans_of_tags, word_places
 
 SCORES = {"z_mean": 1.0, "da": 1.0, "mqm": 1.0, "score": 1.0, "hter": -1.0}  # and which way
@@ -40,7 +40,7 @@ def qe_stems(folder: PathLike) -> list[Path]:
     ]
 
 
-def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgementSet:
+def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
     """Read one part of a folder, such as `en-de/dev`; `gold` chooses among several scores.
 
     Without scores a translation has minus its share of bad words.
@@ -68,7 +68,7 @@ def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgementSet:
             words = row[2].split()
             score = -words.count(BAD) / max(len(words), 1)
         if score == score:
-            collector.keep(Judgement(segment, score, str(number), "", "", lp, "", markings))
+            collector.keep(Judgment(segment, score, str(number), "", "", lp, "", markings))
         else:
             collector.left_out[NO_SCORE] += 1
     return collector.finish(path.name, lp)

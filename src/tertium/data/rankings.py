@@ -25,7 +25,7 @@ from tertium.segment import Preference, Segment
 SAME_SYSTEM = "a system compared with itself"
 
 
-class PairJudgement(NamedTuple):
+class PairJudgment(NamedTuple):
     """One human comparison by name; `verdict` as in `Preference`."""
 
     item: str
@@ -170,7 +170,7 @@ def check_verdicts(verdicts: FloatArray, whose: str) -> None:
 
 
 def gather(
-    comparisons: Iterable[PairJudgement],
+    comparisons: Iterable[PairJudgment],
     texts: Mapping[str, ItemTexts] | None = None,
     *,
     name: str,
@@ -218,7 +218,7 @@ def gather(
 
 def texts_of(
     testset: TestSet,
-    comparisons: Iterable[PairJudgement],
+    comparisons: Iterable[PairJudgment],
     documents: Mapping[str, str] | None = None,
 ) -> dict[str, ItemTexts]:
     """The texts of a test set by item, as the comparisons of them call it.

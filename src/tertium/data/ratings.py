@@ -19,10 +19,10 @@ import numpy as np
 
 from tertium.arrays import generator
 from tertium.data.human import Evidence
-from tertium.data.judgements import JudgementSet, merge_marks
+from tertium.data.judgments import JudgmentSet, merge_marks
 from tertium.errors import DataError, UsageError
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgement
+from tertium.segment import Judgment
 
 NO_ANNOTATOR = "no annotator"
 CONSTANT = "annotator with fewer than two different ratings"
@@ -32,7 +32,7 @@ RATER = "rater"  # what is given instead of the files of a second campaign
 PEOPLE = "people"
 
 
-def standardise(ratings: JudgementSet) -> JudgementSet:
+def standardise(ratings: JudgmentSet) -> JudgmentSet:
     """Ratings as z-scores of their annotator: (rating - mean) / sd.
 
     Mean and sd are over all of the annotator's ratings in the set; sd is the sample's (n - 1 in the
@@ -40,7 +40,7 @@ def standardise(ratings: JudgementSet) -> JudgementSet:
     one value, have no z-score: they are left out and counted.
     """
     groups: dict[str, list[float]] = {}
-    for rating in ratings.judgements:
+    for rating in ratings.judgments:
         groups.setdefault(rating.annotator, []).append(rating.score)
     scales = {
         annotator: (float(np.mean(scores)), float(np.std(scores, ddof=1)))
@@ -48,23 +48,23 @@ def standardise(ratings: JudgementSet) -> JudgementSet:
         if annotator and min(scores) < max(scores)
     }
     kept, left_out = [], Counter(ratings.left_out)
-    for rating in ratings.judgements:
+    for rating in ratings.judgments:
         if rating.annotator in scales:
             mean, deviation = scales[rating.annotator]
             kept.append(replace(rating, score=(rating.score - mean) / deviation))
         else:
             left_out[CONSTANT if rating.annotator else NO_ANNOTATOR] += 1
-    return replace(ratings, judgements=tuple(kept), left_out=dict(left_out))
+    return replace(ratings, judgments=tuple(kept), left_out=dict(left_out))
 
 
-def average(ratings: JudgementSet, *, minimum: int = 1) -> JudgementSet:
-    """One judgement for each translation of an item: the mean of its ratings, all their markings.
+def average(ratings: JudgmentSet, *, minimum: int = 1) -> JudgmentSet:
+    """One judgment for each translation of an item: the mean of its ratings, all their markings.
 
     A translation is (language pair, item, system, text). WMT asks for 15 ratings at segment level;
     translations with fewer than `minimum` are left out, and their ratings counted.
     """
-    groups: dict[Judgement, list[Judgement]] = {}
-    for rating in ratings.judgements:
+    groups: dict[Judgment, list[Judgment]] = {}
+    for rating in ratings.judgments:
         key = replace(rating, score=0.0, annotator="", markings=None)
         groups.setdefault(key, []).append(rating)
     left_out = Counter(ratings.left_out)
@@ -75,12 +75,12 @@ def average(ratings: JudgementSet, *, minimum: int = 1) -> JudgementSet:
             kept.append(replace(key, score=score, markings=merge_marks(own)))
         else:
             left_out[TOO_FEW] += len(own)
-    return replace(ratings, judgements=tuple(kept), left_out=dict(left_out))
+    return replace(ratings, judgments=tuple(kept), left_out=dict(left_out))
 
 
-def even_out(people: Evidence) -> JudgementSet:
+def even_out(people: Evidence) -> JudgmentSet:
     """Evidence with z-scores of each annotator, which a matrix averages."""
-    if not isinstance(people, JudgementSet):
+    if not isinstance(people, JudgmentSet):
         raise UsageError(f"{people.name}: --standardise goes with ratings that name annotators")
     return standardise(people)
 
@@ -88,20 +88,20 @@ def even_out(people: Evidence) -> JudgementSet:
 def hold_out_rater(
     people: Evidence, level: str, *, seed: int = 12345
 ) -> tuple[Evidence, ScoreMatrix]:
-    """The judgements less one rater of each translation, drawn by lot, and what those raters said.
+    """The judgments less one rater of each translation, drawn by lot, and what those raters said.
 
     Translations with one rating leave nothing to compare; they are left out and counted.
     """
-    if not isinstance(people, JudgementSet):
+    if not isinstance(people, JudgmentSet):
         raise UsageError(
             f"{people.title}: a rater can be held out where people scored translations"
         )
-    cells: dict[tuple[str, str], list[Judgement]] = {}
-    for judgement in people.judgements:
-        cells.setdefault((judgement.system, judgement.item), []).append(judgement)
+    cells: dict[tuple[str, str], list[Judgment]] = {}
+    for judgment in people.judgments:
+        cells.setdefault((judgment.system, judgment.item), []).append(judgment)
     rng = generator(seed)
-    held: list[Judgement] = []
-    kept: list[Judgement] = []
+    held: list[Judgment] = []
+    kept: list[Judgment] = []
     for ratings in cells.values():
         place = int(rng.integers(len(ratings)))
         if len({rating.annotator for rating in ratings}) > 1:
@@ -114,8 +114,8 @@ def hold_out_rater(
         )
     alone = len(cells) - len(held)
     left_out = Counter(people.left_out) + Counter({ONE_RATER: alone} if alone else {})
-    rest = replace(people, judgements=tuple(kept), left_out=dict(left_out))
-    others = replace(people, judgements=tuple(held)).matrix(level)
+    rest = replace(people, judgments=tuple(kept), left_out=dict(left_out))
+    others = replace(people, judgments=tuple(held)).matrix(level)
     return rest, replace(others, name=f"{PEOPLE}: held-out rater")
 
 
@@ -130,7 +130,7 @@ def second_campaign(
         if other is None and len(people) == len(others) == 1:
             other = next(iter(others.values()))
         if other is None:
-            raise DataError(f"{name}: --ceiling has no judgements of this language pair")
+            raise DataError(f"{name}: --ceiling has no judgments of this language pair")
         matrix = other.matrix(level)
         if matrix is None:
             raise UsageError(f"{other.title}: a ceiling needs human scores of segments")

@@ -37,7 +37,7 @@ _KNOWN = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
 
 
 def fold_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record whose names that we know are in lower case, as tables often capitalise them.
+    """A record whose names that we know are in lower case, as tables often capitalize them.
 
     >>> fold_names({"System": "A", "mt": "hello", "Ref2": "hi", "Domain": "news"})
     {'system': 'A', 'mt': 'hello', 'ref2': 'hi', 'Domain': 'news'}

@@ -68,7 +68,7 @@ def _slicing(
     names = LANGUAGE_NAMES if by == "language" else (by,)
     column = next((columns[name] for name in names if name in columns), None)
     alike = [name for name in columns if name.lower() == by.lower()]
-    if column is None and len(alike) == 1:  # those of judgements are read in lower case
+    if column is None and len(alike) == 1:  # those of judgments are read in lower case
         column = columns[alike[0]]
     if column is None and by in ("length", "language"):
         if not any(texts):

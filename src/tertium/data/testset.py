@@ -134,7 +134,7 @@ class TestSet:
     def items(self) -> tuple[str, ...]:
         """What each segment is called: as the file of records calls it, else its number from 1.
 
-        Names that begin anew in each document are DOCUMENT:NAME, as those of judgements are. Where
+        Names that begin anew in each document are DOCUMENT:NAME, as those of judgments are. Where
         half the segments have a name of their own, those that share `x` are `x#1`, `x#2`, and one
         without is its number with a mark, `#7`: neither is found under a name or number of another.
 

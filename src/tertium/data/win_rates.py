@@ -81,7 +81,7 @@ def expected_wins(rankings: RankingSet) -> FloatArray:
     """The chance to beat an opponent picked at random, ties left out, (systems,).
 
     mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13). Unlike
-    `win_ratio` it does not favour a system that happened to meet weak ones often.
+    `win_ratio` it does not favor a system that happened to meet weak ones often.
     """
     return ComparisonIndex.of(rankings).expected_wins(len(rankings.systems))
 
@@ -172,7 +172,7 @@ def _slopes(
 class JudgeAgreement:
     """How well judges agree beyond chance: kappa = (P(A) - P(E)) / (1 - P(E)).
 
-    `observed` is P(A), the share of `pairs` of judgements of the same comparison with the same
+    `observed` is P(A), the share of `pairs` of judgments of the same comparison with the same
     verdict; `expected` is P(E) = t^2 + 2 ((1 - t) / 2)^2 where t is the observed share of ties:
     chance as WMT has computed it since 2011, with left and right interchangeable.
     """

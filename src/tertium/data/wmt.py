@@ -31,8 +31,8 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.archive import Folder, bare_name, is_tar
 from tertium.data.formats import PathLike, read_lines, read_table
-from tertium.data.judgements import DUPLICATE, NO_SCORE, Collector, JudgementSet
-from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather, texts_of
+from tertium.data.judgments import DUPLICATE, NO_SCORE, Collector, JudgmentSet
+from tertium.data.rankings import ItemTexts, PairJudgment, RankingSet, gather, texts_of
 from tertium.data.records import ANNOTATOR_NAMES, lower_names, read_score, text_of
 from tertium.data.testset import TestSet, find_in
 from tertium.errors import DataError, UnknownNameError
@@ -125,7 +125,7 @@ class MetricsTask:
                 scores[system] = score
         return SystemScores(name=self.name, lp=lp, scores=scores, left_out=dict(left_out))
 
-    def judgements(self, lp: str, testset: TestSet | None = None) -> JudgementSet:
+    def judgments(self, lp: str, testset: TestSet | None = None) -> JudgmentSet:
         """The human scores of segments, with their texts.
 
         Rows without text (unknown system, segment out of range) are left out and counted.
@@ -253,7 +253,7 @@ def read_rankings(
     get sets without texts, which serve for scores of systems and agreement of judges. System names
     lose the test set and language pair around them (`newstest2016.uedin.4321.cs-en`).
     """
-    found: dict[str, list[PairJudgement]] = {}
+    found: dict[str, list[PairJudgment]] = {}
     left_out: dict[str, Counter[str]] = {}
     for where, row in read_table(path, delimiter=","):
         record = lower_names(row)
@@ -291,13 +291,13 @@ def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, 
 
 def _pairs(
     record: Mapping[str, str], ranked: list[tuple[str, int]], where: str
-) -> Iterator[PairJudgement]:
+) -> Iterator[PairJudgment]:
     item = text_of(record, ("srcindex", "segmentid"))
     if not item:
         raise DataError(f"{where}: neither srcIndex nor segmentId says which segment it is")
     judge = text_of(record, ANNOTATOR_NAMES)
     for (left, a), (right, b) in combinations(ranked, 2):
-        yield PairJudgement(item, left, right, 0.5 if a == b else float(a < b), judge)
+        yield PairJudgment(item, left, right, 0.5 if a == b else float(a < b), judge)
 
 
 def plain_system(name: str) -> str:

@@ -19,7 +19,7 @@ What is left (attention, which multiplies head after head of one text, norms, su
 functions of single numbers) has no reason to mix texts. That is not taken on trust: a network tries
 it before its first pass, and one whose texts do change each other reads them one by one
 (`network.Network.alone`). On a GPU, where passes need thousands of rows to pay, batches are padded
-and shared as ever: equal texts have equal vectors there, and neighbours may change the last bits.
+and shared as ever: equal texts have equal vectors there, and neighbors may change the last bits.
 """
 
 from __future__ import annotations

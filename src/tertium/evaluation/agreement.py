@@ -58,15 +58,15 @@ def meta_evaluate(
     seed: int = 12345,
     **choices: Any,
 ) -> AgreementStudy:
-    """Measure how well metrics agree with human judgements, and whether they differ.
+    """Measure how well metrics agree with human judgments, and whether they differ.
 
     `human` are files, folders, names of sets in `data` or sets in memory; `metrics` score the
     judged translations, `scores` are files of what metrics gave (without either, those that lie
-    beside the judgements).
+    beside the judgments).
     `statistics` are names of `tertium.meta.tasks.STATISTICS`; Pearson's r unless they are given, or
     WMT's tau where people compared. `choices` are the other fields of a `Task`: by, test, over,
     samples, confidence, alpha, threshold, tie_rate. `slices` name what results are also wanted by:
-    domain, document, length, language or another column of the judgements. `ceiling` are a second
+    domain, document, length, language or another column of the judgments. `ceiling` are a second
     campaign, or "rater": see `gather`.
     """
     chosen, columns = tuple(several(statistics)), several(slices)

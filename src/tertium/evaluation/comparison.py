@@ -25,7 +25,7 @@ from tertium.evaluation.resampling import (
     clusters,
     interval,
     paired_bootstrap,
-    paired_randomisation,
+    paired_randomization,
 )
 from tertium.evaluation.scoring import ByMetric, Evaluation, score, usual_metrics, with_intervals
 from tertium.meta.differences import ALL, INTO_ENGLISH, OTHERS, DifferenceScale
@@ -113,9 +113,9 @@ def find_direction(texts: Sequence[str]) -> str:
     return OTHERS if told.count("en") <= STRANGERS * len(told) else ALL
 
 
-Test = Literal["bootstrap", "randomisation"]
+Test = Literal["bootstrap", "randomization"]
 
-DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomisation": 10_000}
+DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_000}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,8 +210,8 @@ def compare(
     """Score all systems and test every pair of them.
 
     `metrics` are specs or metrics: BLEU, chrF and the best that serves unless they are given.
-    `test` is "bootstrap" (paired bootstrap, 1,000 samples unless said otherwise) or "randomisation"
-    (paired approximate randomisation, 10,000 trials).
+    `test` is "bootstrap" (paired bootstrap, 1,000 samples unless said otherwise) or "randomization"
+    (paired approximate randomization, 10,000 trials).
     """
     check_testset(testset)
     if len(testset.systems) < 2:
@@ -224,7 +224,7 @@ def compare(
 def check_test(test: object, alpha: object) -> None:
     """Refuse a test that is none, and a level of significance that is no number between 0 and 1."""
     if test not in [*DEFAULT_RESAMPLES]:
-        raise UsageError(f"unknown test {test!r}: bootstrap or randomisation")
+        raise UsageError(f"unknown test {test!r}: bootstrap or randomization")
     if not is_inner_share(alpha):
         raise UsageError(
             f"alpha, the level of significance, is a number between 0 and 1, not {alpha!r}"
@@ -251,7 +251,7 @@ def compare_evaluation(
     p_values = {
         metric: paired_bootstrap(evaluation.of_metric(metric), by_metric[metric])
         if test == "bootstrap"
-        else paired_randomisation(evaluation.of_metric(metric), trials=count, seed=seed)
+        else paired_randomization(evaluation.of_metric(metric), trials=count, seed=seed)
         for metric in evaluation.metrics
     }
     groups = {m: clusters(evaluation.of_metric(m), p_values[m], alpha=alpha) for m in p_values}

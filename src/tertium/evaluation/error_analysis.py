@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.evaluation.scoring import distinct_labels
 from tertium.metrics.base.loading import load_metrics
@@ -67,7 +67,7 @@ LOW_OVERLAP, SHORT = 0.5, 15
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Disagreement:
-    """Masks over judgements, (n,): what people rate best, and what each metric rates high."""
+    """Masks over judgments, (n,): what people rate best, and what each metric rates high."""
 
     best: BoolArray
     first: BoolArray
@@ -159,7 +159,7 @@ def mark_highest(
 
 
 def draw_lots(segments: Sequence[Segment]) -> Lots:
-    """Numbers for each segment that its texts alone decide, and that favour no kind of text.
+    """Numbers for each segment that its texts alone decide, and that favor no kind of text.
 
     The order of files must not say which of equally good translations are looked at.
     """
@@ -198,7 +198,7 @@ class ErrorAnalysis:
 
 
 def analyse(
-    sets: Sequence[JudgementSet],
+    sets: Sequence[JudgmentSet],
     first: Metric,
     second: Metric,
     *,
@@ -224,7 +224,7 @@ def analyse(
         np.concatenate([one.scores for one in sets]),
         scores[0].upward,
         scores[1].upward,
-        [one.lp for one in sets for _ in one.judgements],
+        [one.lp for one in sets for _ in one.judgments],
         share=share,
         lots=draw_lots(segments),
     )

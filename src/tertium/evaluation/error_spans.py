@@ -20,7 +20,7 @@ from tertium.display import Displayed
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.gathering import Files, Sources, check_excluded, read_sets, several
 from tertium.evaluation.marking import ERROR_COLUMNS
-from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomisation
+from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomization
 from tertium.evaluation.scoring import served_by_all
 from tertium.meta.error_spans import (
     COLUMNS,
@@ -126,7 +126,7 @@ def compare_spans(
     """Measure how well the errors that metrics mark agree with those that people marked.
 
     `spans` are files of what metrics marked, METRIC.jsonl or METRIC.LP.jsonl, of which a column
-    `metric` may name the metric; intervals and p-values (paired randomisation of the micro F1 of
+    `metric` may name the metric; intervals and p-values (paired randomization of the micro F1 of
     characters) come from `samples`, or are left out with 0.
     """
     people = read_sets(several(human), "segment", lps=lps, gold=gold, data=data)
@@ -151,7 +151,7 @@ def compare_spans(
         results += _with_intervals(counted, samples, seed)
         if samples and len(counted) > 1:
             scores = [_as_scores(result) for result in counted]
-            p_values[name] = paired_randomisation(scores, trials=samples, seed=seed)
+            p_values[name] = paired_randomization(scores, trials=samples, seed=seed)
     return SpanStudy(results=tuple(results), people=people, p_values=p_values, left_out=left_out)
 
 
@@ -209,8 +209,8 @@ class _Judged:
         marked = {k: m for k, m in entry.markings().items() if k[0] not in exclude and k in texts}
         if not marked:
             raise DataError(
-                f"{entry.title}: nobody marked errors in texts that are known; give judgements "
-                "with spans (see docs/human-judgements.md)"
+                f"{entry.title}: nobody marked errors in texts that are known; give judgments "
+                "with spans (see docs/human-judgments.md)"
             )
         return cls(
             entry.title,

@@ -1,4 +1,4 @@
-"""People and metrics side by side, before any statistic: judgements beside scores of any origin.
+"""People and metrics side by side, before any statistic: judgments beside scores of any origin.
 
 Metrics come with their scores in files, or score the judged translations now; `meta` then sees
 matrices only. People may stand beside them (`data.ratings`).
@@ -40,7 +40,7 @@ One = TypeVar("One", bound=PathLike | Evidence)
 class Gathered:
     """People and metrics side by side, before any statistic.
 
-    `sets` hold both on the same cells, `people` the judgements by the name of their set; `metrics`
+    `sets` hold both on the same cells, `people` the judgments by the name of their set; `metrics`
     are those that scored now, `lower_better` the names of those whose scores were read and turned
     over.
     """
@@ -58,7 +58,7 @@ class Gathered:
 
     @property
     def left_out(self) -> dict[str, dict[str, int]]:
-        """By set and reason, how many judgements were not used."""
+        """By set and reason, how many judgments were not used."""
         entries = self.people.items()
         return {name: dict(entry.left_out) for name, entry in entries if entry.left_out}
 
@@ -86,10 +86,10 @@ def gather(
     lower_better: Sequence[str] = (),
     ceiling: Sources = (),
 ) -> Gathered:
-    """Read judgements (at the level `asked`), read or make scores, and match the two.
+    """Read judgments (at the level `asked`), read or make scores, and match the two.
 
     `ceiling` puts people beside the metrics: files of a second campaign, or "rater" for one rater
-    of each translation, who is then held out of the judgements.
+    of each translation, who is then held out of the judgments.
     """
 
     def read(sources: Sources) -> dict[str, Evidence]:
@@ -135,7 +135,7 @@ def _with_ceiling(
     level: str,
     read: Callable[[Sources], dict[str, Evidence]],
 ) -> tuple[dict[str, Evidence], dict[str, ScoreMatrix]]:
-    """The judgements to compare with, and what other people said of the same translations."""
+    """The judgments to compare with, and what other people said of the same translations."""
     given = several(ceiling)
     if not given:
         return people, {}
@@ -163,7 +163,7 @@ def read_sets(
     data: PathLike | None = None,
     standardise: bool = False,
 ) -> dict[str, Evidence]:
-    """All human judgements by the name of their column: the language pair where that is unique."""
+    """All human judgments by the name of their column: the language pair where that is unique."""
     entries: list[Evidence] = []
     refuse_twice(source for source in sources if isinstance(source, str | os.PathLike))
     for source in sources:
@@ -180,14 +180,14 @@ def read_sets(
             raise DataError(f"{source}: there is no such file or folder; {error}") from None
     if missing := [lp for lp in lps if lp not in {entry.lp for entry in entries}]:
         searched = [s.title if isinstance(s, Evidence) else str(s) for s in sources]
-        raise DataError(f"no judgements of {', '.join(missing)} in {', '.join(searched)}")
+        raise DataError(f"no judgments of {', '.join(missing)} in {', '.join(searched)}")
     if standardise:
         entries = [even_out(entry) for entry in entries]
     pairs = [entry.lp for entry in entries]
     names = [e.lp if e.lp and pairs.count(e.lp) == 1 else e.title for e in entries]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        raise DataError(f"two sets of judgements are named {repeated!r}; rename one of the files")
+        raise DataError(f"two sets of judgments are named {repeated!r}; rename one of the files")
     return dict(zip(names, entries, strict=True))
 
 
@@ -230,7 +230,7 @@ def _set_of(entry: MetricScores, people: Mapping[str, Evidence]) -> str:
     if len(people) == 1 and open_ended:
         return next(iter(people))
     raise DataError(
-        f"cannot tell which judgements the scores of {entry.metric} "
+        f"cannot tell which judgments the scores of {entry.metric} "
         f"({entry.lp or 'no language pair'}) belong to: {', '.join(people)}; put the language pair "
         "into the file name (NAME.de-en.tsv), its folder, or a column lp"
     )
@@ -274,7 +274,7 @@ def _score_set(
     translations = people.translations(level)
     if not translations:
         raise DataError(
-            f"{people.title}: the judgements come without texts, so nothing can be scored now; "
+            f"{people.title}: the judgments come without texts, so nothing can be scored now; "
             "score the systems first (`tertium score ... -o scores.tsv`), then --scores scores.tsv"
         )
     wanted = [n for n, (system, _) in enumerate(translations) if system not in exclude]

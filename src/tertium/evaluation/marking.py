@@ -93,7 +93,7 @@ class MarkedTranslations(Displayed):
         return sorted(marked, key=badness)[:count]
 
     def records(self) -> list[dict[str, Any]]:
-        """A record for each translation, which every reader of judgements takes."""
+        """A record for each translation, which every reader of judgments takes."""
         return [
             {
                 "metric": self.metric,

@@ -5,7 +5,7 @@ that memory grows with segments plus resamples and never with their product. One
 serves all systems and metrics, which makes every comparison paired.
 
 Bootstrap (Koehn 2004) draws the indices that sacrebleu draws under the same seed; approximate
-randomisation (Riezler & Maxwell 2005) swaps the outputs of two systems segment by segment. A
+randomization (Riezler & Maxwell 2005) swaps the outputs of two systems segment by segment. A
 p-value is (1 + how many resamples are at least as extreme) / (1 + resamples): identical systems
 get p = 1. One segment tells nothing about others: there p is NaN.
 """
@@ -67,7 +67,7 @@ def paired_bootstrap(scores: Sequence[Scores], drawn: FloatArray) -> FloatArray:
 
     The size of the differences on bootstrap samples, centred at its mean, against the observed
     one: sacrebleu's test. Where systems do not differ it finds p < .05 about twice as often as it
-    should (.10 of 200 segments, .14 of 50, for means); `paired_randomisation` keeps its level.
+    should (.10 of 200 segments, .14 of 50, for means); `paired_randomization` keeps its level.
     `drawn` is what `bootstrap` returned for the same scores.
     """
     observed = np.array([s.system for s in scores])
@@ -80,16 +80,16 @@ def paired_bootstrap(scores: Sequence[Scores], drawn: FloatArray) -> FloatArray:
     return _pairwise(scores, extreme, drawn.shape[1])
 
 
-def paired_randomisation(
+def paired_randomization(
     scores: Sequence[Scores], *, trials: int = 10_000, seed: int = 12345
 ) -> FloatArray:
-    """Two-sided approximate randomisation p-values of all pairs, (systems, systems).
+    """Two-sided approximate randomization p-values of all pairs, (systems, systems).
 
     A trial swaps two systems' outputs on a random half of the segments: with a mask m, the pseudo
     systems are reduce(m A + (1-m) B) and reduce((1-m) A + m B). One mask serves all pairs.
     """
     size = _check(scores, trials)
-    kept = _weighted_sums(scores, _mask_weights(size, trials, seed), trials, "randomisation")
+    kept = _weighted_sums(scores, _mask_weights(size, trials, seed), trials, "randomization")
     totals = [s.statistics.sum(axis=0) for s in scores]
     observed = np.array([s.system for s in scores])
 

@@ -52,11 +52,11 @@ class Slices:
 
 
 def slice_results(
-    results: Evaluation, by: str, *, test: Test = "randomisation", resamples: int | None = None
+    results: Evaluation, by: str, *, test: Test = "randomization", resamples: int | None = None
 ) -> Slices:
     """The same scores by document, length, language or a column of the test set.
 
-    A comparison is made anew on each slice, by paired randomisation unless told otherwise: the
+    A comparison is made anew on each slice, by paired randomization unless told otherwise: the
     bootstrap finds too much on few segments. Its seed and level are those of the whole.
     """
     slicing = slice_testset(results.testset, by)

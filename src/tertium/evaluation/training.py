@@ -13,7 +13,7 @@ from typing import Any, cast
 from tertium.atomic import REMAINS
 from tertium.data.evidence import read_sets
 from tertium.data.formats import PathLike
-from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
 from tertium.frames import is_frame
@@ -63,11 +63,11 @@ def train(
     on_epoch: Callable[[Epoch], None] | None = None,
     **options: Any,
 ) -> Any:
-    """Train a metric or a ranker from people's judgements, by the recipe it does best with.
+    """Train a metric or a ranker from people's judgments, by the recipe it does best with.
 
     `spec` is a name with what to choose before training (`esim:encoder=mpnet`), `recipe` one of
     `ours` and `published`, `options` change it (`describe_options(ESIM.options)` lists them).
-    `data`, `dev` and `held_out` are sets, single judgements and preferences, or where they lie.
+    `data`, `dev` and `held_out` are sets, single judgments and preferences, or where they lie.
     `dev` chooses; what shares a reference with it or with `held_out` is never trained on. With
     `folder` the result is saved there, and heads go on where an interrupted training stopped; what
     was trained there before stays unless `overwrite`.
@@ -108,13 +108,13 @@ def _refuse_unread(plan: Plan, data: JudgedSets, options: Iterable[str]) -> None
 
 def _read(sources: Sources) -> TrainingData:
     """Sets and single verdicts as they are, frames read, and what lies at each path."""
-    single = isinstance(sources, str | os.PathLike | JudgementSet | RankingSet)
+    single = isinstance(sources, str | os.PathLike | JudgmentSet | RankingSet)
     if not single and not isinstance(sources, Iterable):
-        raise UsageError(f"expected files or sets of judgements, got {one_line(sources)}")
+        raise UsageError(f"expected files or sets of judgments, got {one_line(sources)}")
     entries = [sources] if single or is_frame(sources) else list(cast(Iterable[Any], sources))
     paths = [entry for entry in entries if isinstance(entry, str | os.PathLike)]
     given: list[Any] = [one for one in entries if not isinstance(one, str | os.PathLike)]
-    given = [read_judgements(entry) if is_frame(entry) else entry for entry in given]
+    given = [read_judgments(entry) if is_frame(entry) else entry for entry in given]
     return [*given, *read_sets(paths)] if paths else given
 
 

@@ -51,7 +51,7 @@ CONDITIONALS = _words("if unless whether provided assuming lest in_case otherwis
 
 ATTITUDES: Mapping[str, Attitude] = _by_class(
     factive="""know realize realise regret discover learn notice remember forget reveal confirm
-    prove acknowledge recognize recognise find see hear understand aware glad sorry happy proud
+    prove acknowledge recognize recognize find see hear understand aware glad sorry happy proud
     surprise discovery fact demonstrate show establish observe resent ignore""",
     report="""say tell report announce declare state claim allege assert argue maintain insist
     explain add write note mention suggest warn accuse statement announcement according emphasize

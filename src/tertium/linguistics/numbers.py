@@ -2,7 +2,7 @@
 
 `1,000`, `a thousand` and `1000` are one number; `15 November 2016`, `Nov. 15th, 2016` and
 `2016-11-15` are one date. The scanner reads characters, not tokens, so that it needs no parser and
-no tokenisation can hide a number from it.
+no tokenization can hide a number from it.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def read_dictionary(folder: Path) -> Arrays:
 
 
 def _records(file: Path) -> Iterator[list[str]]:
-    """The space-separated fields of each line, without the licence and the glosses."""
+    """The space-separated fields of each line, without the license and the glosses."""
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             if not line.startswith("  "):

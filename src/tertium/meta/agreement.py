@@ -1,6 +1,6 @@
 """What all statistics share: how both sides are laid out, and what comes out.
 
-People's judgements are (systems, segments) or a plain vector, NaN where nobody judged; metrics are
+People's judgments are (systems, segments) or a plain vector, NaN where nobody judged; metrics are
 the same shape with any leading axes, so that one call compares many metrics. Pairs with a missing
 value on either side are dropped and counted; a constant vector has no correlation (NaN), is dropped
 from averages over groups, and is counted too. `by` is the grouping, a choice orthogonal to the

@@ -2,7 +2,7 @@
 
 Pairs of systems of one judged set are sorted by the size of the metric's difference into bins of
 about equally many; in each, the share of pairs that people order as the metric does, made monotone
-by pooling neighbours (Ayer et al. 1955). After Kocmi et al. 2024, "Navigating the metrics maze".
+by pooling neighbors (Ayer et al. 1955). After Kocmi et al. 2024, "Navigating the metrics maze".
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def _grid(
         return comparisons.systems, comparisons.items
     if human_systems:
         return tuple(human_systems), ()
-    raise DataError(f"{name}: there are no human judgements")
+    raise DataError(f"{name}: there are no human judgments")
 
 
 def _by_name(name: str, metrics: Sequence[ScoreMatrix]) -> dict[str, ScoreMatrix]:

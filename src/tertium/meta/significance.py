@@ -196,13 +196,13 @@ def _are_few(points: int, samples: int) -> bool:
 
 
 def finest_swaps(human: FloatArray) -> Finest:
-    """The smallest p of PERM-BOTH on such judgements: few points have few swaps."""
+    """The smallest p of PERM-BOTH on such judgments: few points have few swaps."""
     points = int((~np.isnan(human)).sum())
     return lambda samples: 2.0**-points if _are_few(points, samples) else 1 / (1 + samples)
 
 
 def finest_t(human: FloatArray, samples: int) -> float:
-    """The smallest p of Williams' test on such judgements: it asks for four points."""
+    """The smallest p of Williams' test on such judgments: it asks for four points."""
     return 0.0 if (~np.isnan(human)).sum() > 3 else 1.0
 
 

@@ -1,6 +1,6 @@
 """A task is a question to judged sets, one flat row of choices.
 
-It says which judgements, at which level, which statistic, which test. `STATISTICS` says of each
+It says which judgments, at which level, which statistic, which test. `STATISTICS` says of each
 statistic what it reads, how it may be grouped and how its differences are tested; a task of what
 does not go together is refused when it is made.
 """

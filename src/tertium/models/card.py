@@ -1,4 +1,4 @@
-"""The card of a saved model, its `README.md`: settings, what it learned from, what licences ask.
+"""The card of a saved model, its `README.md`: settings, what it learned from, what licenses ask.
 
 A card that somebody wrote by hand is left as it is.
 """
@@ -29,9 +29,9 @@ A trained {kind} of tertium, `{name}`. Use it by the path of this folder:
 ## What it learned from
 {data}
 
-## Licence
+## License
 The numbers in `weights.safetensors` were learned from the data above; whoever passes them on passes
-on what the licences of these data and of the encoders ask for.{encoders}
+on what the licenses of these data and of the encoders ask for.{encoders}
 """
 
 

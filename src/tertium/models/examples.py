@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.encoders.encoder import rows_of
 from tertium.errors import DataError
@@ -85,14 +85,14 @@ class Compared:
         return self.pairs.hypotheses, self.pairs.others, *verdicts
 
 
-def scored_pairs(sets: Iterable[JudgementSet], against: str, table: TextNumbers) -> Scored:
+def scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextNumbers) -> Scored:
     """Every judged translation against each of its references, with its human score."""
     hypotheses, others, targets = [], [], []
-    for judgement in (j for one in sets for j in one.judgements):
-        for texts in judgement.segment.sides(against):
-            hypotheses.append(table.setdefault(judgement.segment.hypothesis, len(table)))
+    for judgment in (j for one in sets for j in one.judgments):
+        for texts in judgment.segment.sides(against):
+            hypotheses.append(table.setdefault(judgment.segment.hypothesis, len(table)))
             others.append([table.setdefault(text, len(table)) for text in texts])
-            targets.append(judgement.score)
+            targets.append(judgment.score)
     values = np.array(targets, dtype=np.float64)
     return Scored(pairs=_pairs(hypotheses, others), targets=check_targets(values))
 

@@ -12,32 +12,32 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.human import reasons
-from tertium.data.judgements import NO_REFERENCE, JudgementSet
+from tertium.data.judgments import NO_REFERENCE, JudgmentSet
 from tertium.data.leaks import drop_shared
-from tertium.data.rankings import ItemTexts, PairJudgement, RankingSet, gather
+from tertium.data.rankings import ItemTexts, PairJudgment, RankingSet, gather
 from tertium.errors import DataError, UsageError, one_line
-from tertium.segment import Judgement, Preference, Segment
+from tertium.segment import Judgment, Preference, Segment
 
 logger = logging.getLogger(__name__)
 
-Judged = TypeVar("Judged", JudgementSet, RankingSet)
-TrainingData = Iterable[JudgementSet | RankingSet | Judgement | Preference]
+Judged = TypeVar("Judged", JudgmentSet, RankingSet)
+TrainingData = Iterable[JudgmentSet | RankingSet | Judgment | Preference]
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedSets:
     """Sets of scores and of comparisons."""
 
-    scores: Sequence[JudgementSet] = ()
+    scores: Sequence[JudgmentSet] = ()
     comparisons: Sequence[RankingSet] = ()
 
     @property
-    def all(self) -> list[JudgementSet | RankingSet]:
+    def all(self) -> list[JudgmentSet | RankingSet]:
         return [*self.scores, *self.comparisons]
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How many judgements each set has, by name and language pair."""
+        """How many judgments each set has, by name and language pair."""
         sizes: Counter[str] = Counter()
         for one in self.all:
             sizes[f"{one.name} {one.lp}".strip()] += len(one)
@@ -55,13 +55,13 @@ def judged_sets(
     sets = _usable(*without_leaks(*training_sets(data), held.all), needs)
     for one in (*sets.all, *held.all):
         if untold := {why: count for why, count in one.left_out.items() if why != NO_REFERENCE}:
-            logger.warning("%s: %d judgements%s", one.title, len(one), reasons(untold))
+            logger.warning("%s: %d judgments%s", one.title, len(one), reasons(untold))
     check_needs(metric, [*sets.all, *held.all], needs)
     return sets, held
 
 
 def _usable(
-    scores: list[JudgementSet], rankings: list[RankingSet], needs: frozenset[str]
+    scores: list[JudgmentSet], rankings: list[RankingSet], needs: frozenset[str]
 ) -> JudgedSets:
     """Sets without single translations that lack the reference which others have."""
     if "references" in needs:
@@ -69,21 +69,21 @@ def _usable(
     return JudgedSets(scores, rankings)
 
 
-def training_sets(data: TrainingData) -> tuple[list[JudgementSet], list[RankingSet]]:
+def training_sets(data: TrainingData) -> tuple[list[JudgmentSet], list[RankingSet]]:
     """Sets and single verdicts, sorted into sets of scores and sets of comparisons."""
-    entries = [data] if isinstance(data, JudgementSet | RankingSet) else list(data)
-    scores = [one for one in entries if isinstance(one, JudgementSet)]
+    entries = [data] if isinstance(data, JudgmentSet | RankingSet) else list(data)
+    scores = [one for one in entries if isinstance(one, JudgmentSet)]
     rankings = [one for one in entries if isinstance(one, RankingSet)]
-    single = [one for one in entries if not isinstance(one, JudgementSet | RankingSet)]
-    judgements = tuple(one for one in single if isinstance(one, Judgement))
-    preferences = [one for one in single if not isinstance(one, Judgement)]
+    single = [one for one in entries if not isinstance(one, JudgmentSet | RankingSet)]
+    judgments = tuple(one for one in single if isinstance(one, Judgment))
+    preferences = [one for one in single if not isinstance(one, Judgment)]
     if other := next((one for one in preferences if not isinstance(one, Preference)), None):
         raise UsageError(
-            f"expected judgements and comparisons, got {one_line(other)}; a file, a set or a frame "
+            f"expected judgments and comparisons, got {one_line(other)}; a file, a set or a frame "
             "of them serves, too"
         )
-    if judgements:
-        scores.append(JudgementSet(name="judgements", judgements=judgements))
+    if judgments:
+        scores.append(JudgmentSet(name="judgements", judgments=judgments))
     if preferences:
         rankings.append(_ranking_set(preferences))
     return scores, rankings
@@ -110,28 +110,28 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
                     f"{one_line(outputs[name])}: name items, or systems, by what they are"
                 )
         texts[item] = ItemTexts({**known, **outputs}, p.left.source, p.left.references)
-        comparisons.append(PairJudgement(item, *names, p.verdict, p.judge))
+        comparisons.append(PairJudgment(item, *names, p.verdict, p.judge))
     return gather(comparisons, texts, name="preferences")
 
 
 def without_leaks(
-    scores: Sequence[JudgementSet],
+    scores: Sequence[JudgmentSet],
     rankings: Sequence[RankingSet],
-    held_out: Sequence[JudgementSet | RankingSet],
-) -> tuple[list[JudgementSet], list[RankingSet]]:
+    held_out: Sequence[JudgmentSet | RankingSet],
+) -> tuple[list[JudgmentSet], list[RankingSet]]:
     """Training sets without what shares a reference with held-out sets."""
     if not held_out:
         return list(scores), list(rankings)
     references = dict.fromkeys((s.references, s.source) for one in held_out for s in one.segments)
-    rows = tuple(Judgement(Segment("", s, r), 0.0) for r, s in references)
-    held = [JudgementSet(name="held out", judgements=rows)]
+    rows = tuple(Judgment(Segment("", s, r), 0.0) for r, s in references)
+    held = [JudgmentSet(name="held out", judgments=rows)]
     return (
         [_without_shared(one, held) for one in scores],
         [_without_shared(one, held) for one in rankings],
     )
 
 
-def _without_shared(one: Judged, held: Sequence[JudgementSet]) -> Judged:
+def _without_shared(one: Judged, held: Sequence[JudgmentSet]) -> Judged:
     try:
         return drop_shared(one, held)
     except DataError:
@@ -142,7 +142,7 @@ def _without_shared(one: Judged, held: Sequence[JudgementSet]) -> Judged:
 
 
 def check_needs(
-    metric: str, sets: Sequence[JudgementSet | RankingSet], needs: frozenset[str]
+    metric: str, sets: Sequence[JudgmentSet | RankingSet], needs: frozenset[str]
 ) -> None:
     """Refuse training data whose segments lack what the metric compares with."""
     for one in sets:
@@ -161,7 +161,7 @@ def check_needs(
 def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
     """Refuse scores nothing can be learned from, or chosen by."""
     if not len(targets):
-        raise DataError("there is nothing to learn from: no judgement with a text to compare to")
+        raise DataError("there is nothing to learn from: no judgment with a text to compare to")
     if not np.isfinite(targets).all():
         raise DataError(f"{int((~np.isfinite(targets)).sum())} human scores are not numbers")
     if np.ptp(targets) == 0:

@@ -1,6 +1,6 @@
 """One life of a trained model: learned, held, kept in a folder, found again, equal by its weights.
 
-    esim = ESIM.train(judgements, dev=others)      # an object that can score
+    esim = ESIM.train(judgments, dev=others)      # an object that can score
     esim.save("models/esim")
     load_metric("models/esim") == esim
 
@@ -140,7 +140,7 @@ class Trained(EqualByWeights):
         on_epoch: Callable[[Epoch], None] | None = None,
         **settings: Any,
     ) -> Self:
-        """Learn from judgements and comparisons; `dev` chooses, and is never trained on.
+        """Learn from judgments and comparisons; `dev` chooses, and is never trained on.
 
         What shares a reference with `dev` is left out. With `folder` it is saved there.
         """
@@ -168,7 +168,7 @@ class Trained(EqualByWeights):
     def _check_teachers(cls, sets: JudgedSets, held: JudgedSets) -> None:
         """Refuse what it cannot learn from, and nothing at all."""
         words = {
-            "scores": "human scores (--train, a JudgementSet)",
+            "scores": "human scores (--train, a JudgmentSet)",
             "comparisons": "comparisons (--preferences, a RankingSet)",
         }
         for kind, name in words.items():
@@ -176,7 +176,7 @@ class Trained(EqualByWeights):
                 known = " and ".join(words[teacher] for teacher in cls.teachers)
                 raise UsageError(f"{cls.name} learns from {known}; it cannot use {name}")
         if not sets.all:
-            raise DataError(f"{cls.name}: there is nothing to learn from (no judgements)")
+            raise DataError(f"{cls.name}: there is nothing to learn from (no judgments)")
 
     @classmethod
     def unread(cls, settings: Any, options: Any, data: JudgedSets) -> frozenset[str]:

@@ -170,7 +170,7 @@ def lose_points(given: Original, rng: np.random.Generator) -> str | None:
 
 
 def garble_letters(given: Original, rng: np.random.Generator) -> str | None:
-    """Two neighbours exchanged inside of every fourth long word."""
+    """Two neighbors exchanged inside of every fourth long word."""
     parts = given.text.split()
     long = [n for n, word in enumerate(parts) if len(word) > 4 and word[:4].isalpha()]
     if not long or is_unspaced(given.text):

@@ -52,7 +52,7 @@ _Row = tuple[int, int, int, int, int, int]
 
 
 class BitTable:
-    """Unit costs, no beam: differences between neighbouring cells as bits of integers.
+    """Unit costs, no beam: differences between neighboring cells as bits of integers.
 
     `_rows[i]` holds, one bit for each j, where D[i][j] - D[i][j-1] is +1 and where it is -1, and
     what a path needs: where the words are equal, where D[i][j] = D[i-1][j-1], and where
@@ -118,8 +118,8 @@ class BitTable:
 class BeamTable(BitTable):
     """Unit costs within a beam: cells outside it are made so dear that no path gains by them.
 
-    To the left of the beam a cell is worse by one than its right neighbour, to the right by one
-    than its left neighbour, and there no words are equal. The last number of a row is D[i][j] at
+    To the left of the beam a cell is worse by one than its right neighbor, to the right by one
+    than its left neighbor, and there no words are equal. The last number of a row is D[i][j] at
     the last column under this rule.
 
     >>> reference, hypothesis = [*range(-30, 60)], [*range(60), *range(90, 120)]

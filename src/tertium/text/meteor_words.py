@@ -1,6 +1,6 @@
 """METEOR's words: its tokens, their stems, and which of them carry grammar rather than content.
 
-What `-norm` does in METEOR 1.5, whose rules go back to the tokeniser of Moses: full stops leave a
+What `-norm` does in METEOR 1.5, whose rules go back to the tokenizer of Moses: full stops leave a
 word unless it is an abbreviation, dots leave U.S., hyphenated words come apart, English clitics
 ('s, 't) and French articles (l') stand alone, two and more dots stay together.
 

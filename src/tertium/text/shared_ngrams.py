@@ -104,7 +104,7 @@ def _count_runs(codes: Keys, lengths: IntArray, order: int, bits: int) -> IntArr
     begins = np.concatenate([[0], ends[:-1]])
     filled = np.flatnonzero(begins < ends)  # pairs with anything in them
     edges = np.arange(len(keys) + 1)  # of runs; at first each position is one
-    changes = np.full(len(keys) + 1, np.iinfo(np.uint64).max)  # what differs between neighbours
+    changes = np.full(len(keys) + 1, np.iinfo(np.uint64).max)  # what differs between neighbors
     np.bitwise_xor(keys[1:], keys[:-1], out=changes[1:-1])
     lefts = np.zeros(len(keys) + 1, dtype=np.int64)
     np.cumsum((keys & np.uint64(1)).astype(np.int64), out=lefts[1:])

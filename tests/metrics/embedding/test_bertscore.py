@@ -68,7 +68,7 @@ def test_five_hundred_segments_equal_the_package(human_data: Path, idf: bool) ->
     from tertium.encoders.encoder import EncoderName
     from tertium.encoders.weights import locate
 
-    segments = Collection(human_data).judgements("da/wmt17", "de-en").segments[:500]
+    segments = Collection(human_data).judgments("da/wmt17", "de-en").segments[:500]
     expected = bert_score.score(
         [s.hypothesis for s in segments],
         [s.references[0] for s in segments],

@@ -81,7 +81,7 @@ def test_directions_are_a_product_after_the_mean(toy_means: LanguageMeans) -> No
     assert found.texts.pieces == plain.pieces
 
 
-def test_centred_scores_do_not_depend_on_neighbours(e5: Encoder) -> None:
+def test_centred_scores_do_not_depend_on_neighbors(e5: Encoder) -> None:
     segments = [Segment(ENGLISH, GERMAN), Segment("He sleeps.", GERMAN), Segment("ok", "ok")]
     for metric in (SSS(encoder="e5", against="source"), BERTScore(encoder="e5", against="source")):
         together = metric.score(segments).segments

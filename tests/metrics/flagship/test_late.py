@@ -1,4 +1,4 @@
-"""Late interaction equals a loop over tokens; padding and neighbours change nothing."""
+"""Late interaction equals a loop over tokens; padding and neighbors change nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_greedy_matches_equal_a_loop() -> None:
         torch.testing.assert_close(found[pair], torch.tensor(flat))
 
 
-def test_padding_and_neighbours_change_nothing() -> None:
+def test_padding_and_neighbors_change_nothing() -> None:
     torch.manual_seed(0)
     net = LateInteraction(layers=3, dim=8, surface=4, hidden=16).eval()
     h, r = tokens(1, [4, 2, 1], 4), tokens(2, [3, 5, 2], 5)

@@ -126,7 +126,7 @@ def test_a_second_reading_is_that_of_what_the_head_sees(
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_neighbours_threads_and_blocks_change_no_bit(
+def test_neighbors_threads_and_blocks_change_no_bit(
     precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metric = TertiumMulti(precision=precision)  # type: ignore[arg-type]

@@ -106,7 +106,7 @@ def test_order_of_segments_changes_no_bit() -> None:
     assert (NIST().statistics(segments[::-1])[::-1] == forward).all()
 
 
-def test_case_and_tokeniser_matter() -> None:
+def test_case_and_tokenizer_matter() -> None:
     pair = "A cat, sat.", ["a cat , sat ."]
     assert NIST().sentence_score(*pair) > NIST(lowercase=False).sentence_score(*pair) > 0
     assert NIST(tokenize="none").sentence_score(*pair) < NIST().sentence_score(*pair)

@@ -297,7 +297,7 @@ def test_chrf_variants_have_their_names(order: int, label: str) -> None:
         ("flores101", OSError("no network"), "no network"),
     ],
 )
-def test_what_a_tokeniser_lacks_is_named_in_one_line(
+def test_what_a_tokenizer_lacks_is_named_in_one_line(
     metric: str, tokenizer: str, fault: Exception, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object, **settings: object) -> None:

@@ -23,7 +23,7 @@ from tertium.metrics.regression.svr import SVR
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.trained import load_checkpoint
 from tertium.registry import METRICS, resolve
-from tertium.segment import Judgement, Preference, Segment
+from tertium.segment import Judgment, Preference, Segment
 
 COUNT = 80  # rows that are worth keeping
 SEGMENTS = [
@@ -60,7 +60,7 @@ def an_svr(seed: int, against: str = "reference") -> SVR:
 def a_bleu_r(seed: int) -> BLEUR:
     scores = np.random.default_rng(seed).normal(size=COUNT)
     return BLEUR.train(
-        [Judgement(s, float(x), lp="de-en") for s, x in zip(SEGMENTS, scores, strict=True)],
+        [Judgment(s, float(x), lp="de-en") for s, x in zip(SEGMENTS, scores, strict=True)],
         options=RegressionOptions(strengths=(1.0,)),
     )
 

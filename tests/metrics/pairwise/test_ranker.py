@@ -186,7 +186,7 @@ def test_bleucomp_by_hand() -> None:
     assert (found["hypothesis-length"], found["ratio"], found["penalty"]) == (6, 1, 1)
 
 
-def test_a_metric_that_reads_neighbours_is_no_column() -> None:
+def test_a_metric_that_reads_neighbors_is_no_column() -> None:
     with pytest.raises(UsageError, match="neighbours"):
         Columns(("nist:order=3",))([Segment("a", None, ("b",))])
 

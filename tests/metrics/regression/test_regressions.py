@@ -14,7 +14,7 @@ import pytest
 import tertium
 from tertium.cli import main
 from tertium.data.collection import Collection
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.base.explanation import Reasons
@@ -25,7 +25,7 @@ from tertium.metrics.regression.linear import LinearModel
 from tertium.metrics.regression.regressions import BLEUR, MTRTER, RTER
 from tertium.models.checkpoint import shipped_models
 from tertium.models.trained import load_checkpoint
-from tertium.segment import Judgement, Preference, Segment
+from tertium.segment import Judgment, Preference, Segment
 
 PIRATES = "Three aid workers were kidnapped by pirates."
 VIRUS = "No one was infected by the virus."
@@ -172,12 +172,12 @@ def test_references_that_what_ships_did_not_learn_from_are_counted(name: str) ->
 
 
 def test_a_model_of_ones_own_may_be_of_any_language(tmp_path: Path) -> None:
-    german = [Judgement(Segment(GERMAN[n:], None, (GERMAN,)), -n, str(n)) for n in range(24)]
+    german = [Judgment(Segment(GERMAN[n:], None, (GERMAN,)), -n, str(n)) for n in range(24)]
     trained = tertium.train("bleu-r", german, folder=tmp_path / "german")
     assert trained.warnings([german[0].segment]) == {}
 
 
-def test_entailment_goes_by_the_hypothesis_not_its_neighbours(rter: RTER) -> None:
+def test_entailment_goes_by_the_hypothesis_not_its_neighbors(rter: RTER) -> None:
     texts = ["The virus did not infect anybody.", "The virus infected somebody.", "Virus no."]
     segments = [Segment(text, None, (VIRUS,)) for text in texts]
     alone = [rter.score([segment]).segments[0] for segment in segments]
@@ -187,7 +187,7 @@ def test_entailment_goes_by_the_hypothesis_not_its_neighbours(rter: RTER) -> Non
 # ---- training and storage
 
 
-def judgements(n: int = 60, day: str = "yesterday") -> list[Judgement]:
+def judgments(n: int = 60, day: str = "yesterday") -> list[Judgment]:
     """Translations that lost the more words the worse they are."""
     reference = f"the old man sold the red car to a young woman in paris {day}"
     words = reference.split()
@@ -197,12 +197,12 @@ def judgements(n: int = 60, day: str = "yesterday") -> list[Judgement]:
         lost = number % len(words)
         kept = sorted(rng.permutation(len(words))[: len(words) - lost])
         text = " ".join(words[i] for i in kept)
-        rows.append(Judgement(Segment(text, None, (reference,)), -float(lost), lp="xy"[number % 2]))
+        rows.append(Judgment(Segment(text, None, (reference,)), -float(lost), lp="xy"[number % 2]))
     return rows
 
 
 def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
-    data = judgements()
+    data = judgments()
     metric = BLEUR.train(data, note="made up")
     predicted = metric.score([j.segment for j in data]).segments
     assert np.corrcoef(predicted, [j.score for j in data])[0, 1] > 0.95
@@ -226,22 +226,22 @@ def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
 def test_a_model_that_puts_references_below_translations_is_told_of(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    BLEUR.train(judgements())
+    BLEUR.train(judgments())
     assert not caplog.messages
-    upside_down = [Judgement(j.segment, -j.score, lp=j.lp) for j in judgements()]
+    upside_down = [Judgment(j.segment, -j.score, lp=j.lp) for j in judgments()]
     BLEUR.train(upside_down)
     (said,) = caplog.messages
     assert re.match(r"BLEUR puts \d+ % of translations above their references, whose scores", said)
 
 
 def test_training_again_is_not_taken_from_memory() -> None:
-    data = judgements(20)
+    data = judgments(20)
     assert BLEUR.train(data, note="first").checkpoint.training["data"] == "first"
     assert BLEUR.train(data, note="second").checkpoint.training["data"] == "second"
 
 
 def test_comparisons_are_refused() -> None:
-    data, (better, worse) = judgements(20), judgements(2, day="today")
+    data, (better, worse) = judgments(20), judgments(2, day="today")
     said = [Preference(better.segment, worse.segment, 1.0)]
     for arguments in ({"data": [*data, *said]}, {"data": data, "dev": said}):
         with pytest.raises(UsageError, match="bleu-r learns from human scores"):
@@ -249,11 +249,11 @@ def test_comparisons_are_refused() -> None:
 
 
 def test_development_data_choose_the_strength() -> None:
-    metric = BLEUR.train(judgements(40), dev=judgements(20, day="today"))
+    metric = BLEUR.train(judgments(40), dev=judgments(20, day="today"))
     assert metric.checkpoint.training["dev"] == 20
-    equal = [replace(row, score=1.0) for row in judgements(20, day="today")]
+    equal = [replace(row, score=1.0) for row in judgments(20, day="today")]
     with pytest.raises(DataError, match="all 20 human scores are 1: nothing can be chosen by them"):
-        BLEUR.train(judgements(40), dev=equal)  # took the first strength
+        BLEUR.train(judgments(40), dev=equal)  # took the first strength
 
 
 def test_language_pairs_of_sets_are_left_out_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,9 +264,9 @@ def test_language_pairs_of_sets_are_left_out_in_turn(monkeypatch: pytest.MonkeyP
         return linear.fit(*arguments)
 
     monkeypatch.setattr("tertium.metrics.regression.metric.fit", fit)
-    rows = tuple(replace(row, lp="") for row in judgements(10))
+    rows = tuple(replace(row, lp="") for row in judgments(10))
     pairs = ("cs-en", "de-en", "fi-en")
-    BLEUR.train([JudgementSet(name="mine", lp=lp, judgements=rows) for lp in pairs])
+    BLEUR.train([JudgmentSet(name="mine", lp=lp, judgments=rows) for lp in pairs])
     assert set(seen[0]) == set(pairs)
 
 
@@ -281,7 +281,7 @@ def test_segments_are_left_out_whole_in_any_order(monkeypatch: pytest.MonkeyPatc
         return linear.fit(*arguments)
 
     monkeypatch.setattr("tertium.metrics.regression.metric.fit", fit)
-    days = [judgements(6, day=f"on day {number}") for number in range(10)]
+    days = [judgments(6, day=f"on day {number}") for number in range(10)]
     data = [row for rows in days for row in rows]
     first = BLEUR.train(data)
     data = [row for rows in zip(*days, strict=True) for row in rows]  # by system, not by segment
@@ -293,7 +293,7 @@ def test_segments_are_left_out_whole_in_any_order(monkeypatch: pytest.MonkeyPatc
 
 
 def test_groups_can_be_chosen_and_must_be_trained() -> None:
-    metric = RTER.train(judgements(), groups=("alignment", "insertions"))
+    metric = RTER.train(judgments(), groups=("alignment", "insertions"))
     assert len(metric.coefficients) == 2 * (8 + 20)
     assert load_metric(metric.spec) == metric
     with pytest.raises(ModelError, match=r"was trained with groups=.*, not with groups=alignment"):
@@ -307,7 +307,7 @@ def test_groups_can_be_chosen_and_must_be_trained() -> None:
 def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no config"):
         BLEUR(model=str(tmp_path)).sentence_score("a", ["b"])
-    saved = BLEUR.train(judgements()).save(tmp_path / "m")
+    saved = BLEUR.train(judgments()).save(tmp_path / "m")
     with pytest.raises(ModelError, match="of bleu-r"):
         RTER.load(tmp_path / "m")
     (tmp_path / "m" / "weights.safetensors").write_bytes(b"cut")
@@ -385,7 +385,7 @@ def test_the_papers_claims_hold_on_wmt17(human_data: Path) -> None:
 
     collection = Collection.at(human_data)
     pairs = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
-    sets = [collection.judgements("da/wmt17", lp) for lp in pairs]
+    sets = [collection.judgments("da/wmt17", lp) for lp in pairs]
     segments = [segment for one in sets for segment in one.segments]
     bounds = np.cumsum([0, *(len(one) for one in sets)])
     scores = {name: load_metric(name).score(segments).segments for name in REGRESSIONS}

@@ -25,14 +25,14 @@ from tertium.frames import is_missing
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.peers import arrange, listed, make_segment
-from tertium.metrics.lexical.sacre import explain_tokeniser
+from tertium.metrics.lexical.sacre import explain_tokenizer
 from tertium.segment import check_texts
 from tertium.version import __version__
 
 __all__ = ["BLEU", "CHRF", "METRICS", "TER", "BLEUScore", "CHRFScore", "Score", "TERScore"]
 
 Streams = Sequence[Sequence[Any]]  # texts; None where a segment has fewer references
-MANY_TOKENISED = 100  # hypotheses, from which on sacrebleu warns
+MANY_TOKENIZED = 100  # hypotheses, from which on sacrebleu warns
 
 logger = logging.getLogger(__name__)
 
@@ -86,12 +86,12 @@ class _Counted(SacreMetric):
         segments = arrange(hypotheses, streams, layout="streams")
         self.metric.check(segments)
         rows = self.metric.distinct_statistics(segments).tolist()
-        tokenised = sum(segment.hypothesis.endswith(" .") for segment in segments)
-        if tokenised >= MANY_TOKENISED and not self._force:
+        tokenized = sum(segment.hypothesis.endswith(" .") for segment in segments)
+        if tokenized >= MANY_TOKENIZED and not self._force:
             logger.warning(
-                "%d hypotheses end in a tokenised period (' .'), which changes a score: give texts "
+                "%d hypotheses end in a tokenized period (' .'), which changes a score: give texts "
                 "as people write them, or force=True",
-                tokenised,
+                tokenized,
             )
         return [self._row(row) for row in rows]
 
@@ -129,7 +129,7 @@ class BLEU(_Counted, SacreBLEU):
         }
         self.metric = load_metric("bleu", **settings)
         chosen = settings | {"tokenize": tokenize}
-        with explain_tokeniser(settings["tokenize"]):
+        with explain_tokenizer(settings["tokenize"]):
             super().__init__(force=force, trg_lang=trg_lang, references=references, **chosen)
 
 

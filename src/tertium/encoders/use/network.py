@@ -89,7 +89,7 @@ class UniversalNetwork:
                 tokens = _product(features, self.exact["cnn_W"]) + self.weights["cnn_b"]
             if sentences:
                 totals = np.add.reduceat(features, offsets_of(lengths)[:-1])
-                summary = self._summarise(totals, lengths)
+                summary = self._summarize(totals, lengths)
         return tokens, summary
 
     def _features(self, pieces: DistinctPieces, rows: IntArray, codes: IntArray) -> Float32Array:
@@ -115,7 +115,7 @@ class UniversalNetwork:
         result: Float32Array = np.add(c, h[REACH : REACH + inner], out=c)
         return result
 
-    def _summarise(self, totals: Float32Array, lengths: IntArray) -> Float32Array:
+    def _summarize(self, totals: Float32Array, lengths: IntArray) -> Float32Array:
         """Sums of features (n, 1280) over texts of these lengths to sentence vectors (n, 512)."""
         w, size = self.exact, lengths.astype(np.float32)[:, None]
         mean = (_product(totals, w["cnn_W"]) + size * self.weights["cnn_b"]) / np.sqrt(size)

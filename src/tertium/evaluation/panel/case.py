@@ -138,7 +138,7 @@ class Case:
         if not self.metrics:
             raise NotAsked("metrics have to score texts: name them with -m")
         if not self.texts:
-            raise NotAsked("the judgements come without texts")
+            raise NotAsked("the judgments come without texts")
         return sorted(self.texts.items(), key=lambda entry: self.lot(*entry[0]))[:count]
 
     def lot(self, *names: str) -> int:

@@ -1,6 +1,6 @@
 """All doubts about some metrics, asked of the evidence of a study of agreement.
 
-study = tertium.meta_evaluate("judgements.jsonl", ["chrf", "tertium-small"])
+study = tertium.meta_evaluate("judgments.jsonl", ["chrf", "tertium-small"])
 for doubt in ask_doubts(study).doubts:
     print(doubt.question, doubt.reading)
 """
@@ -81,7 +81,7 @@ def _read_order(doubt: Doubt) -> str:
     moved = [name for n, name in enumerate(doubt.series) if np.nanmax(doubt.values[:, n]) > 0]
     if not moved:
         return "Every score is the same to the last bit, whatever stands beside it."
-    return f"Scores change with their neighbours under {', '.join(moved)}."
+    return f"Scores change with their neighbors under {', '.join(moved)}."
 
 
 def _read_domains(doubt: Doubt) -> str:

@@ -233,7 +233,7 @@ def ask_domains(case: Case) -> Doubt:
 
 
 def _slices(case: Case) -> tuple[str, dict[str, FloatArray]]:
-    """The first column with several slices of enough judgements, and people's scores in each."""
+    """The first column with several slices of enough judgments, and people's scores in each."""
     for column in ("domain", "document", "length"):
         try:
             slicing = slice_items(case.people, case.judged.items, column)

@@ -178,7 +178,7 @@ def ask_order(case: Case) -> Doubt:
     values = [np.abs(whole - backwards).max(axis=1), np.abs(whole[:, :10] - alone).max(axis=1)]
     return Doubt(
         name="order",
-        question="Does a score depend on its neighbours?",
+        question="Does a score depend on its neighbors?",
         rows=("scored backwards", "scored alone"),
         series=case.scorers,
         values=np.array(values),

@@ -1,10 +1,10 @@
 """The component scores of BLEU, NIST and TER: what they are made of, as columns of features.
 
 BLEUR, NISTR and TERR regress on them (Pado et al. 2009, section 4.3). Each quantity stands in
-linear and in log space, since a regression that is linear in them cannot bend. Texts are tokenised
+linear and in log space, since a regression that is linear in them cannot bend. Texts are tokenized
 as mteval does (13a) and lower-cased. NIST weighs a matched n-gram by
 log2(count(w1 ... wn-1) / count(w1 ... wn)) over the references of a test set, so that a segment's
-score depends on its neighbours. Here the counts come from the texts a metric was trained on
+score depends on its neighbors. Here the counts come from the texts a metric was trained on
 (`Information`), with each reference added while it is compared, so that it does not.
 """
 
@@ -68,7 +68,7 @@ class Information:
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]], least: int = 3) -> Information:
-        """The n-grams that occur at least so often in tokenised texts."""
+        """The n-grams that occur at least so often in tokenized texts."""
         found: Counter[Ngram] = Counter()
         total = 0
         for words in texts:

@@ -147,7 +147,7 @@ class Metric(PeerCalls, Scorer):
     """Scores segments.
 
     A subclass implements `statistics` and `reduce`. A segment's statistics never depend on its
-    neighbours unless `reads_corpus` says so (NIST's information weights, idf from the references),
+    neighbors unless `reads_corpus` says so (NIST's information weights, idf from the references),
     in which case it is documented there.
     """
 

@@ -9,9 +9,9 @@ from tertium.segment import Segment
 from tertium.text.language_identification import are_english, is_not_english
 
 ENGLISH = frozenset({"en"})  # the languages of an encoder that knows no other
-TOKENISED = (" .", " 。")  # how a text ends that a tokeniser cut; a blank before "?" is French
-TOKENISED_TEXTS = tuple(
-    f"{side} ends in a tokenised period" for side in ("hypothesis", "reference")
+TOKENIZED = (" .", " 。")  # how a text ends that a tokenizer cut; a blank before "?" is French
+TOKENIZED_TEXTS = tuple(
+    f"{side} ends in a tokenized period" for side in ("hypothesis", "reference")
 )
 
 
@@ -28,9 +28,9 @@ def count_not_english(segments: Sequence[Segment]) -> int:
 
 def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
     """How many segments are odd in a way that any score suffers from; only counts above zero."""
-    tokenised = [
-        sum(_is_tokenised(s.hypothesis) for s in segments),
-        sum(any(map(_is_tokenised, s.references)) for s in segments),
+    tokenized = [
+        sum(_is_tokenized(s.hypothesis) for s in segments),
+        sum(any(map(_is_tokenized, s.references)) for s in segments),
     ]
     counts = {
         "empty hypothesis": sum(not s.hypothesis.strip() for s in segments),
@@ -40,23 +40,23 @@ def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
             for s in segments
         ),
         "words of the reference in another Unicode form": sum(map(_differ_in_form, segments)),
-        **dict(zip(TOKENISED_TEXTS, tokenised, strict=True)),
+        **dict(zip(TOKENIZED_TEXTS, tokenized, strict=True)),
     }
     return {kind: count for kind, count in counts.items() if count}
 
 
-def leave_tokenised(counts: Mapping[str, int]) -> dict[str, int]:
-    """Counts without those of tokenised texts, for a metric that is given such on purpose."""
-    return {kind: count for kind, count in counts.items() if kind not in TOKENISED_TEXTS}
+def leave_tokenized(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts without those of tokenized texts, for a metric that is given such on purpose."""
+    return {kind: count for kind, count in counts.items() if kind not in TOKENIZED_TEXTS}
 
 
-def _is_tokenised(text: str) -> bool:
+def _is_tokenized(text: str) -> bool:
     """Whether a text is not as people write it: sacrebleu asks the same of 100 lines.
 
-    >>> _is_tokenised("A dog barks ."), _is_tokenised("A dog barks ..."), _is_tokenised(" . ")
+    >>> _is_tokenized("A dog barks ."), _is_tokenized("A dog barks ..."), _is_tokenized(" . ")
     (True, False, False)
     """
-    return text.strip().endswith(TOKENISED)
+    return text.strip().endswith(TOKENIZED)
 
 
 def _differ_in_form(segment: Segment) -> bool:

@@ -1,7 +1,7 @@
 """Greedy matching on a GPU: many comparisons at once, their texts padded to one length.
 
 What `matching` says of a CPU holds here but for the last bits: cosines are of single precision, and
-neighbours decide how far a text is padded.
+neighbors decide how far a text is padded.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Metrics over an encoder's vectors that were not trained on judgements."""
+"""Metrics over an encoder's vectors that were not trained on judgments."""

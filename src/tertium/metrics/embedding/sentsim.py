@@ -42,7 +42,7 @@ class SentSim(EmbeddingMetric):
     scored, as published: scores of different runs then cannot be compared, systems neither.
 
     `sentence_weight` and `token_weight` are 1/2 as published unless given; with fixed bounds `e5`
-    against sources weighs 0.2 and 0.8, chosen on judgements of WMT15, WMT16 and WMT20.
+    against sources weighs 0.2 and 0.8, chosen on judgments of WMT15, WMT16 and WMT20.
 
     Without references (`-s` and `-t` only) it runs the paper's SRC-MT setting with a multilingual
     encoder.

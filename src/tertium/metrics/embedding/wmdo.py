@@ -21,9 +21,9 @@ class WMDO(WMD):
         WMDO = WMD - gamma (1/2 - chunks / pieces)
 
     Each hypothesis piece is aligned with the piece that takes most of its mass; a chunk is a run of
-    neighbouring pieces aligned with neighbouring pieces in the same order, as in METEOR. A perfect
+    neighboring pieces aligned with neighboring pieces in the same order, as in METEOR. A perfect
     copy of n pieces is one chunk and scores gamma/n - gamma/2: gamma/2 for a single piece, nearly
-    -gamma/2 for a long text. If no two neighbours stayed together, it is WMD + gamma/2.
+    -gamma/2 for a long text. If no two neighbors stayed together, it is WMD + gamma/2.
 
     >>> metric = WMDO(encoder="toy")
     >>> round(metric.sentence_score("a cat sat down", ["a cat sat down"]), 3)

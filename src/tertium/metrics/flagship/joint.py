@@ -10,7 +10,7 @@ is zeros with a flag.
 On a CPU texts and rows lie one behind the other without padding. Layers and the products behind
 them take them by blocks of few shapes (`apart.in_blocks`), everything else goes text by text and
 row by row (`meeting`), so that a row's numbers depend on its own texts alone, to the last bit;
-`keeps_apart` tries it. On a GPU they are padded, and neighbours may change the last bits.
+`keeps_apart` tries it. On a GPU they are padded, and neighbors may change the last bits.
 """
 
 from __future__ import annotations

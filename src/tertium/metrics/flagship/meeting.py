@@ -1,6 +1,6 @@
 """Where a hypothesis meets the other texts of its row: likeness of pieces, and what they find.
 
-On a CPU every row is computed for itself (`RowByRow`), so that neighbours change no bit of it. For
+On a CPU every row is computed for itself (`RowByRow`), so that neighbors change no bit of it. For
 a GPU a row is less work than telling it of one: there the texts of a role are padded to the longest
 of a pass, and padding is masked (`PaddedRows`). Both say the same but for rounding.
 

@@ -3,7 +3,7 @@
 A row is a hypothesis with a source, a reference or both; where a text is longer than the network's
 positions, several windows of them (`windows`). Rows that share texts go together: each distinct
 text passes the lower layers once, each row the upper ones. Passes hold many texts or rows, each on
-one thread, and neither order nor neighbours nor threads change a bit.
+one thread, and neither order nor neighbors nor threads change a bit.
 """
 
 from __future__ import annotations

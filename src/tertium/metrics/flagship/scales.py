@@ -139,7 +139,7 @@ class HumanScale:
         return mapped
 
     def deviation(self, scores: FloatArray) -> FloatArray:
-        """The standard deviation of people's scores around a score, on held-out judgements."""
+        """The standard deviation of people's scores around a score, on held-out judgments."""
         found: FloatArray = np.interp(scores, self.uncertainty.score, self.uncertainty.deviation)
         return found
 

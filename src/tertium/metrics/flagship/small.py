@@ -70,7 +70,7 @@ class TertiumSmall(EnglishAssessment):
     The score is a monotone map of the network's output to the scale of standardised human scores,
     0 and 1 being the ends that people use; a hypothesis equal to its reference scores 1, and
     nothing else does. `references` takes the best or the mean over several. `uncertainty` tells
-    how far people's scores lay from it on held-out judgements, `percentile` where a score stands
+    how far people's scores lay from it on held-out judgments, `percentile` where a score stands
     among outputs of WMT systems.
 
     Longer references cost a little, as they do where experts add up the errors of a segment; the

@@ -56,7 +56,7 @@ class ViewThresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class WayThresholds:
-    """The same by the way to mark, chosen on judgements that were held out."""
+    """The same by the way to mark, chosen on judgments that were held out."""
 
     mqm: ViewThresholds
     esa: ViewThresholds
@@ -122,7 +122,7 @@ def complete_words(text: str, places: Places, wrong: BoolArray) -> BoolArray:
 
 
 def _runs(text: str, places: Places, wrong: BoolArray) -> Iterator[tuple[int, int, slice]]:
-    """Neighbouring wrong pieces: where they begin and end in the text, and which they are."""
+    """Neighboring wrong pieces: where they begin and end in the text, and which they are."""
     steps = np.flatnonzero(np.diff(wrong.astype(np.int8), prepend=0, append=0))
     for first, last in steps.reshape(-1, 2):
         start, end = trim(text, places[first][0], places[last - 1][1])

@@ -112,10 +112,10 @@ class PairHead(ComparingMetric):
 
     @classmethod
     def fit(cls, lesson: Lesson) -> Checkpoint:
-        """Learn from judgements, from comparisons, or from comparisons and then judgements.
+        """Learn from judgments, from comparisons, or from comparisons and then judgments.
 
         The epoch that agrees best with `dev` is kept (average Pearson over language pairs of
-        judgements, else strict tau of comparisons); without `dev`, the last. In a folder the best
+        judgments, else strict tau of comparisons); without `dev`, the last. In a folder the best
         epoch so far always lies there, and the same call goes on after an interruption.
         """
         from tertium.metrics.heads.training import train_head

@@ -74,7 +74,7 @@ class Recurrent(nn.Module):
         with torch.autocast(texts.values.device.type, enabled=False):
             if texts.values.device.type == "cpu":
                 states = packed._replace(data=self._on_cpu(packed))
-            else:  # cuDNN would round factors to 10 bits, and neighbours then move a score
+            else:  # cuDNN would round factors to 10 bits, and neighbors then move a score
                 with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
                     states, _ = self.lstm(packed)
         padded, _ = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=width)

@@ -78,12 +78,12 @@ class HeadOptions(Options):
     """How a head is trained, on comparisons where there are any and then on scores.
 
     The defaults are those of Mathur et al. (2019); comparisons are ours. Items are larger than
-    judgements, and there are many: few epochs at a rate that falls to 0.
+    judgments, and there are many: few epochs at a rate that falls to 0.
     """
 
     epochs: Annotated[int, Range(1), "epochs on scores, at most"] = 30
     patience: Annotated[int, Range(0), "epochs without a better one before it stops (0: never)"] = 5
-    batch_size: Annotated[int, Range(1), "judgements of a step"] = 32
+    batch_size: Annotated[int, Range(1), "judgments of a step"] = 32
     rate: Annotated[float, Range(0, above=True), "step of Adam on scores"] = 4e-4
     schedule: Annotated[Schedule, "whether that rate stays or falls to 0"] = "constant"
     weight_decay: Annotated[float, Range(0), "decay of weights apart from the gradient"] = 0.0

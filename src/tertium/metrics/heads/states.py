@@ -78,7 +78,7 @@ class DiskStates:
 class LiveStates:
     """States computed by a forward pass of the encoder for each batch.
 
-    Texts are tokenised at once; the network is loaded with the first batch, so that processes
+    Texts are tokenized at once; the network is loaded with the first batch, so that processes
     forked in between share the tokens and have a GPU of their own.
     """
 

@@ -188,7 +188,7 @@ class Numbered:
             groups=tuple(
                 j.lp or one.lp
                 for one in sets.scores
-                for j in one.judgements
+                for j in one.judgments
                 for _ in j.segment.sides(against)
             ),
         )

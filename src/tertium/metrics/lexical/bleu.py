@@ -23,7 +23,7 @@ from tertium.metrics.lexical.sacre import (
     load_sacre_bleu,
     match_statistics,
     sacre_signature,
-    warn_by_tokeniser,
+    warn_by_tokenizer,
 )
 from tertium.runtime import task
 from tertium.segment import Segment
@@ -44,9 +44,9 @@ class BLEU(Metric):
 
     Statistics and scores are sacrebleu's, bit for bit. `effective_order` unset means: on for single
     segments, off for corpora, as sacrebleu's own functions have it; set it to have one for both.
-    `tokenize` names any of sacrebleu's tokenisers.
+    `tokenize` names any of sacrebleu's tokenizers.
 
-    Relatives: NIST weighs n-grams by information; chrF counts characters and needs no tokeniser.
+    Relatives: NIST weighs n-grams by information; chrF counts characters and needs no tokenizer.
 
     >>> BLEU().sentence_score("the cat sat on the mat", ["the cat sat on a mat"])
     53.7284965911771
@@ -77,7 +77,7 @@ class BLEU(Metric):
         from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
         if self.tokenize not in SacreBLEU.TOKENIZERS:
-            raise UnknownNameError("tokeniser", self.tokenize, SacreBLEU.TOKENIZERS)
+            raise UnknownNameError("tokenizer", self.tokenize, SacreBLEU.TOKENIZERS)
         if self.smooth_method not in SacreBLEU.SMOOTH_DEFAULTS:
             raise UnknownNameError("smoothing", self.smooth_method, SacreBLEU.SMOOTH_DEFAULTS)
 
@@ -157,7 +157,7 @@ class BLEU(Metric):
         return float(chosen or 0.0)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return warn_by_tokeniser(super().warnings(segments), segments, self.tokenize)
+        return warn_by_tokenizer(super().warnings(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = dict(sacre_signature(self.sacre()))
@@ -188,7 +188,7 @@ def count_pairs(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArr
     places: dict[tuple[str, ...], list[int]] = {}
     for n, segment in enumerate(segments):
         places.setdefault(segment.references, []).append(n)
-    order = list(chain.from_iterable(places.values()))  # what is tokenised once stands together
+    order = list(chain.from_iterable(places.values()))  # what is tokenized once stands together
     table = np.empty((len(segments), 2 + 2 * sacre.max_ngram_order))
     with task(title, total=len(segments)) as advance:
         for start in range(0, len(segments), BLOCK):

@@ -39,7 +39,7 @@ class ChrF(Metric):
 
     Statistics and scores are sacrebleu's, bit for bit, counted for many segments at once; the best
     reference of a segment counts.
-    `word_order=2` is chrF++ (also the name `chrf++`). Needs no tokeniser, so it suits every
+    `word_order=2` is chrF++ (also the name `chrf++`). Needs no tokenizer, so it suits every
     language and rewards a right stem with a wrong ending.
 
     >>> ChrF().sentence_score("the cat sat on the mat", ["the cat sat on a mat"])

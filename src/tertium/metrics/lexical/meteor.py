@@ -18,7 +18,7 @@ from tertium.errors import MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.odd_texts import count_not_english, leave_tokenised
+from tertium.metrics.base.odd_texts import count_not_english, leave_tokenized
 from tertium.segment import Segment
 from tertium.specs import Range, plain
 from tertium.text import bounds
@@ -90,7 +90,7 @@ class METEOR(Metric):
     them) and paraphrase, with METEOR's published parameters for cs, de, es and fr and its universal
     ones elsewhere. `synonyms` may be switched off, `paraphrases` names a file in METEOR's format,
     or an installed package that carries METEOR's own: `pycocoevalcap`.
-    `normalise` tokenises as METEOR's `-norm` does (it implies lower case); without it, words are
+    `normalise` tokenizes as METEOR's `-norm` does (it implies lower case); without it, words are
     separated by white space. `alpha`, `beta`, `gamma` and `delta` override the published ones;
     `beam` is the width of the search for the alignment.
 
@@ -245,7 +245,7 @@ class METEOR(Metric):
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts, table = super().warnings(segments), self._table()
         if not self.normalise:
-            counts = leave_tokenised(counts)
+            counts = leave_tokenized(counts)
         if self.language == "en" and (foreign := count_not_english(segments)):  # the default
             counts["reference not English"] = foreign
         if table is None:

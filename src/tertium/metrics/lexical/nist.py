@@ -15,7 +15,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacre import (
     load_sacre_bleu,
     sacre_signature,
-    warn_by_tokeniser,
+    warn_by_tokenizer,
 )
 from tertium.segment import Segment
 from tertium.specs import Range
@@ -40,7 +40,7 @@ class NIST(Metric):
     The score has no upper bound; 5 to 10 is usual for a corpus.
 
     `order` is the longest n-gram that enters the score, 1 to 10; the statistics hold all ten.
-    `tokenize` names any of sacrebleu's tokenisers. The defaults are those of mteval-v13a, whose
+    `tokenize` names any of sacrebleu's tokenizers. The defaults are those of mteval-v13a, whose
     scores these are, except that we lower the case of all letters, not of A to Z alone, give 0
     where it divides by zero (no reference words), and do not follow its slip of taking what comes
     after a first word "0" for the first word.
@@ -73,7 +73,7 @@ class NIST(Metric):
         from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
         if self.tokenize not in SacreBLEU.TOKENIZERS:
-            raise UnknownNameError("tokeniser", self.tokenize, SacreBLEU.TOKENIZERS)
+            raise UnknownNameError("tokenizer", self.tokenize, SacreBLEU.TOKENIZERS)
 
     @property
     def reads_corpus(self) -> bool:
@@ -110,7 +110,7 @@ class NIST(Metric):
         return score
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return warn_by_tokeniser(super().warnings(segments), segments, self.tokenize)
+        return warn_by_tokenizer(super().warnings(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = sacre_signature(self._sacre())
@@ -129,7 +129,7 @@ class NIST(Metric):
 
 
 def nist_statistics(hypotheses: Texts, references: Sequence[Texts]) -> FloatArray:
-    """The rows of statistics of tokenised hypotheses and their references, (n, 32).
+    """The rows of statistics of tokenized hypotheses and their references, (n, 32).
 
     Information is learned from all references.
 

@@ -1,4 +1,4 @@
-"""The bridge to sacrebleu: its tokenisers and match statistics, each distinct pair once.
+"""The bridge to sacrebleu: its tokenizers and match statistics, each distinct pair once.
 
 sacrebleu computes a row of counts for a hypothesis against its references and sums the rows. We
 take its tokens, and where arrays do not count them the rows through its own functions, so that
@@ -17,20 +17,20 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
-from tertium.metrics.base.odd_texts import leave_tokenised
+from tertium.metrics.base.odd_texts import leave_tokenized
 from tertium.runtime import task
 from tertium.segment import Segment
 from tertium.text.scripts import runs_on
 
-TOKENISER_PACKAGES: Mapping[str, str] = {
+TOKENIZER_PACKAGES: Mapping[str, str] = {
     "ja-mecab": "sacrebleu[ja]",
     "ko-mecab": "sacrebleu[ko]",
     **dict.fromkeys(("spm", "flores101", "flores200", "spBLEU-1K"), "sentencepiece"),
 }
-# what sacrebleu takes where it is told the target language and no tokeniser
-TOKENISERS_BY_LANGUAGE: Mapping[str, str] = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+# what sacrebleu takes where it is told the target language and no tokenizer
+TOKENIZERS_BY_LANGUAGE: Mapping[str, str] = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 LONGEST = 100  # n-grams that can be asked for: hardly a longer one is ever shared
-SPLIT_AT_BLANKS = frozenset({"13a", "intl", "none"})  # tokenisers that know no other words
+SPLIT_AT_BLANKS = frozenset({"13a", "intl", "none"})  # tokenizers that know no other words
 
 
 def count_unsplit(segments: Sequence[Segment]) -> dict[str, int]:
@@ -39,12 +39,12 @@ def count_unsplit(segments: Sequence[Segment]) -> dict[str, int]:
     return {"no blanks to split words at": count} if count else {}
 
 
-def warn_by_tokeniser(
+def warn_by_tokenizer(
     counts: Mapping[str, int], segments: Sequence[Segment], name: str
 ) -> dict[str, int]:
-    """The warnings of a metric as its tokeniser changes them: without any, texts should be cut."""
+    """The warnings of a metric as its tokenizer changes them: without any, texts should be cut."""
     unsplit = count_unsplit(segments) if name in SPLIT_AT_BLANKS else {}
-    return {**(leave_tokenised(counts) if name == "none" else counts), **unsplit}
+    return {**(leave_tokenized(counts) if name == "none" else counts), **unsplit}
 
 
 def match_statistics(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
@@ -67,28 +67,28 @@ def match_statistics(sacre: Any, segments: Sequence[Segment], title: str) -> Flo
 
 @lru_cache(maxsize=16, typed=True)
 def load_sacre_bleu(**settings: Any) -> Any:
-    """sacrebleu's BLEU, one for all who ask for these settings: its tokeniser may be a model."""
+    """sacrebleu's BLEU, one for all who ask for these settings: its tokenizer may be a model."""
     from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
-    with explain_tokeniser(settings["tokenize"]):
+    with explain_tokenizer(settings["tokenize"]):
         return SacreBLEU(force=True, **settings)
 
 
 @contextmanager
-def explain_tokeniser(name: str) -> Iterator[None]:
-    """Say how to come by what a tokeniser of sacrebleu lacks while it is made."""
+def explain_tokenizer(name: str) -> Iterator[None]:
+    """Say how to come by what a tokenizer of sacrebleu lacks while it is made."""
     try:
         yield
     except (ImportError, RuntimeError):
-        package = TOKENISER_PACKAGES.get(name, "sacrebleu")
+        package = TOKENIZER_PACKAGES.get(name, "sacrebleu")
         raise MissingResourceError(
             f"tokenize={name} needs a package that is not installed: run pip install '{package}', "
-            "or choose another tokeniser, such as tokenize=char"
+            "or choose another tokenizer, such as tokenize=char"
         ) from None
     except (OSError, SystemExit) as error:
         raise MissingResourceError(
             f"tokenize={name} needs a model that sacrebleu fetches from the network, which failed "
-            f"({error}): run it once with a network, or choose another tokeniser"
+            f"({error}): run it once with a network, or choose another tokenizer"
         ) from None
 
 

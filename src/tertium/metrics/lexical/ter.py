@@ -78,7 +78,7 @@ class TER(Metric):
 
         @cache
         def row(hypothesis: str, references: tuple[str, ...]) -> list[float]:
-            # sacrebleu tokenises references twice, which is not always the same as once.
+            # sacrebleu tokenizes references twice, which is not always the same as once.
             texts = tuple(tokenize(tokenize(reference)) for reference in references)
             return best_edits(tokenize(hypothesis), texts)
 

@@ -175,7 +175,7 @@ def _compute(part: str, information: Information) -> Compute:
     metric = load_metric(part)
     if metric.reads_corpus:
         raise UsageError(
-            f"{part} scores a segment by its neighbours, so it cannot be a column of a ranker"
+            f"{part} scores a segment by its neighbors, so it cannot be a column of a ranker"
         )
     return lambda segments: metric.score(segments).segments[:, None]
 

@@ -25,7 +25,7 @@ from tertium.errors import DataError, LengthError
 from tertium.models.examples import pearson
 
 STRENGTHS: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
-FOLDS = 5  # of judgements whose groups are too few to leave one out
+FOLDS = 5  # of judgments whose groups are too few to leave one out
 PATIENCE = 3  # rounds of pivoting by blocks without progress
 ROUNDS = 10_000  # pivoting ends long before; without a bound, rounding could make it cycle
 TINY = 1e-12  # a weight this far below zero is rounding, not a wrong sign
@@ -268,6 +268,6 @@ def _check(names: Sequence[str], features: FloatArray, targets: FloatArray) -> N
             f"features of shape {features.shape} for {len(targets)} targets and {len(names)} names"
         )
     if len(targets) < 2 * FOLDS:
-        raise DataError(f"{len(targets)} judgements are too few to learn from: give {2 * FOLDS}")
+        raise DataError(f"{len(targets)} judgments are too few to learn from: give {2 * FOLDS}")
     if not np.isfinite(targets).all():
         raise DataError("a human score is missing or infinite: leave such rows out of training")

@@ -41,7 +41,7 @@ from tertium.models.judged import JudgedSets, check_targets
 from tertium.models.options import Options, Rates, Recipe
 from tertium.models.trained import SETTINGS, Lesson
 from tertium.runtime import cores, task
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ ARRAYS = {
 CHUNK = 128  # segments one process takes at a time
 WORTHWHILE = 4 * CHUNK  # segments; fewer are not worth starting processes for
 ALONE = 8 * CHUNK  # segments that a featurizer which must not fork takes at a time
-LOOKED_AT = 200  # judgements by which a fitted model is checked
+LOOKED_AT = 200  # judgments by which a fitted model is checked
 OFTEN = 0.1  # of them above their references: none is, under the models that ship
 REMEMBERED = 20_000  # rows of each featurizer that are kept between calls
 
@@ -219,14 +219,14 @@ class Regression(Trainable):
 
     @classmethod
     def fit(cls, lesson: Lesson) -> Checkpoint:
-        """Learn the weights from judgements, the strength by leaving out language pairs in turn.
+        """Learn the weights from judgments, the strength by leaving out language pairs in turn.
 
         Of fewer than three pairs, a fifth of the segments is left out in turn.
-        With `dev` judgements, the strength is the one that serves them best instead.
+        With `dev` judgments, the strength is the one that serves them best instead.
         """
         metric, options = lesson.settings, lesson.options
-        data, dev = _judgements(lesson.data), _judgements(lesson.dev)
-        check_targets(np.array([judgement.score for judgement in data]))
+        data, dev = _judgments(lesson.data), _judgments(lesson.dev)
+        check_targets(np.array([judgment.score for judgment in data]))
         names = metric.feature_names
         information = Information.nothing()
         if "nist.nist-1" in names:
@@ -237,7 +237,7 @@ class Regression(Trainable):
         several = len(options.strengths) > 1
         held = None
         if dev and several:
-            check_targets(np.array([judgement.score for judgement in dev]), "chosen by")
+            check_targets(np.array([judgment.score for judgment in dev]), "chosen by")
             held = _examples(metric, dev, information)[:2]
         linear = fit(names, features, targets, groups, options.strengths, prior, held)
         _warn_of_bounds(metric, linear, data, information)
@@ -259,19 +259,19 @@ class Regression(Trainable):
         )
 
 
-def _judgements(sets: JudgedSets) -> list[Judgement]:
-    return [j if j.lp else replace(j, lp=one.lp) for one in sets.scores for j in one.judgements]
+def _judgments(sets: JudgedSets) -> list[Judgment]:
+    return [j if j.lp else replace(j, lp=one.lp) for one in sets.scores for j in one.judgments]
 
 
 def _examples(
-    metric: Regression, data: Sequence[Judgement], information: Information
+    metric: Regression, data: Sequence[Judgment], information: Information
 ) -> tuple[FloatArray, FloatArray, list[str]]:
     """Features (n, k), human scores (n,) and what is held out together, one row for each reference.
 
     Those are language pairs or, of fewer than three, parts of the references: translations of one
     segment stay together, in whichever order a file has them.
     """
-    parts, owner = split_references([judgement.segment for judgement in data])
+    parts, owner = split_references([judgment.segment for judgment in data])
     scores = np.array([data[i].score for i in owner], dtype=np.float64)
     groups = [data[i].lp for i in owner]
     if len(set(groups)) < 3:
@@ -281,17 +281,17 @@ def _examples(
 
 
 def _warn_of_bounds(
-    metric: Regression, linear: LinearModel, data: Sequence[Judgement], information: Information
+    metric: Regression, linear: LinearModel, data: Sequence[Judgment], information: Information
 ) -> None:
     """Say so where weights put references below their translations, which then score alike."""
-    parts, _ = split_references([judgement.segment for judgement in data[:LOOKED_AT]])
+    parts, _ = split_references([judgment.segment for judgment in data[:LOOKED_AT]])
     themselves = [Segment(part.references[0], None, part.references) for part in parts]
     given, most = (linear.predict(metric.features(s, information)) for s in (parts, themselves))
     share = float(np.mean(given > most))
     if share > OFTEN:
         logger.warning(
             "%s puts %.0f %% of translations above their references, whose scores they then get: "
-            "it learned too little, from %d judgements; take more, or another metric",
+            "it learned too little, from %d judgments; take more, or another metric",
             metric.title,
             100 * share,
             len(data),

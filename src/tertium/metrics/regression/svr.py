@@ -23,7 +23,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, on_grid
-from tertium.data.judgements import JudgementSet
+from tertium.data.judgments import JudgmentSet
 from tertium.encoders import Encoder, embed, load_encoder
 from tertium.errors import DataError, UsageError
 from tertium.extras import explain_missing
@@ -199,7 +199,7 @@ class SVR(ComparingMetric):
 
     @classmethod
     def fit(cls, lesson: Lesson) -> Checkpoint:
-        """Search the grid by cross validation on judgements, then fit the best setting to all.
+        """Search the grid by cross validation on judgments, then fit the best setting to all.
 
         `dev` chooses nothing here, which is told; what shares a reference with it is left out.
         """
@@ -234,11 +234,11 @@ class SVR(ComparingMetric):
 
 
 def _examples(
-    sets: Sequence[JudgementSet], against: str, encoders: Sequence[Encoder], seed: int
+    sets: Sequence[JudgmentSet], against: str, encoders: Sequence[Encoder], seed: int
 ) -> tuple[Any, FloatArray]:
     """Vectors (n, 1 + sides, d), rounded as they are stored, and targets (n,), shuffled."""
-    segments = [j.segment for one in sets for j in one.judgements]
-    scores = np.array([j.score for one in sets for j in one.judgements], dtype=np.float64)
+    segments = [j.segment for one in sets for j in one.judgments]
+    scores = np.array([j.score for one in sets for j in one.judgments], dtype=np.float64)
     owners, columns = compared_columns(segments, against)
     order = np.random.default_rng(seed).permutation(len(owners))
     vectors = sentence_vectors(encoders, columns)[order].astype(np.float16).astype(np.float32)
@@ -307,7 +307,7 @@ def search(
     if len(grid) == 1:
         return [(next(iter(grid)), math.nan)]
     if not 2 <= folds <= len(targets):
-        raise UsageError(f"{folds} folds of {len(targets)} judgements: expected 2 to as many")
+        raise UsageError(f"{folds} folds of {len(targets)} judgments: expected 2 to as many")
     parts = np.array_split(np.arange(len(targets)), folds)
     tasks = list(itertools.product(grid.gamma, range(folds)))
     scores: dict[Setting, list[float]] = {setting: [] for setting in grid}

@@ -1,6 +1,6 @@
 """What a page shows of segments: one row for each translation, a column for each metric.
 
-Rows go item by item, so that a test set with every output and a sparse set of judgements have the
+Rows go item by item, so that a test set with every output and a sparse set of judgments have the
 same shape. Two columns are derived: how far the metrics part on a translation, and how far they
 are from people. Both compare ranks, since scores of different metrics share no scale.
 Segments worth an explanation are those where metrics, people or systems differ most.

@@ -96,7 +96,7 @@ def report(
     win; `human` are people's scores of the segments, or a file of them; `curves` are JSON files of
     learning curves; so many segments as `explain` says, where metrics, people or systems differ
     most, are explained by whatever can. `by` names columns to slice by (`slice_results`), which are
-    tested as the whole where a `test` is named, else by randomisation (of `slice_resamples`
+    tested as the whole where a `test` is named, else by randomization (of `slice_resamples`
     trials); `challenges` are sets of `tertium.challenge` that the metrics are tried on.
     """
     check_testset(testset)

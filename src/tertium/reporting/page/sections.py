@@ -155,7 +155,7 @@ def _legend(evaluation: Evaluation) -> list[Markup | str]:
     if evaluation.intervals:
         parts.append("Below a score stands its 95 % bootstrap interval. ")
     if isinstance(evaluation, Comparison):
-        how = "bootstrap samples" if evaluation.test == "bootstrap" else "randomisation trials"
+        how = "bootstrap samples" if evaluation.test == "bootstrap" else "randomization trials"
         parts += [
             "▲ ▼: significantly better or worse than ",
             element("bdi", evaluation.baseline),

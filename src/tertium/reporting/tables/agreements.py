@@ -276,11 +276,11 @@ def _undefined_note(result: TaskResult) -> str:
     return f"{result.task.label}: of {groups} groups undefined: {shown}"
 
 
-def left_out_lines(results: Results, judgements: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """One line for each thing that was read and not used: judgements, then scores of metrics."""
+def left_out_lines(results: Results, judgments: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """One line for each thing that was read and not used: judgments, then scores of metrics."""
     lines = [
         f"{name}: left out: {reason}: {count:,}"
-        for name, counts in judgements.items()
+        for name, counts in judgments.items()
         for reason, count in counts.items()
     ]
     for name, by_metric in results.left_out.items():

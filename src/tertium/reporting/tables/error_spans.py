@@ -96,4 +96,4 @@ def _contests(
     first = study.metrics.index(best.metric)
     against = [(r.metric, p_values[first, study.metrics.index(r.metric)]) for r in ordered[1:]]
     shown = ", ".join(f"{metric} {p:.3f}" for metric, p in against if np.isfinite(p))
-    return [f"p of {best.metric} against: {shown} (paired randomisation)"]
+    return [f"p of {best.metric} against: {shown} (paired randomization)"]

@@ -169,7 +169,7 @@ def long_pair_table(comparison: Comparison) -> Table:
 def how_tested(comparison: Comparison) -> str:
     if comparison.test == "bootstrap":
         return f"paired bootstrap, {comparison.resamples} samples"
-    return f"paired randomisation, two-sided, {comparison.resamples} trials"
+    return f"paired randomization, two-sided, {comparison.resamples} trials"
 
 
 def _column_names(evaluation: Evaluation) -> list[str]:

@@ -66,7 +66,7 @@ def edges(pair: Pair) -> float:
 
 
 def order(pair: Pair) -> float:
-    """The share of neighbouring aligned nodes that are neighbours in the premise too."""
+    """The share of neighboring aligned nodes that are neighbors in the premise too."""
     steps = [b[1] - a[1] for a, b in pairwise(pair.aligned)]
     return sum(0 <= step <= 2 for step in steps) / len(steps) if steps else float(len(pair.h) < 2)
 

@@ -9,22 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.judgements import JudgementSet, read_judgements
+from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.testset import TestSet
 from tertium.data.wmt import SystemScores
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.segment import Judgement, Segment
+from tertium.segment import Judgment, Segment
 
 
-def judgement(system: str, item: str, score: float, **more: str) -> Judgement:
-    return Judgement(Segment(f"{system} {item}"), score, item, system, **more)
+def judgment(system: str, item: str, score: float, **more: str) -> Judgment:
+    return Judgment(Segment(f"{system} {item}"), score, item, system, **more)
 
 
 def test_a_csv_with_quotes_newlines_bom_and_crlf(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     text = 'system,id,mt,ref,score\r\nA,1,"He said ""no"",\r\nand left",He left,72.5\r\n'
     file.write_bytes(b"\xef\xbb\xbf" + text.encode())
-    (row,) = read_judgements(file).judgements
+    (row,) = read_judgments(file).judgments
     assert row.segment.hypothesis == 'He said "no",\r\nand left'
     assert (row.system, row.item, row.score) == ("A", "1", 72.5)
 
@@ -33,24 +33,24 @@ def test_jsonl_tsv_and_gzip_mean_the_same(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"system": "A", "segment": 7, "mt": "x", "score": 1}\n')
     packed = gzip.compress(b"System\tSegment\tMT\tScore\nA\t7\tx\t1.0\n")
     (tmp_path / "b.tsv.gz").write_bytes(packed)
-    one, two = (read_judgements(tmp_path / name) for name in ("a.jsonl", "b.tsv.gz"))
-    assert one.judgements == two.judgements
+    one, two = (read_judgments(tmp_path / name) for name in ("a.jsonl", "b.tsv.gz"))
+    assert one.judgments == two.judgments
 
 
 def test_absent_scores_and_duplicates_are_left_out_and_counted(tmp_path: Path) -> None:
     file = tmp_path / "mine.tsv"
     rows = ["A\t1\tx\t3", "A\t1\tx\t3", "A\t2\ty\tNone", "A\t3\tz\tnan", "A\t4\tw\t", "B\t1\tv\t4"]
     file.write_text("\n".join(["system\titem\tmt\tscore", *rows]) + "\n")
-    found = read_judgements(file)
+    found = read_judgments(file)
     assert len(found) == 2
     assert found.left_out == {"duplicate row": 1, "no score": 3}
-    assert len(read_judgements(file, repeats=True)) == 3
+    assert len(read_judgments(file, repeats=True)) == 3
 
 
 def test_two_annotators_with_the_same_score_are_no_duplicates(tmp_path: Path) -> None:
     file = tmp_path / "mine.tsv"
     file.write_text("system\titem\tmt\tscore\trater\nA\t1\tx\t3\tann\nA\t1\tx\t3\tbob\n")
-    assert len(read_judgements(file)) == 2
+    assert len(read_judgments(file)) == 2
 
 
 @pytest.mark.parametrize("bad", ["good", "inf", "3,5", "1e999"])
@@ -58,44 +58,44 @@ def test_a_score_that_is_no_number_names_file_and_line(tmp_path: Path, bad: str)
     file = tmp_path / "mine.tsv"
     file.write_text(f"system\titem\tmt\tscore\nA\t1\tx\t3\nA\t2\ty\t{bad}\n")
     with pytest.raises(DataError, match=r"mine\.tsv, line 3: the score"):
-        read_judgements(file)
+        read_judgments(file)
 
 
 def test_a_ragged_row_names_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("system,item,mt,score\nA,1,x,3\nA,2,5\n")
     with pytest.raises(DataError, match=r"mine\.csv, line 3: 3 fields where the header has 4"):
-        read_judgements(file)
+        read_judgments(file)
 
 
 def test_no_score_column_is_an_error_that_lists_what_is_there(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("system,item,mt\nA,1,x\n")
     with pytest.raises(DataError, match=r"no score .*found system, item, mt"):
-        read_judgements(file)
+        read_judgments(file)
 
 
 def test_a_row_of_json_that_leaves_its_score_out_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     file.write_text('{"mt": "x"}\n{"mt": "y", "score": null}\n{"mt": "z", "score": 3}\n')
-    found = read_judgements(file)
+    found = read_judgments(file)
     assert (found.scores.tolist(), found.left_out) == ([3.0], {"no score": 2})
     file.write_text('{"mt": "x"}\n{"mt": "y"}\n')
     with pytest.raises(DataError, match=r"line 1: no score .*found mt"):
-        read_judgements(file)
+        read_judgments(file)
 
 
 def test_the_score_column_can_be_named_and_is_looked_up_in_order(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("mt,score,raw\nx,0.5,81\n")
-    assert read_judgements(file).scores.tolist() == [0.5]
-    assert read_judgements(file, score="raw").scores.tolist() == [81.0]
+    assert read_judgments(file).scores.tolist() == [0.5]
+    assert read_judgments(file, score="raw").scores.tolist() == [81.0]
 
 
 def test_of_two_names_that_differ_in_case_the_lower_one_counts(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("mt,score,Score\nx,0.5,81\n")
-    assert read_judgements(file).scores.tolist() == [0.5]
+    assert read_judgments(file).scores.tolist() == [0.5]
 
 
 def test_texts_come_from_a_test_set_and_what_has_none_is_counted(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_texts_come_from_a_test_set_and_what_has_none_is_counted(tmp_path: Path)
     file = tmp_path / "mine.tsv"
     rows = ["A\t2\t1", "A+B\t1\t2", "C\t1\t3", "A\t3\t4", "A\t0\t5", "A\tlast\t6"]
     file.write_text("\n".join(["system\titem\tscore", *rows]) + "\n")
-    found = read_judgements(file, testset=texts)
+    found = read_judgments(file, testset=texts)
     assert [s.hypothesis for s in found.segments] == ["y", "x"]
     assert found.left_out == {"unknown system": 1, "no matching segment": 3}
 
@@ -112,37 +112,37 @@ def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
     texts = TestSet(systems={"A": ("x",)})
     file = tmp_path / "mine.tsv"
     file.write_text("system\titem\tscore\nB\t1\t3\n")
-    with pytest.raises(DataError, match=r"no usable judgement \(1 left out; unknown system: 1\)"):
-        read_judgements(file, testset=texts)
+    with pytest.raises(DataError, match=r"no usable judgment \(1 left out; unknown system: 1\)"):
+        read_judgments(file, testset=texts)
 
 
-def test_a_set_in_memory_holds_judgements_alone() -> None:
+def test_a_set_in_memory_holds_judgments_alone() -> None:
     for strange in ("a", None, {"score": 1}):
-        with pytest.raises(UsageError, match="mine: expected judgements, got"):
-            JudgementSet(name="mine", judgements=[strange])  # type: ignore[arg-type]
-    fine = Judgement(Segment("fine"), 80.0, item="1", system="A")
-    listed = JudgementSet(name="mine", judgements=[fine])  # type: ignore[arg-type]
-    assert listed == JudgementSet(name="mine", judgements=(fine,))
+        with pytest.raises(UsageError, match="mine: expected judgments, got"):
+            JudgmentSet(name="mine", judgments=[strange])  # type: ignore[arg-type]
+    fine = Judgment(Segment("fine"), 80.0, item="1", system="A")
+    listed = JudgmentSet(name="mine", judgments=[fine])  # type: ignore[arg-type]
+    assert listed == JudgmentSet(name="mine", judgments=(fine,))
 
 
 def test_without_texts_a_row_must_say_whose_it_is(tmp_path: Path) -> None:
     file = tmp_path / "mine.tsv"
     file.write_text("system\tscore\nA\t3\n")
     with pytest.raises(DataError, match=r"neither a translation .* nor both an item and a system"):
-        read_judgements(file)
+        read_judgments(file)
 
 
-def test_a_matrix_averages_repeated_judgements_and_has_nan_elsewhere() -> None:
-    rows = (judgement("A", "1", 2.0), judgement("A", "1", 4.0), judgement("B", "2", 1.0))
-    matrix = JudgementSet(name="x", judgements=rows).matrix()
+def test_a_matrix_averages_repeated_judgments_and_has_nan_elsewhere() -> None:
+    rows = (judgment("A", "1", 2.0), judgment("A", "1", 4.0), judgment("B", "2", 1.0))
+    matrix = JudgmentSet(name="x", judgments=rows).matrix()
     assert matrix.systems == ("A", "B")
     assert matrix.items == ("1", "2")
     np.testing.assert_array_equal(matrix.values, [[3.0, np.nan], [np.nan, 1.0]])
 
 
 def test_a_joint_system_is_one_row_for_segments_and_counts_for_both_systems() -> None:
-    rows = (judgement("A", "1", 1.0), judgement("B", "2", 3.0), judgement("A+B", "3", 5.0))
-    found = JudgementSet(name="x", judgements=rows)
+    rows = (judgment("A", "1", 1.0), judgment("B", "2", 3.0), judgment("A+B", "3", 5.0))
+    found = JudgmentSet(name="x", judgments=rows)
     assert found.systems == ("A", "B")
     assert found.matrix().systems == ("A", "B", "A+B")
     assert int((~np.isnan(found.matrix().values)).sum()) == 3
@@ -152,18 +152,18 @@ def test_a_joint_system_is_one_row_for_segments_and_counts_for_both_systems() ->
 
 
 def test_a_name_with_a_plus_sign_stays_whole() -> None:
-    rows = (judgement("A", "1", 1.0), judgement("C++", "1", 3.0))
-    assert JudgementSet(name="x", judgements=rows).systems == ("A", "C++")
+    rows = (judgment("A", "1", 1.0), judgment("C++", "1", 3.0))
+    assert JudgmentSet(name="x", judgments=rows).systems == ("A", "C++")
 
 
 def test_one_system_only_gives_a_matrix_of_one_row() -> None:
-    rows = (judgement("A", "1", 1.0), judgement("A", "2", 3.0))
-    assert JudgementSet(name="x", judgements=rows).matrix().values.shape == (1, 2)
+    rows = (judgment("A", "1", 1.0), judgment("A", "2", 3.0))
+    assert JudgmentSet(name="x", judgments=rows).matrix().values.shape == (1, 2)
 
 
-def test_unpublished_systems_give_one_row_with_a_column_for_each_judgement() -> None:
-    rows = (judgement("", "1", 1.0), judgement("", "1", 3.0), judgement("", "2", 2.0))
-    matrix = JudgementSet(name="x", judgements=rows).matrix()
+def test_unpublished_systems_give_one_row_with_a_column_for_each_judgment() -> None:
+    rows = (judgment("", "1", 1.0), judgment("", "1", 3.0), judgment("", "2", 2.0))
+    matrix = JudgmentSet(name="x", judgments=rows).matrix()
     assert matrix.values.tolist() == [[1.0, 3.0, 2.0]]
     assert matrix.items == ("1", "1#2", "2")
 
@@ -180,7 +180,7 @@ def test_items_without_names_are_told_apart_by_their_texts(tmp_path: Path) -> No
     ]
     lines = ("\t".join(row) for row in [("system", "ref", "mt", "score", "domain"), *rows])
     file.write_text("\n".join(lines) + "\n")
-    judged = read_judgements(file)
+    judged = read_judgments(file)
     assert judged.items == ("#1", "#2", "#3")
     assert judged.systems == ("B", "A")
     np.testing.assert_array_equal(judged.matrix().values, [[20, 50, np.nan], [80, 80, 60]])
@@ -195,7 +195,7 @@ def test_a_name_that_a_system_gives_two_texts_is_two_items(tmp_path: Path) -> No
         for n, domain in ((0, "news"), (1, "news"), (0, "talk"))
     ]
     file.write_text("system\tid\tdomain\tref\tmt\tscore\n" + "".join(rows))
-    judged = read_judgements(file)
+    judged = read_judgments(file)
     assert judged.items == ("0#1", "1", "0#2")
     assert judged.labels()["domain"] == {"0#1": "news", "1": "news", "0#2": "talk"}
     np.testing.assert_array_equal(judged.matrix().values, [[10] * 3, [20] * 3])
@@ -213,7 +213,7 @@ def test_a_human_translation_is_of_the_item_whose_reference_it_is(tmp_path: Path
     unnamed = [{key: row[key] for key in row if key != "id"} for row in named]
     for rows, items in ((named, ("x#1", "x#2")), (unnamed, ("#1", "#2"))):
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        judged = read_judgements(file)
+        judged = read_judgments(file)
         assert judged.items == items
         assert not np.isnan(judged.matrix().values).any()
 
@@ -226,9 +226,9 @@ def test_one_source_of_two_references_is_two_items(tmp_path: Path) -> None:
         for ref in (("Ja.", "Doch.") if s == "A" else ("Doch.", "Ja."))
     ]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    judged = read_judgements(file)
+    judged = read_judgments(file)
     assert judged.items == ("#1", "#2")
-    references = {(j.item, j.segment.references) for j in judged.judgements}
+    references = {(j.item, j.segment.references) for j in judged.judgments}
     assert references == {("#1", ("Ja.",)), ("#2", ("Doch.",))}
 
 
@@ -236,7 +236,7 @@ def test_names_that_begin_anew_in_one_language_pair_stay_whole_in_another(tmp_pa
     file = tmp_path / "mine.csv"
     rows = ("de-en,x,1", "de-en,y,2", "cs-en,x,1", "cs-en,y,1")
     file.write_text("lp,doc,item,system,score\n" + "".join(f"{row},A,1\n" for row in rows))
-    pairs = read_judgements(file).by_lp()
+    pairs = read_judgments(file).by_lp()
     assert pairs["de-en"].items == ("1", "2")
     assert pairs["cs-en"].items == ("x:1", "y:1")
 
@@ -244,19 +244,19 @@ def test_names_that_begin_anew_in_one_language_pair_stay_whole_in_another(tmp_pa
 def test_a_score_column_may_be_named_as_the_file_writes_it(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("mt,score,DA_z\nx,0.5,81\n")
-    assert read_judgements(file, score="DA_z").scores.tolist() == [81.0]
+    assert read_judgments(file, score="DA_z").scores.tolist() == [81.0]
 
 
 def test_values_of_another_length_are_refused() -> None:
-    found = JudgementSet(name="x", judgements=(judgement("A", "1", 1.0),))
-    with pytest.raises(LengthError, match="2 values for 1 judgements"):
+    found = JudgmentSet(name="x", judgments=(judgment("A", "1", 1.0),))
+    with pytest.raises(LengthError, match="2 values for 1 judgments"):
         found.arrange(np.zeros(2), "metric")
 
 
 def test_language_pairs_come_apart(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("lp,mt,score\nde-en,x,1\ncs-en,y,2\nde-en,z,3\n")
-    found = read_judgements(file)
+    found = read_judgments(file)
     assert found.lp == ""
     assert {lp: len(part) for lp, part in found.by_lp().items()} == {"de-en": 2, "cs-en": 1}
 
@@ -270,10 +270,10 @@ def test_translations_without_the_reference_that_others_have_are_left_out_and_co
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     have, lack = Segment("a", None, ("b",)), Segment("b")
-    judged = JudgementSet(name="x", judgements=(Judgement(have, 1.0), Judgement(lack, 2.0)))
+    judged = JudgmentSet(name="x", judgments=(Judgment(have, 1.0), Judgment(lack, 2.0)))
     kept = judged.with_references()
     assert (kept.segments, kept.left_out) == ((have,), {"no reference": 1})
     assert caplog.messages == ["x: 1 of 2 translations have no reference"]
-    none = JudgementSet(name="x", judgements=(Judgement(lack, 2.0),))
+    none = JudgmentSet(name="x", judgments=(Judgment(lack, 2.0),))
     assert none.with_references() is none
     assert kept.with_references() is kept
