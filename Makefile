@@ -31,7 +31,7 @@ demo: $(VENV)/.demo
 	$(BIN)/tertium score $(SOURCE) -m tertium-multi sss sentsim
 	@echo; echo "4. Which differences are more than chance, and what they mean to people"
 	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
-	@echo; echo "Your own files: $(BIN)/tertium score -t ours.txt -r reference.txt; docs/quickstart.md says more"
+	@echo; echo "Your own files: $(BIN)/tertium score -t ours.txt -r reference.txt; docs/getting-started.md says more"
 
 # Types and style are checked while the tests run: either failing fails the whole.
 test: $(VENV)/.packages

@@ -107,7 +107,7 @@ def test_the_readme_shows_kept_figures_of_modern_systems() -> None:
 
 @pytest.mark.parametrize("paper", [paper for paper in PAPERS if paper not in OVERVIEWS])
 def test_what_could_not_be_reproduced_is_said_for_every_paper(paper: str) -> None:
-    text = (DOCS / "not-reproducible.md").read_text(encoding="utf-8")
+    text = (DOCS / "papers" / "not-reproducible.md").read_text(encoding="utf-8")
     authors = PAPERS[paper].partition(":")[0]
     assert f"## {authors}" in text
 
