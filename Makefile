@@ -100,5 +100,5 @@ $(VENV)/.dev: $(VENV)/.packages
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: constraints.txt | $(BIN)/python
-	$(INSTALL) mkdocs-material
+	$(INSTALL) mkdocs-material 'mkdocstrings[python]'
 	@touch $@

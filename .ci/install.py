@@ -1,8 +1,7 @@
-"""`pip install`, done by uv where it can be had: the same packages in a third of the time.
+"""Install packages with uv where possible, else with pip: same packages, a third of the time.
 
-uv reads none of pip's settings, so it is told where pip looks. Whatever goes wrong with it, pip
-itself has the last word. Into an environment without pip comes the newest, fetched by the one that
-Python carries; `venv` would unpack and compile that one first.
+uv ignores pip's configuration, so the index URLs are passed to it. If uv fails for any reason, pip
+is used. An environment without pip gets the newest pip, fetched by the wheel bundled with Python.
 
     .venv/bin/python .ci/install.py -c constraints.txt -e '.[dev]'
 """
@@ -18,49 +17,49 @@ from importlib.util import find_spec
 from pathlib import Path
 
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-# Python compiles what it imports when it first does; compiling all that is installed takes longer.
-PLAIN = [*PIP, "--quiet", "install", "--no-compile"]
-BUNDLED = "ensurepip/_bundled/pip-*.whl"  # in the standard library
-PLACES = ("index-url", "extra-index-url", "find-links")
+# Skip byte-compilation of all installed files; Python compiles a module on its first import.
+PIP_INSTALL = [*PIP, "--quiet", "install", "--no-compile"]
+BUNDLED_PIP = "ensurepip/_bundled/pip-*.whl"  # in the standard library
+INDEX_OPTIONS = ("index-url", "extra-index-url", "find-links")
 
 
-def provide_pip() -> None:
-    """pip and uv, by pip from the wheel that comes with Python; else pip as `venv` has it."""
+def bootstrap_pip() -> None:
+    """Install pip and uv with the pip wheel bundled with Python, else fall back on ensurepip."""
     library = Path(os.__file__).parent
-    for wheel in library.glob(BUNDLED):
-        command = [sys.executable, str(wheel / "pip"), *PLAIN[3:], "pip", "uv"]
+    for wheel in library.glob(BUNDLED_PIP):
+        command = [sys.executable, str(wheel / "pip"), *PIP_INSTALL[3:], "pip", "uv"]
         if _succeeds(command):
             return
     if not _succeeds([sys.executable, "-m", "ensurepip", "--default-pip"]):
-        sys.exit("Python is here without pip: install its module ensurepip (Debian: python3-venv)")
+        sys.exit("pip is missing: install the Python module ensurepip (Debian: python3-venv)")
 
 
-def places() -> list[str]:
-    """Where pip looks for packages, from its files and the environment, as options of uv."""
-    listed = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=True)
-    found: dict[str, str] = {}  # the environment is listed first, and goes first
-    for line in listed.stdout.splitlines():
+def index_options() -> list[str]:
+    """Return pip's configured package indexes as uv options."""
+    config = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=True)
+    settings: dict[str, str] = {}  # the environment is listed first and takes precedence
+    for line in config.stdout.splitlines():
         key, _, value = line.partition("=")
-        found.setdefault(key.rpartition(".")[2], " ".join(shlex.split(value)))
-    options = ((f"--{key}", place) for key in PLACES for place in found.get(key, "").split())
+        settings.setdefault(key.rpartition(".")[2], " ".join(shlex.split(value)))
+    options = ((f"--{key}", url) for key in INDEX_OPTIONS for url in settings.get(key, "").split())
     return [part for option in options for part in option]
 
 
 def install(arguments: list[str]) -> int:
-    """uv, as if it were pip: the best version of all places; else pip, brought up to date."""
+    """Install with uv, or with an updated pip if uv is missing or fails; return the exit code."""
     if not find_spec("pip"):
-        provide_pip()
+        bootstrap_pip()
         invalidate_caches()
     certificates = {"SSL_CERT_FILE": os.environ["PIP_CERT"]} if "PIP_CERT" in os.environ else {}
-    if find_spec("uv") or _succeeds([*PLAIN, "uv"]):
+    if find_spec("uv") or _succeeds([*PIP_INSTALL, "uv"]):
         uv = [sys.executable, "-m", "uv", "--quiet", "pip", "install", "--python", sys.executable]
-        uv += ["--index-strategy", "unsafe-best-match", *places(), *arguments]
+        uv += ["--index-strategy", "unsafe-best-match", *index_options(), *arguments]
         if subprocess.run(uv, env={**certificates, **os.environ}).returncode == 0:
             return 0
-        print("uv could not install it: trying pip", file=sys.stderr)
-    # the one that comes with Python 3.11 resolves in twice the time
-    subprocess.run([*PLAIN, "--upgrade", "pip"])
-    return subprocess.run([*PLAIN, *arguments]).returncode
+        print("uv failed: trying pip", file=sys.stderr)
+    # The pip bundled with Python 3.11 takes twice as long to resolve.
+    subprocess.run([*PIP_INSTALL, "--upgrade", "pip"])
+    return subprocess.run([*PIP_INSTALL, *arguments]).returncode
 
 
 def _succeeds(command: list[str]) -> bool:
