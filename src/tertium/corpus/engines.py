@@ -1,8 +1,8 @@
-"""How parts are dealt to workers: processes of this machine, or actors of a Ray cluster.
+"""Distribute parts to workers: local processes, or actors on a Ray cluster.
 
-A part's texts are read and its shard is written where it is scored: only the name of a part and
-what was counted travel. Whoever dies, a part is done again or not at all (`ledger`), so that
-engines need know nothing of what was written.
+A worker reads a part, scores it and writes its shard; only part names and counts are sent between
+processes. If a worker dies, its part is redone completely (`run_state`), so engines need no
+knowledge of the output files.
 """
 
 from __future__ import annotations
@@ -23,52 +23,54 @@ from multiprocessing import connection
 from pathlib import Path
 from typing import Any
 
-from tertium.arrays import is_whole
-from tertium.corpus.reading import CorpusPart
-from tertium.corpus.work import CorpusJob, Outcome, start_worker
-from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
-from tertium.extras import require
-from tertium.runtime import Advance, cores, runtime
+from tertium.arrays import is_integer_at_least
+from tertium.corpus.readers import CorpusPart
+from tertium.corpus.worker import CorpusJob, Outcome, start_worker
+from tertium.errors import TertiumError, UnknownNameError, UsageError, short_repr
+from tertium.execution import Advance, runtime, usable_cores
+from tertium.extras import require_modules
 
 ENGINES = ("local", "ray")
 AT_LEAST_ONE = "expected a whole number of at least 1"
-POLL = 0.2  # seconds between looks at how far processes are
+POLL_SECONDS = 0.2  # interval of progress updates
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
-class Team:
-    """Who does the parts: so many workers of an engine, each with CPUs and parts of GPUs."""
+class WorkerPool:
+    """The workers of an engine: their number and the CPUs and GPUs of each."""
 
     engine: str = "local"
     workers: int | None = None
     address: str | None = None
     cpus: float = 1
     gpus: float = 0
-    size: int = 0  # how many there were, once parts have been dealt
+    size: int = 0  # number of workers started; set by `run`
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise UnknownNameError("engine", self.engine, ENGINES)
-        if self.workers is not None and not is_whole(self.workers, 1):
-            raise UsageError(f"workers={one_line(self.workers)}: {AT_LEAST_ONE}")
+        if self.workers is not None and not is_integer_at_least(self.workers, 1):
+            raise UsageError(f"workers={short_repr(self.workers)}: {AT_LEAST_ONE}")
         for name, share in (("cpus", self.cpus), ("gpus", self.gpus)):
             if not isinstance(share, int | float):
-                raise UsageError(f"{name}={one_line(share)}: expected a number")
+                raise UsageError(f"{name}={short_repr(share)}: expected a number")
         if not (self.cpus >= 0 and self.gpus >= 0 and self.cpus + self.gpus > 0):
-            given = f"cpus={self.cpus:g}, gpus={self.gpus:g}"
-            raise UsageError(f"{given}: a worker needs some of one of them")
+            shares = f"cpus={self.cpus:g}, gpus={self.gpus:g}"
+            raise UsageError(f"{shares}: a worker needs CPUs or GPUs; give a positive number")
         if self.engine != "ray" and (self.address or self.gpus or self.cpus != 1):
-            raise UsageError("an address, CPUs and GPUs of workers are Ray's: add --engine ray")
-        require("pyarrow", purpose="a corpus")
+            raise UsageError(
+                "--address, --worker-cpus and --worker-gpus need a Ray cluster: add --engine ray"
+            )
+        require_modules("pyarrow", purpose="a corpus")
         if self.engine == "ray":
-            require("ray", purpose="the engine ray")
+            require_modules("ray", purpose="the engine ray")
 
-    def deal(
+    def run(
         self, job: CorpusJob, parts: Sequence[CorpusPart], advance: Advance
     ) -> Iterator[Outcome]:
-        """Do all parts; outcomes as they come."""
+        """Score all parts; yield outcomes in order of completion."""
         if not parts:
             return
         if self.engine == "local":
@@ -80,54 +82,54 @@ class Team:
             yield from run_ray(job, parts, self, advance)
 
     def count_actors(self) -> int:
-        """How many actors there are to be: as many as asked for, else as there is room for."""
-        room = count_room(self.cpus, self.gpus)
-        lacking = f"no node of the cluster has {self.cpus:g} CPUs and {self.gpus:g} GPUs"
-        if not room and self.workers is None:
-            raise UsageError(f"{lacking} for a worker")
-        if not room:  # a cluster may grow on demand
-            _log.warning("%s for a worker: none is at work until one comes that has", lacking)
-        return self.workers or room
+        """Return the requested number of actors, else the number that fits on the cluster."""
+        slots = count_actor_slots(self.cpus, self.gpus)
+        shortage = f"no node of the cluster has {self.cpus:g} CPUs and {self.gpus:g} GPUs"
+        if not slots and self.workers is None:
+            raise UsageError(f"{shortage} for a worker")
+        if not slots:  # an autoscaling cluster may add such a node
+            _log.warning("%s for a worker: waiting until such a node joins", shortage)
+        return self.workers or slots
 
 
 def run_local(
     job: CorpusJob, parts: Sequence[CorpusPart], workers: int, advance: Advance
 ) -> Iterator[Outcome]:
-    """Do parts in so many processes, or in this one; outcomes as they come."""
+    """Score parts in `workers` processes, or in this one; yield outcomes as they complete."""
     if workers == 1 or len(parts) == 1:
         attempt = start_worker(job)
         for part in parts:
             yield attempt(part, advance)
         return
-    fresh = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
-    # Rows done, and whether to stop. No lock: a worker killed with it would stop all others, and
-    # what two of them write at once costs the bar a few rows.
-    marks = fresh.Array("q", 2, lock=False)
-    share = max(1, cores() // workers)
+    spawn = multiprocessing.get_context("spawn")  # a fork would inherit locks of other threads
+    # [rows done, stop flag]. No lock: a worker killed while holding it would block all others, and
+    # a lost update only costs the progress bar a few rows.
+    shared = spawn.Array("q", 2, lock=False)
+    share = max(1, usable_cores() // workers)
     job = replace(job, runtime=replace(job.runtime, threads=job.runtime.threads or share))
     with ProcessPoolExecutor(
-        min(workers, len(parts)), mp_context=fresh, initializer=_begin, initargs=(job, marks)
+        min(workers, len(parts)), mp_context=spawn, initializer=_start, initargs=(job, shared)
     ) as pool:
         try:
-            yield from _outcomes({pool.submit(_attempt, part) for part in parts}, marks, advance)
+            yield from _outcomes({pool.submit(_attempt, part) for part in parts}, shared, advance)
         except BrokenProcessPool:
             raise TertiumError(
-                "a worker was killed (by the system, where memory ran out) or could not be started "
-                '(a script needs `if __name__ == "__main__":`); what is done is kept: go on with '
-                "--resume, perhaps with fewer --workers"
+                "a worker was killed (perhaps out of memory) or could not start (a script needs "
+                '`if __name__ == "__main__":`); finished parts are saved: continue with --resume, '
+                "perhaps with fewer --workers"
             ) from None
         finally:
-            marks[1] = True
+            shared[1] = True
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _outcomes(left: set[Future[Outcome]], marks: Any, advance: Advance) -> Iterator[Outcome]:
-    told = 0
-    while left:
-        done, left = wait(left, timeout=POLL, return_when=FIRST_COMPLETED)
-        reached = marks[0]
-        advance(reached - told)
-        told = reached
+def _outcomes(pending: set[Future[Outcome]], shared: Any, advance: Advance) -> Iterator[Outcome]:
+    reported = 0
+    while pending:
+        done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+        rows_done = shared[0]
+        advance(rows_done - reported)
+        reported = rows_done
         for future in done:
             yield future.result()
 
@@ -137,24 +139,24 @@ _count: Advance = lambda rows: None  # noqa: E731 (replaced in a worker)
 
 
 class _Stopped(Exception):
-    """The one who began the run has given up."""
+    """The parent process has stopped the run."""
 
 
-def _begin(job: CorpusJob, marks: Any) -> None:
-    """Prepare a process: load the metrics once, and end with the one who began."""
+def _start(job: CorpusJob, shared: Any) -> None:
+    """Initialize a worker process: load the metrics once, and exit with the parent."""
     global _worker, _count
 
     def count(rows: int) -> None:
-        if marks[1]:
+        if shared[1]:
             raise _Stopped
-        marks[0] += rows
+        shared[0] += rows
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
     _worker, _count = start_worker(job), count
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         connection.wait([parent.sentinel])
@@ -167,10 +169,10 @@ def _attempt(part: CorpusPart) -> Outcome:
 
 
 class PartActor:
-    """A worker of Ray Data: loads metrics when it begins, then does one part a call.
+    """A Ray Data worker: loads the metrics once, then scores one part per call.
 
-    It works in the folder of who began, so that relative paths mean the same; a node begins where
-    its `ray start` was typed.
+    It changes to the driver's working directory, so that relative paths mean the same on every
+    node.
     """
 
     def __init__(self, job: CorpusJob, folder: str) -> None:
@@ -179,15 +181,15 @@ class PartActor:
         self.attempt = start_worker(job)
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, list[bytes]]:
-        parts = [pickle.loads(packed) for packed in batch["part"]]
+        parts = [pickle.loads(data) for data in batch["part"]]
         outcomes = [self.attempt(part, lambda rows: None) for part in parts]
         return {"outcome": [pickle.dumps(outcome) for outcome in outcomes]}
 
 
 def run_ray(
-    job: CorpusJob, parts: Sequence[CorpusPart], team: Team, advance: Advance
+    job: CorpusJob, parts: Sequence[CorpusPart], pool: WorkerPool, advance: Advance
 ) -> Iterator[Outcome]:
-    """Do parts in actors of the cluster, which Ray schedules, restarts and tries again."""
+    """Score parts in Ray actors, which Ray schedules, restarts and retries."""
     import ray
     from ray.data import ActorPoolStrategy, DataContext
 
@@ -198,10 +200,10 @@ def run_ray(
         PartActor,
         fn_constructor_args=(job, str(Path.cwd())),
         batch_size=1,
-        # A part is long: one that waits behind another's would keep an idle actor waiting.
-        compute=ActorPoolStrategy(size=team.size, max_tasks_in_flight_per_actor=1),
-        num_cpus=team.cpus,
-        num_gpus=team.gpus or None,
+        # Parts take long: with a queue per actor, a part could wait while another actor is idle.
+        compute=ActorPoolStrategy(size=pool.size, max_tasks_in_flight_per_actor=1),
+        num_cpus=pool.cpus,
+        num_gpus=pool.gpus or None,
     )
     for row in outcomes.iter_rows():
         outcome: Outcome = pickle.loads(row["outcome"])
@@ -211,22 +213,22 @@ def run_ray(
 
 @contextmanager
 def cluster(address: str | None) -> Iterator[None]:
-    """A connection to a cluster: the one there is, the one at an address, or one of our own."""
+    """Connect to the running cluster, to the one at `address`, or start a local one."""
     import ray
 
     if ray.is_initialized():
         yield
         return
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
-        # That a token is missing stands in Ray's log alone.
+        # Ray reports a missing token only in its own log.
         raise UsageError(
             f"no Ray cluster at {address}: {str(error).splitlines()[0]} "
-            "(where it asks for a token: RAY_AUTH_MODE=token)"
+            "(if it requires a token: set RAY_AUTH_MODE=token)"
         ) from None
-    except Exception as error:  # what Ray raises where it cannot start is of no kind of its own
+    except Exception as error:  # Ray raises many types when it cannot start
         raise TertiumError(f"Ray did not start: {str(error).splitlines()[0]}") from error
     try:
         yield
@@ -234,18 +236,18 @@ def cluster(address: str | None) -> Iterator[None]:
         ray.shutdown()
 
 
-def count_room(cpus: float, gpus: float) -> int:
-    """How many actors the nodes of the cluster have room for, each on one of them."""
+def count_actor_slots(cpus: float, gpus: float) -> int:
+    """Count the actors that fit on the nodes of the cluster."""
     import ray
 
-    wanted = {kind: need for kind, need in (("CPU", cpus), ("GPU", gpus)) if need}
+    demand = {kind: amount for kind, amount in (("CPU", cpus), ("GPU", gpus)) if amount}
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return sum(
-        int(min(node.get(kind, 0) / need for kind, need in wanted.items())) for node in nodes
+        int(min(node.get(kind, 0) / amount for kind, amount in demand.items())) for node in nodes
     )
 
 
 def choose_workers(job: CorpusJob) -> int:
-    """A process for each core where metrics count in Python; one where threads run a network."""
+    """Return one process per core for metrics in pure Python; one process for neural metrics."""
     with runtime(threads=job.runtime.threads):
-        return 1 if any(job.learned) and "torch" in sys.modules else cores()
+        return 1 if any(job.learned) and "torch" in sys.modules else usable_cores()

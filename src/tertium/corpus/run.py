@@ -11,43 +11,51 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from tertium.arrays import is_whole
-from tertium.corpus.blocks import infer_schema, refuse_column
-from tertium.corpus.engines import AT_LEAST_ONE, Team
-from tertium.corpus.keeping import parse_keep
-from tertium.corpus.ledger import BAD, RunLedger
-from tertium.corpus.places import SourceFile, find_files, is_remote, would_find
-from tertium.corpus.reading import CorpusPart, plan_parts, sample_records, schema_of
+from tertium.arrays import is_integer_at_least
+from tertium.corpus.batches import duplicate_column_error, infer_schema
+from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
+from tertium.corpus.filter_expression import parse_filter
+from tertium.corpus.readers import CorpusPart, plan_parts, sample_records, schema_of
+from tertium.corpus.run_state import BAD, RunState
 from tertium.corpus.scoring import (
     check_languages,
     check_metrics,
     find_example,
     score_segments,
 )
+from tertium.corpus.shards import ShardFormat, ShardWriter, shard_writer
+from tertium.corpus.storage import SourceFile, find_files, is_remote, would_match
 from tertium.corpus.tally import MetricTally, Tally
-from tertium.corpus.work import CorpusJob, check_columns
-from tertium.corpus.writing import ShardFormat, ShardWriter, writer_of
-from tertium.data.records import WARNINGS
-from tertium.errors import DataError, TertiumError, UsageError, one_line
+from tertium.corpus.worker import CorpusJob, check_columns
+from tertium.data.records import WARNINGS_SUFFIX
+from tertium.errors import DataError, TertiumError, UsageError, short_repr
+from tertium.execution import MEGABYTE, Runtime, current_runtime, progress_task, runtime
 from tertium.frames import is_frame
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.runtime import MEGABYTE, Runtime, current_runtime, runtime, task
 from tertium.segment import Segment
 from tertium.version import __version__
 
 Engine = Literal["local", "ray"]
 PART_ROWS = 100_000
 LONGEST = 100_000
-HELD_VECTORS = 32 * MEGABYTE  # for a metric that asks of a text twice
+VECTOR_CACHE_BYTES = 32 * MEGABYTE  # for a metric that encodes a text twice
 
 
 @dataclass(frozen=True)
 class CorpusSummary:
-    """What came of a corpus: rows by their fate, scores of each metric, and how fast it went.
+    """Result of `score_corpus`: row counts, statistics of each metric, and speed.
 
-    `rows` were read, `kept` written, `bad` put aside by reason; `seconds` and `scored` are of this
-    run, which may have gone on where another ended.
+    Attributes
+    ----------
+    rows, kept
+        Number of rows read and written.
+    bad
+        Number of rejected rows by reason.
+    metrics
+        Count, mean, deciles, warnings and signature by metric spec.
+    scored, seconds
+        Rows and time of this call; less than `rows` if it resumed an earlier run.
     """
 
     rows: int
@@ -65,7 +73,7 @@ class CorpusSummary:
         return self.scored / self.seconds if self.seconds else 0.0
 
     def record(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Return the summary as JSON-compatible values."""
         return {
             "rows": self.rows,
             "kept": self.kept,
@@ -110,105 +118,120 @@ def score_corpus(
     cpus: float = 1,
     gpus: float = 0,
 ) -> CorpusSummary:
-    """Score every row of some files, write them with their scores, and say what came of it.
+    """Score every row of files of any size and write the rows with their scores.
 
-    `inputs` are files, folders or globs of Parquet, JSONL, TSV and CSV, also packed (.gz, .zst) and
-    behind addresses that pyarrow reads; `output` is a folder. Rows are written in their order with
-    a column for each metric and one for its warnings, as `shards` says, a shard for each file or
-    `part_rows` of it. `keep` says which (`keeping`). With `resume`, what an earlier call finished
-    is left as it is, unless its shard is gone or cut. Rows that cannot be scored are put aside with
-    the reason, or with `strict` the first is an error. `workers` are processes, or with the engine
-    "ray" actors, each with so many `cpus` and `gpus` (parts of one, too), of the cluster at
-    `address`.
+    Parameters
+    ----------
+    inputs
+        Files, folders or globs of Parquet, JSONL, TSV or CSV, also compressed (.gz, .zst) and URLs
+        that pyarrow supports.
+    metrics
+        Metric specs such as "chrf", or metrics.
+    output
+        Folder for the shards. Rows keep their order and columns; each metric adds a column for
+        its score and one for its warnings.
+    engine, workers, address, cpus, gpus
+        "local" processes, or "ray" actors on the cluster at `address`, with CPUs and GPUs each.
+    keep
+        Write only rows that match this expression, such as "chrf >= 50 and length(src) < 200".
+    resume
+        Continue an earlier call; finished parts are not scored again.
+    strict
+        Raise an error at the first bad row instead of writing it to `output/_bad`.
+    fields
+        Column names of a TSV or CSV without a header.
+    shards, part_rows
+        Output format, and rows per shard.
+    longest
+        Maximum number of characters of a text; a row with a longer one is bad.
     """
-    begun = time.perf_counter()
-    team = Team(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
+    start_time = time.perf_counter()
+    pool = WorkerPool(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
     _check_choices(keep, fields, longest=longest, part_rows=part_rows)
     paths, folder = _list_paths(inputs), _check_path(output)
     files = find_files(paths)
-    _check_apart(folder, files, paths, writer_of(shards).suffix)
+    _check_output(folder, files, paths, shard_writer(shards).suffix)
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
-        raise UsageError("--fields goes with .tsv or .csv files without a header: leave it out")
+        raise UsageError("--fields is only for .tsv or .csv files without a header: remove it")
     loaded = load_metrics(metrics)
     check_metrics(loaded)
-    ledger = RunLedger(folder)
-    ledger.check_free(resume=resume)
-    with task("looking at the corpus"):
+    state = RunState(folder)
+    state.check_free(resume=resume)
+    with progress_task("inspecting the corpus"):
         parts = plan_parts(files, part_rows)
         job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
     manifest = _describe(job, loaded, files, part_rows)
-    with ledger.lock():
-        ledger.begin(manifest)
-        done = _find_done(ledger, writer_of(shards).suffix, strict=strict)
-        left = [part for part in parts if part.name not in done]
-        whole = _merge(parts, done, ledger, _count(team, job, left))
+    with state.lock():
+        state.begin(manifest)
+        done = _find_done(state, shard_writer(shards).suffix, strict=strict)
+        pending = [part for part in parts if part.name not in done]
+        total = _merge(parts, done, state, _score_parts(pool, job, pending))
         summary = CorpusSummary(
-            rows=whole.rows,
-            kept=whole.kept,
-            bad=dict(whole.bad),
-            metrics=whole.metrics,
-            scored=whole.rows - sum(done.values()),
-            seconds=time.perf_counter() - begun,
+            rows=total.rows,
+            kept=total.kept,
+            bad=dict(total.bad),
+            metrics=total.metrics,
+            scored=total.rows - sum(done.values()),
+            seconds=time.perf_counter() - start_time,
             parts=len(parts),
-            engine=team.engine,
-            workers=team.size,
+            engine=pool.engine,
+            workers=pool.size,
         )
-        ledger.summarize(summary.record())
+        state.summarize(summary.record())
     return summary
 
 
 def _check_choices(keep: str, fields: Sequence[str] | None, **counts: int) -> None:
-    """Refuse choices of a wrong kind, such as a caller in Python may give."""
+    """Refuse arguments of a wrong type."""
     for name, value in counts.items():
-        if not is_whole(value, 1):
-            raise UsageError(f"{name}={one_line(value)}: {AT_LEAST_ONE}")
+        if not is_integer_at_least(value, 1):
+            raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
     if not isinstance(keep, str):
-        raise UsageError(f"keep={one_line(keep)}: expected a text such as 'chrf >= 50'")
+        raise UsageError(f"keep={short_repr(keep)}: expected a text such as 'chrf >= 50'")
     if isinstance(fields, str):
-        raise UsageError(f"fields={one_line(fields)}: expected a list of names")
+        raise UsageError(f"fields={short_repr(fields)}: expected a list of names")
 
 
 def _list_paths(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """One path or many, as a list; what is no path is refused."""
+    """Return one or several paths as a list."""
     if is_frame(inputs) or not isinstance(inputs, str | os.PathLike | Iterable):
         raise UsageError(
-            f"a corpus is read from files, folders or globs, not from {one_line(inputs)}: "
-            "metric.predict scores a frame"
+            f"expected files, folders or globs, got {short_repr(inputs)}: "
+            "use metric.predict to score a frame"
         )
-    given = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
-    if not given:
-        raise DataError("no files given to score")
-    return [_check_path(path) for path in given]
+    paths = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
+    if not paths:
+        raise DataError("no input files given")
+    return [_check_path(path) for path in paths]
 
 
-def _check_path(given: str | os.PathLike[str]) -> str:
-    if not isinstance(given, str | os.PathLike):
-        raise UsageError(f"expected a path, a text or a Path, not {one_line(given)}")
-    return os.fspath(given)
+def _check_path(path: str | os.PathLike[str]) -> str:
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(f"expected a path as str or Path, got {short_repr(path)}")
+    return os.fspath(path)
 
 
-def _find_done(ledger: RunLedger, suffix: str, *, strict: bool) -> dict[str, int]:
-    """The parts that are done, with their rows.
-
-    To go on strictly with parts of which rows were put aside before is refused.
-    """
+def _find_done(state: RunState, suffix: str, *, strict: bool) -> dict[str, int]:
+    """Return the finished parts with their row counts; refuse bad rows with `strict`."""
     done: dict[str, int] = {}
-    for name, tally in ledger.find_done(suffix):
+    for name, tally in state.find_done(suffix):
         if strict and tally.bad:
             raise DataError(
-                f"{ledger.folder}/{BAD}/{name}.jsonl: rows were put aside before, and --strict "
-                "takes none: mend them and begin in another folder, or leave out --strict"
+                f"{state.folder}/{BAD}/{name}.jsonl: the earlier run rejected rows, which --strict "
+                "does not allow: fix them and use another folder, or remove --strict"
             )
         done[name] = tally.rows
     return done
 
 
-def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> Iterator[tuple[str, Tally]]:
-    """Do parts, and what was counted in each, as they come; the first error ends it."""
+def _score_parts(
+    pool: WorkerPool, job: CorpusJob, parts: Sequence[CorpusPart]
+) -> Iterator[tuple[str, Tally]]:
+    """Score parts; yield the counts of each as it completes; raise the first error."""
     rows = [part.rows for part in parts]
-    known = None if None in rows else sum(count or 0 for count in rows)
-    with task("rows", total=known) as advance:
-        for outcome in team.deal(job, parts, advance):
+    total = None if None in rows else sum(count or 0 for count in rows)
+    with progress_task("rows", total=total) as advance:
+        for outcome in pool.run(job, parts, advance):
             if outcome.tally is None:
                 raise TertiumError(outcome.error)
             yield outcome.part, outcome.tally
@@ -217,38 +240,38 @@ def _count(team: Team, job: CorpusJob, parts: Sequence[CorpusPart]) -> Iterator[
 def _merge(
     parts: Sequence[CorpusPart],
     done: Container[str],
-    ledger: RunLedger,
-    counted: Iterable[tuple[str, Tally]],
+    state: RunState,
+    results: Iterable[tuple[str, Tally]],
 ) -> Tally:
-    """What was counted in all parts, added in their order, whatever the one in which they came.
+    """Add up the counts of all parts in part order, whatever the order of completion.
 
-    A tally holds a histogram for each metric, and there may be a hundred thousand parts: none is
-    held but those that came before their turn.
+    A tally holds a histogram per metric, and there may be a hundred thousand parts: only tallies
+    that arrived early are held in memory.
     """
-    whole, early = Tally(), dict[str, Tally]()
+    total, early = Tally(), dict[str, Tally]()
     names = deque(part.name for part in parts)
-    for arrived in chain([{}], ({name: tally} for name, tally in counted)):
+    for arrived in chain([{}], ({name: tally} for name, tally in results)):
         early |= arrived
         while names and (names[0] in done or names[0] in early):
             name = names.popleft()
-            whole.merge(ledger.read_tally(name) if name in done else early.pop(name))
-    return whole
+            total.merge(state.read_tally(name) if name in done else early.pop(name))
+    return total
 
 
-def _check_apart(
+def _check_output(
     output: str, files: Sequence[SourceFile], inputs: Sequence[str], suffix: str
 ) -> None:
-    """Refuse to write where the corpus is read: the next run would read its own shards."""
+    """Refuse an output folder among the inputs: the next run would read its own shards."""
     if not is_remote(output) and Path(output).is_file():
-        raise UsageError(f"{output} is a file, and shards are written into a folder: give another")
-    place = os.path.realpath(output)
+        raise UsageError(f"{output} is a file; expected a folder for the shards")
+    folder = os.path.realpath(output)
     for file in () if is_remote(output) else files:
-        if not is_remote(file.path) and os.path.realpath(file.path).startswith(place + os.sep):
-            raise UsageError(f"{output} holds {file.path}, which is read here: give another folder")
-    if home := next((given for given in inputs if would_find(given, output, suffix)), None):
+        if not is_remote(file.path) and os.path.realpath(file.path).startswith(folder + os.sep):
+            raise UsageError(f"{output} contains the input {file.path}: give another folder")
+    if match := next((path for path in inputs if would_match(path, output, suffix)), None):
         raise UsageError(
-            f"{output} lies in {home}, and --resume would read its shards with the corpus: give a "
-            "folder elsewhere, or one whose name begins with _"
+            f"{output} is inside {match}, so --resume would read its shards as input: use another "
+            "folder, or a name that starts with _"
         )
 
 
@@ -262,8 +285,8 @@ def _make_job(
     longest: int,
     strict: bool,
 ) -> CorpusJob:
-    """Everything that workers need, tried on one row before any begins."""
-    writer = writer_of(shards)
+    """Collect the settings of the workers, and test them on one row."""
+    writer = shard_writer(shards)
     fields = tuple(fields) if fields else None
     records = list(sample_records(parts, fields))
     where = parts[0].file.path
@@ -271,20 +294,19 @@ def _make_job(
     check_languages(records, metrics, example, longest)
     with runtime(cache=False):
         score_segments(metrics, [example])
-    lines = any(part.file.kind == "jsonl" for part in parts)
     schema = None
-    if lines and writer.has_columns:
+    if writer.has_columns and any(part.file.kind == "jsonl" for part in parts):
         schema = infer_schema(records).serialize().to_pybytes()
     columns = schema_of(parts[0].file, fields)
-    known = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
-    _check_names(known, [metric.spec for metric in metrics], keep, writer, where)
+    names = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
+    _check_names(names, [metric.spec for metric in metrics], keep, writer, where)
     return CorpusJob(
         output=output,
         metrics=tuple(metric.spec for metric in metrics),
-        learned=tuple(metric.learned for metric in metrics),
+        model_ids=tuple(metric.model_ids for metric in metrics),
         example=example,
         shards=shards,
-        runtime=_thrifty(current_runtime(), metrics, example),
+        runtime=_limit_vector_cache(current_runtime(), metrics, example),
         keep=keep,
         fields=fields,
         schema=schema,
@@ -294,29 +316,29 @@ def _make_job(
 
 
 def _check_names(
-    known: Sequence[str], specs: Sequence[str], keep: str, writer: type[ShardWriter], where: str
+    columns: Sequence[str], specs: Sequence[str], keep: str, writer: type[ShardWriter], where: str
 ) -> None:
-    """Refuse columns of rows that scores would replace, or that shards or `keep` cannot name."""
-    more = [*specs, *(spec + WARNINGS for spec in specs)]
-    if taken := [name for name in more if name in known]:
-        raise refuse_column(taken[0])
-    writer.check_header(known)
+    """Refuse columns that scores would overwrite, or that the shards or `keep` cannot use."""
+    score_columns = [*specs, *(spec + WARNINGS_SUFFIX for spec in specs)]
+    if duplicates := [name for name in score_columns if name in columns]:
+        raise duplicate_column_error(duplicates[0])
+    writer.check_header(columns)
     if keep:
-        check_columns(parse_keep(keep).names, [*known, *more], specs, where)
+        check_columns(parse_filter(keep).names, [*columns, *score_columns], specs, where)
 
 
-def _thrifty(settings: Runtime, metrics: Sequence[Metric], example: Segment) -> Runtime:
-    """Settings that hold few vectors in memory: most texts come once, and one metric asks once."""
+def _limit_vector_cache(settings: Runtime, metrics: Sequence[Metric], example: Segment) -> Runtime:
+    """Cache few vectors in memory: most texts occur once, and one metric encodes them once."""
     if len(metrics) > 1:
         return settings
-    held = HELD_VECTORS if len(metrics[0].asks([example])) > 1 else 0
-    return replace(settings, memory=min(settings.memory, held))
+    limit = VECTOR_CACHE_BYTES if len(metrics[0].required_embeddings([example])) > 1 else 0
+    return replace(settings, memory=min(settings.memory, limit))
 
 
 def _describe(
     job: CorpusJob, metrics: Sequence[Metric], files: Sequence[SourceFile], part_rows: int
 ) -> dict[str, Any]:
-    """What makes a run: whatever changes a shard."""
+    """Return the manifest of a run: every setting that changes a shard."""
     return {
         "version": __version__,
         "metrics": {metric.spec: metric.signature([job.example]) for metric in metrics},
@@ -325,6 +347,6 @@ def _describe(
         "shards": job.shards,
         "longest": job.longest,
         "part_rows": part_rows,
-        "inputs": {f.path: [f.size, f.modified] for f in files},  # whether they are the same
-        "shard names": {f.path: f.name for f in files},  # one may be found from elsewhere
+        "inputs": {f.path: [f.size, f.modified] for f in files},  # to detect changes
+        "shard names": {f.path: f.name for f in files},  # the same path may get another name
     }

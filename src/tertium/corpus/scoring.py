@@ -1,7 +1,6 @@
-"""A block of rows under some metrics: scores, warnings of each row, and rows that have no score.
+"""Score a batch of rows: scores and warnings per row, and rows that cannot be scored.
 
-A score does not depend on neighbors, so that blocks and parts leave every score as `tertium score`
-gives it, to the last bit.
+Scores do not depend on other rows, so every score is identical to that of `tertium score`.
 """
 
 from __future__ import annotations
@@ -14,162 +13,172 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
-from tertium.corpus.blocks import BadRow
-from tertium.corpus.reading import HERE, Reading, explain_row
-from tertium.data.records import WARNINGS, fold_names, segment_from_record
-from tertium.errors import DataError, LanguageError, NeedsError, TertiumError, UsageError
+from tertium.corpus.batches import BadRow
+from tertium.corpus.readers import ROW_PLACEHOLDER, ReadBatch, row_error_text
+from tertium.data.records import WARNINGS_SUFFIX, lowercase_known_columns, segment_from_record
+from tertium.errors import (
+    DataError,
+    MissingInputError,
+    TertiumError,
+    UnsupportedLanguageError,
+    UsageError,
+)
 from tertium.evaluation.scoring import locate_warnings
 from tertium.extras import explain_missing
-from tertium.metrics.base.metric import Metric, foresee
+from tertium.metrics.base.metric import Metric, share_encoding
 from tertium.registry import METRICS
 from tertium.segment import Segment
 
-JOINED = "; "
+WARNING_SEPARATOR = "; "
 
 
 @dataclass(frozen=True)
-class ScoredBlock:
-    """The scores and warnings of rows, metrics by their specs."""
+class ScoredBatch:
+    """Scores and warnings of rows, by metric spec."""
 
     segments: Sequence[Segment]
     scores: Mapping[str, FloatArray]
     warnings: Mapping[str, Sequence[str]]
 
     def columns(self) -> dict[str, Any]:
-        """What a block is extended by, as arrays of pyarrow; NaN is what is missing there."""
+        """Return the new columns of the batch as pyarrow arrays; NaN becomes null."""
         import pyarrow as pa
 
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for spec, scores in self.scores.items():
-            found[spec] = pa.array(scores, pa.float64(), from_pandas=True)
-            found[spec + WARNINGS] = pa.array(self.warnings[spec], pa.string())
-        return found
+            columns[spec] = pa.array(scores, pa.float64(), from_pandas=True)
+            columns[spec + WARNINGS_SUFFIX] = pa.array(self.warnings[spec], pa.string())
+        return columns
 
 
-def score_segments(metrics: Sequence[Metric], segments: Sequence[Segment]) -> ScoredBlock:
-    """Segments under metrics; metrics over one encoder share its work."""
+def score_segments(metrics: Sequence[Metric], segments: Sequence[Segment]) -> ScoredBatch:
+    """Score segments with all metrics; metrics with the same encoder share its embeddings."""
     scores: dict[str, FloatArray] = {}
     warnings: dict[str, list[str]] = {}
     if not segments:
         empty = {metric.spec: np.zeros(0) for metric in metrics}
-        return ScoredBlock((), empty, {spec: [] for spec in empty})
-    with foresee(metrics, segments):
+        return ScoredBatch((), empty, {spec: [] for spec in empty})
+    with share_encoding(metrics, segments):
         for metric in metrics:
             with explain_missing(metric.name):
-                scores[metric.spec] = metric.reduce_segments(metric.distinct_statistics(segments))
-                said = locate_warnings(metric, segments)
-                warnings[metric.spec] = [JOINED.join(own) for own in said]
-    return ScoredBlock(segments, scores, warnings)
+                scores[metric.spec] = metric.reduce_segments(metric.compute_statistics(segments))
+                row_warnings = locate_warnings(metric, segments)
+                warnings[metric.spec] = [WARNING_SEPARATOR.join(row) for row in row_warnings]
+    return ScoredBatch(segments, scores, warnings)
 
 
-def take_segments(
-    reading: Reading, metrics: Sequence[Metric], example: Segment, longest: int
+def select_segments(
+    reading: ReadBatch, metrics: Sequence[Metric], example: Segment, longest: int
 ) -> tuple[BoolArray, list[Segment], list[BadRow]]:
-    """Which rows of a block can be scored, their segments, and why others cannot."""
-    mask = np.ones(len(reading.block), dtype=bool)
+    """Return a mask of the rows that can be scored, their segments, and the bad rows."""
+    mask = np.ones(len(reading.batch), dtype=bool)
     bad = list(reading.bad)
-    plain = reading.block.plain_segments(longest)
-    if plain is not None and _serve(metrics, [example, *plain]):
+    plain = reading.batch.plain_segments(longest)
+    if plain is not None and _have_required_inputs(metrics, [example, *plain]):
         return mask, plain, bad
     segments: list[Segment] = []
-    for place, (number, record) in enumerate(
-        zip(reading.numbers, reading.block.texts(), strict=True)
+    for index, (number, record) in enumerate(
+        zip(reading.numbers, reading.batch.texts(), strict=True)
     ):
         try:
-            segments.append(take_segment(record, longest))
+            segments.append(record_to_segment(record, longest))
         except TertiumError as error:
-            mask[place] = False
-            bad.append(BadRow(number, explain_row(error)))
-    if segments and not _serve(metrics, [example, *segments]):
-        segments, more = _take_served(reading, mask, segments, metrics, example)
-        bad += more
+            mask[index] = False
+            bad.append(BadRow(number, row_error_text(error)))
+    if segments and not _have_required_inputs(metrics, [example, *segments]):
+        segments, incomplete = _drop_incomplete(reading, mask, segments, metrics, example)
+        bad += incomplete
     return mask, segments, sorted(bad, key=lambda row: row.row)
 
 
-def take_segment(record: Mapping[str, Any], longest: int) -> Segment:
-    """The segment of a record, of texts that are not too long."""
-    segment = segment_from_record(fold_names(record), HERE)
+def record_to_segment(record: Mapping[str, Any], longest: int) -> Segment:
+    """Convert a record to a segment; refuse texts that are too long."""
+    segment = segment_from_record(lowercase_known_columns(record), ROW_PLACEHOLDER)
     for text in (segment.hypothesis, segment.source or "", *segment.references):
         if len(text) > longest:
-            raise DataError(f"{HERE}: too long ({len(text):,} characters, at most {longest:,})")
+            raise DataError(
+                f"{ROW_PLACEHOLDER}: too long ({len(text):,} characters, at most {longest:,})"
+            )
     return segment
 
 
 def _check_each(metrics: Sequence[Metric], segments: Sequence[Segment]) -> None:
-    """Refuse segments that lack something; what many say together would depend on neighbors."""
+    """Refuse segments that lack a required input, each on its own."""
     for metric in metrics:
-        with suppress(LanguageError):  # said of the first rows; of others warnings say it
+        with suppress(UnsupportedLanguageError):  # checked on the first rows; later a warning
             metric.check(segments)
 
 
-def _serve(metrics: Sequence[Metric], segments: Sequence[Segment]) -> bool:
+def _have_required_inputs(metrics: Sequence[Metric], segments: Sequence[Segment]) -> bool:
     try:
         _check_each(metrics, segments)
-    except NeedsError:
+    except MissingInputError:
         return False
     return True
 
 
-def _take_served(
-    reading: Reading,
+def _drop_incomplete(
+    reading: ReadBatch,
     mask: BoolArray,
     segments: Sequence[Segment],
     metrics: Sequence[Metric],
     example: Segment,
 ) -> tuple[list[Segment], list[BadRow]]:
-    """Those segments that have what the metrics need, as the example has; takes others off."""
-    taken, bad = [], []
-    for place, segment in zip(np.flatnonzero(mask).tolist(), segments, strict=True):
+    """Drop segments that lack an input which the metrics require and the example has."""
+    complete, bad = [], []
+    for index, segment in zip(np.flatnonzero(mask).tolist(), segments, strict=True):
         try:
             _check_each(metrics, [segment])
             _check_each(metrics, [example, segment])
-            taken.append(segment)
-        except NeedsError as error:
-            mask[place] = False
-            reason = str(error).replace("segment 1", HERE).replace("segment 2", HERE)
-            bad.append(BadRow(reading.numbers[place], f"missing field: {reason}"))
-    return taken, bad
+            complete.append(segment)
+        except MissingInputError as error:
+            mask[index] = False
+            reason = str(error)
+            for name in ("segment 1", "segment 2"):
+                reason = reason.replace(name, ROW_PLACEHOLDER)
+            bad.append(BadRow(reading.numbers[index], f"missing field: {reason}"))
+    return complete, bad
 
 
 def check_metrics(metrics: Sequence[Metric]) -> None:
-    """Refuse metrics whose scores depend on the whole corpus, or that workers cannot make."""
+    """Refuse metrics that read the whole corpus, and metrics that workers cannot load."""
     for metric in metrics:
         if metric.name not in METRICS:
             raise UsageError(
-                f"{metric.name} is no registered metric, and workers make metrics by their names: "
-                "register it as a package does (docs/extend.md), or score segments with it"
+                f"{metric.name} is not a registered metric, and workers load metrics by name: "
+                "register it as a plugin (docs/extending.md), or call metric.score yourself"
             )
         if metric.reads_corpus:
             raise UsageError(
-                f"{metric.spec} reads the whole corpus before it scores a row, which a stream "
-                "cannot: take weights from a file (bertscore:idf=true,idf_texts=FILE), a metric "
-                "without them (bleu for nist, bertscore, sss), or `tertium score` for one test set"
+                f"{metric.spec} needs the whole corpus to score a row, which is not possible in a "
+                "stream: read weights from a file (bertscore:idf=true,idf_texts=FILE), use another "
+                "metric (bleu for nist, bertscore, sss), or use `tertium score` for one test set"
             )
 
 
 def find_example(
     records: Sequence[Mapping[str, Any]], metrics: Sequence[Metric], longest: int, where: str
 ) -> Segment:
-    """The first row that every metric can score: what all others are expected to be like."""
-    reason: TertiumError = DataError(f"{HERE}: there are no rows")
+    """Return the first row that every metric can score; other rows need the same inputs."""
+    reason: TertiumError = DataError(f"{ROW_PLACEHOLDER}: there are no rows")
     for record in records:
         try:
-            segment = take_segment(record, longest)
+            segment = record_to_segment(record, longest)
             _check_each(metrics, [segment])
             return segment
         except TertiumError as error:
             reason = error
-    said = explain_row(reason).replace("segment 1", "the last that was tried")
-    raise type(reason)(f"{where}: none of the first rows can be scored: {said}")
+    message = row_error_text(reason).replace("segment 1", "the last row tried")
+    raise type(reason)(f"{where}: none of the first rows can be scored: {message}")
 
 
 def check_languages(
     records: Sequence[Mapping[str, Any]], metrics: Sequence[Metric], example: Segment, longest: int
 ) -> None:
-    """Refuse first rows that are together in a language which a metric does not know."""
+    """Refuse a corpus whose first rows are in a language that a metric does not support."""
     segments = [example]
     for record in records:
         with suppress(TertiumError):
-            segments.append(take_segment(record, longest))
+            segments.append(record_to_segment(record, longest))
     for metric in metrics:
-        metric.check([s for s in segments if _serve([metric], [example, s])])
+        metric.check([s for s in segments if _have_required_inputs([metric], [example, s])])

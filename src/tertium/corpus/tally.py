@@ -1,7 +1,7 @@
-"""What a run counts: sums that may be added in any order, so that parts make up the whole.
+"""Counts of a run that can be merged in any order, so that parts add up to the total.
 
-Deciles come from a histogram over the leading bits of the scores: a bucket is 1/256 of a power of
-two wide, so that a decile is right to 0.2 % of itself, whatever the range of the metric.
+Deciles come from a histogram over the leading bits of the scores. A bucket is 1/256 of a power of
+two wide, so a decile is accurate to 0.2 % for any range of scores.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.corpus.scoring import JOINED, ScoredBlock
+from tertium.corpus.scoring import WARNING_SEPARATOR, ScoredBatch
 from tertium.encoders.encoder import TRUNCATED
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 
-MANTISSA = 8  # bits of it that are kept
-_SHIFT = 52 - MANTISSA
+MANTISSA_BITS = 8  # leading bits of the mantissa that identify a bucket
+_SHIFT = 52 - MANTISSA_BITS
 
 
 @dataclass
 class MetricTally:
-    """Scores of one metric: how many, their sum and spread, warnings and signatures."""
+    """Statistics of one metric: count, sum, range, histogram, warnings and signature."""
 
     count: int = 0
     missing: int = 0
@@ -39,22 +39,22 @@ class MetricTally:
     signature: dict[str, str] = field(default_factory=dict)
 
     def add(self, scores: FloatArray, warnings: Sequence[str]) -> None:
-        known = scores[~np.isnan(scores)] + 0.0  # which makes a plain zero of -0.0
-        self.missing += len(scores) - len(known)
-        self.count += len(known)
-        if len(known):
-            self.total = math.fsum([self.total, *known.tolist()])
-            self.low = min(self.low, float(known.min()))
-            self.high = max(self.high, float(known.max()))
-            codes, counts = np.unique(known.view(np.int64) >> _SHIFT, return_counts=True)
+        valid = scores[~np.isnan(scores)] + 0.0  # turns -0.0 into 0.0
+        self.missing += len(scores) - len(valid)
+        self.count += len(valid)
+        if len(valid):
+            self.total = math.fsum([self.total, *valid.tolist()])
+            self.low = min(self.low, float(valid.min()))
+            self.high = max(self.high, float(valid.max()))
+            codes, counts = np.unique(valid.view(np.int64) >> _SHIFT, return_counts=True)
             self.buckets.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
         for text in filter(None, warnings):
-            self.warnings.update(text.split(JOINED))
+            self.warnings.update(text.split(WARNING_SEPARATOR))
 
-    def sign(self, metric: Metric, segments: Sequence[Segment]) -> None:
-        """Note the signature, by a segment for each number of references there is."""
-        several = {len(segment.references): segment for segment in segments}
-        text = metric.signature([several[count] for count in sorted(several)])
+    def add_signature(self, metric: Metric, segments: Sequence[Segment]) -> None:
+        """Merge the signature of one segment for each number of references."""
+        by_count = {len(segment.references): segment for segment in segments}
+        text = metric.signature([by_count[count] for count in sorted(by_count)])
         label, *parts = text.split("|")
         split = {key: value for key, _, value in (part.partition(":") for part in parts)}
         self.signature = merge_signatures([self.signature, {"": label, **split}])
@@ -73,17 +73,17 @@ class MetricTally:
         return self.total / self.count if self.count else math.nan
 
     def deciles(self) -> list[float]:
-        """The nine scores that part all into tenths, each within 0.2 %."""
-        values = sorted((_middle(code), count) for code, count in self.buckets.items())
-        passed = np.cumsum([count for _, count in values])
+        """Return the nine deciles, each accurate to 0.2 %."""
+        values = sorted((_bucket_center(code), count) for code, count in self.buckets.items())
+        cumulative = np.cumsum([count for _, count in values])
         if not self.count:
             return [math.nan] * 9
         ranks = [math.ceil(tenth * self.count / 10) for tenth in range(1, 10)]
-        places = np.searchsorted(passed, ranks)
-        return [min(max(values[place][0], self.low), self.high) for place in places]
+        indices = np.searchsorted(cumulative, ranks)
+        return [min(max(values[index][0], self.low), self.high) for index in indices]
 
     def signature_text(self) -> str:
-        """The signature of everything that was scored."""
+        """Return the signature of all scored rows."""
         parts = dict(self.signature)
         if "trunc" in parts:
             parts["trunc"] = str(self.warnings[TRUNCATED])
@@ -119,19 +119,19 @@ class MetricTally:
 
 @dataclass
 class Tally:
-    """What was done: rows read, kept and put aside by reason, and each metric's scores."""
+    """Counts of a part or a run: rows read, kept, and rejected by reason; statistics by metric."""
 
     rows: int = 0
     kept: int = 0
     bad: Counter[str] = field(default_factory=Counter)
     metrics: dict[str, MetricTally] = field(default_factory=dict)
 
-    def add(self, block: ScoredBlock, metrics: Sequence[Metric]) -> None:
+    def add(self, batch: ScoredBatch, metrics: Sequence[Metric]) -> None:
         for metric in metrics:
             tally = self.metrics.setdefault(metric.spec, MetricTally())
-            tally.add(block.scores[metric.spec], block.warnings[metric.spec])
-            if block.segments:
-                tally.sign(metric, block.segments)
+            tally.add(batch.scores[metric.spec], batch.warnings[metric.spec])
+            if batch.segments:
+                tally.add_signature(metric, batch.segments)
 
     def merge(self, other: Tally) -> None:
         self.rows += other.rows
@@ -154,25 +154,25 @@ class Tally:
         return cls(record["rows"], record["kept"], Counter(record["bad"]), metrics)
 
 
-def name_reason(reason: str) -> str:
-    """The kind of a reason: what it says before its details.
+def reason_kind(reason: str) -> str:
+    """Return the kind of a reason: the text before its details.
 
-    >>> name_reason("not UTF-8 (byte 0xff at position 3)")
+    >>> reason_kind("not UTF-8 (byte 0xff at position 3)")
     'not UTF-8'
     """
     return re.split(r"[(:,;]", reason)[0].strip()
 
 
-def _middle(code: int) -> float:
-    """The score in the middle of a bucket; zero has one of its own."""
+def _bucket_center(code: int) -> float:
+    """Return the score at the center of a bucket; zero has its own bucket."""
     if code == 0:
         return 0.0
     bits = np.int64(code) << _SHIFT | np.int64(1) << (_SHIFT - 1)
     return float(bits.view(np.float64))
 
 
-def merge_signatures(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """One signature of several: a number of references that varies is `var`, others are joined.
+def merge_signatures(signatures: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Merge signatures: a varying number of references becomes `var`, other values are joined.
 
     >>> merge_signatures([{"": "chrF", "nrefs": "1"}, {"": "chrF", "nrefs": "2"}])
     {'': 'chrF', 'nrefs': 'var'}
@@ -180,10 +180,10 @@ def merge_signatures(several: Iterable[Mapping[str, str]]) -> dict[str, str]:
     {'lang': 'de,fr'}
     """
     merged: dict[str, str] = {}
-    for signature in several:
+    for signature in signatures:
         for key, value in signature.items():
-            known = merged.setdefault(key, value)
-            if known != value:
-                values = sorted({*known.split(","), *value.split(",")})
+            previous = merged.setdefault(key, value)
+            if previous != value:
+                values = sorted({*previous.split(","), *value.split(",")})
                 merged[key] = "var" if key == "nrefs" else ",".join(values)
     return merged

@@ -1,4 +1,4 @@
-"""Shards of scored rows: Parquet, JSONL or TSV, written as a stream and equal for equal rows."""
+"""Writers of scored rows: Parquet, JSONL or TSV shards, streamed and deterministic."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from typing import IO, Any, ClassVar, Literal, Self
 
-from tertium.corpus.blocks import Block, TableBlock, refuse_column
+from tertium.corpus.batches import RowBatch, TableBatch, duplicate_column_error
 from tertium.errors import DataError, UnknownNameError
 
 ShardFormat = Literal["parquet", "jsonl", "tsv"]
-GROUP = 65_536  # rows of a Parquet row group
-BREAKS = "\t\n\r"  # what parts fields and rows of TSV
+ROW_GROUP_ROWS = 65_536
+TSV_SEPARATORS = "\t\n\r"
 
 
 class ShardWriter(ABC):
-    """Blocks to bytes; `close` writes what is left."""
+    """Writes batches to a stream; `close` writes buffered rows."""
 
     suffix: ClassVar[str]
-    has_columns: ClassVar[bool] = True  # the same in every row, so that JSON must be fitted to them
+    has_columns: ClassVar[bool] = True  # every row has the same columns
 
     def __init__(self, stream: IO[bytes], schema: Any) -> None:
         self.stream, self.schema = stream, schema
 
-    @classmethod  # noqa: B027 (most take any)
+    @classmethod  # noqa: B027 (optional)
     def check_header(cls, names: Iterable[str]) -> None:
-        """Refuse names of columns that the format cannot hold."""
+        """Refuse column names that the format cannot store."""
 
     @classmethod
-    def find_unwritable(cls, block: Block) -> dict[int, str]:
-        """Which rows the format cannot hold, by their place, and why."""
+    def find_unwritable(cls, batch: RowBatch) -> dict[int, str]:
+        """Return the positions of rows that the format cannot store, with the reasons."""
         return {}
 
     @abstractmethod
-    def write(self, block: Block) -> None: ...
+    def write(self, batch: RowBatch) -> None: ...
 
-    def close(self) -> None:  # noqa: B027 (most hold nothing back)
-        """Write what was held back."""
+    def close(self) -> None:  # noqa: B027 (optional)
+        """Write buffered rows."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        """Close; where something went wrong, what is written is thrown away, and so is this."""
+        """Close the writer; after an error the file is discarded, so errors of `close` are too."""
         with nullcontext() if error is None else suppress(Exception):
             self.close()
 
@@ -59,21 +59,21 @@ class ParquetShard(ShardWriter):
 
         super().__init__(stream, schema)
         self.writer = ParquetWriter(stream, schema, compression="zstd")
-        self.held: list[Any] = []
+        self.buffer: list[Any] = []
 
-    def write(self, block: Block) -> None:
-        assert isinstance(block, TableBlock)
-        if len(block):
-            self.held.append(block.table)
-        if sum(table.num_rows for table in self.held) >= GROUP:
+    def write(self, batch: RowBatch) -> None:
+        assert isinstance(batch, TableBatch)
+        if len(batch):
+            self.buffer.append(batch.table)
+        if sum(table.num_rows for table in self.buffer) >= ROW_GROUP_ROWS:
             self._flush()
 
     def _flush(self) -> None:
         import pyarrow as pa
 
-        if self.held:
-            self.writer.write_table(pa.concat_tables(self.held), row_group_size=GROUP)
-        self.held = []
+        if self.buffer:
+            self.writer.write_table(pa.concat_tables(self.buffer), row_group_size=ROW_GROUP_ROWS)
+        self.buffer = []
 
     def close(self) -> None:
         self._flush()
@@ -84,8 +84,8 @@ class JsonlShard(ShardWriter):
     suffix = ".jsonl"
     has_columns = False
 
-    def write(self, block: Block) -> None:
-        for record in block.records():
+    def write(self, batch: RowBatch) -> None:
+        for record in batch.records():
             text = json.dumps(plain(record), ensure_ascii=False, allow_nan=False)
             self.stream.write(text.encode("utf-8") + b"\n")
 
@@ -100,28 +100,29 @@ class TsvShard(ShardWriter):
 
     @classmethod
     def check_header(cls, names: Iterable[str]) -> None:
-        """Refuse names with tabs or line ends: rows would have other columns than they."""
-        if broken := next((name for name in names if _is_broken(name)), None):
+        """Refuse column names with a tab or line break."""
+        if broken := next((name for name in names if _has_separator(name)), None):
             raise DataError(
-                f"the name {broken!r} of a column has a tab or line end, which TSV cannot hold: "
-                "write Parquet or JSONL"
+                f"column name {broken!r} has a tab or line break, which TSV cannot store: "
+                "use --shards parquet or jsonl"
             )
 
     @classmethod
-    def find_unwritable(cls, block: Block) -> dict[int, str]:
-        """Rows with a tab or line end inside of a text."""
-        found: dict[int, str] = {}
-        for place, record in enumerate(block.records()):
+    def find_unwritable(cls, batch: RowBatch) -> dict[int, str]:
+        """Return rows that have a tab or line break in a text."""
+        reasons: dict[int, str] = {}
+        for position, record in enumerate(batch.records()):
             texts = ((name, value) for name, value in record.items() if isinstance(value, str))
-            broken = next((name for name, text in texts if _is_broken(text)), None)
+            broken = next((name for name, text in texts if _has_separator(text)), None)
             if broken is not None:
-                reason = f"a tab or line end in a field of TSV ({broken}); write Parquet or JSONL"
-                found[place] = reason
-        return found
+                reasons[position] = (
+                    f"a tab or line break in a TSV field ({broken}); use --shards parquet or jsonl"
+                )
+        return reasons
 
-    def write(self, block: Block) -> None:
-        for record in block.records():
-            self._write_cells([to_cell(record.get(name)) for name in self.schema.names])
+    def write(self, batch: RowBatch) -> None:
+        for record in batch.records():
+            self._write_cells([format_cell(record.get(name)) for name in self.schema.names])
 
     def _write_cells(self, cells: Sequence[str]) -> None:
         self.stream.write("\t".join(cells).encode("utf-8") + b"\n")
@@ -134,15 +135,15 @@ WRITERS: Mapping[str, type[ShardWriter]] = {
 }
 
 
-def writer_of(name: str) -> type[ShardWriter]:
-    """The writer of a format."""
+def shard_writer(name: str) -> type[ShardWriter]:
+    """Return the writer class of a format."""
     if name not in WRITERS:
-        raise UnknownNameError("format of shards", name, WRITERS)
+        raise UnknownNameError("shard format", name, WRITERS)
     return WRITERS[name]
 
 
-def to_cell(value: Any) -> str:
-    """A value as TSV holds it: numbers in full, lists as JSON, nothing for what is missing."""
+def format_cell(value: Any) -> str:
+    """Format a value for TSV: full precision, lists as JSON, empty if missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, str):
@@ -150,13 +151,12 @@ def to_cell(value: Any) -> str:
     return json.dumps(plain(value), ensure_ascii=False)
 
 
-def _is_broken(text: str) -> bool:
-    """Whether a cell of TSV would end inside of a text."""
-    return any(mark in text for mark in BREAKS)
+def _has_separator(text: str) -> bool:
+    return any(mark in text for mark in TSV_SEPARATORS)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it: times in ISO 8601, NaN as null; bytes are refused."""
+    """Convert a value for JSON: times to ISO 8601, NaN to null; bytes are refused."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -167,15 +167,17 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise DataError(f"JSON and TSV hold no {type(value).__name__}: write Parquet")
+    raise DataError(
+        f"JSON and TSV cannot store {type(value).__name__} values: use --shards parquet"
+    )
 
 
 def extend_schema(schema: Any, columns: Mapping[str, Any]) -> Any:
-    """A schema with more columns of these types; one that is there already is refused."""
+    """Add columns of the given types to a schema; refuse a name that exists already."""
     import pyarrow as pa
 
     for name, kind in columns.items():
         if name in schema.names:
-            raise refuse_column(name)
+            raise duplicate_column_error(name)
         schema = schema.append(pa.field(name, kind))
     return schema

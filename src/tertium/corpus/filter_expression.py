@@ -1,10 +1,10 @@
-"""Which rows are kept: a small language of comparisons over columns, read by a parser of its own.
+"""Filter expressions over columns: the language of `tertium corpus --keep`.
 
     tertium-small >= 0.7 and not ('truncated' in tertium-small.warnings or lang in ('de', 'fr'))
 
-Names of columns stand bare or in backquotes, texts in quotes; `length(name)` is a text's length in
-characters. Everything is computed by pyarrow.compute; nothing is executed. A value that is missing
-compares to nothing, so that its row is not kept unless `is null` asks for it.
+Column names are written as they are or in backquotes, texts in quotes. `length(name)` is the length
+of a text in characters. Expressions are evaluated by pyarrow.compute; no code is executed. A
+missing value compares as null, so its row is dropped unless `is null` selects it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from tertium.errors import UsageError
 
-Columns = Callable[[str], Any]  # a name to an array of pyarrow
+Columns = Callable[[str], Any]  # column name -> pyarrow array
 Value = Callable[[Columns], Any]
 
 COMPARISONS = {
@@ -28,8 +28,8 @@ COMPARISONS = {
     ">": "greater",
     "<": "less",
 }
-WORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "length"})
-QUOTING = "texts stand in quotes, a column such as `chrf:word_order=2` in backquotes"
+KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "length"})
+QUOTING = "put texts in quotes and columns such as `chrf:word_order=2` in backquotes"
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<text>'[^']*'|\"[^\"]*\")"
@@ -40,34 +40,34 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Keep:
-    """An expression: its text, the columns it names, and how it judges rows."""
+class FilterExpression:
+    """A parsed expression: its text, the columns it uses, and its evaluation function."""
 
     text: str
     names: tuple[str, ...]
-    judge: Value = field(compare=False)
+    evaluate: Value = field(compare=False)
 
     def mask(self, columns: Columns) -> Any:
-        """True for each row that is kept, as an array of pyarrow without nulls."""
+        """Return a boolean pyarrow array without nulls: True for each row to keep."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         try:
-            judged = _typed(self.judge(lambda name: _decode(columns(name))), pa.bool_())
+            result = _typed(self.evaluate(lambda name: _decode(columns(name))), pa.bool_())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
             reason = str(error).splitlines()[0]
-            raise UsageError(f"--keep {self.text}: cannot be computed ({reason})") from None
-        if not pa.types.is_boolean(judged.type):
-            raise UsageError(f"--keep {self.text}: is no comparison, such as chrf >= 50")
-        return pc.fill_null(judged, False)
+            raise UsageError(f"--keep {self.text}: cannot be evaluated ({reason})") from None
+        if not pa.types.is_boolean(result.type):
+            raise UsageError(f"--keep {self.text}: expected a comparison such as chrf >= 50")
+        return pc.fill_null(result, False)
 
 
-def parse_keep(text: str) -> Keep:
-    """Read an expression.
+def parse_filter(text: str) -> FilterExpression:
+    """Parse an expression.
 
-    >>> parse_keep("tertium-small>=0.7 and not lang in ('de', 'fr')").names
+    >>> parse_filter("tertium-small>=0.7 and not lang in ('de', 'fr')").names
     ('tertium-small', 'lang')
-    >>> parse_keep("chrf >")
+    >>> parse_filter("chrf >")
     Traceback (most recent call last):
         ...
     tertium.errors.UsageError: --keep chrf >: expected a value at the end
@@ -76,7 +76,7 @@ def parse_keep(text: str) -> Keep:
 
 
 class _Parser:
-    """Recursive descent: or, and, not, comparison, value."""
+    """Recursive-descent parser: or, and, not, comparison, value."""
 
     def __init__(self, text: str) -> None:
         self.text, self.names = text, dict[str, None]()
@@ -89,49 +89,49 @@ class _Parser:
             match = _TOKEN.match(self.text, place)
             if match is None:
                 bad = self.text[place:].lstrip()
-                raise UsageError(f"--keep {self.text}: cannot read {bad[:20]!r} ({QUOTING})")
+                raise UsageError(f"--keep {self.text}: cannot parse {bad[:20]!r} ({QUOTING})")
             kind = str(match.lastgroup)
             word = match[kind]
-            if kind == "name" and word.lower() in WORDS:
+            if kind == "name" and word.lower() in KEYWORDS:
                 kind, word = "word", word.lower()
             yield ("name" if kind == "quoted" else kind), word, place
             place = match.end()
 
-    def parse(self) -> Keep:
-        judge = self._either()
+    def parse(self) -> FilterExpression:
+        evaluate = self._disjunction()
         if self.place < len(self.tokens):
-            raise self._wrong("and, or, or the end")
+            raise self._syntax_error("and, or, or the end")
         if not self.names:
-            raise UsageError(f"--keep {self.text}: names no column ({QUOTING})")
-        return Keep(self.text, tuple(self.names), judge)
+            raise UsageError(f"--keep {self.text}: contains no column name ({QUOTING})")
+        return FilterExpression(self.text, tuple(self.names), evaluate)
 
-    def _wrong(self, expected: str) -> UsageError:
-        rest = self.text[self.tokens[self.place][2] :] if self.place < len(self.tokens) else ""
-        where = f"before {rest.strip()[:20]!r}" if rest.strip() else "at the end"
+    def _syntax_error(self, expected: str) -> UsageError:
+        tail = self.text[self.tokens[self.place][2] :] if self.place < len(self.tokens) else ""
+        where = f"before {tail.strip()[:20]!r}" if tail.strip() else "at the end"
         return UsageError(f"--keep {self.text}: expected {expected} {where}")
 
     def _peek(self) -> tuple[str, str]:
         return self.tokens[self.place][:2] if self.place < len(self.tokens) else ("", "")
 
     def _take(self, *words: str) -> str:
-        """The next token, where it is one of these words or marks; else empty."""
+        """Consume and return the next token if it is one of `words`; else return ''."""
         kind, word = self._peek()
         if kind not in ("word", "mark") or word not in words:
             return ""
         self.place += 1
         return word
 
-    def _need(self, word: str) -> None:
+    def _expect(self, word: str) -> None:
         if not self._take(word):
-            raise self._wrong(f"{word!r}")
+            raise self._syntax_error(f"{word!r}")
 
-    def _either(self) -> Value:
-        left = self._both()
+    def _disjunction(self) -> Value:
+        left = self._conjunction()
         while self._take("or"):
-            left = _combine("or_kleene", left, self._both(), kind="bool")
+            left = _combine("or_kleene", left, self._conjunction(), kind="bool")
         return left
 
-    def _both(self) -> Value:
+    def _conjunction(self) -> Value:
         left = self._negation()
         while self._take("and"):
             left = _combine("and_kleene", left, self._negation(), kind="bool")
@@ -141,8 +141,8 @@ class _Parser:
         if self._take("not"):
             return _combine("invert", self._negation(), kind="bool")
         if self._take("("):
-            inner = self._either()
-            self._need(")")
+            inner = self._disjunction()
+            self._expect(")")
             return inner
         return self._comparison()
 
@@ -153,36 +153,36 @@ class _Parser:
             return _combine(COMPARISONS[mark], left, self._value())
         if self._take("is"):
             function = "is_valid" if self._take("not") else "is_null"
-            self._need("null")
+            self._expect("null")
             return _combine(function, left)
         negated = bool(self._take("not"))
         if self._take("in"):
-            found = self._membership(left, begins_with == "text")
-            return _combine("invert", found) if negated else found
+            is_member = self._membership(left, begins_with == "text")
+            return _combine("invert", is_member) if negated else is_member
         if negated:
-            raise self._wrong("'in'")
+            raise self._syntax_error("'in'")
         return left
 
     def _membership(self, left: Value, is_text: bool) -> Value:
-        """`lang in ('de', 'fr')`, or a part of a text: `'cut' in chrf.warnings`."""
+        """Parse `lang in ('de', 'fr')`, or a substring test: `'cut' in chrf.warnings`."""
         if not self._take("("):
             if not is_text:
-                raise self._wrong("a list such as ('de', 'fr')")
+                raise self._syntax_error("a list such as ('de', 'fr')")
             right = self._value()
             return lambda columns: _contains(right(columns), left(columns).as_py())
         values = [self._constant()]
         while self._take(","):
             values.append(self._constant())
-        self._need(")")
-        return lambda columns: _is_listed(left(columns), values)
+        self._expect(")")
+        return lambda columns: _is_in(left(columns), values)
 
     def _constant(self) -> Any:
         kind, word = self._peek()
         if kind not in ("number", "text"):
-            raise self._wrong("a number or a text in quotes")
+            raise self._syntax_error("a number or a text in quotes")
         self.place += 1
-        whole = word.lstrip("+-").isdecimal()
-        return word[1:-1] if kind == "text" else int(word) if whole else float(word)
+        is_integer = word.lstrip("+-").isdecimal()
+        return word[1:-1] if kind == "text" else int(word) if is_integer else float(word)
 
     def _value(self) -> Value:
         import pyarrow as pa
@@ -195,27 +195,27 @@ class _Parser:
             truth = pa.scalar(word == "true")
             return lambda columns: truth
         if self._take("length"):
-            self._need("(")
+            self._expect("(")
             inner = self._value()
-            self._need(")")
+            self._expect(")")
             return _combine("utf8_length", inner, kind="string")
         if kind != "name":
-            raise self._wrong("a value")
+            raise self._syntax_error("a value")
         self.place += 1
         self.names[word] = None
         return lambda columns: columns(word)
 
 
 def _combine(function: str, *values: Value, kind: str = "") -> Value:
-    """A function of pyarrow over values, of which those that lack a kind are taken for this."""
+    """Apply a pyarrow compute function; values of null type are cast to `kind` first."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     def call(columns: Columns) -> Any:
-        found = [value(columns) for value in values]
+        arguments = [value(columns) for value in values]
         if kind:
-            found = [_typed(value, pa.type_for_alias(kind)) for value in found]
-        return pc.call_function(function, found)
+            arguments = [_typed(value, pa.type_for_alias(kind)) for value in arguments]
+        return pc.call_function(function, arguments)
 
     return call
 
@@ -227,25 +227,25 @@ def _contains(texts: Any, part: str) -> Any:
     return pc.match_substring(_typed(texts, pa.string()), part)
 
 
-def _is_listed(found: Any, values: list[Any]) -> Any:
-    """Which values are in a list; what is missing is neither in it nor outside."""
+def _is_in(column: Any, values: list[Any]) -> Any:
+    """Return which values are in a list; null stays null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    listed = pa.array(values)
-    is_in = pc.is_in(_typed(found, listed.type), value_set=listed)
-    return pc.if_else(pc.is_valid(found), is_in, pa.scalar(None, pa.bool_()))
+    value_set = pa.array(values)
+    is_in = pc.is_in(_typed(column, value_set.type), value_set=value_set)
+    return pc.if_else(pc.is_valid(column), is_in, pa.scalar(None, pa.bool_()))
 
 
 def _typed(values: Any, kind: Any) -> Any:
-    """The same values; those of a column that is missing in all rows at hand get a kind."""
+    """Cast a column of null type (missing in all rows of the batch) to `kind`."""
     import pyarrow as pa
 
     return values.cast(kind) if pa.types.is_null(values.type) else values
 
 
 def _decode(column: Any) -> Any:
-    """A column as plain values where it is stored as numbers of categories."""
+    """Decode a dictionary-encoded column."""
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

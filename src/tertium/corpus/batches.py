@@ -1,8 +1,8 @@
-"""Some thousand rows on their way through: a table of pyarrow, or records where JSON stays JSON.
+"""Batches of corpus rows: a pyarrow table, or JSON records when JSONL is written as JSONL.
 
-Parquet, TSV and CSV have columns, and rows are moved as such. JSONL that is written as JSONL keeps
-each object as it is: keys that others lack, and values of any kind under one key. Other JSONL has
-the columns that its first rows make; a row that does not fit them is bad.
+Parquet, TSV and CSV rows are moved as columns. JSONL that is written as JSONL keeps each object
+unchanged, with any keys and value types. JSONL that is written in another format gets its columns
+from the first rows; a row that does not fit these columns is a bad row.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ from tertium.data.records import (
     REFERENCE_NAMES,
     SOURCE_NAMES,
     TEXT_NAMES,
-    is_listing,
+    is_json_list,
     is_numbered_reference,
 )
 from tertium.errors import DataError, UsageError
 from tertium.segment import Segment
 
 SIDES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
-PLAIN = ([1, 0, 1], [1, 1, 1])  # how many columns each side has: a reference, and perhaps a source
+# Number of columns per side (hypothesis, source, reference) that the fast path accepts.
+SIMPLE_LAYOUTS = ([1, 0, 1], [1, 1, 1])
 
-JSON_TEXT = {b"tertium": b"json"}  # how a schema marks a column of objects, kept as JSON text
-REASON = 400  # characters of what is said of a bad row
-SINGLE = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES})  # of which a row has one
-TEXT = (str, type(None))  # what a text may be in JSON
-TEXTS = (*TEXT, list)  # and what several may be
+JSON_TEXT = {b"tertium": b"json"}  # schema metadata of a column that stores objects as JSON text
+MAX_REASON_CHARS = 400
+SINGLE_TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES})
+TEXT_TYPES = (str, type(None))
+TEXT_LIST_TYPES = (*TEXT_TYPES, list)
 
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that cannot be scored: its number in the file, from 1, and why."""
+    """A row that cannot be scored: its 1-based number in the file and the reason."""
 
     row: int
     reason: str
 
 
 @dataclass(frozen=True)
-class TableBlock:
-    """Rows of a table of pyarrow."""
+class TableBatch:
+    """Rows stored as a pyarrow table."""
 
     table: Any
 
@@ -54,26 +55,29 @@ class TableBlock:
         return int(self.table.num_rows)
 
     def texts(self) -> list[dict[str, Any]]:
-        """A record for each row that holds at least the texts that are compared."""
+        """Return one record per row with at least its text columns."""
         names = [name for name in self.table.column_names if is_text_name(name)]
         if not any(name.lower() in HYPOTHESIS_NAMES for name in names):
-            # what there is instead stands in the reason why a row is put aside
+            # The column names appear in the reason for rejecting the row.
             return [dict.fromkeys(self.table.column_names)] * len(self)
         columns = [plain_texts(self.table[name]) for name in names]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def plain_segments(self, longest: int) -> list[Segment] | None:
-        """The segments of all rows where each is as plain as rows can be, made by columns."""
+        """Build the segments of all rows column by column; None if a row needs the slow path."""
         names = [name for name in self.table.column_names if is_text_name(name)]
         sides = [[n for n in names if n.lower() in side] for side in SIDES]
-        if sum(map(len, sides)) != len(names) or [len(side) for side in sides] not in PLAIN:
-            return None  # numbered references, or two names for one thing
+        if (
+            sum(map(len, sides)) != len(names)
+            or [len(side) for side in sides] not in SIMPLE_LAYOUTS
+        ):
+            return None  # numbered references, or two names for the same field
         columns = [self.table[name] for side in sides for name in side]
         if not all(is_plain(column, longest) for column in columns):
             return None
         try:
             texts = [column.to_pylist() for column in columns]
-            if any(map(is_listing, texts[-1])):
+            if any(map(is_json_list, texts[-1])):
                 return None
             if len(texts) == 2:
                 return [Segment(mt, None, (ref,)) for mt, ref in zip(*texts, strict=True)]
@@ -84,17 +88,17 @@ class TableBlock:
     def column(self, name: str) -> Any:
         return self.table[name]
 
-    def select(self, mask: BoolArray) -> TableBlock:
+    def select(self, mask: BoolArray) -> TableBatch:
         import pyarrow as pa
 
-        return self if mask.all() else TableBlock(self.table.filter(pa.array(mask)))
+        return self if mask.all() else TableBatch(self.table.filter(pa.array(mask)))
 
-    def extend(self, columns: Mapping[str, Any]) -> TableBlock:
-        """The same rows with more columns, arrays of pyarrow."""
+    def extend(self, columns: Mapping[str, Any]) -> TableBatch:
+        """Return the same rows with additional columns (pyarrow arrays)."""
         table = self.table
         for name, values in columns.items():
             table = table.append_column(name, values)
-        return TableBlock(table)
+        return TableBatch(table)
 
     def records(self) -> list[dict[str, Any]]:
         records: list[dict[str, Any]] = self.table.to_pylist()
@@ -102,8 +106,8 @@ class TableBlock:
 
 
 @dataclass(frozen=True)
-class RecordBlock:
-    """Rows of JSON objects."""
+class RecordBatch:
+    """Rows stored as JSON objects."""
 
     rows: Sequence[Mapping[str, Any]]
 
@@ -123,54 +127,53 @@ class RecordBlock:
             return pa.array([row.get(name) for row in self.rows])
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise DataError(
-                f"column {name!r} holds values of several kinds, which --keep cannot compare "
+                f"column {name!r} has values of several types, which --keep cannot compare "
                 f"({str(error).splitlines()[0]})"
             ) from None
 
-    def select(self, mask: BoolArray) -> RecordBlock:
-        return RecordBlock([self.rows[n] for n in np.flatnonzero(mask).tolist()])
+    def select(self, mask: BoolArray) -> RecordBatch:
+        return RecordBatch([self.rows[n] for n in np.flatnonzero(mask).tolist()])
 
-    def extend(self, columns: Mapping[str, Any]) -> RecordBlock:
-        taken = next((name for row in self.rows for name in columns if name in row), None)
-        if taken is not None:
-            raise refuse_column(taken)
+    def extend(self, columns: Mapping[str, Any]) -> RecordBatch:
+        duplicate = next((name for row in self.rows for name in columns if name in row), None)
+        if duplicate is not None:
+            raise duplicate_column_error(duplicate)
         lists = [values.to_pylist() for values in columns.values()]
         added = (dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True))
-        return RecordBlock([{**row, **new} for row, new in zip(self.rows, added, strict=True)])
+        return RecordBatch([{**row, **new} for row, new in zip(self.rows, added, strict=True)])
 
     def records(self) -> Sequence[Mapping[str, Any]]:
         return self.rows
 
 
-Block = TableBlock | RecordBlock
+RowBatch = TableBatch | RecordBatch
 
 
-def refuse_column(name: str) -> UsageError:
+def duplicate_column_error(name: str) -> UsageError:
     return UsageError(
-        f"a column {name!r} is there already, and scores are to be written under this name: "
-        "rename or drop it"
+        f"the input already has a column {name!r}, which the scores would use: rename or drop it"
     )
 
 
 def is_text_name(name: str) -> bool:
-    """Whether a column may hold a translation, a source or a reference, also in capitals."""
+    """Return whether a column holds translations, sources or references (case-insensitive)."""
     lowered = name.lower()
     return lowered in TEXT_NAMES or is_numbered_reference(lowered)
 
 
 def is_plain(column: Any, longest: int) -> bool:
-    """Whether a column is of texts, none missing and none too long."""
+    """Return whether a column has only texts, none missing and none too long."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     kinds = (pa.string(), pa.large_string())
     if column.type not in kinds or column.null_count:
         return False
-    return (pc.max(pc.binary_length(column)).as_py() or 0) <= longest  # bytes are more than letters
+    return (pc.max(pc.binary_length(column)).as_py() or 0) <= longest  # bytes >= characters
 
 
 def plain_texts(column: Any) -> list[Any]:
-    """The values of a column as Python's own; bytes that are not UTF-8 stay to be found."""
+    """Return column values as Python objects; invalid UTF-8 becomes surrogate escapes."""
     import pyarrow as pa
 
     try:
@@ -182,10 +185,10 @@ def plain_texts(column: Any) -> list[Any]:
 
 
 def infer_schema(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Columns for JSONL by some of its rows; objects and values of several kinds are JSON texts.
+    """Infer the columns of JSONL from its first rows.
 
-    Texts that are compared stay texts, whatever a bad row says; where some references are lists,
-    all are.
+    Objects and values of mixed types are stored as JSON text. Text columns stay text even if a bad
+    row has another type. If some references are lists, all are.
     """
     import pyarrow as pa
 
@@ -200,8 +203,9 @@ def _infer_field(name: str, values: list[Any]) -> Any:
     import pyarrow as pa
 
     if is_text_name(name):
-        several = name.lower() not in SINGLE and any(isinstance(value, list) for value in values)
-        return pa.field(name, pa.list_(pa.string()) if several else pa.string())
+        can_be_list = name.lower() not in SINGLE_TEXT_NAMES
+        is_list = can_be_list and any(isinstance(value, list) for value in values)
+        return pa.field(name, pa.list_(pa.string()) if is_list else pa.string())
     try:
         kind = pa.array(values).type
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -217,11 +221,11 @@ def _infer_field(name: str, values: list[Any]) -> Any:
     return pa.field(name, kind)
 
 
-def fit_rows(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, list[BadRow]]:
-    """Rows as a table of these columns, and those that have other keys or values than these."""
+def rows_to_table(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, list[BadRow]]:
+    """Convert rows to a table; return it with the rows whose keys or values do not fit."""
     import pyarrow as pa
 
-    refused = (pa.ArrowException, TypeError, ValueError, OverflowError)
+    conversion_errors = (pa.ArrowException, TypeError, ValueError, OverflowError)
     columns = _Columns.of(schema)
     fitting, bad = [], []
     for number, row in rows:
@@ -231,26 +235,26 @@ def fit_rows(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, 
             fitting.append((number, columns.convert(row)))
     try:
         return pa.Table.from_pylist([row for _, row in fitting], schema=schema), bad
-    except refused:
+    except conversion_errors:
         good = []
-        for number, row in fitting:  # one by one, to find which
+        for number, row in fitting:  # one by one, to find the bad rows
             try:
                 pa.Table.from_pylist([row], schema=schema)
                 good.append(row)
-            except refused as error:
-                why = f"does not fit the columns of the first rows ({str(error).splitlines()[0]})"
-                bad.append(BadRow(number, f"{why}; write JSONL to keep it"))
+            except conversion_errors as error:
+                why = f"does not match the columns of the first rows ({str(error).splitlines()[0]})"
+                bad.append(BadRow(number, f"{why}; use --shards jsonl to keep it"))
         return pa.Table.from_pylist(good, schema=schema), bad
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """What a schema that was inferred asks of a row of JSON."""
+    """What an inferred schema requires of a JSON row."""
 
     names: frozenset[str]
-    texts: Mapping[str, tuple[type, ...]]  # that are compared, with the kinds that each may be of
-    lists: Sequence[str]  # of these, where a text stands for a list of one
-    packed: Sequence[str]  # kept as JSON text
+    texts: Mapping[str, tuple[type, ...]]  # text columns and the types each accepts
+    lists: Sequence[str]  # text columns that store a list; a single text becomes a list of one
+    json_columns: Sequence[str]  # stored as JSON text
 
     @classmethod
     def of(cls, schema: Any) -> _Columns:
@@ -259,27 +263,32 @@ class _Columns:
         texts = [name for name in schema.names if is_text_name(name)]
         return cls(
             names=frozenset(schema.names),
-            texts={name: TEXT if name.lower() in SINGLE else TEXTS for name in texts},
+            texts={
+                name: TEXT_TYPES if name.lower() in SINGLE_TEXT_NAMES else TEXT_LIST_TYPES
+                for name in texts
+            },
             lists=[name for name in texts if pa.types.is_list(schema.field(name).type)],
-            packed=[field.name for field in schema if field.metadata == JSON_TEXT],
+            json_columns=[field.name for field in schema if field.metadata == JSON_TEXT],
         )
 
     def find_misfit(self, row: Mapping[str, Any]) -> str:
-        """Why a row does not fit, empty where it may."""
-        if other := next((key for key in row if key not in self.names), None):
-            return f"the key {other!r} is not among those of the first rows; write JSONL to keep it"
+        """Return why a row does not fit, or an empty string."""
+        if new_key := next((key for key in row if key not in self.names), None):
+            return f"key {new_key!r} is not in the first rows; use --shards jsonl to keep it"
         for name, kinds in self.texts.items():
             if not isinstance(row.get(name, ""), kinds):
                 return shorten(f"expected text, got {row[name]!r}")
         return ""
 
     def convert(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """A row with values as the columns hold them."""
-        texts = {k: json.dumps(row[k], ensure_ascii=False) for k in self.packed if k in row}
+        """Convert the values of a row to the types of the columns."""
+        texts = {k: json.dumps(row[k], ensure_ascii=False) for k in self.json_columns if k in row}
         lists = {k: [row[k]] for k in self.lists if isinstance(row.get(k), str)}
         return {**row, **texts, **lists}
 
 
 def shorten(reason: str) -> str:
-    """A reason without the middle of a long value that it quotes."""
-    return reason if len(reason) <= REASON else f"{reason[: REASON - 40]} ... {reason[-35:]}"
+    """Cut the middle out of a long reason."""
+    if len(reason) <= MAX_REASON_CHARS:
+        return reason
+    return f"{reason[: MAX_REASON_CHARS - 40]} ... {reason[-35:]}"

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tertium.corpus.keeping import parse_keep
+from tertium.corpus.filter_expression import parse_filter
 from tertium.errors import UsageError
 
 TABLE = pa.table(
@@ -69,7 +69,7 @@ TABLE = pa.table(
     ],
 )
 def test_rows_that_are_kept(text: str, expected: list[int]) -> None:
-    mask = parse_keep(text).mask(lambda name: TABLE[name]).to_pylist()
+    mask = parse_filter(text).mask(lambda name: TABLE[name]).to_pylist()
     assert [n for n, kept in enumerate(mask) if kept] == expected
 
 
@@ -96,7 +96,7 @@ def test_rows_that_are_kept(text: str, expected: list[int]) -> None:
 )
 def test_what_is_no_expression_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_keep(text)
+        parse_filter(text)
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("--keep")
 
@@ -104,13 +104,13 @@ def test_what_is_no_expression_is_refused_in_one_line(text: str) -> None:
 @pytest.mark.parametrize("text", ["sss:lp=en-ja < 0.3", '"sss:lp=en-ja" < 0.3'])
 def test_a_name_with_other_marks_is_told_of_backquotes(text: str) -> None:
     with pytest.raises(UsageError, match="in backquotes"):
-        parse_keep(text)
+        parse_filter(text)
 
 
 @pytest.mark.parametrize("text", ["n", "not mt", "mt > 5", "length(n) > 5"])
 def test_what_cannot_be_computed_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--keep"):
-        parse_keep(text).mask(lambda name: TABLE[name])
+        parse_filter(text).mask(lambda name: TABLE[name])
 
 
 def test_nothing_is_executed() -> None:
@@ -120,5 +120,5 @@ def test_nothing_is_executed() -> None:
         names.append(name)
         return TABLE[name]
 
-    parse_keep("n > 1 and `chrf:word_order=2` < 3").mask(column)
+    parse_filter("n > 1 and `chrf:word_order=2` < 3").mask(column)
     assert names == ["n", "chrf:word_order=2"]

@@ -1,0 +1,241 @@
+"""The work on one part: read, score, filter, write its shard, and record that it is done."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tertium.corpus.batches import BadRow
+from tertium.corpus.filter_expression import parse_filter
+from tertium.corpus.readers import (
+    BATCH_ROWS,
+    NEURAL_BATCH_ROWS,
+    CorpusPart,
+    ReadBatch,
+    read_batches,
+    schema_of,
+)
+from tertium.corpus.run_state import BAD, RunState
+from tertium.corpus.scoring import score_segments, select_segments
+from tertium.corpus.shards import extend_schema, shard_writer
+from tertium.corpus.storage import check_unchanged, join, size_of, write_content
+from tertium.corpus.tally import Tally, reason_kind
+from tertium.data.records import WARNINGS_SUFFIX
+from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
+from tertium.execution import Advance, Runtime, resolve_device, runtime
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
+from tertium.segment import Segment
+
+MMAP_THRESHOLD, ARENA_MAX = -3, -8  # parameters of mallopt, from malloc.h
+MMAP_MIN_BYTES = 4 << 20  # smaller arrays are too frequent for a system call each
+
+
+@dataclass(frozen=True)
+class CorpusJob:
+    """The settings that a worker needs; small, and sent to other machines."""
+
+    output: str
+    metrics: tuple[str, ...]
+    model_ids: tuple[tuple[str, ...], ...]  # for each metric, as loaded by the parent process
+    example: Segment
+    shards: str
+    runtime: Runtime
+    keep: str = ""
+    fields: tuple[str, ...] | None = None
+    schema: bytes | None = None  # of JSONL that is converted to columns
+    longest: int = 100_000
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a part: its counts, or an error message."""
+
+    part: str
+    tally: Tally | None
+    error: str = ""
+
+
+class PartWorker:
+    """Loads the metrics once, then turns parts into shards."""
+
+    def __init__(self, job: CorpusJob) -> None:
+        self.job = job
+        self.filter = parse_filter(job.keep) if job.keep else None
+        if any(job.model_ids):
+            limit_heap_growth()
+        with runtime(**asdict(job.runtime)):
+            self.metrics: list[Metric] = [load_metric(spec) for spec in job.metrics]
+            for metric, expected in zip(self.metrics, job.model_ids, strict=True):
+                if metric.model_ids != expected:
+                    raise ModelError(
+                        f"{metric.spec}: a worker loaded {', '.join(metric.model_ids)}, the run "
+                        f"started with {', '.join(expected)}: install the same weights everywhere"
+                    )
+
+    def attempt(self, part: CorpusPart, advance: Advance) -> Outcome:
+        """Process a part; return user errors as text, which every engine can transport."""
+        try:
+            with runtime(**asdict(self.job.runtime), progress=None):
+                return Outcome(part.name, self.process(part, advance))
+        except TertiumError as error:
+            return Outcome(part.name, None, str(error))
+
+    def process(self, part: CorpusPart, advance: Advance) -> Tally:
+        """Write the shard of a part and its bad rows, and record that it is done."""
+        job, tally = self.job, Tally()
+        schema = self._schema(part)
+        writer_type = shard_writer(job.shards)
+        shard = join(job.output, part.name + writer_type.suffix)
+        with ExitStack() as stack:
+            bad_path = join(job.output, f"{BAD}/{part.name}.jsonl")
+            bad_rows = _BadRowFile(part, bad_path, stack, job.strict)
+            stream = stack.enter_context(write_content(shard))
+            writer = stack.enter_context(writer_type(stream, schema))
+            is_neural = any(job.model_ids)
+            for reading in read_batches(part, job.fields, _input_schema(job), batch_rows(job)):
+                self._score_batch(reading, writer.write, bad_rows, tally)
+                if is_neural:
+                    release_memory()
+                advance(len(reading.batch) + len(reading.bad))
+            check_unchanged(part.file)
+        RunState(job.output).finish(part.name, tally, size_of(shard))
+        return tally
+
+    def _score_batch(
+        self, reading: ReadBatch, write: Callable[[Any], None], bad_rows: _BadRowFile, tally: Tally
+    ) -> None:
+        job, row_count = self.job, len(reading.batch) + len(reading.bad)
+        mask, segments, bad = select_segments(reading, self.metrics, job.example, job.longest)
+        batch = reading.batch.select(mask)
+        if unwritable := shard_writer(job.shards).find_unwritable(batch):
+            numbers = np.asarray(reading.numbers)[mask]
+            bad += [BadRow(int(numbers[index]), reason) for index, reason in unwritable.items()]
+            good = np.array([index not in unwritable for index in range(len(batch))], dtype=bool)
+            batch = batch.select(good)
+            segments = [segment for segment, is_good in zip(segments, good, strict=True) if is_good]
+        bad_rows.write(sorted(bad, key=lambda row: row.row), tally)
+        scored = score_segments(self.metrics, segments)
+        tally.add(scored, self.metrics)
+        batch = batch.extend(scored.columns())
+        if self.filter is not None and len(batch):
+            batch = batch.select(np.asarray(self.filter.mask(self._columns(batch)), dtype=bool))
+        write(batch)
+        tally.rows += row_count
+        tally.kept += len(batch)
+
+    def _columns(self, batch: Any) -> Callable[[str], Any]:
+        return lambda name: batch.column(resolve_column(name, self.job.metrics))
+
+    def _schema(self, part: CorpusPart) -> Any:
+        import pyarrow as pa
+
+        schema = schema_of(part.file, self.job.fields, _input_schema(self.job))
+        if schema is None:
+            return None
+        score_columns: dict[str, Any] = {}
+        for spec in self.job.metrics:
+            score_columns |= {spec: pa.float64(), spec + WARNINGS_SUFFIX: pa.string()}
+        extended = extend_schema(schema, score_columns)
+        if self.filter is not None:
+            check_columns(self.filter.names, extended.names, self.job.metrics, part.file.path)
+        return extended
+
+
+def start_worker(job: CorpusJob) -> Callable[[CorpusPart, Advance], Outcome]:
+    """Return the function that processes a part.
+
+    If the worker cannot start, the function returns the error for each part: an exception in the
+    initializer of a process or actor would look like a crash to the engine.
+    """
+    try:
+        return PartWorker(job).attempt
+    except TertiumError as error:
+        reason = str(error)
+        return lambda part, advance: Outcome(part.name, None, reason)
+
+
+class _BadRowFile:
+    """The file of bad rows of a part, opened when the first bad row occurs."""
+
+    def __init__(self, part: CorpusPart, path: str, stack: ExitStack, strict: bool) -> None:
+        self.part, self.path, self.stack, self.strict = part, path, stack, strict
+        self.stream: Any = None
+
+    def write(self, rows: Sequence[BadRow], tally: Tally) -> None:
+        file = self.part.file.path
+        if rows and self.strict:
+            raise DataError(f"{file}, row {rows[0].row}: {rows[0].reason}")
+        if rows and self.stream is None:
+            self.stream = self.stack.enter_context(write_content(self.path))
+        for row in rows:
+            record = {"file": file, "row": row.row, "reason": row.reason}
+            self.stream.write(json.dumps(record, ensure_ascii=False).encode("utf-8") + b"\n")
+            tally.bad[reason_kind(row.reason)] += 1
+
+
+def resolve_column(name: str, specs: Sequence[str]) -> str:
+    """Return the column for a name; a metric may be spelled in another way than its spec."""
+    stem = name.removesuffix(WARNINGS_SUFFIX)
+    suffix = name[len(stem) :]
+    if stem in specs:
+        return name
+    try:
+        spec = load_metric(stem).spec
+    except (TertiumError, OSError):
+        return name
+    return spec + suffix if spec in specs else name
+
+
+def check_columns(
+    names: Sequence[str], columns: Sequence[str], specs: Sequence[str], where: str
+) -> None:
+    """Refuse an expression that uses a column which does not exist."""
+    for name in names:
+        if resolve_column(name, specs) not in columns:
+            raise UnknownNameError(f"column of {where} in --keep", name, columns)
+
+
+def batch_rows(job: CorpusJob) -> int:
+    """Return the rows per batch: fewer for neural metrics on a CPU, to limit memory."""
+    if not any(job.model_ids):
+        return BATCH_ROWS
+    if "torch" not in sys.modules:
+        return NEURAL_BATCH_ROWS
+    return NEURAL_BATCH_ROWS if resolve_device(job.runtime.device) == "cpu" else BATCH_ROWS
+
+
+def limit_heap_growth() -> None:
+    """Use one malloc arena for all threads, and mmap for large arrays.
+
+    A forward pass allocates arrays of many sizes. With an arena per thread, fragmentation would
+    grow with the number of threads.
+    """
+    if (tune := _c_function("mallopt")) is not None:
+        tune(ARENA_MAX, 1)
+        tune(MMAP_THRESHOLD, MMAP_MIN_BYTES)
+
+
+def release_memory() -> None:
+    """Return freed heap pages to the operating system."""
+    if (trim := _c_function("malloc_trim")) is not None:
+        trim(0)
+
+
+def _c_function(name: str) -> Any:
+    """Return a function of the Linux C library, or None if it is not available."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+
+
+def _input_schema(job: CorpusJob) -> Any:
+    import pyarrow as pa
+
+    return None if job.schema is None else pa.ipc.read_schema(pa.py_buffer(job.schema))
