@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tertium.arrays import CACHED, FloatArray, on_grid, products, squares
+from tertium.arrays import (
+    BLOCK_NUMBERS,
+    FloatArray,
+    exact_dot_products,
+    exact_squared_norms,
+    round_to_grid,
+)
 
 
 def by_definition(rows: NDArray[np.floating]) -> FloatArray:
@@ -30,36 +36,40 @@ def test_rows_are_rounded_to_the_nearest_step(kind: type[np.floating]) -> None:
     ties = (np.arange(24) - 12 + 0.5) * 2.0**-24
     ties[0] = 0.75
     rows[4] = ties
-    np.testing.assert_array_equal(on_grid(rows.astype(kind)), by_definition(rows.astype(kind)))
+    np.testing.assert_array_equal(
+        round_to_grid(rows.astype(kind)), by_definition(rows.astype(kind))
+    )
 
 
 def test_rows_of_any_number_are_rounded_as_one_alone() -> None:
     """Where blocks meet, too."""
-    rows = np.random.default_rng(8).normal(size=(2 * CACHED // 64 + 3, 64)).astype(np.float32)
-    alone = np.concatenate([on_grid(row[None]) for row in rows])
-    np.testing.assert_array_equal(on_grid(rows), alone)
-    np.testing.assert_array_equal(
-        on_grid(rows[:12].reshape(3, 4, 64)), alone[:12].reshape(3, 4, 64)
+    rows = (
+        np.random.default_rng(8).normal(size=(2 * BLOCK_NUMBERS // 64 + 3, 64)).astype(np.float32)
     )
-    np.testing.assert_array_equal(squares(rows), (alone * alone).sum(axis=1))
+    alone = np.concatenate([round_to_grid(row[None]) for row in rows])
+    np.testing.assert_array_equal(round_to_grid(rows), alone)
+    np.testing.assert_array_equal(
+        round_to_grid(rows[:12].reshape(3, 4, 64)), alone[:12].reshape(3, 4, 64)
+    )
+    np.testing.assert_array_equal(exact_squared_norms(rows), (alone * alone).sum(axis=1))
 
 
 def test_products_lose_nothing() -> None:
     left, right = np.random.default_rng(9).normal(size=(2, 3, 384)).astype(np.float32)
-    found = products(left, right)
-    for i, one in enumerate(on_grid(left).tolist()):
-        for j, other in enumerate(on_grid(right).tolist()):
+    found = exact_dot_products(left, right)
+    for i, one in enumerate(round_to_grid(left).tolist()):
+        for j, other in enumerate(round_to_grid(right).tolist()):
             exact = sum(Fraction(a) * Fraction(b) for a, b in zip(one, other, strict=True))
             assert Fraction(float(found[i, j])) == exact
 
 
 def test_nothing_has_no_products() -> None:
     nothing = np.zeros((0, 5), dtype=np.float32)
-    assert on_grid(nothing).shape == (0, 5)
-    assert squares(nothing).shape == (0,)
-    assert products(nothing, np.ones((2, 5))).shape == (0, 2)
+    assert round_to_grid(nothing).shape == (0, 5)
+    assert exact_squared_norms(nothing).shape == (0,)
+    assert exact_dot_products(nothing, np.ones((2, 5))).shape == (0, 2)
 
 
 def test_what_is_no_number_stays_none() -> None:
     rows = np.array([[np.nan, 1.0], [2.0, 1.0]])
-    assert np.isnan(squares(rows)).tolist() == [True, False]
+    assert np.isnan(exact_squared_norms(rows)).tolist() == [True, False]

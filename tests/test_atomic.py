@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.atomic import check_writable, lock_file, replace_content, write_text
+from tertium.atomic import check_writable, lock_file, open_atomic, write_text
 from tertium.errors import WriteError
 
 ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and modes of Unix")
@@ -56,7 +56,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
 def test_the_file_is_the_old_one_until_the_block_ends(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_text("old")
-    with replace_content(file) as stream:
+    with open_atomic(file) as stream:
         stream.write(b"new")
         stream.flush()
         assert file.read_text() == "old"
@@ -143,11 +143,11 @@ def test_a_full_disk_is_one_line() -> None:
 def test_what_cannot_be_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cases = {
-        tmp_path: "is a directory; a file name was expected",
+        tmp_path: "is a directory; expected a file name",
         tmp_path / "none" / "a": "the folder .*none does not exist",
         tmp_path / "file" / "a": r"cannot be written \(Not a directory\)",
-        tmp_path / ("a" * 300): "the name is too long to be written .300 bytes",
-        tmp_path / ("ä" * 150): "the name is too long to be written .300 bytes",
+        tmp_path / ("a" * 300): "the file name is too long .300 bytes",
+        tmp_path / ("ä" * 150): "the file name is too long .300 bytes",
     }
     for path, message in cases.items():
         for attempt in (check_writable, lambda path: write_text(path, "x")):
@@ -186,7 +186,7 @@ def test_half_of_a_surrogate_pair_is_one_line(tmp_path: Path) -> None:
 
 
 def test_an_error_of_what_is_read_is_not_taken_for_one_of_the_file(tmp_path: Path) -> None:
-    with pytest.raises(gzip.BadGzipFile), replace_content(tmp_path / "a"):
+    with pytest.raises(gzip.BadGzipFile), open_atomic(tmp_path / "a"):
         raise gzip.BadGzipFile("what is read is damaged")
     assert not list(tmp_path.iterdir())
 

@@ -112,7 +112,7 @@ def test_bleu_rewards_most_repairs_as_the_readme_says(example: TestSet) -> None:
 
 def test_ratings_cover_every_translation(example: TestSet) -> None:
     ratings = read_judgments(EXAMPLES / "ratings.csv", testset=example)
-    assert not ratings.left_out
+    assert not ratings.excluded_counts
     assert len(ratings) == 3 * (48 + 48 + 40)  # the third annotator left out two documents
     assert all(0 <= judgment.score <= 100 for judgment in ratings.judgments)
     means = ratings.matrix()

@@ -86,7 +86,7 @@ def test_several_metrics_in_one_frame(evaluation: tertium.Evaluation) -> None:
     ("columns", "problem"),
     [
         ({"segment": [1], "value": [0.5]}, "no column 'score'; found segment, value"),
-        ({"segment": [1], "score": ["high"]}, "column 'score' holds .*, not numbers"),
+        ({"segment": [1], "score": ["high"]}, "column 'score' has type .*; expected numbers"),
         ({"segment": [1, 2], "score": [0.5, np.nan]}, "row 2: score is nan"),
         ({"segment": [1], "score": [np.inf]}, "row 1: score is inf"),
     ],
@@ -147,7 +147,7 @@ def test_test_sets_and_judgments_are_read_from_parquet(
     example: TestSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples = Path(__file__).parents[1] / "examples"
-    frame = pd.read_json(examples / "examples.jsonl", lines=True)
+    frame = pd.read_json_object(examples / "examples.jsonl", lines=True)
     frame.to_parquet(tmp_path / "systems.parquet")
     read = TestSet.from_records(tmp_path / "systems.parquet")
     assert read.systems["good"] == example.systems["good"]

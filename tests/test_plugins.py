@@ -88,7 +88,7 @@ class Longer(tertium.Ranker):
 
     gives: str = "chances"
 
-    def prefer_rows(self, segments, left, right):
+    def prefer_pairs(self, segments, left, right):
         sizes = np.array([len(s.hypothesis) for s in segments])
         wins = (np.sign(sizes[left] - sizes[right]) + 1) / 2
         others = {"fewer": wins[1:], "percent": 100 * wins, "nothing": None}
@@ -114,7 +114,7 @@ def load_in_vain(name, **chosen):
 
 def load(name, **chosen):
     from tertium.encoders.encoder import EncoderName
-    from tertium.encoders.toy import load
+    from tertium.encoders.toy_encoder import load
 
     return load(EncoderName("toy"), **chosen)
 '''

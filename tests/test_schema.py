@@ -10,7 +10,14 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from tertium.errors import ModelError, UsageError
-from tertium.schema import POSITIVE, Sha256, construct, read, read_fields, read_json
+from tertium.schema import (
+    POSITIVE,
+    Sha256,
+    check_fields,
+    construct,
+    read_dataclass,
+    read_json_object,
+)
 
 
 @dataclass(frozen=True)
@@ -38,10 +45,10 @@ SOUND: dict[str, Any] = {"hidden": 3, "inner": {"names": ["a", "b"]}}
 
 def test_a_sound_object_becomes_its_dataclass() -> None:
     whole = {**SOUND, "kind": "deep", "limit": 2, "hashes": {"x": "ab" * 32}, "free": [None]}
-    assert read(Outer, whole, "f") == Outer(
+    assert read_dataclass(Outer, whole, "f") == Outer(
         3, Inner(("a", "b")), "deep", 2.0, {"x": "ab" * 32}, [None]
     )
-    assert read(Outer, {**SOUND, "limit": None}, "f").limit is None
+    assert read_dataclass(Outer, {**SOUND, "limit": None}, "f").limit is None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,7 @@ def test_a_sound_object_becomes_its_dataclass() -> None:
         ({"hidden": 3.0}, "config.json: hidden is the number 3.0, expected a whole number"),
         ({"hidden": 0}, "config.json: hidden is the number 0, expected more than 0"),
         ({"inner": []}, "config.json: inner is a list of 0, expected an object"),
-        ({"inner": {}}, "config.json: inner has no 'names': it is incomplete"),
+        ({"inner": {}}, "config.json: inner has no 'names': the file is incomplete"),
         ({"inner": {"names": "ab"}}, "config.json: inner.names is the text 'ab', expected a list"),
         ({"inner": {"names": [1]}}, "config.json: inner.names.0 is the number 1, expected a text"),
         ({"inner": {"names": [], "share": 2}}, "config.json: inner: share=2.0: expected at most 1"),
@@ -66,19 +73,18 @@ def test_a_sound_object_becomes_its_dataclass() -> None:
         ({"hiden": 3}, "config.json has an unknown key 'hiden': did you mean 'hidden'"),
         (
             {"zzz": 3},
-            "config.json has an unknown key 'zzz': known are hidden, inner, kind, limit, "
-            "hashes, free",
+            "config.json has an unknown key 'zzz': known: hidden, inner, kind, limit, hashes, free",
         ),
     ],
 )
 def test_what_is_wrong_is_one_line(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError) as caught:
-        read(Outer, {**SOUND, **change}, "config.json")
+        read_dataclass(Outer, {**SOUND, **change}, "config.json")
     assert str(caught.value) == message
 
 
 def test_fields_may_be_left_to_the_caller() -> None:
-    fields = read_fields(Outer, {"hidden": 3}, "f", without="inner")
+    fields = check_fields(Outer, {"hidden": 3}, "f", without="inner")
     made = construct(Outer, {**fields, "inner": Inner(())}, "f")
     assert made == Outer(3, Inner(()))
 
@@ -87,10 +93,10 @@ def test_fields_may_be_left_to_the_caller() -> None:
 def test_what_is_no_json_cannot_be_read(text: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ModelError, match=r"config\.json cannot be read"):
-        read_json(tmp_path / "config.json")
+        read_json_object(tmp_path / "config.json")
     (tmp_path / "config.json").write_text('{"a": {"hidden": 3, "hidden": 4}}')
-    with pytest.raises(ModelError, match="the key 'hidden' stands twice in one object"):
-        read_json(tmp_path / "config.json")
+    with pytest.raises(ModelError, match="the key 'hidden' occurs twice in one object"):
+        read_json_object(tmp_path / "config.json")
     (tmp_path / "config.json").write_text("[1]")
-    with pytest.raises(ModelError, match="is a list of 1, not an object of settings"):
-        read_json(tmp_path / "config.json")
+    with pytest.raises(ModelError, match="is a list of 1, expected an object of settings"):
+        read_json_object(tmp_path / "config.json")

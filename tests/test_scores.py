@@ -66,7 +66,7 @@ def test_the_same_metric_twice_is_refused(example: TestSet) -> None:
 
 
 def test_records_look_like_sacrebleu_and_hold_numbers(example: TestSet) -> None:
-    record = score(example, "bleu", confidence=50).records()[0]
+    record = score(example, "bleu", confidence=True, resamples=50).records()[0]
     assert {
         "name",
         "score",
@@ -102,7 +102,7 @@ def test_weights_and_rows_are_checked(segments: list[Segment]) -> None:
     scores = BLEU().score(segments[:3])
     with pytest.raises(DataError, match="a weight is missing or infinite"):
         scores.aggregate([1, np.nan, 1])
-    with pytest.raises(UsageError, match="weights are numbers, not 'abc'"):
+    with pytest.raises(UsageError, match="weights='abc': expected numbers"):
         scores.aggregate("abc")
     with pytest.raises(DataError, match="there is no row 5"):
         scores.subset([0, 5])

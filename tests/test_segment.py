@@ -8,7 +8,7 @@ import pytest
 
 from tertium import TestSet, load_metric
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.segment import Judgment, Preference, Segment, place_segments
+from tertium.segment import Judgment, Preference, Segment, attach_context
 
 WRONG = {
     0xD800: r"U\+D800 is half of a surrogate pair",
@@ -31,8 +31,8 @@ PLACES: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("code", WRONG, ids=hex)
 @pytest.mark.parametrize("place", PLACES)
-def test_what_no_file_could_hold_is_refused_by_its_place(place: str, code: int) -> None:
-    with pytest.raises(DataError, match=f"^{place}.*: {WRONG[code]}") as caught:
+def test_what_no_file_could_hold_is_refused_by_its_place(position: str, code: int) -> None:
+    with pytest.raises(DataError, match=f"^{position}.*: {WRONG[code]}") as caught:
         PLACES[place](f"grüße {chr(code)} und mehr")
     assert "\n" not in str(caught.value)
     str(caught.value).encode()  # the message itself can be printed
@@ -52,21 +52,21 @@ def test_a_list_of_references_is_as_good_as_a_tuple() -> None:
 
 def test_context_is_no_part_of_a_segment() -> None:
     segments = [Segment("One."), Segment("Two."), Segment("Three."), Segment("One.")]
-    placed = place_segments(segments, ["a", "a", "a", "b"])
+    placed = attach_context(segments, ["a", "a", "a", "b"])
     assert placed == segments
     assert len(set(placed)) == 3
     assert repr(placed[0]) == repr(segments[0])
     second = placed[1].context
     assert second is not None
-    assert (second.document.name, second.place) == ("a", 1)
+    assert (second.document.name, second.position) == ("a", 1)
     assert (second.before(9), second.after(9)) == ((segments[0],), (segments[2],))
     assert second.before(0) == ()
     assert placed[3].context != placed[0].context
 
 
 def test_documents_of_another_length_are_refused() -> None:
-    with pytest.raises(LengthError, match="1 names of documents for 2 segments"):
-        place_segments([Segment("a"), Segment("b")], ["x"])
+    with pytest.raises(LengthError, match="1 document names for 2 segments"):
+        attach_context([Segment("a"), Segment("b")], ["x"])
 
 
 def test_people_judge_segments_not_texts() -> None:
@@ -74,5 +74,7 @@ def test_people_judge_segments_not_texts() -> None:
         lambda: Judgment("a cat", 1.0),  # type: ignore[arg-type]
         lambda: Preference(Segment("a dog"), "a cat", 1.0),  # type: ignore[arg-type]
     ):
-        with pytest.raises(UsageError, match="people judge segments, not 'a cat': Segment"):
+        with pytest.raises(
+            UsageError, match="a judgment needs a segment, not 'a cat': write Segment"
+        ):
             made()

@@ -11,17 +11,17 @@ from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.spans import (
     ESA_WEIGHTS,
     Span,
-    Unplaced,
-    check_places,
+    UnlocatedError,
+    check_span_bounds,
     count_overlaps,
-    mark_up,
-    mask_of,
-    pieces_of,
-    read_markup,
+    error_weight,
+    mask_to_spans,
+    parse_markup,
     score_spans,
-    spans_of_mask,
-    spans_of_tags,
-    weigh,
+    span_mask,
+    split_at_spans,
+    tags_to_spans,
+    to_markup,
     word_tags,
 )
 
@@ -51,7 +51,7 @@ def test_offsets_are_code_points_and_checked_against_the_text() -> None:
     with pytest.raises(DataError, match="a span ends at 14, but its hypothesis has 13 code points"):
         Span(0, 14).of(ASTRAL)
     with pytest.raises(DataError, match="file, line 2: a span ends at 9, but its source has 3"):
-        check_places([Span(0, 9), Span(0, 9, "source")], "abc", "source", "file, line 2")
+        check_span_bounds([Span(0, 9), Span(0, 9, "source")], "abc", "source", "file, line 2")
 
 
 def test_offsets_of_numpy_become_plain_numbers() -> None:
@@ -78,13 +78,13 @@ def test_errors_weigh_as_freitag_and_others_published() -> None:
         ("critical", ""): 10.0,
         ("neutral", "Style/Awkward"): 0.0,
     }
-    assert {key: weigh(*key) for key in weights} == weights
+    assert {key: error_weight(*key) for key in weights} == weights
     with pytest.raises(DataError, match="no weight for severity 'bad'"):
-        weigh("bad", "")
+        error_weight("bad", "")
 
 
 def test_a_score_is_minus_the_mean_weight_of_the_raters() -> None:
-    marks = [Span(0, 2, severity="major"), Span(3, 4, severity="minor"), Unplaced("minor")]
+    marks = [Span(0, 2, severity="major"), Span(3, 4, severity="minor"), UnlocatedError("minor")]
     assert score_spans(marks) == -7.0
     assert score_spans(marks, raters=2) == -3.5
     assert score_spans([]) == 0.0
@@ -95,62 +95,62 @@ def test_a_score_is_minus_the_mean_weight_of_the_raters() -> None:
 
 def test_every_mask_comes_back_from_its_spans() -> None:
     for mask in product([False, True], repeat=7):
-        spans = spans_of_mask(mask)
-        assert mask_of(spans, 7).tolist() == list(mask)
+        spans = mask_to_spans(mask)
+        assert span_mask(spans, 7).tolist() == list(mask)
         assert all(a.end < b.start for a, b in pairwise(spans))
 
 
 def test_a_mask_of_overlapping_spans_is_their_union_on_one_side() -> None:
     spans = [Span(1, 4), Span(3, 5), Span(0, 7, "source")]
-    assert mask_of(spans, 7).tolist() == [False, True, True, True, True, False, False]
-    assert mask_of(spans, 7, "source").all()
+    assert span_mask(spans, 7).tolist() == [False, True, True, True, True, False, False]
+    assert span_mask(spans, 7, "source").all()
     with pytest.raises(DataError, match="ends at 5"):
-        mask_of(spans, 4)
+        span_mask(spans, 4)
 
 
 def test_word_tags_come_back_from_their_spans() -> None:
     text = "  the cat  sat down "
     for tags in product(["OK", "BAD"], repeat=4):
-        assert word_tags(text, spans_of_tags(text, tags)) == list(tags)
+        assert word_tags(text, tags_to_spans(text, tags)) == list(tags)
 
 
 def test_tags_of_gaps_and_of_the_end_are_told_by_their_number() -> None:
     words = ["OK", "BAD", "OK"]
     gaps = ["BAD", "OK", "OK", "BAD", "BAD", "OK", "OK"]  # gap, word, gap, ..., gap (WMT18 on)
-    spans = spans_of_tags("the cat sat", words)
+    spans = tags_to_spans("the cat sat", words)
     assert spans == (Span(4, 7),)
-    assert spans_of_tags("the cat sat", gaps) == spans
-    assert spans_of_tags("the cat sat", [*words, "BAD"]) == spans  # <EOS> (WMT22 on)
+    assert tags_to_spans("the cat sat", gaps) == spans
+    assert tags_to_spans("the cat sat", [*words, "BAD"]) == spans  # <EOS> (WMT22 on)
     with pytest.raises(LengthError, match="5 tags for 3 words: expected 3, 4"):
-        spans_of_tags("the cat sat", ["OK"] * 5)
+        tags_to_spans("the cat sat", ["OK"] * 5)
     with pytest.raises(UnknownNameError, match="unknown word tag 'bad'"):
-        spans_of_tags("cat", ["bad"])
+        tags_to_spans("cat", ["bad"])
 
 
 def test_markup_comes_back() -> None:
     for start, end in [(0, 1), (2, 7), (8, 9), (0, len(ASTRAL))]:
         span = Span(start, end, severity="minor", category="Style")
-        assert read_markup(mark_up(ASTRAL, span), severity="minor", category="Style") == (
+        assert parse_markup(to_markup(ASTRAL, span), severity="minor", category="Style") == (
             ASTRAL,
             (span,),
         )
 
 
 def test_marks_that_do_not_pair_are_refused_and_empty_ones_mark_nothing() -> None:
-    assert read_markup("a<v></v>b") == ("ab", ())
-    assert read_markup("<v>a</v> b <v>c</v>")[1] == (Span(0, 1), Span(4, 5))
+    assert parse_markup("a<v></v>b") == ("ab", ())
+    assert parse_markup("<v>a</v> b <v>c</v>")[1] == (Span(0, 1), Span(4, 5))
     for broken in ("a</v>b", "<v>a<v>b</v></v>", "a <v>b"):
         with pytest.raises(DataError, match=r"do not pair|not closed"):
-            read_markup(broken)
+            parse_markup(broken)
 
 
 def test_pieces_put_together_are_the_text_and_know_what_covers_them() -> None:
     spans = [Span(1, 4), Span(2, 5), Span(2, 3, "source")]
-    pieces = list(pieces_of("abcdef", spans))
+    pieces = list(split_at_spans("abcdef", spans))
     assert "".join(piece for piece, _ in pieces) == "abcdef"
     covering = [list(over) for _, over in pieces]
     assert covering == [[], spans[:1], spans[:2], spans[1:2], []]
-    assert list(pieces_of("", [])) == []
+    assert list(split_at_spans("", [])) == []
 
 
 def test_overlaps_are_counted_by_rater_and_side() -> None:

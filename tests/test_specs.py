@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tertium.errors import UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.chrf import ChrF
+from tertium.metrics.lexical.chrf import CHRF
 from tertium.segment import Segment
-from tertium.specs import build, print_spec, split_spec
+from tertium.specs import build_dataclass, format_spec, split_spec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,8 +49,8 @@ samples = st.builds(
 
 @given(samples)
 def test_a_spec_rebuilds_what_it_printed(sample: Sample) -> None:
-    name, fields = split_spec(print_spec("sample", sample))
-    assert (name, build(Sample, name, fields)) == ("sample", sample)
+    name, fields = split_spec(format_spec("sample", sample))
+    assert (name, build_dataclass(Sample, name, fields)) == ("sample", sample)
 
 
 @given(st.text(max_size=30))
@@ -75,18 +75,18 @@ def test_any_text_is_a_spec_or_a_usage_error(text: str) -> None:
 def test_a_part_with_a_plus_of_its_own_stands_in_brackets(
     text: str, parts: tuple[str, ...]
 ) -> None:
-    assert build(Sample, "sample", {"parts": text}) == Sample(parts=parts)
+    assert build_dataclass(Sample, "sample", {"parts": text}) == Sample(parts=parts)
 
 
 @pytest.mark.parametrize("text", ["chrf+++bleu", "bleu+chrf++", "+bleu", "[bleu", "[bleu]x"])
 def test_a_list_that_cannot_be_read_is_explained(text: str) -> None:
     with pytest.raises(UsageError, match=r"in brackets, such as \[chrf\+\+\]\+bleu"):
-        build(Sample, "sample", {"parts": text})
+        build_dataclass(Sample, "sample", {"parts": text})
 
 
 def test_defaults_are_not_printed() -> None:
-    assert print_spec("sample", Sample()) == "sample"
-    assert print_spec("sample", Sample(flag=True, layer=4)) == "sample:flag=true,layer=4"
+    assert format_spec("sample", Sample()) == "sample"
+    assert format_spec("sample", Sample(flag=True, layer=4)) == "sample:flag=true,layer=4"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_dashes_and_underscores_are_one_in_field_names() -> None:
         ("sss", {"lp": ("de", "en")}, "expected a text"),
         ("tertium-multi", {"scale": "MQM"}, "scale='MQM': expected 'da' or 'mqm'"),  # was da
         ("sss", {"references": "max"}, "references='max': expected 'best' or 'mean'"),  # was mean
-        ("rte-r", {"groups": "alignment"}, "expected a list, each of it a text"),
+        ("rte-r", {"groups": "alignment"}, "expected a list, each item a text"),
     ],
 )
 def test_fields_given_in_python_have_their_types(
@@ -160,7 +160,7 @@ def test_equal_metrics_have_equal_specs_and_signatures() -> None:
     segments = [Segment("a cat", references=("a cat sat",))]
     for first, second, spec in (
         (load_metric("chrf"), load_metric("chrf:beta=2.0"), "chrf"),
-        (ChrF(beta=3), ChrF(beta=3.0), "chrf:beta=3"),
+        (CHRF(beta=3), CHRF(beta=3.0), "chrf:beta=3"),
         (BLEU(smooth_value=2), BLEU(smooth_value=2.0), "bleu:smooth_value=2.0"),
     ):
         assert first == second

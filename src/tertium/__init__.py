@@ -1,19 +1,29 @@
-"""tertium judges machine translation.
+"""tertium evaluates machine translation. A quick tour:
 
     import tertium
 
+    # Score and compare system outputs; one text per line in each file.
     testset = tertium.TestSet.read(["ours.txt", "theirs.txt"], references=["reference.txt"])
     evaluation = tertium.score(testset, ["bleu", "chrf"])
-    comparison = tertium.compare(testset, ["chrf"])
-    tertium.load_metric("chrf++").sentence_score("a hypothesis", ["a reference"])
-    ranking = tertium.rank(testset, "pairwise")
+    comparison = tertium.compare(testset, ["chrf"])  # with significance tests
     tertium.report(testset, ["bleu", "chrf"]).write("report.html")
-    agreement = tertium.meta_evaluate("judgements.tsv", ["bleu", "chrf"])
-    mine = tertium.train("bleu-r", "judgements.tsv", folder="models/mine")
-    tertium.score_corpus("pairs/*.parquet", ["chrf"], "scored", keep="chrf >= 50")
+
+    # Use one metric on one segment.
+    metric = tertium.load_metric("chrf++")
+    metric.sentence_score("a hypothesis", ["a reference"])
     tertium.explain(tertium.Segment("a hypothesis", references=("a reference",)), metric="rte-r")
 
-Names are resolved when first used: `import tertium` loads no metric and no heavy library.
+    # Rank systems, measure agreement with human scores, train a metric, filter a corpus.
+    ranking = tertium.rank(testset, "pairwise")
+    agreement = tertium.meta_evaluate("judgements.tsv", ["bleu", "chrf"])
+    trained = tertium.train("bleu-r", "judgements.tsv", folder="models/mine")
+    tertium.score_corpus("pairs/*.parquet", ["chrf"], "scored", keep="chrf >= 50")
+
+    # Choose device, threads, batch size or cache for a block of calls.
+    with tertium.runtime(device="cpu", threads=4, cache=False):
+        tertium.score(testset, "bertscore")
+
+Names are loaded on first use: `import tertium` imports no metric and no heavy library.
 """
 
 from __future__ import annotations
@@ -21,6 +31,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from tertium.display import Renderer, register_renderer
 from tertium.version import __version__
 
 if TYPE_CHECKING:
@@ -28,26 +39,27 @@ if TYPE_CHECKING:
     from tertium.corpus.run import score_corpus as score_corpus
     from tertium.data.testset import TestSet as TestSet
     from tertium.errors import TertiumError as TertiumError
-    from tertium.evaluation.agreement import AgreementStudy as AgreementStudy
-    from tertium.evaluation.agreement import meta_evaluate as meta_evaluate
     from tertium.evaluation.challenge import ChallengeStudy as ChallengeStudy
     from tertium.evaluation.challenge import challenge as challenge
     from tertium.evaluation.comparison import Comparison as Comparison
     from tertium.evaluation.comparison import compare as compare
     from tertium.evaluation.explaining import explain as explain
+    from tertium.evaluation.meta_evaluation import AgreementStudy as AgreementStudy
+    from tertium.evaluation.meta_evaluation import meta_evaluate as meta_evaluate
     from tertium.evaluation.ranking import Ranking as Ranking
     from tertium.evaluation.ranking import rank as rank
     from tertium.evaluation.scoring import Evaluation as Evaluation
     from tertium.evaluation.scoring import score as score
     from tertium.evaluation.training import train as train
+    from tertium.execution import runtime as runtime
     from tertium.metrics.base.explanation import Explanation as Explanation
     from tertium.metrics.base.loading import load_metric as load_metric
     from tertium.metrics.base.metric import Metric as Metric
     from tertium.metrics.base.metric import SegmentMetric as SegmentMetric
     from tertium.metrics.base.ranker import Ranker as Ranker
     from tertium.metrics.base.ranker import load_ranker as load_ranker
-    from tertium.reporting.page.making import report as report
-    from tertium.reporting.page.page import Report as Report
+    from tertium.reporting.page.report import Report as Report
+    from tertium.reporting.page.report_builder import report as report
     from tertium.scores import ScoreMatrix as ScoreMatrix
     from tertium.scores import Scores as Scores
     from tertium.segment import Judgment as Judgment
@@ -55,39 +67,49 @@ if TYPE_CHECKING:
     from tertium.segment import Segment as Segment
     from tertium.spans import Span as Span
 
-_NAMES = {
-    "corpus.run": "CorpusSummary score_corpus",
-    "data.testset": "TestSet",
-    "errors": "TertiumError",
-    "evaluation.agreement": "AgreementStudy meta_evaluate",
-    "evaluation.challenge": "ChallengeStudy challenge",
-    "evaluation.comparison": "Comparison compare",
-    "evaluation.explaining": "explain",
-    "evaluation.ranking": "Ranking rank",
-    "evaluation.scoring": "Evaluation score",
-    "evaluation.training": "train",
-    "metrics.base.explanation": "Explanation",
-    "metrics.base.loading": "load_metric",
-    "metrics.base.metric": "Metric SegmentMetric",
-    "metrics.base.ranker": "Ranker load_ranker",
-    "reporting.page.making": "report",
-    "reporting.page.page": "Report",
-    "scores": "ScoreMatrix Scores",
-    "segment": "Judgment Preference Segment",
-    "spans": "Span",
+_PUBLIC_NAMES = {  # module: its public names
+    "tertium.corpus.run": "CorpusSummary score_corpus",
+    "tertium.data.testset": "TestSet",
+    "tertium.errors": "TertiumError",
+    "tertium.evaluation.challenge": "ChallengeStudy challenge",
+    "tertium.evaluation.comparison": "Comparison compare",
+    "tertium.evaluation.explaining": "explain",
+    "tertium.evaluation.meta_evaluation": "AgreementStudy meta_evaluate",
+    "tertium.evaluation.ranking": "Ranking rank",
+    "tertium.evaluation.scoring": "Evaluation score",
+    "tertium.evaluation.training": "train",
+    "tertium.execution": "runtime",
+    "tertium.metrics.base.explanation": "Explanation",
+    "tertium.metrics.base.loading": "load_metric",
+    "tertium.metrics.base.metric": "Metric SegmentMetric",
+    "tertium.metrics.base.ranker": "Ranker load_ranker",
+    "tertium.reporting.page.report": "Report",
+    "tertium.reporting.page.report_builder": "report",
+    "tertium.scores": "ScoreMatrix Scores",
+    "tertium.segment": "Judgment Preference Segment",
+    "tertium.spans": "Span",
 }
-_HOMES = {name: f"tertium.{home}" for home, names in _NAMES.items() for name in names.split()}
+_MODULE_BY_NAME = {name: home for home, names in _PUBLIC_NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_HOMES]
+__all__ = ["__version__", *_MODULE_BY_NAME]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module 'tertium' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
+    value = getattr(importlib.import_module(_MODULE_BY_NAME[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted(__all__)
+
+
+def _load_renderer() -> Renderer:
+    from tertium.reporting import renderers
+
+    return renderers
+
+
+register_renderer(_load_renderer)

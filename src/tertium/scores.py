@@ -1,8 +1,8 @@
-"""Scores are summable statistics: segment, document, system and resampled scores are one formula.
+"""Scores as additive statistics: one formula gives segment, document, system and resampled scores.
 
-A metric turns each segment into a row of numbers that may be added (`statistics`) and knows how to
-turn a sum into a score (`reduce`). `Scores` keeps both, so that any subset, weighting, bootstrap
-sample or permutation is `reduce(weights @ statistics)`, and no statistical test knows a metric.
+A metric maps each segment to a row of additive numbers (`statistics`) and a sum of rows to a score
+(`reduce`). `Scores` holds both. Any subset, weighting, bootstrap sample or permutation is
+`reduce(weights @ statistics)`, so statistical tests do not depend on the metric.
 """
 
 from __future__ import annotations
@@ -15,35 +15,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray, chosen_rows, mean_known
-from tertium.display import Displayed
+from tertium.arrays import FloatArray, nan_mean, resolve_row_indices
+from tertium.display import Displayable
 from tertium.errors import (
     DataError,
     LengthError,
     PluginError,
     UnknownNameError,
     UsageError,
-    one_line,
+    short_repr,
 )
-from tertium.frames import check_columns, make_frame, names, numbers
+from tertium.frames import check_columns, is_missing, make_frame, name_column, numeric_column
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Reduce = Callable[[FloatArray], FloatArray]
-ABOUT = ("metric", "name", "signature", "higher_is_better")  # what a frame of scores says of itself
+FRAME_ATTRIBUTES = ("metric", "name", "signature", "higher_is_better")
+FRAME = "frame of scores"  # in error messages
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Scores(Displayed):
-    """What one metric says of one system's segments.
+class Scores(Displayable):
+    """The scores of one metric for one system.
 
-    `metric` is the spec that rebuilds the metric, `signature` what to publish with the score,
-    `statistics` the (segments, k) rows, `reduce` the map from sums of rows (..., k) to scores.
-    `reduce_segments` is the same for single segments; it differs only where a published metric
-    treats one sentence differently from a corpus (BLEU's effective order).
-    `columns` names the k statistics; `warnings` counts what a reader of the score should know;
-    `decimals` is how many a table shows, `verbose` what stands behind the score in words.
+    `metric` is the spec that rebuilds the metric; `signature` is published with the score.
+    `statistics` has one row per segment, (segments, k); `reduce` maps sums of rows (..., k) to
+    scores. `reduce_segments` replaces it for single segments, where a published metric treats
+    sentences differently from a corpus (effective order in BLEU). `columns` names the k
+    statistics. `warnings` counts problems by kind. `decimals` is the precision in tables, and
+    `verbose` a text with details of the score.
 
     >>> mean = lambda totals: totals[..., 0] / totals[..., 1]
     >>> s = Scores(metric="demo", statistics=np.array([[1.0, 1], [3.0, 1]]), reduce=mean)
@@ -85,110 +86,108 @@ class Scores(Displayed):
     @cached_property
     def system(self) -> float:
         """The score of all segments together."""
-        return float(self.scores_of(self.statistics.sum(axis=0)))
+        return float(self.scores_from_totals(self.statistics.sum(axis=0)))
 
-    def scores_of(self, totals: FloatArray) -> FloatArray:
-        """Sums of statistics to scores, (..., k) -> (...)."""
+    def scores_from_totals(self, totals: FloatArray) -> FloatArray:
+        """Map sums of statistics to scores, (..., k) -> (...)."""
         return self._check_shape(self.reduce(totals), totals)
 
     def _check_shape(self, scores: FloatArray, totals: FloatArray) -> FloatArray:
-        """Refuse what a formula made of other axes than the last: it would be of other segments."""
+        """Raise `PluginError` if `reduce` did not reduce exactly the last axis."""
         if np.shape(scores) != totals.shape[:-1]:
             raise PluginError(
-                f"{self.metric}: of sums of shape {totals.shape} its formula makes scores of shape "
-                f"{np.shape(scores)}, not {totals.shape[:-1]}: it reads the last axis, "
-                "as totals[..., 0] does"
+                f"{self.metric}: `reduce` maps sums of shape {totals.shape} to scores of shape "
+                f"{np.shape(scores)}; expected {totals.shape[:-1]}: index the last axis only, "
+                "as in totals[..., 0]"
             )
         return scores
 
     @property
     def sign(self) -> float:
-        """What turns scores so that more is better: -1 where less is."""
+        """1 if higher scores are better, else -1."""
         return 1.0 if self.higher_is_better else -1.0
 
     @property
-    def upward(self) -> FloatArray:
-        """The score of each segment, turned so that more is better, (n,)."""
+    def oriented_segments(self) -> FloatArray:
+        """The score of each segment, negated if lower is better, (n,)."""
         return self.sign * self.segments
 
     def aggregate(self, weights: ArrayLike) -> FloatArray:
-        """The score under each row of `weights`, (..., n) -> (...)."""
+        """Compute the score under each row of segment `weights`, (..., n) -> (...)."""
         try:
-            given = np.asarray(weights, dtype=np.float64)
+            array = np.asarray(weights, dtype=np.float64)
         except (TypeError, ValueError):
-            raise UsageError(f"weights are numbers, not {one_line(weights)}") from None
-        if given.shape[-1:] != (len(self),):
-            count = given.shape[-1] if given.ndim else "no"
+            raise UsageError(f"weights={short_repr(weights)}: expected numbers") from None
+        if array.shape[-1:] != (len(self),):
+            count = array.shape[-1] if array.ndim else "no"
             raise LengthError(f"{count} weights for {len(self)} segments")
-        if not np.isfinite(given).all():
-            raise DataError("a weight is missing or infinite; give each segment a number")
-        return self.scores_of(given @ self.statistics)
+        if not np.isfinite(array).all():
+            raise DataError("a weight is missing or infinite: give each segment a number")
+        return self.scores_from_totals(array @ self.statistics)
 
     def documents(self, ids: Iterable[str | int]) -> dict[str, float]:
-        """The score of each document by its name, in order of first appearance."""
-        given: list[Any] = list(ids)
-        if len(given) != len(self):
-            raise LengthError(f"{len(given)} document ids for {len(self)} segments")
-        for number, name in enumerate(given, start=1):
-            if name is None or (isinstance(name, float) and np.isnan(name)):
-                raise DataError(f"segment {number} has no document; give each one")
-        given = [str(name) for name in given]
-        found, codes = np.unique(np.asarray(given, dtype=object).astype(str), return_inverse=True)
-        totals = np.zeros((len(found), self.statistics.shape[1]))
+        """Compute the score of each document, in order of first appearance."""
+        given_ids: list[Any] = list(ids)
+        if len(given_ids) != len(self):
+            raise LengthError(f"{len(given_ids)} document ids for {len(self)} segments")
+        for number, name in enumerate(given_ids, start=1):
+            if is_missing(name):
+                raise DataError(f"segment {number} has no document: give one for each segment")
+        labels = [str(name) for name in given_ids]
+        names, codes = np.unique(np.asarray(labels, dtype=object).astype(str), return_inverse=True)
+        totals = np.zeros((len(names), self.statistics.shape[1]))
         np.add.at(totals, codes, self.statistics)
-        scores = dict(zip(found.tolist(), self.scores_of(totals).tolist(), strict=True))
-        return {name: scores[name] for name in dict.fromkeys(given)}
+        scores = dict(zip(names.tolist(), self.scores_from_totals(totals).tolist(), strict=True))
+        return {name: scores[name] for name in dict.fromkeys(labels)}
 
     def subset(self, rows: Any) -> Scores:
-        """The same metric on some of the segments (a slice, mask or index array).
+        """Restrict the scores to some segments (a slice, mask or index array).
 
-        It has no warnings: they are counted for all segments, and do not tell for which.
+        The result has no warnings, since they are counted over all segments.
         """
-        kept = self.statistics[chosen_rows(rows, len(self))]
-        return replace(self, statistics=kept, warnings={}, verbose="")
+        statistics = self.statistics[resolve_row_indices(rows, len(self))]
+        return replace(self, statistics=statistics, warnings={}, verbose="")
 
     def to_frame(self, *, statistics: bool = False) -> DataFrame:
-        """A pandas frame with a row for each segment: `segment` (from 1), `score`.
+        """Convert to a pandas frame with one row per segment: `segment` (from 1) and `score`.
 
-        With `statistics` also the numbers behind the score, a column each. The metric, its name and
-        signature are in `frame.attrs`.
+        `statistics` adds one column per statistic. `frame.attrs` holds the metric, its name and
+        signature.
         """
         columns = {"segment": np.arange(1, len(self) + 1), "score": self.segments}
         if statistics:
             columns.update(zip(self.columns, self.statistics.T, strict=True))
-        return make_frame(
-            columns,
-            metric=self.metric,
-            name=self.name,
-            signature=self.signature,
-            higher_is_better=self.higher_is_better,
-        )
+        return make_frame(columns, **{key: getattr(self, key) for key in FRAME_ATTRIBUTES})
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, reduce: Reduce | None = None) -> Scores:
-        """Scores from a frame as `to_frame` makes it, its rows by the number of their `segment`.
+        """Create scores from a frame as written by `to_frame`; rows are sorted by `segment`.
 
-        Without `reduce` the system score is the mean of the column `score`; with it, the other
-        columns are the statistics that it turns into scores (`metric.reduce`).
+        Without `reduce`, the system score is the mean of the column `score`. With it, the other
+        columns are the statistics that `reduce` maps to scores (`metric.reduce`).
         """
-        known = [str(name) for name in frame.columns] if reduce else ["segment", "score"]
-        check_columns(frame, ["score"], known, "frame of scores")
-        about = {"metric": "", **{key: frame.attrs[key] for key in ABOUT if key in frame.attrs}}
-        columns = tuple(name for name in known if name not in ("segment", "score"))
-        rows = [numbers(frame, name, "frame of scores") for name in columns]
+        allowed = [str(name) for name in frame.columns] if reduce else ["segment", "score"]
+        check_columns(frame, ["score"], allowed, FRAME)
+        attributes = {key: frame.attrs[key] for key in FRAME_ATTRIBUTES if key in frame.attrs}
+        columns = tuple(name for name in allowed if name not in ("segment", "score"))
+        rows = [numeric_column(frame, name, FRAME) for name in columns]
         if reduce is None:
-            scores = numbers(frame, "score", "frame of scores")
+            scores = numeric_column(frame, "score", FRAME)
             rows, columns = [scores, np.ones(len(scores))], ("score", "segments")
-        statistics = np.column_stack(rows)[_order(frame)]
-        return cls(statistics=statistics, reduce=reduce or _mean, columns=columns, **about)
+        return cls(
+            statistics=np.column_stack(rows)[_segment_order(frame)],
+            reduce=reduce or _mean,
+            columns=columns,
+            **{"metric": "", **attributes},
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreMatrix:
-    """Segment scores of several systems: systems x segments, NaN where there is none.
+    """Segment scores of several systems, (systems, segments); NaN marks a missing score.
 
-    The one currency of meta-evaluation: a metric's scores and people's judgments are both one.
-    `items` names the columns (segment ids), `systems` the rows.
+    Meta-evaluation uses it for metric scores and for human scores. `items` names the columns
+    (segment ids), `systems` the rows.
     """
 
     name: str
@@ -198,20 +197,19 @@ class ScoreMatrix:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", np.asarray(self.values, dtype=np.float64))
+        label = self.name or "score matrix"
         if self.values.ndim != 2 or len(self.values) != len(self.systems):
             raise LengthError(
-                f"{self.name or 'score matrix'}: {len(self.systems)} systems "
-                f"but values of shape {self.values.shape}"
+                f"{label}: {len(self.systems)} systems but values of shape {self.values.shape}"
             )
         if self.items and len(self.items) != self.values.shape[1]:
             raise LengthError(
-                f"{self.name or 'score matrix'}: {len(self.items)} items "
-                f"but {self.values.shape[1]} columns"
+                f"{label}: {len(self.items)} items but {self.values.shape[1]} columns"
             )
 
     @classmethod
-    def of_cells(cls, name: str, cells: Mapping[tuple[str, str], float]) -> ScoreMatrix:
-        """Scores by (system, item), NaN where there is none."""
+    def from_cells(cls, name: str, cells: Mapping[tuple[str, str], float]) -> ScoreMatrix:
+        """Create a matrix from scores by (system, item); missing pairs become NaN."""
         systems = {s: n for n, s in enumerate(dict.fromkeys(system for system, _ in cells))}
         items = {i: n for n, i in enumerate(dict.fromkeys(item for _, item in cells))}
         values = np.full((len(systems), len(items)), np.nan)
@@ -221,21 +219,21 @@ class ScoreMatrix:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the columns; those without are numbered from 1."""
+        """The names of the columns; numbers from 1 if there are none."""
         return self.items or tuple(str(n + 1) for n in range(self.values.shape[1]))
 
     def cells(self) -> dict[tuple[str, str], float]:
-        """The score of each system and item, NaN among them."""
+        """Return the score of each (system, item), including NaN."""
         rows = zip(self.systems, self.values.tolist(), strict=True)
         return {(s, i): v for s, row in rows for i, v in zip(self.labels, row, strict=True)}
 
     @property
     def system_scores(self) -> FloatArray:
-        """The mean over judged segments of each system, (systems,); NaN where it has none."""
-        return mean_known(self.values)
+        """The mean score of each system, ignoring NaN, (systems,)."""
+        return nan_mean(self.values)
 
     def to_frame(self) -> DataFrame:
-        """A pandas frame with a row for each score: `metric`, `system`, `item`, `score`.
+        """Convert to a pandas frame with one row per score: `metric`, `system`, `item`, `score`.
 
         Missing scores are NaN; items without names are numbered from 1.
         """
@@ -250,44 +248,45 @@ class ScoreMatrix:
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, name: str = "") -> ScoreMatrix:
-        """A matrix from a frame with `system`, `item` (or `segment`) and `score`, in any order.
+        """Create a matrix from a frame with `system`, `item` (or `segment`) and `score`.
 
-        NaN, and a pair that is not there, mean: no score. `name` chooses among several metrics.
-        Scores are taken as they stand, also where a column `higher_is_better` says that it is not.
+        Rows may have any order; NaN and missing pairs mean no score. `name` selects one of several
+        metrics. Scores are not negated, even if a column `higher_is_better` is false.
         """
-        where = "frame of scores"
-        known = ("metric", "system", "item", "segment", "document", "score", "higher_is_better")
-        check_columns(frame, ["system", "score"], known, where)
-        place = "item" if "item" in frame.columns else "segment"
-        check_columns(frame, [place], known, where)
-        found = list(dict.fromkeys(map(str, frame["metric"]))) if "metric" in frame.columns else []
-        if name and found:
-            if name not in found:
-                raise UnknownNameError(f"metric of the {where}", name, found)
+        allowed = ("metric", "system", "item", "segment", "document", "score", "higher_is_better")
+        check_columns(frame, ["system", "score"], allowed, FRAME)
+        item_column = "item" if "item" in frame.columns else "segment"
+        check_columns(frame, [item_column], allowed, FRAME)
+        metrics = list(dict.fromkeys(map(str, frame.get("metric", ()))))
+        if name and metrics:
+            if name not in metrics:
+                raise UnknownNameError(f"metric of the {FRAME}", name, metrics)
             frame = frame[frame["metric"].astype(str) == name]
-        elif len(found) > 1:
-            raise DataError(f"{where}: several metrics ({', '.join(found)}); choose one with name=")
-        scores = numbers(frame, "score", where, missing=True)
-        places = zip(*(names(frame, column, where) for column in ("system", place)), strict=True)
+        elif len(metrics) > 1:
+            listing = ", ".join(metrics)
+            raise DataError(f"{FRAME}: several metrics ({listing}); choose one with name=")
+        scores = numeric_column(frame, "score", FRAME, allow_missing=True)
+        columns = (name_column(frame, column, FRAME) for column in ("system", item_column))
         cells: dict[tuple[str, str], float] = {}
-        for n, (cell, score) in enumerate(zip(places, scores.tolist(), strict=True), start=1):
-            if not np.isnan(cells.get(cell, np.nan)):
-                raise DataError(f"{where}, row {n}: a second score of {cell[0]}, {cell[1]}")
-            cells[cell] = score
-        return cls.of_cells(name or (found[0] if found else ""), cells)
+        for n, (*cell, score) in enumerate(zip(*columns, scores.tolist(), strict=True), start=1):
+            system, item = cell
+            if not np.isnan(cells.get((system, item), np.nan)):
+                raise DataError(f"{FRAME}, row {n}: a second score of {system}, {item}")
+            cells[system, item] = score
+        return cls.from_cells(name or (metrics[0] if metrics else ""), cells)
 
     def __getitem__(self, system: str) -> FloatArray:
-        """The row of one system, (segments,)."""
+        """Return the row of one system, (segments,)."""
         if system not in self.systems:
             raise UnknownNameError("system", system, self.systems)
         row: FloatArray = self.values[self.systems.index(system)]
         return row
 
 
-def _order(frame: DataFrame) -> Any:
-    """The rows of a frame by the numbers of their segments, as they stand where these do not tell.
+def _segment_order(frame: DataFrame) -> Any:
+    """Return the row order by segment number, or the given order if numbers are not unique.
 
-    A frame that was sorted by score would pair a segment with another of the next system.
+    Otherwise, a frame sorted by score would be paired with the wrong segments of other systems.
     """
     segments = frame["segment"] if "segment" in frame.columns else None
     if segments is None or segments.dtype.kind not in "iu" or not segments.is_unique:

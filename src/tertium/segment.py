@@ -1,6 +1,6 @@
-"""The values everything is about: a hypothesis, what it may be compared to, what people said.
+"""Segments, documents and human judgments: the values that metrics and data share.
 
-A metric sees `Segment`s only; judgments and preferences are segments with a human verdict.
+Metrics see `Segment`s only; judgments and preferences are segments with a human score.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tertium.errors import DataError, LengthError, UsageError, one_line
-from tertium.spans import Markings
+from tertium.errors import DataError, LengthError, UsageError, short_repr
+from tertium.spans import ErrorAnnotations
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One hypothesis and what it may be compared to; what is not text is refused.
+    """One hypothesis with its source and references.
 
-    `context` says where it stands in its document, where that is known. It is no part of the
-    value: segments of the same texts are equal, wherever they stand, and a metric that reads
-    context (`Metric.reads_context`) looks at both.
+    `context` is its position in a document, if known. It does not take part in comparisons:
+    segments with the same texts are equal. Metrics that read context (`Metric.reads_context`)
+    look at both.
 
     >>> Segment("the cat sat", references=("the cat sat down", "a cat sat"))
     Segment(hypothesis='the cat sat', source=None, references=('the cat sat down', 'a cat sat'))
@@ -33,7 +33,7 @@ class Segment:
     references: tuple[str, ...] = ()
     context: Context | None = field(default=None, compare=False, repr=False)
 
-    if TYPE_CHECKING:  # what is written by `dataclass` takes lists as well, which become tuples
+    if TYPE_CHECKING:  # the generated constructor also accepts lists of references
 
         def __init__(
             self,
@@ -44,32 +44,30 @@ class Segment:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        if not isinstance(self.hypothesis, str):
-            raise DataError(f"the hypothesis of a segment is {self.hypothesis!r}, not a text")
-        check_characters(self.hypothesis, "the hypothesis of a segment")
-        if self.source is not None:
-            if not isinstance(self.source, str):
-                raise DataError(f"the source of a segment is {self.source!r}, not a text")
-            check_characters(self.source, "the source of a segment")
+        for name in ("hypothesis", "source"):
+            text = getattr(self, name)
+            if not isinstance(text, str) and not (name == "source" and text is None):
+                raise DataError(f"the {name} of a segment is {text!r}, not a text")
+            check_surrogates(text or "", f"the {name} of a segment")
         check_texts(self.references, "the references of a segment", "reference")
-        if not isinstance(self.references, tuple):  # a list has no hash, and equals no tuple
+        if not isinstance(self.references, tuple):  # lists are not hashable
             object.__setattr__(self, "references", tuple(self.references))
 
-    def sides(self, against: str) -> list[tuple[str, ...]]:
-        """What it is compared with, by reference, source or both: texts for each comparison.
+    def comparison_texts(self, against: str) -> list[tuple[str, ...]]:
+        """Return the texts of each comparison, for `against` "reference", "source" or "both".
 
-        >>> Segment("a", "A", ("x", "y")).sides("both")
+        >>> Segment("a", "A", ("x", "y")).comparison_texts("both")
         [('x', 'A'), ('y', 'A')]
         """
         if against == "source":
             return [(self.source or "",)]
-        behind = (self.source or "",) if against == "both" else ()
-        return [(reference, *behind) for reference in self.references]
+        source = (self.source or "",) if against == "both" else ()
+        return [(reference, *source) for reference in self.references]
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One system's segments of a document, in their order and without context of their own."""
+    """One system's segments of a document, in order; they have no context themselves."""
 
     name: str
     segments: tuple[Segment, ...]
@@ -77,49 +75,49 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a segment stands: at `place`, from 0, of its document."""
+    """The position of a segment in its document, counted from 0."""
 
     document: Document
-    place: int
+    position: int
 
     def before(self, count: int) -> tuple[Segment, ...]:
-        """The segments just before this one, at most so many."""
-        return self.document.segments[max(0, self.place - count) : self.place]
+        """Return up to `count` segments directly before this one."""
+        return self.document.segments[max(0, self.position - count) : self.position]
 
     def after(self, count: int) -> tuple[Segment, ...]:
-        """The segments just behind this one, at most so many."""
-        return self.document.segments[self.place + 1 : self.place + 1 + count]
+        """Return up to `count` segments directly after this one."""
+        return self.document.segments[self.position + 1 : self.position + 1 + count]
 
 
-def place_segments(segments: Sequence[Segment], documents: Sequence[str]) -> list[Segment]:
-    """Segments of one system with their context; each has the name of its document beside it.
+def attach_context(segments: Sequence[Segment], documents: Sequence[str]) -> list[Segment]:
+    """Add context to one system's segments, given the document name of each.
 
-    >>> [a, b] = place_segments([Segment("One."), Segment("Two.")], ["talk", "talk"])
+    >>> [a, b] = attach_context([Segment("One."), Segment("Two.")], ["talk", "talk"])
     >>> b.context.before(3), b == Segment("Two.")
     ((Segment(hypothesis='One.', source=None, references=()),), True)
     """
     if len(segments) != len(documents):
-        raise LengthError(f"{len(documents)} names of documents for {len(segments)} segments")
-    rows: dict[str, list[Segment]] = {}
-    places = []
+        raise LengthError(f"{len(documents)} document names for {len(segments)} segments")
+    members: dict[str, list[Segment]] = {}
+    positions = []
     for segment, name in zip(segments, documents, strict=True):
-        own = rows.setdefault(name, [])
-        places.append(len(own))
+        own = members.setdefault(name, [])
+        positions.append(len(own))
         own.append(segment if segment.context is None else replace(segment, context=None))
-    whole = {name: Document(name, tuple(own)) for name, own in rows.items()}
+    by_name = {name: Document(name, tuple(own)) for name, own in members.items()}
     return [
-        replace(segment, context=Context(whole[name], place))
-        for segment, name, place in zip(segments, documents, places, strict=True)
+        replace(segment, context=Context(by_name[name], position))
+        for segment, name, position in zip(segments, documents, positions, strict=True)
     ]
 
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """A human score of one translation: higher is better, whatever the scale.
+    """A human score of one translation; higher is better on every scale.
 
-    `item` names the source segment, so that several systems' translations of it can be grouped;
-    `system`, `annotator`, `lp` (language pair) and `document` are empty where they were not
-    published; `markings` are the errors that were marked, None where nobody looked for any.
+    `item` identifies the source segment, to group the translations of several systems. `system`,
+    `annotator`, `lp` (language pair) and `document` are empty if not published.
+    `error_annotations` are the marked errors, None if nobody was asked to mark errors.
     """
 
     segment: Segment
@@ -129,17 +127,17 @@ class Judgment:
     annotator: str = ""
     lp: str = ""
     document: str = ""
-    markings: Markings | None = None
+    error_annotations: ErrorAnnotations | None = None
 
     def __post_init__(self) -> None:
-        _check_judged(self.segment)
+        _check_is_segment(self.segment)
 
 
 @dataclass(frozen=True, slots=True)
 class Preference:
     """A human comparison of two translations of one item.
 
-    `verdict` is 1.0 where people preferred `left`, 0.0 where they preferred `right`, 0.5 for a tie.
+    `verdict` is 1.0 if `left` was preferred, 0.0 if `right` was preferred, 0.5 for a tie.
     """
 
     left: Segment
@@ -152,25 +150,24 @@ class Preference:
     lp: str = ""
 
     def __post_init__(self) -> None:
-        _check_judged(self.left)
-        _check_judged(self.right)
+        _check_is_segment(self.left)
+        _check_is_segment(self.right)
 
     @property
     def is_tie(self) -> bool:
         return self.verdict == 0.5
 
 
-def _check_judged(given: object) -> None:
-    """Refuse a bare text where a segment was judged."""
-    if not isinstance(given, Segment):
+def _check_is_segment(value: object) -> None:
+    if not isinstance(value, Segment):
         raise UsageError(
-            f"people judge segments, not {one_line(given)}: "
-            'Segment("a translation", references=["a reference"]) is one'
+            f"a judgment needs a segment, not {short_repr(value)}: write "
+            'Segment("a translation", references=["a reference"])'
         )
 
 
-def check_texts(texts: Any, label: str, each: str = "segment") -> None:
-    """Refuse what is no list of texts: `label` says whose, the number of `each`, from 1, where."""
+def check_texts(texts: Any, label: str, element: str = "segment") -> None:
+    """Raise an error if a value is not a list of texts; the message counts elements from 1."""
     if isinstance(texts, str):
         raise UsageError(
             f"{label}: expected a list of texts, got the one text {texts[:40]!r}; wrap it in [...]"
@@ -179,28 +176,28 @@ def check_texts(texts: Any, label: str, each: str = "segment") -> None:
         raise UsageError(f"{label}: expected a list of texts, got {type(texts).__name__}")
     if isinstance(texts, Set | Mapping):
         kind = type(texts).__name__
-        raise UsageError(f"{label}: expected a list of texts in their order, got a {kind}")
+        raise UsageError(f"{label}: expected a list of texts in order, got a {kind}")
     if hasattr(texts, "columns"):
         raise UsageError(
-            f"{label}: expected a list of texts, got a table ({type(texts).__name__}): choose one "
+            f"{label}: expected a list of texts, got a table ({type(texts).__name__}): select one "
             "of its columns"
         )
     for number, text in enumerate(texts, start=1):
         if not isinstance(text, str):
-            raise DataError(f"{label}: {each} {number} is {text!r}, not a text")
-        if not text.isascii():  # or a place would be written down for each of millions
-            check_characters(text, f"{label}: {each} {number}")
+            raise DataError(f"{label}: {element} {number} is {text!r}, not a text")
+        if not text.isascii():  # formatting the location of every text would be slow
+            check_surrogates(text, f"{label}: {element} {number}")
 
 
-def check_characters(text: str, where: str) -> None:
-    """Refuse halves of surrogate pairs: no file can hold them, and no tokenizer takes them."""
-    found = None if text.isascii() else _SURROGATE.search(text)
-    if found is None:
+def check_surrogates(text: str, where: str) -> None:
+    """Raise `DataError` for lone surrogates, which cannot be encoded as UTF-8."""
+    match = None if text.isascii() else _SURROGATE.search(text)
+    if match is None:
         return
-    code = ord(found[0])
-    if 0xDC80 <= code <= 0xDCFF:  # how Python carries a byte that it could not decode
+    code = ord(match[0])
+    if 0xDC80 <= code <= 0xDCFF:  # a byte that Python could not decode
         raise DataError(f"{where}: not UTF-8 (byte 0x{code - 0xDC00:02x}); convert the text first")
     raise DataError(
         f"{where}: U+{code:04X} is half of a surrogate pair, not a character; the text was cut or "
-        "decoded wrongly, so make it anew"
+        "decoded wrongly; create it again"
     )

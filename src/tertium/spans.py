@@ -1,8 +1,8 @@
-"""Where a translation is wrong: marked stretches of text, and what they turn into and come from.
+"""Error spans: marked parts of a translation or source, and their conversions.
 
-A `Span` counts code points, so that `text[span.start:span.end]` is what was marked. People mark
-(MQM, ESA), word tags mark, and some metrics mark (`Metric.spans`); all of it is the same value,
-which becomes scores, masks of characters, word tags and marked-up text, and comes back from these.
+Offsets of a `Span` count code points, so `text[span.start:span.end]` is the marked text. Human
+annotation (MQM, ESA), word tags and metrics (`Metric.spans`) all produce the same class. Spans are
+converted to and from scores, character masks, word tags and marked-up text.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Side = Literal["hypothesis", "source"]
 Severity = Literal["neutral", "minor", "major", "critical", "bad"]
 
 SIDES: tuple[Side, ...] = get_args(Side)
-SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # "bad": an error, nobody said how grave
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # "bad": an error of unknown severity
 
-# Freitag et al. 2021; those who mark critical errors, too, let them weigh 10 (Lommel et al. 2014)
+# Freitag et al. 2021; critical errors, where annotated, weigh 10 (Lommel et al. 2014).
 MQM_WEIGHTS: Mapping[str, float] = {
     "critical": 10.0,
     "major": 5.0,
@@ -36,21 +36,21 @@ MQM_WEIGHTS: Mapping[str, float] = {
     "major/non-translation": 25.0,
     "minor/fluency/punctuation": 0.1,
 }
-# Kocmi et al. 2024: two severities and no categories; an undecided one is taken as the lesser
+# Kocmi et al. 2024: two severities and no categories; an unknown severity counts as minor.
 ESA_WEIGHTS: Mapping[str, float] = {"major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
 
 OK, BAD = "OK", "BAD"
 
 _WORD = re.compile(r"\S+")
-_MARK = re.compile(r"</?v>")
+_MARKUP_TAG = re.compile(r"</?v>")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of the hypothesis or the source that is wrong, `text[start:end]`.
+    """A marked error in the hypothesis or the source: `text[start:end]`.
 
-    `category` and `rater` are empty where they are not known; `chance` is how sure a metric is
-    that the stretch is wrong, None where people said so.
+    `category` and `rater` are empty if unknown. `chance` is the probability of an error that a
+    metric predicts; it is None for human annotation.
 
     >>> Span(4, 7, severity="major").of("the cat sat")
     'cat'
@@ -66,7 +66,7 @@ class Span:
 
     def __post_init__(self) -> None:
         for name in ("start", "end"):
-            object.__setattr__(self, name, _offset(getattr(self, name), name))
+            object.__setattr__(self, name, _to_offset(getattr(self, name), name))
         if not 0 <= self.start < self.end:
             raise DataError(
                 f"a span from {self.start} to {self.end}: expected 0 <= start < end, in code points"
@@ -82,19 +82,19 @@ class Span:
         return self.end - self.start
 
     def of(self, text: str) -> str:
-        """What is marked of the text it stands in."""
-        check_places([self], text, self.side)
+        """Return the marked part of `text`."""
+        check_span_bounds([self], text, self.side)
         return text[self.start : self.end]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, without what is not known."""
+        """Convert to a dictionary for JSON, without empty fields."""
         values = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in values.items() if value not in ("", None)}
 
 
 @dataclass(frozen=True, slots=True)
-class Unplaced:
-    """An error that someone saw and whose place in the text is not known, such as an omission."""
+class UnlocatedError:
+    """An error without a position in the text, such as an omission."""
 
     severity: Severity
     category: str = ""
@@ -102,39 +102,39 @@ class Unplaced:
 
 
 @dataclass(frozen=True, slots=True)
-class Markings:
-    """All that raters marked in one translation: errors with a place, and those without.
+class ErrorAnnotations:
+    """All errors marked in one translation: `spans` with a position, `missing` without one.
 
-    >>> Markings((Span(0, 3, severity="major"),), (Unplaced("minor"),), raters=2).score()
+    >>> ErrorAnnotations((Span(0, 3, severity="major"),), (UnlocatedError("minor"),), 2).score()
     -3.0
     """
 
     spans: tuple[Span, ...] = ()
-    missing: tuple[Unplaced, ...] = ()
+    missing: tuple[UnlocatedError, ...] = ()
     raters: int = 1
 
     @classmethod
-    def of(cls, errors: Sequence[Span | Unplaced], raters: int = 1) -> Self:
-        """Errors of both kinds, each kind in its order."""
+    def of(cls, errors: Sequence[Span | UnlocatedError], raters: int = 1) -> Self:
+        """Separate errors with and without a position."""
         spans = tuple(error for error in errors if isinstance(error, Span))
-        return cls(spans, tuple(e for e in errors if isinstance(e, Unplaced)), raters)
+        return cls(spans, tuple(e for e in errors if isinstance(e, UnlocatedError)), raters)
 
     def score(self, weights: Mapping[str, float] = MQM_WEIGHTS) -> float:
-        """Minus the mean weight of what a rater marked."""
+        """Compute minus the mean error weight per rater."""
         return score_spans([*self.spans, *self.missing], raters=self.raters, weights=weights)
 
 
-def merge_markings(markings: Sequence[Markings]) -> Markings:
-    """What several raters marked, taken together."""
-    return Markings(
-        tuple(span for marked in markings for span in marked.spans),
-        tuple(error for marked in markings for error in marked.missing),
-        sum(marked.raters for marked in markings),
+def merge_annotations(annotations: Sequence[ErrorAnnotations]) -> ErrorAnnotations:
+    """Combine the annotations of several raters."""
+    return ErrorAnnotations(
+        tuple(span for entry in annotations for span in entry.spans),
+        tuple(error for entry in annotations for error in entry.missing),
+        sum(entry.raters for entry in annotations),
     )
 
 
-def check_places(spans: Iterable[Span], text: str, side: Side, where: str = "") -> None:
-    """Refuse spans of one side that end behind their text."""
+def check_span_bounds(spans: Iterable[Span], text: str, side: Side, where: str = "") -> None:
+    """Raise `DataError` if a span of one side ends after its text."""
     for span in spans:
         if span.side == side and span.end > len(text):
             raise DataError(
@@ -144,24 +144,24 @@ def check_places(spans: Iterable[Span], text: str, side: Side, where: str = "") 
 
 
 def count_overlaps(spans: Iterable[Span]) -> int:
-    """How many spans begin inside an earlier one of the same side and rater."""
-    reach: dict[tuple[str, str], int] = {}
-    overlapping = 0
+    """Count spans that start inside an earlier span of the same side and rater."""
+    last_end: dict[tuple[str, str], int] = {}
+    overlaps = 0
     for span in sorted(spans, key=lambda s: (s.start, s.end)):
         key = (span.side, span.rater)
-        overlapping += span.start < reach.get(key, 0)
-        reach[key] = max(reach.get(key, 0), span.end)
-    return overlapping
+        overlaps += span.start < last_end.get(key, 0)
+        last_end[key] = max(last_end.get(key, 0), span.end)
+    return overlaps
 
 
-def weigh(
+def error_weight(
     severity: str, category: str, weights: Mapping[str, float] = MQM_WEIGHTS, where: str = "error"
 ) -> float:
-    """What one error weighs: the most specific entry of `severity[/category[/subcategory]]`.
+    """Look up the weight of an error: the most specific `severity[/category[/subcategory]]`.
 
-    >>> weigh("Minor", "Fluency/Punctuation"), weigh("Minor", "Fluency/Grammar")
+    >>> error_weight("Minor", "Fluency/Punctuation"), error_weight("Minor", "Fluency/Grammar")
     (0.1, 1.0)
-    >>> weigh("Major", "Non-translation!")
+    >>> error_weight("Major", "Non-translation!")
     25.0
     """
     parts = (severity, *category.split("/"))
@@ -175,25 +175,28 @@ def weigh(
 
 
 def score_spans(
-    errors: Iterable[Span | Unplaced],
+    errors: Iterable[Span | UnlocatedError],
     *,
     raters: int = 1,
     weights: Mapping[str, float] = MQM_WEIGHTS,
 ) -> float:
-    """Minus the weight of all errors, by the number of raters who marked them; 0 is best.
+    """Compute minus the sum of error weights divided by the number of raters; 0 is best.
 
-    >>> score_spans([Span(0, 3, severity="major"), Unplaced("minor", "Fluency/Punctuation")])
+    >>> score_spans([Span(0, 3, severity="major"), UnlocatedError("minor", "Fluency/Punctuation")])
     -5.1
     """
     if raters < 1:
-        raise DataError(f"{raters} raters: errors are marked by one or more")
-    return 0.0 - sum(weigh(error.severity, error.category, weights) for error in errors) / raters
+        raise DataError(f"{raters} raters: expected at least one")
+    total = sum(error_weight(error.severity, error.category, weights) for error in errors)
+    return 0.0 - total / raters
 
 
-def mask_of(spans: Iterable[Span], length: int, side: Side = "hypothesis") -> npt.NDArray[np.bool_]:
-    """Which of a text's code points lie in a span of one side, (length,).
+def span_mask(
+    spans: Iterable[Span], length: int, side: Side = "hypothesis"
+) -> npt.NDArray[np.bool_]:
+    """Mark the code points of a text that lie in a span of one side, (length,).
 
-    >>> mask_of([Span(1, 3)], 4).tolist()
+    >>> span_mask([Span(1, 3)], 4).tolist()
     [False, True, True, False]
     """
     mask = np.zeros(length, dtype=np.bool_)
@@ -205,96 +208,95 @@ def mask_of(spans: Iterable[Span], length: int, side: Side = "hypothesis") -> np
     return mask
 
 
-def spans_of_mask(
+def mask_to_spans(
     mask: Sequence[bool] | npt.NDArray[np.bool_],
     side: Side = "hypothesis",
     severity: Severity = "bad",
     category: str = "",
 ) -> tuple[Span, ...]:
-    """The runs of a mask as spans.
+    """Convert the runs of True in a mask to spans.
 
-    >>> spans_of_mask([False, True, True, False, True], severity="minor")[0]
+    >>> mask_to_spans([False, True, True, False, True], severity="minor")[0]
     Span(start=1, end=3, side='hypothesis', severity='minor', category='', rater='', chance=None)
     """
     steps = np.diff(np.asarray(mask, dtype=np.int8), prepend=0, append=0)
-    places = zip(np.flatnonzero(steps > 0), np.flatnonzero(steps < 0), strict=True)
-    return tuple(Span(int(a), int(b), side, severity, category) for a, b in places)
+    bounds = zip(np.flatnonzero(steps > 0), np.flatnonzero(steps < 0), strict=True)
+    return tuple(Span(int(a), int(b), side, severity, category) for a, b in bounds)
 
 
 def word_tags(text: str, spans: Iterable[Span], side: Side = "hypothesis") -> list[str]:
-    """`BAD` for each word that a span touches, `OK` for the others; words are split at blanks.
+    """Tag each whitespace-separated word: `BAD` if a span touches it, else `OK`.
 
     >>> word_tags("the cat sat", [Span(4, 6)])
     ['OK', 'BAD', 'OK']
     """
-    mask = mask_of(spans, len(text), side)
-    return [BAD if mask[a:b].any() else OK for a, b in word_places(text)]
+    mask = span_mask(spans, len(text), side)
+    return [BAD if mask[a:b].any() else OK for a, b in word_offsets(text)]
 
 
-def spans_of_tags(text: str, tags: Sequence[str], side: Side = "hypothesis") -> tuple[Span, ...]:
-    """Runs of words tagged `BAD` as spans of severity `bad`.
+def tags_to_spans(text: str, tags: Sequence[str], side: Side = "hypothesis") -> tuple[Span, ...]:
+    """Convert runs of words tagged `BAD` to spans of severity `bad`.
 
-    There is a tag for each word; or one more, for the end; or one for each word and each gap, which
-    is before, between and behind the words. Tags of gaps and of the end have no place in the text.
+    There is one tag per word, or one more for the end of the text, or one for each word and each
+    gap before, between and after the words. Tags of gaps and of the end are ignored.
 
-    >>> [span.of("the cat sat") for span in spans_of_tags("the cat sat", ["OK", "BAD", "BAD"])]
+    >>> [span.of("the cat sat") for span in tags_to_spans("the cat sat", ["OK", "BAD", "BAD"])]
     ['cat sat']
     """
-    places = word_places(text)
-    words = select_word_tags(tags, len(places))
+    offsets = word_offsets(text)
+    word_level_tags = _select_word_tags(tags, len(offsets))
     runs: list[list[int]] = []
-    for n, tag in enumerate(words):
+    for n, tag in enumerate(word_level_tags):
         if tag not in (OK, BAD):
             raise UnknownNameError("word tag", tag, (OK, BAD))
-        if tag == BAD and n and words[n - 1] == BAD:
-            runs[-1][1] = places[n][1]
+        if tag == BAD and n and word_level_tags[n - 1] == BAD:
+            runs[-1][1] = offsets[n][1]
         elif tag == BAD:
-            runs.append(list(places[n]))
+            runs.append(list(offsets[n]))
     return tuple(Span(start, end, side) for start, end in runs)
 
 
-def select_word_tags(tags: Sequence[str], words: int) -> list[str]:
-    """The tags of words among those of words, gaps and the end of a text."""
-    if len(tags) == 2 * words + 1 and words:
+def _select_word_tags(tags: Sequence[str], word_count: int) -> list[str]:
+    """Select the tags of words from tags of words, gaps and the end of a text."""
+    if len(tags) == 2 * word_count + 1 and word_count:
         return list(tags[1::2])
-    if len(tags) in (words, words + 1):
-        return list(tags[:words])
+    if len(tags) in (word_count, word_count + 1):
+        return list(tags[:word_count])
     raise LengthError(
-        f"{len(tags)} tags for {words} words: expected {words}, {words + 1} (with the end) or "
-        f"{2 * words + 1} (with gaps)"
+        f"{len(tags)} tags for {word_count} words: expected {word_count}, {word_count + 1} (with "
+        f"the end) or {2 * word_count + 1} (with gaps)"
     )
 
 
-def word_places(text: str) -> list[tuple[int, int]]:
-    """Start and end of each word, as blanks split them."""
+def word_offsets(text: str) -> list[tuple[int, int]]:
+    """Return the start and end of each whitespace-separated word."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
-def mark_up(text: str, span: Span) -> str:
-    """The text with `<v>` and `</v>` around one span, as tables of MQM have it.
+def to_markup(text: str, span: Span) -> str:
+    """Put `<v>` and `</v>` around one span, as in MQM tables.
 
-    >>> mark_up("the cat sat", Span(4, 7))
+    >>> to_markup("the cat sat", Span(4, 7))
     'the <v>cat</v> sat'
     """
-    marked = span.of(text)
-    return f"{text[: span.start]}<v>{marked}</v>{text[span.end :]}"
+    return f"{text[: span.start]}<v>{span.of(text)}</v>{text[span.end :]}"
 
 
-def read_markup(
+def parse_markup(
     marked: str, side: Side = "hypothesis", severity: Severity = "bad", category: str = ""
 ) -> tuple[str, tuple[Span, ...]]:
-    """The text without its `<v>` marks, and a span for each pair of them; empty pairs mark nothing.
+    """Remove `<v>` tags from a text and return it with a span for each non-empty pair of tags.
 
-    >>> read_markup("the <v>cat</v> sat", severity="minor")[1][0].of("the cat sat")
+    >>> parse_markup("the <v>cat</v> sat", severity="minor")[1][0].of("the cat sat")
     'cat'
     """
     pieces, spans, opened, length = [], [], None, 0
     end = 0
-    for match in _MARK.finditer(marked):
+    for match in _MARKUP_TAG.finditer(marked):
         pieces.append(marked[end : match.start()])
         length, end = length + len(pieces[-1]), match.end()
         if (match[0] == "<v>") != (opened is None):
-            raise DataError(f"marks do not pair at {match[0]} in {marked[:60]!r}")
+            raise DataError(f"unbalanced tags at {match[0]} in {marked[:60]!r}")
         if opened is None:
             opened = length
             continue
@@ -302,27 +304,27 @@ def read_markup(
             spans.append(Span(opened, length, side, severity, category))
         opened = None
     if opened is not None:
-        raise DataError(f"a mark <v> is not closed in {marked[:60]!r}")
+        raise DataError(f"a tag <v> is not closed in {marked[:60]!r}")
     return "".join([*pieces, marked[end:]]), tuple(spans)
 
 
-def pieces_of(
+def split_at_spans(
     text: str, spans: Iterable[Span], side: Side = "hypothesis"
 ) -> Iterator[tuple[str, tuple[Span, ...]]]:
-    """A text cut at every edge of a span, each piece with the spans that cover it.
+    """Split a text at all span boundaries; yield each piece with the spans that cover it.
 
-    >>> [(piece, len(over)) for piece, over in pieces_of("abcdef", [Span(1, 4), Span(2, 5)])]
+    >>> [(piece, len(over)) for piece, over in split_at_spans("abcdef", [Span(1, 4), Span(2, 5)])]
     [('a', 0), ('b', 1), ('cd', 2), ('e', 1), ('f', 0)]
     """
-    own = [span for span in spans if span.side == side]
-    check_places(own, text, side)
-    edges = sorted({0, len(text), *(e for span in own for e in (span.start, span.end))})
+    side_spans = [span for span in spans if span.side == side]
+    check_span_bounds(side_spans, text, side)
+    edges = sorted({0, len(text), *(e for span in side_spans for e in (span.start, span.end))})
     for start, end in pairwise(edges):
-        covering = tuple(span for span in own if span.start <= start and end <= span.end)
+        covering = tuple(span for span in side_spans if span.start <= start and end <= span.end)
         yield text[start:end], covering
 
 
-def _offset(value: Any, name: str) -> int:
+def _to_offset(value: Any, name: str) -> int:
     try:
         return index(value)
     except TypeError:

@@ -23,11 +23,11 @@ from tertium.errors import TertiumError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.registry import METRICS
-from tertium.segment import Segment, place_segments
-from tertium.specs import build, split_spec
+from tertium.segment import Segment, attach_context
+from tertium.specs import build_dataclass, split_spec
 
 TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order
-EXAMPLE = (
+EXAMPLE_SEGMENTS = (
     Segment("the cat sat on the mat", "die Katze sass auf der Matte", ("the cat sat on a mat",)),
     Segment("a dog barked", "ein Hund bellte", ("a dog was barking", "the dog barked loudly")),
     Segment("", "nichts", ("nothing",)),
@@ -37,7 +37,7 @@ EXAMPLE = (
 )
 
 
-def check_metric(metric: Metric | str, segments: Sequence[Segment] = EXAMPLE) -> None:
+def check_metric(metric: Metric | str, segments: Sequence[Segment] = EXAMPLE_SEGMENTS) -> None:
     """Try every law on a metric or its spec; an error names the law and the metric.
 
     `segments` should have hypotheses of several lengths; what the metric needs must be there.
@@ -46,8 +46,8 @@ def check_metric(metric: Metric | str, segments: Sequence[Segment] = EXAMPLE) ->
     """
     found = load_metric(metric) if isinstance(metric, str) else metric
     if found.reads_context:
-        segments = place_segments(segments, ["document"] * len(segments))
-    for law in LAWS:
+        segments = attach_context(segments, ["document"] * len(segments))
+    for law in METRIC_CHECKS:
         try:
             law(found, segments)
         except AssertionError as error:
@@ -59,7 +59,7 @@ def _rows(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
     return metric.score(segments).segments
 
 
-def scores_are_finite(metric: Metric, segments: Sequence[Segment]) -> None:
+def check_finite_scores(metric: Metric, segments: Sequence[Segment]) -> None:
     """as many finite scores as segments, from as many statistics as columns"""
     scores = metric.score(segments)
     assert scores.statistics.shape == (len(segments), len(metric.columns))
@@ -88,19 +88,21 @@ def duplicates_score_the_same(metric: Metric, segments: Sequence[Segment]) -> No
     np.testing.assert_array_equal(twice[: len(segments)], twice[len(segments) :])
 
 
-def context_does_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
+def check_context_independence(metric: Metric, segments: Sequence[Segment]) -> None:
     """what stands around a segment in its document does not matter, unless it `reads_context`"""
     if not metric.reads_context:
-        placed = place_segments(segments, ["document"] * len(segments))
+        placed = attach_context(segments, ["document"] * len(segments))
         np.testing.assert_array_equal(_rows(metric, placed), _rows(metric, segments))
 
 
-def errors_are_marked_or_refused(metric: Metric, segments: Sequence[Segment]) -> None:
+def check_error_spans(metric: Metric, segments: Sequence[Segment]) -> None:
     """errors are marked alike whatever the neighbors, or refused in a line"""
-    if not metric.gives_spans:
-        assert _refusal(lambda: metric.mark(segments)) is not None, "it was marked"
+    if not metric.can_mark_errors:
+        assert _refusal(lambda: metric.mark_errors(segments)) is not None, "it was marked"
         return
-    assert metric.mark(segments) == [metric.mark([segment])[0] for segment in segments]
+    assert metric.mark_errors(segments) == [
+        metric.mark_errors([segment])[0] for segment in segments
+    ]
 
 
 def aggregates_are_sums(metric: Metric, segments: Sequence[Segment]) -> None:
@@ -137,7 +139,7 @@ def specs_rebuild(metric: Metric, segments: Sequence[Segment]) -> None:
 def _load(spec: str, cls: type[Metric]) -> Metric:
     """The metric of a spec, by its class where the name is not registered."""
     name, fields = split_spec(spec)
-    metric: Metric = load_metric(spec) if name in METRICS else build(cls, name, fields)
+    metric: Metric = load_metric(spec) if name in METRICS else build_dataclass(cls, name, fields)
     return metric
 
 
@@ -161,15 +163,15 @@ def signatures_tell_all(metric: Metric, segments: Sequence[Segment]) -> None:
 
 def missing_parts_are_refused(metric: Metric, segments: Sequence[Segment]) -> None:
     """what it needs and a segment lacks is refused with the segment's number; so is no segment"""
-    (full,) = place_segments([Segment("a", "b", ("c",))], ["document"])
-    lacking = [Segment("a")] if not metric.needs else []
-    lacking += [Segment("a", "b")] if "references" in metric.needs else []
-    lacking += [Segment("a", None, ("c",))] if "source" in metric.needs else []
-    lacking += [Segment("a", "b", ("c",))] if "context" in metric.needs else []
+    (full,) = attach_context([Segment("a", "b", ("c",))], ["document"])
+    lacking = [Segment("a")] if not metric.required_inputs else []
+    lacking += [Segment("a", "b")] if "references" in metric.required_inputs else []
+    lacking += [Segment("a", None, ("c",))] if "source" in metric.required_inputs else []
+    lacking += [Segment("a", "b", ("c",))] if "context" in metric.required_inputs else []
     for poor in lacking:
         said = _refusal(partial(metric.score, [full, poor]))
         assert said is not None, f"{poor} was scored"
-        assert "segment 2" in said or not metric.needs, said
+        assert "segment 2" in said or not metric.required_inputs, said
     assert "nothing to score" in (_refusal(lambda: metric.score([])) or "it was scored")
 
 
@@ -182,7 +184,7 @@ def _refusal(call: Callable[[], object]) -> str | None:
     return None
 
 
-def empty_hypotheses_are_counted(metric: Metric, segments: Sequence[Segment]) -> None:
+def check_empty_hypotheses(metric: Metric, segments: Sequence[Segment]) -> None:
     """empty hypotheses are counted among the warnings"""
     empty = Segment("", segments[0].source, segments[0].references)
     assert metric.score([segments[0], empty]).warnings.get("empty hypothesis") == 1
@@ -190,18 +192,18 @@ def empty_hypotheses_are_counted(metric: Metric, segments: Sequence[Segment]) ->
 
 def scores_are_explained_or_refused(metric: Metric, segments: Sequence[Segment]) -> None:
     """an explanation is of the score and can be written as JSON; else it is refused in a line"""
-    if not metric.explains:
+    if not metric.can_explain:
         said = _refusal(lambda: metric.explain(segments[0]))
         assert f"{metric.name} cannot explain its scores" in (said or "it was explained")
         return
     explained = metric.explain(segments[0])
     scored = _rows(metric, segments[:1])[0]
     np.testing.assert_allclose(explained.score, scored, atol=TOLERANCE)
-    assert explained.comparisons or explained.reasons, "nothing is explained"
+    assert explained.comparisons or explained.attribution, "nothing is explained"
     json.dumps(explained.as_dict(), allow_nan=False)
 
 
-def good_beats_bad(metric: Metric, segments: Sequence[Segment]) -> None:
+def check_perfect_beats_unrelated(metric: Metric, segments: Sequence[Segment]) -> None:
     """a perfect translation is better than a wrong one"""
     source = "das Parlament lehnte am Dienstag den neuen Haushalt ab"
     reference = "the parliament rejected the new budget on Tuesday"
@@ -210,20 +212,20 @@ def good_beats_bad(metric: Metric, segments: Sequence[Segment]) -> None:
     assert good > bad if metric.higher_is_better else good < bad, (good, bad)
 
 
-LAWS: Sequence[Callable[[Metric, Sequence[Segment]], None]] = (
+METRIC_CHECKS: Sequence[Callable[[Metric, Sequence[Segment]], None]] = (
     metrics_are_values,  # first: what is none fails the others in odd ways
-    scores_are_finite,
+    check_finite_scores,
     order_does_not_matter,
     neighbors_do_not_matter,
     duplicates_score_the_same,
-    context_does_not_matter,
-    errors_are_marked_or_refused,
+    check_context_independence,
+    check_error_spans,
     aggregates_are_sums,
     scoring_is_deterministic,
     specs_rebuild,
     signatures_tell_all,
     missing_parts_are_refused,
-    empty_hypotheses_are_counted,
+    check_empty_hypotheses,
     scores_are_explained_or_refused,
-    good_beats_bad,
+    check_perfect_beats_unrelated,
 )

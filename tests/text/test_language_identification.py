@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.language_codes import CODES
+from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.language_identification import (
     FEWEST,
-    count_strays,
-    identify,
+    count_wrong_language,
+    identify_language,
     is_in_other_language,
-    is_mixed,
+    is_mixed_language,
 )
 from tertium.text.scripts import main_script
 
@@ -26,33 +26,36 @@ SENTENCES: dict[str, list[str]] = json.loads(
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_paragraphs_are_told(language: str) -> None:
-    assert identify(" ".join(SENTENCES[language])) == language
+    assert identify_language(" ".join(SENTENCES[language])) == language
 
 
 def test_nearly_all_short_sentences_are_told() -> None:
-    told = [identify(text) == code for code, texts in SENTENCES.items() for text in texts]
+    told = [identify_language(text) == code for code, texts in SENTENCES.items() for text in texts]
     assert sum(told) / len(told) > 0.85
 
 
 @pytest.mark.parametrize("text", ["", "  ", "12:30", "!?", "ok", "a b c", "\u0301", "😀😀😀"])
 def test_too_little_is_not_told(text: str) -> None:
     assert len([c for c in text if c.isalpha()]) < FEWEST
-    assert identify(text) == ""
+    assert identify_language(text) == ""
 
 
 def test_names_in_another_script_do_not_count() -> None:
-    assert identify("Компания Microsoft купила Activision Blizzard за миллиарды долларов") == "ru"
-    assert identify("東京タワーはどこですか") == "ja"
-    assert identify("大統領が昨日発表した政策") == "ja"
+    assert (
+        identify_language("Компания Microsoft купила Activision Blizzard за миллиарды долларов")
+        == "ru"
+    )
+    assert identify_language("東京タワーはどこですか") == "ja"
+    assert identify_language("大統領が昨日発表した政策") == "ja"
     assert main_script("서울 大學") == "Hangul"
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_has_a_code_or_none(text: str) -> None:
-    found = identify(text)
-    assert found == "" or found in CODES
-    assert identify(text) == found
+    found = identify_language(text)
+    assert found == "" or found in LANGUAGE_CODES
+    assert identify_language(text) == found
 
 
 @pytest.mark.parametrize(
@@ -106,20 +109,22 @@ def test_another_language_than_asked_for_is_told_where_it_is_clear(
 def test_a_refusal_among_translations_strays_from_them() -> None:
     icelandic = "Veðrið verður gott á morgun, en á föstudag rignir um allt land og hvessir."
     refusal = "I apologize, but I cannot translate that whole passage into Icelandic."
-    assert count_strays([icelandic] * 8 + [refusal, "Ok.", ""]) == 1
-    assert count_strays([icelandic] * 4 + [refusal]) == 0  # too few to say what was asked for
-    assert count_strays([icelandic, refusal] * 8) == 0  # no language is that of nearly all
-    assert count_strays([]) == count_strays(["..."] * 9) == 0
+    assert count_wrong_language([icelandic] * 8 + [refusal, "Ok.", ""]) == 1
+    assert (
+        count_wrong_language([icelandic] * 4 + [refusal]) == 0
+    )  # too few to say what was asked for
+    assert count_wrong_language([icelandic, refusal] * 8) == 0  # no language is that of nearly all
+    assert count_wrong_language([]) == count_wrong_language(["..."] * 9) == 0
 
 
 @pytest.mark.parametrize("language", SENTENCES)
 def test_a_paragraph_of_one_language_is_not_mixed(language: str) -> None:
-    assert not is_mixed(" ".join(SENTENCES[language]))
+    assert not is_mixed_language(" ".join(SENTENCES[language]))
 
 
 def test_two_paragraphs_in_two_languages_are_mixed() -> None:
     paragraphs = {code: " ".join(texts) for code, texts in SENTENCES.items()}
-    mixed = [is_mixed(f"{paragraphs['de']} {paragraphs[code]}") for code in paragraphs]
+    mixed = [is_mixed_language(f"{paragraphs['de']} {paragraphs[code]}") for code in paragraphs]
     assert sum(mixed) >= len(mixed) - 3
-    assert not is_mixed(paragraphs["de"])
-    assert not is_mixed("")
+    assert not is_mixed_language(paragraphs["de"])
+    assert not is_mixed_language("")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text import meteor_crowds
+from tertium.text import meteor_long_search
 from tertium.text.meteor_alignment import (
     MeteorAlignment,
     align,
@@ -18,8 +18,8 @@ from tertium.text.meteor_alignment import (
     stem_matches,
     synonym_matches,
 )
-from tertium.text.meteor_crowds import choose_from_crowds, crowds_of
-from tertium.text.meteor_search import BEAM, Match, choose
+from tertium.text.meteor_long_search import choose_long_matches, group_matches
+from tertium.text.meteor_search import BEAM, Match, choose_matches
 
 WORDS = st.lists(st.sampled_from(["a", "b", "as", "bs", "c"]), max_size=8)
 
@@ -105,7 +105,7 @@ def test_no_word_is_used_twice(hypothesis: list[str], reference: list[str]) -> N
 def test_the_search_finds_the_best(hypothesis: list[str], reference: list[str]) -> None:
     """Against all alignments of exact matches, by cover and chunks."""
     candidates = exact_matches(hypothesis, reference)
-    found = choose(candidates, len(hypothesis), len(reference), beam=10_000)
+    found = choose_matches(candidates, len(hypothesis), len(reference), beam=10_000)
     best = min((-len(chosen), count_chunks(chosen)) for chosen in _all_alignments(candidates, 0, 0))
     assert (-len(found), count_chunks(found)) == best
 
@@ -152,8 +152,8 @@ def test_crowds_of_candidates_give_the_same_alignment(
         *synonym_matches(hypothesis, reference, senses),
         *phrases,
     ]
-    crowds = crowds_of(hypothesis, reference, stem, senses)
-    assert choose_from_crowds(reference, crowds, phrases, len(hypothesis), beam) == choose(
+    crowds = group_matches(hypothesis, reference, stem, senses)
+    assert choose_long_matches(reference, crowds, phrases, len(hypothesis), beam) == choose_matches(
         one_by_one, len(hypothesis), len(reference), beam
     )
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.text.meteor_words import meteor_tokens
+from tertium.text.meteor_tokens import tokenize_meteor
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from tertium.text.meteor_words import meteor_tokens
     ],
 )
 def test_english(text: str, expected: str) -> None:
-    assert meteor_tokens(text) == tuple(expected.split())
+    assert tokenize_meteor(text) == tuple(expected.split())
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_english(text: str, expected: str) -> None:
     ],
 )
 def test_other_languages(language: str, text: str, expected: str) -> None:
-    assert meteor_tokens(text, language) == tuple(expected.split())
+    assert tokenize_meteor(text, language) == tuple(expected.split())
 
 
 @pytest.mark.parametrize(
@@ -56,16 +56,16 @@ def test_other_languages(language: str, text: str, expected: str) -> None:
 )
 def test_languages_meteor_does_not_normalise(language: str, text: str, expected: str) -> None:
     """Chosen by us: runs of letters are words, ideographs stand alone."""
-    assert meteor_tokens(text, language) == tuple(expected.split())
+    assert tokenize_meteor(text, language) == tuple(expected.split())
 
 
 def test_spaces_of_any_kind_separate() -> None:
-    assert meteor_tokens("a\u00a0b\u2009c\td\u3000e") == ("a", "b", "c", "d", "e")
+    assert tokenize_meteor("a\u00a0b\u2009c\td\u3000e") == ("a", "b", "c", "d", "e")
 
 
 @given(st.text(max_size=60), st.sampled_from(["en", "fr", "de", "zh", "ar"]))
 def test_tokens_keep_every_letter_and_hold_no_space(text: str, language: str) -> None:
-    tokens = meteor_tokens(text, language)
+    tokens = tokenize_meteor(text, language)
     assert all(token and not any(c.isspace() for c in token) for token in tokens)
     letters = "".join(c for c in text.lower() if c.isascii() and c.isalnum())
     assert "".join(c for t in tokens for c in t if c.isascii() and c.isalnum()) == letters

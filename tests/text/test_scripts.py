@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.text.scripts import is_foreign, scripts_of
+from tertium.text.scripts import is_other_script, language_scripts
 
 TEXTS = {
     "en": "The cat sat.",
@@ -26,20 +26,20 @@ TEXTS = {
 
 @pytest.mark.parametrize("language", TEXTS)
 def test_a_text_is_at_home_in_its_own_script(language: str) -> None:
-    assert not is_foreign(TEXTS[language], scripts_of([language]))
+    assert not is_other_script(TEXTS[language], language_scripts([language]))
 
 
 @pytest.mark.parametrize("language", [k for k in TEXTS if k not in ("en", "de", "vi")])
 def test_a_text_is_foreign_to_latin_and_latin_to_it(language: str) -> None:
-    assert is_foreign(TEXTS[language], scripts_of(["en"]))
-    assert is_foreign(TEXTS["en"], scripts_of([language]))
+    assert is_other_script(TEXTS[language], language_scripts(["en"]))
+    assert is_other_script(TEXTS["en"], language_scripts([language]))
 
 
 def test_a_name_in_another_script_makes_no_foreign_text() -> None:
-    assert not is_foreign("He lives in Москва today.", scripts_of(["en"]))
-    assert not is_foreign("Компания Google", scripts_of(["ru"]))
+    assert not is_other_script("He lives in Москва today.", language_scripts(["en"]))
+    assert not is_other_script("Компания Google", language_scripts(["ru"]))
 
 
 @pytest.mark.parametrize("text", ["", "123, 456!", "😀 …"])
 def test_a_text_without_letters_is_never_foreign(text: str) -> None:
-    assert not is_foreign(text, scripts_of(["zh"]))
+    assert not is_other_script(text, language_scripts(["zh"]))

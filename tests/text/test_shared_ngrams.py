@@ -24,7 +24,9 @@ def slow(left: Sequence[int], right: Sequence[int], order: int) -> list[int]:
     return [sum((grams(left, n) & grams(right, n)).values()) for n in range(1, order + 1)]
 
 
-def lay_out(given_pairs: Sequence[tuple[list[int], list[int]]]) -> tuple[np.ndarray, np.ndarray]:
+def make_layout(
+    given_pairs: Sequence[tuple[list[int], list[int]]],
+) -> tuple[np.ndarray, np.ndarray]:
     texts = [text for pair in given_pairs for text in pair]
     symbols = np.array([symbol for text in texts for symbol in text], dtype=np.int64)
     return symbols, np.array([len(text) for text in texts], dtype=np.int64)
@@ -39,7 +41,7 @@ def test_runs_are_what_counters_count(
         mock.patch.object(shared_ngrams, "CHUNK", chunk),
         mock.patch.object(shared_ngrams, "KEY", key),
     ):
-        counted = count_shared(*lay_out(given_pairs), order)
+        counted = count_shared(*make_layout(given_pairs), order)
     assert counted.shape == (len(given_pairs), order)
     for row, (left, right) in zip(counted.tolist(), given_pairs, strict=True):
         assert row in (slow(left, right, order), [ABSENT] * order)
@@ -49,11 +51,11 @@ def test_runs_are_what_counters_count(
 
 def test_a_pair_with_too_many_symbols_is_left_out_and_its_neighbors_are_not() -> None:
     many = list(range(2000))
-    counted = count_shared(*lay_out([([1, 2], [2, 1]), (many, many), ([5], [5])]), 6)
+    counted = count_shared(*make_layout([([1, 2], [2, 1]), (many, many), ([5], [5])]), 6)
     assert counted.tolist() == [[2, 0, 0, 0, 0, 0], [ABSENT] * 6, [1, 0, 0, 0, 0, 0]]
 
 
 def test_many_symbols_fit_where_each_pair_has_few() -> None:
     given_pairs = [([n, n + 1, n + 2], [n, n + 1, n]) for n in range(0, 9000, 3)]
-    counted = count_shared(*lay_out(given_pairs), 6)
+    counted = count_shared(*make_layout(given_pairs), 6)
     assert counted.tolist() == [[2, 1, 0, 0, 0, 0]] * len(given_pairs)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.text.meteor_words import (
-    ALWAYS,
-    BEFORE_NUMBER,
+from tertium.text.meteor_tokens import (
+    ABBREVIATIONS,
+    NUMERIC_ABBREVIATIONS,
     SNOWBALL,
     function_words,
     has_stemmer,
@@ -49,6 +49,6 @@ def test_function_words_are_frequent_words_in_lower_case() -> None:
 
 
 def test_abbreviations_come_without_their_stop() -> None:
-    assert {"Mr", "vs", "i.e"} <= ALWAYS["en"]
-    assert "No" in BEFORE_NUMBER["en"] - ALWAYS["en"]
-    assert not any(word.endswith(".") for words in ALWAYS.values() for word in words)
+    assert {"Mr", "vs", "i.e"} <= ABBREVIATIONS["en"]
+    assert "No" in NUMERIC_ABBREVIATIONS["en"] - ABBREVIATIONS["en"]
+    assert not any(word.endswith(".") for words in ABBREVIATIONS.values() for word in words)

@@ -26,14 +26,14 @@ from typing import TypeVar
 import numpy as np
 
 from tertium.arrays import Float32Array
-from tertium.cache.files import with_companions
+from tertium.cache.cached_files import database_files
 
 T = TypeVar("T")
 
 APPLICATION = 0x74726D31  # "trm1", by which SQLite's header tells our files from others
 MAGIC = b"SQLite format 3\0"
 PAGE = 16384  # a row is some ten thousand bytes of vectors: small pages would chain
-PATIENCE = 5.0  # seconds that a process waits for another one's lock
+LOCK_TIMEOUT = 5.0  # seconds that a process waits for another one's lock
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS spaces (space INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL)",
@@ -54,18 +54,16 @@ KEYS = 500  # in one query
 logger = logging.getLogger(__name__)
 
 
-def connect(path: Path, *, patience: float = PATIENCE) -> sqlite3.Connection:
+def connect(path: Path, *, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
     """A connection to the store at a path, made where there is none.
 
     Raises `sqlite3.Error` or `OSError` where the file is locked, damaged or not the store's.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    database = sqlite3.connect(
-        path, timeout=patience, isolation_level=None, check_same_thread=False
-    )
+    database = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     try:
         if _pragma(database, "application_id") != APPLICATION:
-            _make(database, patience)
+            _make(database, timeout)
         database.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
         database.close()
@@ -73,13 +71,13 @@ def connect(path: Path, *, patience: float = PATIENCE) -> sqlite3.Connection:
     return database
 
 
-def live_bytes(database: sqlite3.Connection) -> int:
+def used_bytes(database: sqlite3.Connection) -> int:
     """The bytes in use; pages that were freed count for nothing, since they are used again."""
     pages = _pragma(database, "page_count") - _pragma(database, "freelist_count")
     return pages * _pragma(database, "page_size")
 
 
-def give_back(database: sqlite3.Connection, pages: int) -> None:
+def free_pages(database: sqlite3.Connection, pages: int) -> None:
     """Return so many pages that hold nothing to the disk.
 
     The statement yields a row without columns for each page; `execute` stops after the first.
@@ -89,10 +87,10 @@ def give_back(database: sqlite3.Connection, pages: int) -> None:
 
 def file_bytes(path: Path) -> int:
     """The bytes of all the store's files on disk."""
-    return sum(file.stat().st_size for file in with_companions(path) if file.exists())
+    return sum(file.stat().st_size for file in database_files(path) if file.exists())
 
 
-def is_foreign(path: Path) -> bool:
+def is_other_application(path: Path) -> bool:
     """Whether the file is a sound database that another program made."""
     with path.open("rb") as stream:
         header = stream.read(100)
@@ -100,7 +98,7 @@ def is_foreign(path: Path) -> bool:
     return header.startswith(MAGIC) and owner != APPLICATION
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Items in lists of at most so many: a query has room for so many keys."""
     rest = iter(items)
     while some := list(islice(rest, size)):
@@ -125,7 +123,7 @@ class ByteStore:
         found: dict[str, bytes] = {}
         with self._forgiving():
             database = self._open()
-            for batch in batches(keys, KEYS):
+            for batch in batched(keys, KEYS):
                 marks = ",".join("?" * len(batch))
                 query = f"SELECT key, value FROM {self._table} WHERE key IN ({marks})"
                 found |= {keys[key]: value for key, value in database.execute(query, batch)}
@@ -155,7 +153,7 @@ class ByteStore:
 
     def _connect(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(self.path, timeout=PATIENCE, check_same_thread=False)
+        database = sqlite3.connect(self.path, timeout=LOCK_TIMEOUT, check_same_thread=False)
         database.execute("PRAGMA journal_mode=WAL")
         database.execute("PRAGMA synchronous=OFF")
         columns = "(key BLOB PRIMARY KEY, value BLOB)"
@@ -167,13 +165,13 @@ def _text_key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]
 
 
-def _make(database: sqlite3.Connection, patience: float) -> None:
+def _make(database: sqlite3.Connection, timeout: float) -> None:
     """Lay out an empty file as a store; two processes may try at the same moment."""
     if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         if _pragma(database, "application_id") == APPLICATION:  # another was faster, just now
             return
         raise sqlite3.DatabaseError("the file was made by another program")
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     database.execute(f"PRAGMA page_size = {PAGE}")
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     while True:
@@ -196,19 +194,19 @@ def _pragma(database: sqlite3.Connection, name: str) -> int:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class CacheEntry:
     """One text's token vectors (tokens, dim) with their pieces, or its sentence vector (dim,)."""
 
     matrix: Float32Array
-    pieces: tuple[str, ...]
+    tokens: tuple[str, ...]
     truncated: bool
 
     @property
     def nbytes(self) -> int:
-        return self.matrix.nbytes + 64 * len(self.pieces) + 256
+        return self.matrix.nbytes + 64 * len(self.tokens) + 256
 
 
-class Keys:
+class KeyHasher:
     """The keys of texts under one fingerprint: (a 64-bit number, the rest of the digest)."""
 
     def __init__(self, fingerprint: str) -> None:
@@ -221,26 +219,26 @@ class Keys:
         return int.from_bytes(digest[:8], "little", signed=True), digest[8:]
 
 
-def pack(part: Part, digest: bytes) -> bytes | None:
+def encode_entry(part: CacheEntry, digest: bytes) -> bytes | None:
     """The row of a part; None where its pieces cannot be told apart again.
 
     >>> part = Part(np.ones((1, 2), dtype=np.float32), ("cat",), False)
     >>> unpack(pack(part, bytes(24)), bytes(24)).pieces
     ('cat',)
     """
-    names = "\0".join(part.pieces).encode("utf-8", "surrogatepass")
-    if part.pieces and names.count(b"\0") != len(part.pieces) - 1:
+    names = "\0".join(part.tokens).encode("utf-8", "surrogatepass")
+    if part.tokens and names.count(b"\0") != len(part.tokens) - 1:
         return None
     kind, vectors = _shrink(np.ascontiguousarray(part.matrix))
     rows, columns = part.matrix.shape if part.matrix.ndim == 2 else (1, len(part.matrix))
     flags = TRUNCATED * part.truncated + SENTENCE * (part.matrix.ndim == 1)
-    header = HEADER.pack(VERSION, kind, flags, rows, columns, len(names), digest)
+    header = HEADER.encode_entry(VERSION, kind, flags, rows, columns, len(names), digest)
     padding = bytes(-(len(header) + len(names)) % ALIGNMENT)
     body = b"".join((header, names, padding, vectors.tobytes()))
     return body + zlib.crc32(body).to_bytes(4, "little")
 
 
-def unpack(row: bytes, digest: bytes) -> Part | None:
+def decode_entry(row: bytes, digest: bytes) -> CacheEntry | None:
     """The part of a row; None where the row is damaged or was made for something else.
 
     >>> unpack(b"damaged", bytes(24)) is None
@@ -256,7 +254,7 @@ def unpack(row: bytes, digest: bytes) -> Part | None:
         return None
     names = bytes(view[HEADER.size : HEADER.size + length]).decode("utf-8", "surrogatepass")
     matrix = _grow(view[start : start + size], kind).reshape(rows, columns)
-    return Part(
+    return CacheEntry(
         matrix[0] if flags & SENTENCE else matrix,
         tuple(names.split("\0")) if length or (rows and not flags & SENTENCE) else (),
         bool(flags & TRUNCATED),

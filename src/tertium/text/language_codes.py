@@ -6,7 +6,7 @@ import re
 
 from tertium.errors import UsageError
 
-CODES = frozenset(
+LANGUAGE_CODES = frozenset(
     """
     aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy
     da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy
@@ -17,7 +17,7 @@ CODES = frozenset(
     """.split()
 )
 
-OTHER_CODES = dict(  # of three letters, as FLORES has them, older ones, and those of countries
+CODE_ALIASES = dict(  # of three letters, as FLORES has them, older ones, and those of countries
     pair.split(":")
     for pair in """
     afr:af amh:am ara:ar arb:ar aze:az bel:be ben:bn bos:bs bul:bg cat:ca ces:cs chi:zh cmn:zh
@@ -32,10 +32,10 @@ OTHER_CODES = dict(  # of three letters, as FLORES has them, older ones, and tho
 )
 
 
-WRITTEN_FORMS = {"nb": "no", "nn": "no"}  # of one language, which we do not tell apart
+MACROLANGUAGES = {"nb": "no", "nn": "no"}  # of one language, which we do not tell apart
 
 
-def parse_pair(lp: str) -> tuple[str, ...]:
+def parse_language_pair(lp: str) -> tuple[str, ...]:
     """The source and the target language of a pair such as de-en; none of an empty one.
 
     >>> parse_pair("de-en"), parse_pair("")
@@ -47,20 +47,20 @@ def parse_pair(lp: str) -> tuple[str, ...]:
             f"lp={lp}: expected a language pair such as de-en, two codes without region or script"
         )
     for code in codes:
-        check_code(code, f"lp={lp}: ")
+        check_language_code(code, f"lp={lp}: ")
     return codes
 
 
-def language_of(code: str) -> str:
+def macrolanguage(code: str) -> str:
     """The code of the language of which a code names a written form; any other code itself.
 
     >>> language_of("nb"), language_of("de")
     ('no', 'de')
     """
-    return WRITTEN_FORMS.get(code, code)
+    return MACROLANGUAGES.get(code, code)
 
 
-def check_code(code: str, where: str = "") -> None:
+def check_language_code(code: str, where: str = "") -> None:
     """Refuse what is no code of two letters, with the one that it seems to mean.
 
     >>> check_code("zh_CN")
@@ -68,9 +68,9 @@ def check_code(code: str, where: str = "") -> None:
         ...
     tertium.errors.UsageError: 'zh_CN' is no language code of ISO 639-1 such as de; write zh
     """
-    if code in CODES:
+    if code in LANGUAGE_CODES:
         return
     root = re.split(r"[-_]", code.strip().lower())[0]
-    meant = root if root in CODES else OTHER_CODES.get(root, "")
+    meant = root if root in LANGUAGE_CODES else CODE_ALIASES.get(root, "")
     hint = f"; write {meant}" if meant else ""
     raise UsageError(f"{where}{code!r} is no language code of ISO 639-1 such as de{hint}")

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tertium.arrays import BoolArray
-from tertium.text.language_codes import language_of
-from tertium.text.scripts import BLOCKS, main_script, scripts_of, share_in
+from tertium.text.language_codes import macrolanguage
+from tertium.text.scripts import BLOCKS, language_scripts, main_script, script_share
 
-WORD = re.compile(r"[^\W\d_]+")
-SMALL_WORDS = frozenset(
+WORD_PATTERN = re.compile(r"[^\W\d_]+")
+ENGLISH_FUNCTION_WORDS = frozenset(
     "the of and to a in that is was he for it with as his on be at by i this had not are but from "
     "or have an they which one you were her all she there would their we him been has when who "
     "will more no if out so said what up its about into than them can only other new some could "
@@ -41,7 +41,7 @@ ENGLISH_SHARE = 0.15  # of small words, from which texts may be English
 ENOUGH_WORDS = 40  # below which that share says too little
 
 # Scripts that tell the language; Japanese is told by its Kana, what has none beside Han is Chinese.
-ALONE: Mapping[str, str] = {
+LANGUAGE_BY_SCRIPT: Mapping[str, str] = {
     "Greek": "el", "Armenian": "hy", "Bengali": "bn", "Gurmukhi": "pa", "Gujarati": "gu",
     "Odia": "or", "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml",
     "Sinhala": "si", "Thai": "th", "Lao": "lo", "Tibetan": "bo", "Burmese": "my",
@@ -49,7 +49,7 @@ ALONE: Mapping[str, str] = {
 }  # fmt: skip
 
 # Tags, addresses and placeholders are in no language, whatever stands around them.
-CODE = re.compile(
+MARKUP = re.compile(
     r"</?[A-Za-z][^<>]*>|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w.-]+"
     r"|\{[^{}]*\}|%\(\w+\)\w"
 )
@@ -66,10 +66,12 @@ AMONG = 0.2  # of letters in a language's own script: the others are names
 # the same of a text whose names have capitals, with these and without them
 AMONG_NAMES, BESIDE_NAMES = 0.05, 0.5
 HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
-STRAYS = "translation in another language than most"  # a warning where none is named
+WRONG_LANGUAGE_WARNING = (
+    "translation in another language than most"  # a warning where none is named
+)
 COMPANY, AGREED = 5, 0.8  # texts, and the share of them, that tell which language was asked for
 STAND_INS = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script with no n-grams of theirs
-SCALE = 16  # weights are whole numbers of this part of a logarithm
+WEIGHT_SCALE = 16  # weights are whole numbers of this part of a logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ class Profile:
 
 
 @lru_cache(maxsize=65536)
-def identify(text: str) -> str:
+def identify_language(text: str) -> str:
     """The code of a text's language, empty where it cannot be told.
 
     >>> identify("Der Zug fährt um sieben Uhr ab."), identify("列車は七時に出発します。")
@@ -90,10 +92,10 @@ def identify(text: str) -> str:
     >>> identify("ok"), identify("12:30")
     ('', '')
     """
-    text = CODE.sub(" ", text[:MOST])
+    text = MARKUP.sub(" ", text[:MOST])
     script = main_script(text)
-    if script in ALONE:
-        return ALONE[script]
+    if script in LANGUAGE_BY_SCRIPT:
+        return LANGUAGE_BY_SCRIPT[script]
     weights = _weigh(text, script)
     return max(weights, key=weights.__getitem__) if weights else ""
 
@@ -117,17 +119,17 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
     >>> is_in_other_language("Der Zug fährt ab.", "en"), is_in_other_language("поезд ушёл", "en")
     (False, True)
     """
-    language = language_of(language)
-    text = CODE.sub(" ", text[:MOST])
+    language = macrolanguage(language)
+    text = MARKUP.sub(" ", text[:MOST])
     script = main_script(text)
-    if not script or language not in languages_told_apart():
+    if not script or language not in supported_languages():
         return False
-    own, letters = scripts_of([language]), sum(map(str.isalpha, text))
-    if script not in own or ALONE.get(script, language) != language:
+    own, letters = language_scripts([language]), sum(map(str.isalpha, text))
+    if script not in own or LANGUAGE_BY_SCRIPT.get(script, language) != language:
         enough = letters >= FEWEST or script not in ("Latin", "Han")
         told = own - {"Han"} if script in HAN_AMONG else own
-        return enough and share_in(text, told) < AMONG and not _is_own_but_for_names(text, told)
-    if is_short(text):
+        return enough and script_share(text, told) < AMONG and not _is_own_but_for_names(text, told)
+    if is_too_short(text):
         return False
     weights = _weigh(text, script)
     asked = language if language in weights else STAND_INS.get(language, "")
@@ -135,7 +137,7 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
         return False
     if max(weights.values()) - weights[asked] < max(clear, SURE / letters):
         return False
-    weights = _weigh(" ".join(w for w in WORD.findall(text) if not _is_name(w)), script)
+    weights = _weigh(" ".join(w for w in WORD_PATTERN.findall(text) if not _is_name(w)), script)
     return not weights or max(weights, key=weights.__getitem__) != asked
 
 
@@ -146,11 +148,13 @@ def _is_own_but_for_names(text: str, scripts: frozenset[str]) -> bool:
     >>> [_is_own_but_for_names(text, frozenset({"Kana"})) for text in texts]
     [True, False, False, True]
     """
-    if not holds_words(text):
+    if not has_translatable_words(text):
         return True
     words = _leave_words(text)
     rest = _latin_word().sub(lambda word: " " if _is_name(word[0]) else word[0], words)
-    return share_in(words, scripts) >= AMONG_NAMES and share_in(rest, scripts) >= BESIDE_NAMES
+    return (
+        script_share(words, scripts) >= AMONG_NAMES and script_share(rest, scripts) >= BESIDE_NAMES
+    )
 
 
 @cache
@@ -169,45 +173,45 @@ def _leave_words(text: str) -> str:
 
 def _is_name(word: str) -> bool:
     """Whether it has a capital; small words of English have one in untranslated titles, too."""
-    return any(map(str.isupper, word)) and word.lower() not in SMALL_WORDS
+    return any(map(str.isupper, word)) and word.lower() not in ENGLISH_FUNCTION_WORDS
 
 
-def holds_words(text: str) -> bool:
+def has_translatable_words(text: str) -> bool:
     """Whether there is anything to translate: addresses, handles, formulas and signs stay.
 
     >>> holds_words("Yes, 3!"), holds_words("@user4 https://example.org/yes CH3OH 3 😀")
     (True, False)
     """
-    return any(map(str.isalpha, _leave_words(CODE.sub(" ", text))))
+    return any(map(str.isalpha, _leave_words(MARKUP.sub(" ", text))))
 
 
-def is_short(text: str) -> bool:
+def is_too_short(text: str) -> bool:
     """Whether a text has too few letters to prove a language."""
     return sum(map(str.isalpha, text)) < ENOUGH
 
 
-def are_in_other_language(texts: Sequence[str], language: str = "") -> BoolArray:
+def flag_other_language(texts: Sequence[str], language: str = "") -> BoolArray:
     """Which texts are clearly in another language than was asked for, (texts,); none was: none."""
     found = [bool(language) and is_in_other_language(text, language) for text in texts]
     return np.array(found, dtype=np.bool_)
 
 
-def count_strays(texts: Sequence[str]) -> int:
+def count_wrong_language(texts: Sequence[str]) -> int:
     """How many texts are clearly in another language than nearly all others, if these agree.
 
     >>> count_strays(["The train to Hamburg does not leave before seven o'clock."] * 9 + ["да"])
     1
     """
-    told = Counter(identify(text) for text in texts if not is_short(text))
+    told = Counter(identify_language(text) for text in texts if not is_too_short(text))
     del told[""]
     most, count = max(told.items(), key=lambda found: found[1], default=("", 0))
     if count < COMPANY or count < AGREED * told.total():
         return 0
-    others = (text for text in texts if identify(text) != most)
+    others = (text for text in texts if identify_language(text) != most)
     return sum(is_in_other_language(text, most) for text in others)
 
 
-def is_mixed(text: str) -> bool:
+def is_mixed_language(text: str) -> bool:
     """Whether the first and the last third of a text are clearly in two languages.
 
     Of lines of FLORES in 59 languages 1 in 400 is called so, most for titles of films in English;
@@ -222,7 +226,7 @@ def is_mixed(text: str) -> bool:
     """
     text = text[:MOST]
     ends = text[: len(text) // 3], text[-(len(text) // 3) :]
-    told = [identify(end) for end in ends]
+    told = [identify_language(end) for end in ends]
     return all(told) and all(
         is_in_other_language(end, language, CLEAR_OF_A_PART)
         for end, language in zip(ends, reversed(told), strict=True)
@@ -235,11 +239,11 @@ def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
     >>> small_word_share(["the cat sat on the mat"])
     (0.5, 6)
     """
-    words = [word.lower() for text in dict.fromkeys(texts) for word in WORD.findall(text)]
-    return (sum(word in SMALL_WORDS for word in words) / max(len(words), 1), len(words))
+    words = [word.lower() for text in dict.fromkeys(texts) for word in WORD_PATTERN.findall(text)]
+    return (sum(word in ENGLISH_FUNCTION_WORDS for word in words) / max(len(words), 1), len(words))
 
 
-def are_few_words(texts: Iterable[str]) -> bool:
+def has_few_words(texts: Iterable[str]) -> bool:
     """Whether distinct texts have too few words to look English or not; reads no more of them.
 
     >>> are_few_words(["one two three"] * 20), are_few_words("one two three".split() * 20)
@@ -251,13 +255,13 @@ def are_few_words(texts: Iterable[str]) -> bool:
     for text in texts:
         if text not in seen:
             seen.add(text)
-            count += len(WORD.findall(text))
+            count += len(WORD_PATTERN.findall(text))
         if count >= ENOUGH_WORDS:
             return False
     return True
 
 
-def looks_english(texts: Iterable[str]) -> bool:
+def may_be_english(texts: Iterable[str]) -> bool:
     """Whether texts may be English; too few words to tell are given the benefit of the doubt.
 
     >>> looks_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
@@ -280,7 +284,7 @@ def are_english(texts: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=65536)
-def is_not_english(text: str) -> bool:
+def is_clearly_not_english(text: str) -> bool:
     """Whether a text is clearly in another language than English.
 
     Of 11,115 English references of WMT one is called so, of FLORES in Chinese 90 % (others have
@@ -304,11 +308,11 @@ def seem_english(texts: Sequence[str]) -> bool:
     (False, True)
     """
     share, count = small_word_share(texts)
-    if not are_english(texts) or sum(map(is_not_english, texts)) > STRANGERS * len(texts):
+    if not are_english(texts) or sum(map(is_clearly_not_english, texts)) > STRANGERS * len(texts):
         return False
     if count >= ENOUGH_WORDS or share >= SURELY_ENGLISH:
         return True
-    return identify(" ".join(texts)) in ("en", "")
+    return identify_language(" ".join(texts)) in ("en", "")
 
 
 def _weigh(text: str, script: str) -> dict[str, float]:
@@ -316,7 +320,7 @@ def _weigh(text: str, script: str) -> dict[str, float]:
     profile = _profiles().get(script)
     if profile is None or sum(map(str.isalpha, text)) < FEWEST:
         return {}
-    known = [profile.places[gram] for gram in ngrams(text) if gram in profile.places]
+    known = [profile.places[gram] for gram in character_ngrams(text) if gram in profile.places]
     if not known:
         return {}
     totals = profile.weights[known].sum(axis=0, dtype=np.int64)
@@ -324,19 +328,19 @@ def _weigh(text: str, script: str) -> dict[str, float]:
 
 
 @cache
-def languages_told_apart() -> frozenset[str]:
+def supported_languages() -> frozenset[str]:
     """The languages that are known by their script or by their n-grams."""
     profiled = {language for one in _profiles().values() for language in one.languages}
-    return frozenset(profiled | set(ALONE.values()))
+    return frozenset(profiled | set(LANGUAGE_BY_SCRIPT.values()))
 
 
-def ngrams(text: str) -> Iterator[str]:
+def character_ngrams(text: str) -> Iterator[str]:
     """The runs of one to four characters in the words of a text, blanks around words among them.
 
     >>> list(ngrams("Ab 1"))
     ['a', 'b', ' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
     """
-    line = f" {' '.join(WORD.findall(text.lower()))} "
+    line = f" {' '.join(WORD_PATTERN.findall(text.lower()))} "
     for length in range(1, LONGEST + 1):
         for start in range(len(line) - length + 1):
             if (gram := line[start : start + length]) != " ":

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tertium.text.meteor_search import BEAM, EXACT, STEM, SYNONYM, Match, choose
+from tertium.text.meteor_search import BEAM, EXACT, STEM, SYNONYM, Match, choose_matches
 
 
 def count_chunks(matches: Sequence[Match]) -> int:
@@ -24,7 +24,7 @@ def count_chunks(matches: Sequence[Match]) -> int:
 
 # Pairs of words above which a word may have so many candidates that they are not made one by one.
 # Both searches find the same; below it that of `meteor_search` is faster.
-CROWDED = 200 * 200
+LONG_TEXT_WORD_PAIRS = 200 * 200
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ def align(
         matches = tuple(Match(EXACT, place, 1, place, 1) for place in range(len(reference)))
         return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))
     phrases = paraphrases(hypothesis, reference) if paraphrases is not None else ()
-    if len(hypothesis) * len(reference) > CROWDED:
-        from tertium.text.meteor_crowds import choose_from_crowds, crowds_of
+    if len(hypothesis) * len(reference) > LONG_TEXT_WORD_PAIRS:
+        from tertium.text.meteor_long_search import choose_long_matches, group_matches
 
-        crowds = crowds_of(hypothesis, reference, stem, senses)
-        matches = choose_from_crowds(reference, crowds, tuple(phrases), len(hypothesis), beam)
+        crowds = group_matches(hypothesis, reference, stem, senses)
+        matches = choose_long_matches(reference, crowds, tuple(phrases), len(hypothesis), beam)
     else:
         candidates = exact_matches(hypothesis, reference)
         if stem is not None:
@@ -76,7 +76,7 @@ def align(
         if senses is not None:
             candidates += synonym_matches(hypothesis, reference, senses)
         candidates += phrases
-        matches = choose(candidates, len(hypothesis), len(reference), beam)
+        matches = choose_matches(candidates, len(hypothesis), len(reference), beam)
     return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))
 
 

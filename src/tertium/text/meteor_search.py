@@ -72,7 +72,7 @@ class _Run(NamedTuple):
     reference_end: int
 
 
-def choose(
+def choose_matches(
     candidates: Sequence[Match], hypothesis_length: int, reference_length: int, beam: int = BEAM
 ) -> tuple[Match, ...]:
     """The best matches that do not overlap, in the order of the reference.
@@ -85,15 +85,15 @@ def choose(
             on_hypothesis[j] += 1
         for i in range(at, at + extent):
             on_reference[i] += 1
-    settled, contested = settle(candidates, on_hypothesis, on_reference)
+    settled, contested = split_uncontested(candidates, on_hypothesis, on_reference)
 
     def extend(paths: list[Path], at: int) -> list[Path]:
         return _extend(paths, contested.get(at, ()), at)
 
-    return search(settled, on_reference, extend, beam)
+    return search_alignment(settled, on_reference, extend, beam)
 
 
-def search(
+def search_alignment(
     settled: Mapping[int, Candidate],
     covered: Sequence[int],
     extend: Callable[[list[Path], int], list[Path]],
@@ -177,7 +177,7 @@ def _extend(paths: list[Path], candidates: Sequence[Candidate], position: int) -
     return extended
 
 
-def settle(
+def split_uncontested(
     candidates: Sequence[Match], on_hypothesis: Sequence[int], on_reference: Sequence[int]
 ) -> tuple[dict[int, Candidate], dict[int, list[Candidate]]]:
     """The uncontested candidates and the others, by where they start in the reference.
@@ -190,13 +190,13 @@ def settle(
     for match in candidates:
         _, start, length, at, extent = match
         if max(*on_hypothesis[start : start + length], *on_reference[at : at + extent]) == 1:
-            settled[at] = candidate_of(match)
+            settled[at] = make_candidate(match)
         else:
-            contested.setdefault(at, []).append(candidate_of(match))
+            contested.setdefault(at, []).append(make_candidate(match))
     return settled, contested
 
 
-def candidate_of(match: Match) -> Candidate:
+def make_candidate(match: Match) -> Candidate:
     """A match with what it adds to a path."""
     stage, start, length, at, extent = match
     gain = length + extent if stage == EXACT else length // 2 + extent // 2

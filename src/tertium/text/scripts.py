@@ -36,7 +36,7 @@ BLOCKS: Mapping[str, str] = {
     "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
 # scripts whose words have no blanks between them
-WITHOUT_BLANKS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
+UNSPACED_SCRIPTS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
 _OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
     "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
     "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
@@ -72,7 +72,7 @@ def main_script(text: str) -> str:
     return best if counts[best] else ""
 
 
-def scripts_of(languages: Iterable[str]) -> frozenset[str]:
+def language_scripts(languages: Iterable[str]) -> frozenset[str]:
     """The scripts that some languages (ISO 639-1 codes) are written in.
 
     >>> sorted(scripts_of(["de", "ja"]))
@@ -83,7 +83,7 @@ def scripts_of(languages: Iterable[str]) -> frozenset[str]:
     )
 
 
-def share_in(text: str, scripts: frozenset[str]) -> float:
+def script_share(text: str, scripts: frozenset[str]) -> float:
     """The share of a text's letters that belong to these scripts, 0 where there are none.
 
     >>> share_in("Bob привет", frozenset({"Latin"}))
@@ -93,7 +93,7 @@ def share_in(text: str, scripts: frozenset[str]) -> float:
     return len(_pattern(scripts).findall(text)) / letters if letters and scripts else 0.0
 
 
-def runs_on(text: str) -> bool:
+def has_unspaced_run(text: str) -> bool:
     """Whether a text is written in words with no blanks between them, such as Japanese or Thai.
 
     >>> runs_on("これは保存したファイルです。"), runs_on("The sign says 東京 and nothing else.")
@@ -102,7 +102,7 @@ def runs_on(text: str) -> bool:
     return not text.isascii() and _run().search(text) is not None
 
 
-def is_foreign(text: str, scripts: frozenset[str]) -> bool:
+def is_other_script(text: str, scripts: frozenset[str]) -> bool:
     """Whether most letters of a text belong to other scripts than these.
 
     >>> latin = frozenset({"Latin"})
@@ -117,7 +117,7 @@ def is_foreign(text: str, scripts: frozenset[str]) -> bool:
 
 @cache
 def _run() -> re.Pattern[str]:
-    scripts = sorted(WITHOUT_BLANKS - {"Tibetan"})  # which has marks between syllables
+    scripts = sorted(UNSPACED_SCRIPTS - {"Tibetan"})  # which has marks between syllables
     letters = "".join(BLOCKS[script] for script in scripts)
     return re.compile(f"[{letters}]{{8}}")  # fewer may be a name
 

@@ -26,7 +26,7 @@ from tertium.arrays import IntArray
 MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
 
 BEAM_WIDTH = 25  # Tercom's and sacrebleu's
-AT_ONCE = 256  # shifts that are measured together: more would take memory and no less time
+SHIFT_BATCH = 256  # shifts that are measured together: more would take memory and no less time
 
 Words = tuple[int, ...]
 
@@ -218,7 +218,7 @@ class CostTable:
 
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
         owned = [(owner, shift) for owner, some in enumerate(shifts) for shift in some]
-        parts = (owned[n : n + AT_ONCE] for n in range(0, len(owned), AT_ONCE))
+        parts = (owned[n : n + SHIFT_BATCH] for n in range(0, len(owned), SHIFT_BATCH))
         distances = chain.from_iterable(map(self._measure, parts))
         return [iter([next(distances) for _ in some]) for some in shifts]
 

@@ -25,21 +25,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from tertium.cache.cached_files import VECTORS, cache_folder, database_files
 from tertium.cache.database import (
-    Keys,
-    Part,
-    batches,
+    CacheEntry,
+    KeyHasher,
+    batched,
     connect,
+    decode_entry,
+    encode_entry,
     file_bytes,
-    give_back,
-    is_foreign,
-    live_bytes,
-    pack,
-    unpack,
+    free_pages,
+    is_other_application,
+    used_bytes,
 )
-from tertium.cache.files import VECTORS, cache_folder, with_companions
 from tertium.errors import DataError, UsageError
-from tertium.runtime import current_runtime
+from tertium.execution import current_runtime
 
 logger = logging.getLogger(__name__)
 
@@ -51,17 +51,17 @@ READ_AT_ONCE = 500  # keys in one query
 WRITTEN_AT_ONCE = 256
 FREED_AT_ONCE = 2048  # pages that are given back to the disk; few, so that nobody waits long
 STALE = 3600.0  # seconds; to note a use that another of the last hour follows is a needless write
-WRITER_PATIENCE = 10.0  # seconds; it writes on a thread of its own, which nobody waits for
+WRITER_TIMEOUT = 10.0  # seconds; it writes on a thread of its own, which nobody waits for
 # What a damaged file makes sqlite3 raise: its own errors, and Python's for texts and types that
 # cannot be.
-FAULTS = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError, MemoryError)
+DATABASE_ERRORS = (sqlite3.Error, OSError, ValueError, TypeError, OverflowError, MemoryError)
 MOVE_AWAY = "move it away yourself, or name another folder in TERTIUM_CACHE"
 EXPECTED_SIZE = "expected bytes, or a number with K, M, G or T"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Info:
+class StoreInfo:
     """What a store holds: its file, bytes on disk and allowed, and texts under each fingerprint."""
 
     path: Path
@@ -70,7 +70,7 @@ class Info:
     texts: Mapping[str, int]
 
 
-class Store:
+class VectorStore:
     """The vectors in one file. Reading and writing are safe whatever state the file is in."""
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -83,43 +83,43 @@ class Store:
         self._pending: Future[None] | None = None
         self._full = self._damaged = False
 
-    def read(self, fingerprint: str, texts: Sequence[str]) -> dict[str, Part]:
+    def read(self, fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
         """The parts the store holds for these texts."""
-        found: dict[str, Part] = {}
+        found: dict[str, CacheEntry] = {}
         damaged: list[int] = []
         stale: list[int] = []
-        keys = dict(zip(texts, map(Keys(fingerprint), texts), strict=True))
+        keys = dict(zip(texts, map(KeyHasher(fingerprint), texts), strict=True))
         try:
-            for some in batches(keys.items(), READ_AT_ONCE) if self.usable else ():
+            for some in batched(keys.items(), READ_AT_ONCE) if self.usable else ():
                 owners = {key: (text, digest) for text, (key, digest) in some}
                 for key, used, row in self._select(owners):
                     text, digest = owners[key]
-                    part = unpack(row, digest)
+                    part = decode_entry(row, digest)
                     if part is None:
                         damaged.append(key)
                         continue
                     found[text] = part
                     if used < self._started - STALE:
                         stale.append(key)
-        except FAULTS as error:
+        except DATABASE_ERRORS as error:
             self._give_up(error)
         self._follow_up(damaged, stale)
         return found
 
     def has(self, fingerprint: str, texts: Sequence[str]) -> set[str]:
         """Which of these texts the store has an entry for."""
-        keys = {key(text)[0]: text for key in (Keys(fingerprint),) for text in texts}
+        keys = {key(text)[0]: text for key in (KeyHasher(fingerprint),) for text in texts}
         found: set[str] = set()
         try:
-            for some in batches(keys, READ_AT_ONCE) if self.usable else ():
+            for some in batched(keys, READ_AT_ONCE) if self.usable else ():
                 with self._lock:
                     reader = self._open_reader()
                     found |= {keys[k] for k in _keys_present(reader, some)} if reader else set()
-        except FAULTS as error:
+        except DATABASE_ERRORS as error:
             self._give_up(error)
         return found
 
-    def write(self, fingerprint: str, parts: Mapping[str, Part]) -> None:
+    def write(self, fingerprint: str, parts: Mapping[str, CacheEntry]) -> None:
         """Store parts in the background; waits for the chunk before this one."""
         if parts and not self._full:
             self._submit(self._insert, fingerprint, dict(parts))
@@ -140,7 +140,7 @@ class Store:
                 self._reader.close()
                 self._reader = None
 
-    def info(self) -> Info:
+    def info(self) -> StoreInfo:
         """What the store holds; raises what is wrong with it, since a user asked."""
         self.flush()
         rows: list[tuple[str, int]] = []
@@ -151,9 +151,11 @@ class Store:
                         "SELECT fingerprint, count(*) FROM entries JOIN spaces USING (space) "
                         "GROUP BY space ORDER BY fingerprint"
                     ).fetchall()
-            except FAULTS as error:
+            except DATABASE_ERRORS as error:
                 raise DataError(f"{self.path} cannot be read: {error}; {self._remedy()}") from None
-        return Info(path=self.path, bytes=file_bytes(self.path), limit=self.limit, texts=dict(rows))
+        return StoreInfo(
+            path=self.path, bytes=file_bytes(self.path), limit=self.limit, texts=dict(rows)
+        )
 
     def clear(self) -> int:
         """Remove everything, a damaged file too; returns the bytes freed."""
@@ -162,7 +164,7 @@ class Store:
         try:
             if self._is_foreign():
                 raise DataError(f"{self.path} was made by another program: {MOVE_AWAY}")
-            for file in with_companions(self.path):
+            for file in database_files(self.path):
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise DataError(f"{self.path} cannot be removed ({error.strerror})") from None
@@ -177,10 +179,10 @@ class Store:
         try:
             with closing(connect(self.path)) as database:
                 self._evict(database, int(self.limit * KEPT_AFTER_EVICTION))
-                give_back(database, database.execute("PRAGMA page_count").fetchone()[0])
+                free_pages(database, database.execute("PRAGMA page_count").fetchone()[0])
                 database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 rest = database.execute("SELECT 1 FROM entries LIMIT 1").fetchone()
-        except FAULTS as error:
+        except DATABASE_ERRORS as error:
             raise DataError(f"{self.path} cannot be read: {error}; {self._remedy()}") from None
         if rest is None:  # an empty database still takes its pages
             self.clear()
@@ -224,18 +226,18 @@ class Store:
 
     def _work(self, job: Callable[..., None], *arguments: object) -> None:
         try:
-            with closing(connect(self.path, patience=WRITER_PATIENCE)) as database:
+            with closing(connect(self.path, timeout=WRITER_TIMEOUT)) as database:
                 job(database, *arguments)
-        except FAULTS as error:
+        except DATABASE_ERRORS as error:
             self._give_up(error)
 
     def _insert(
-        self, database: sqlite3.Connection, fingerprint: str, parts: Mapping[str, Part]
+        self, database: sqlite3.Connection, fingerprint: str, parts: Mapping[str, CacheEntry]
     ) -> None:
-        keys, space = Keys(fingerprint), Keys("space")(fingerprint)[0]
+        keys, space = KeyHasher(fingerprint), KeyHasher("space")(fingerprint)[0]
         database.execute("INSERT OR IGNORE INTO spaces VALUES (?, ?)", (space, fingerprint))
-        for some in batches(parts.items(), WRITTEN_AT_ONCE):
-            rows = {key: pack(part, rest) for t, part in some for key, rest in (keys(t),)}
+        for some in batched(parts.items(), WRITTEN_AT_ONCE):
+            rows = {key: encode_entry(part, rest) for t, part in some for key, rest in (keys(t),)}
             fresh = {key: row for key, row in rows.items() if row is not None}
             if not self._make_room(database, sum(map(len, fresh.values()))):
                 return
@@ -247,14 +249,14 @@ class Store:
 
     def _make_room(self, database: sqlite3.Connection, size: int) -> bool:
         """Evict what was used longest ago until there is room; False where that is impossible."""
-        if live_bytes(database) + size > self.limit:
+        if used_bytes(database) + size > self.limit:
             self._evict(database, int(self.limit * KEPT_AFTER_EVICTION) - size)
-            if live_bytes(database) + size > self.limit:
+            if used_bytes(database) + size > self.limit:
                 self._full = True
                 logger.info("the cache %s is full: this run stores nothing more", self.path)
                 return False
         if file_bytes(self.path) > self.limit:
-            give_back(database, FREED_AT_ONCE)
+            free_pages(database, FREED_AT_ONCE)
         return True
 
     def _evict(self, database: sqlite3.Connection, goal: int) -> None:
@@ -263,7 +265,7 @@ class Store:
         What is in use is counted anew for each batch: where several processes evict at once, none
         drops what another has made room for already.
         """
-        while (excess := live_bytes(database) - goal) > 0:
+        while (excess := used_bytes(database) - goal) > 0:
             doomed: list[int] = []
             oldest = database.execute(
                 "SELECT key, size FROM entries WHERE used < ? ORDER BY used, vector LIMIT ?",
@@ -279,7 +281,7 @@ class Store:
             self._delete(database, doomed)
 
     def _delete(self, database: sqlite3.Connection, keys: Sequence[int]) -> None:
-        for some in batches(keys, READ_AT_ONCE):
+        for some in batched(keys, READ_AT_ONCE):
             chosen = f"WHERE key IN ({','.join(map(str, some))})"
             database.execute("BEGIN IMMEDIATE")
             database.execute(
@@ -307,7 +309,7 @@ class Store:
             )
 
     def _is_foreign(self) -> bool:
-        return self.path.exists() and is_foreign(self.path)
+        return self.path.exists() and is_other_application(self.path)
 
     def _remedy(self) -> str:
         """What helps against a file that cannot be used; `clear` leaves another program's alone."""
@@ -334,9 +336,9 @@ def _append(database: sqlite3.Connection, space: int, rows: Mapping[int, bytes])
         )
 
 
-def open_store() -> Store | None:
+def open_vector_store() -> VectorStore | None:
     """The store of this process; None where the run, the user or the disk wants none."""
-    limit = size_limit()
+    limit = store_size_limit()
     folder = cache_folder()
     if not current_runtime().cache or not limit or not _is_writable(folder):
         return None
@@ -344,17 +346,17 @@ def open_store() -> Store | None:
 
 
 @lru_cache(maxsize=4)
-def _store(path: Path, limit: int, process: int) -> Store:
+def _store(path: Path, limit: int, process: int) -> VectorStore:
     """One store a process: SQLite connections must not cross a fork."""
-    return Store(path, limit)
+    return VectorStore(path, limit)
 
 
-def size_limit() -> int:
+def store_size_limit() -> int:
     """The bytes the store may take: `TERTIUM_CACHE_SIZE` such as 500M or 8G, 4G by default."""
     text = os.environ.get("TERTIUM_CACHE_SIZE", "")
     if not text.strip():
         return DEFAULT_SIZE
-    size = read_size(text)
+    size = parse_size(text)
     if size is None:
         raise UsageError(
             f"TERTIUM_CACHE_SIZE={text} is no size: {EXPECTED_SIZE}; 0 turns the cache off"
@@ -362,7 +364,7 @@ def size_limit() -> int:
     return size
 
 
-def read_size(text: str) -> int | None:
+def parse_size(text: str) -> int | None:
     """A number of bytes; None where the text is none.
 
     >>> read_size("500M"), read_size("1.5 kb"), read_size("-3"), read_size("much")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
 from tertium.errors import UsageError
-from tertium.text.edits import UNIT_COSTS, Costs, Edits, count_edits, count_edits_under
+from tertium.text.ter_edits import UNIT_COSTS, Costs, Edits, count_edits, count_edits_for_costs
 
 
 def vocabulary(size: int) -> st.SearchStrategy[list[str]]:
@@ -87,7 +87,7 @@ def test_the_search_stops_at_a_thousand_candidates_as_sacrebleu_does(
     hypothesis = reference[18:] + reference[:18]
     limited = count_edits(hypothesis, reference)
     assert limited.total == expected(hypothesis, reference)
-    monkeypatch.setattr("tertium.text.edits.MAX_CANDIDATES", 10**9)
+    monkeypatch.setattr("tertium.text.ter_edits.MAX_CANDIDATES", 10**9)
     assert count_edits(hypothesis, reference).total < limited.total
 
 
@@ -144,7 +144,7 @@ def test_several_costs_at_once_are_each_alone(
     pair: tuple[list[str], list[str]], many: list[Costs]
 ) -> None:
     many = [UNIT_COSTS, *many]  # which alone is counted by bits
-    assert count_edits_under(many, *pair) == [count_edits(*pair, costs) for costs in many]
+    assert count_edits_for_costs(many, *pair) == [count_edits(*pair, costs) for costs in many]
 
 
 def test_more_shifts_than_are_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,9 +152,9 @@ def test_more_shifts_than_are_measured_at_once(monkeypatch: pytest.MonkeyPatch) 
     reference = [str(rng.randrange(40)) for _ in range(90)]
     hypothesis = reference[45:] + reference[:45]
     many = [UNIT_COSTS, Costs(insertion=0.05), Costs(substitution=0.5, shift=0.25)]
-    together = count_edits_under(many, hypothesis, reference)
-    monkeypatch.setattr("tertium.text.distance.AT_ONCE", 3)
-    assert count_edits_under(many, hypothesis, reference) == together
+    together = count_edits_for_costs(many, hypothesis, reference)
+    monkeypatch.setattr("tertium.text.edit_distance.AT_ONCE", 3)
+    assert count_edits_for_costs(many, hypothesis, reference) == together
     assert together[0].total == expected(hypothesis, reference)
 
 

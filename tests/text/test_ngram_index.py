@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.ngrams import ABSENT, NgramIndex, clipped_matches
+from tertium.text.ngram_index import ABSENT, NgramIndex, clipped_matches
 
 texts = st.lists(st.lists(st.sampled_from("abc"), max_size=7), max_size=5)
 some_texts = texts.filter(lambda drawn: any(drawn))

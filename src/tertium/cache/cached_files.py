@@ -6,7 +6,7 @@ limit and clear all of them; a file that no kind knows is somebody else's, and i
 A resource (a dictionary, a paraphrase table) is read into named numpy arrays; they are written as
 one npz whose name carries the fingerprint of the files they came from, so a changed source makes a
 new index. A folder that cannot be written to costs time, never an error; a damaged index is made
-anew. Nothing is pickled. Rows about texts (`rows_by_key`) are one npz for each name, which must say
+anew. Nothing is pickled. Rows about texts (`cached_rows`) are one npz for each name, which must say
 all that decides the numbers: hashes of the keys and their rows. Hashes of files are remembered by
 path, size and time of change.
 """
@@ -30,9 +30,9 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.atomic import PART, replace_content
+from tertium.atomic import PARTIAL_PREFIX, open_atomic
 from tertium.errors import DataError, UsageError, WriteError
-from tertium.runtime import current_runtime
+from tertium.execution import current_runtime
 
 Arrays = Mapping[str, NDArray[np.generic]]
 Rows = NDArray[np.float32]
@@ -40,8 +40,8 @@ Key = tuple[str, ...]
 Compute = Callable[[Sequence[int]], NDArray[np.floating]]
 
 COMPANIONS = ("-wal", "-shm")  # what SQLite keeps beside a database: its log and the index of that
-WORTHWHILE = 64  # fewer new rows are not written
-MOST_BYTES = 1 << 30  # a file past this is not added to
+MIN_NEW_ROWS = 64  # fewer new rows are not written
+MAX_TABLE_BYTES = 1 << 30  # a file past this is not added to
 SMALL = 1 << 20  # bytes of a file that is hashed faster than its hash is looked up
 
 logger = logging.getLogger(__name__)
@@ -91,7 +91,7 @@ def _expand(text: str, variable: str) -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class CacheKind:
     """Something that is kept: `{}` in `place` is the name of one, which `names` matches."""
 
     name: str
@@ -114,47 +114,49 @@ class Kind:
         return match[1] if match else None
 
 
-VECTORS = Kind(name="vectors", what="vectors of texts", place="embeddings-{}.sqlite", names=r"\d+")
-ANALYSES = Kind(name="analyses", what="parses", place="analyses-{}.sqlite", names=r"\d+-.+")
-ROWS = Kind(name="rows", what="features", place="rows/{}.npz", names=r"[^/]*-[0-9a-f]{12}")
-INDEXES = Kind(
+VECTORS = CacheKind(
+    name="vectors", what="vectors of texts", place="embeddings-{}.sqlite", names=r"\d+"
+)
+ANALYSES = CacheKind(name="analyses", what="parses", place="analyses-{}.sqlite", names=r"\d+-.+")
+ROWS = CacheKind(name="rows", what="features", place="rows/{}.npz", names=r"[^/]*-[0-9a-f]{12}")
+INDEXES = CacheKind(
     name="indexes",
     what="indexes of dictionaries",
     place="indexes/{}.npz",
     names=r"[^/]*-[0-9a-f]{16}",
 )
-WORD_VECTORS = Kind(
+WORD_VECTORS = CacheKind(
     name="word-vectors",
     what="indexes of word vectors",
     place="word-vectors/{}",
     names=r"[0-9a-f]{32}\.(?:npy|txt)",
 )
-HASHES = Kind(name="hashes", what="hashes of weights", place="{}.json", names="hashes")
-TRAINED = Kind(
+HASHES = CacheKind(name="hashes", what="hashes of weights", place="{}.json", names="hashes")
+TRAINED = CacheKind(
     name="trained", what="models of published tables", place="reproduce/{}", names="[0-9a-f]{16}"
 )
-REMAINS = Kind(
+LEFTOVERS = CacheKind(
     name="remains",
     what="what killed processes left",
     place="{}.part",
-    names=rf"(?:.*/)?{re.escape(PART)}[0-9a-f]+",
+    names=rf"(?:.*/)?{re.escape(PARTIAL_PREFIX)}[0-9a-f]+",
 )
-KINDS = {
+CACHE_KINDS = {
     kind.name: kind
-    for kind in (VECTORS, ANALYSES, ROWS, INDEXES, WORD_VECTORS, HASHES, TRAINED, REMAINS)
+    for kind in (VECTORS, ANALYSES, ROWS, INDEXES, WORD_VECTORS, HASHES, TRAINED, LEFTOVERS)
 }
 
 
-def with_companions(path: Path) -> tuple[Path, ...]:
+def database_files(path: Path) -> tuple[Path, ...]:
     """A file, and those that SQLite keeps beside it where it is a database."""
     return tuple(path.with_name(path.name + suffix) for suffix in ("", *COMPANIONS))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Holding:
+class CacheItem:
     """One thing that is kept: a file with its companions, or a folder."""
 
-    kind: Kind
+    kind: CacheKind
     path: Path
     bytes: int
     written: float
@@ -164,13 +166,13 @@ class Holding:
         try:
             if self.path.is_dir():
                 shutil.rmtree(self.path)
-            for file in with_companions(self.path):
+            for file in database_files(self.path):
                 file.unlink(missing_ok=True)
         except OSError as error:
             raise DataError(f"{self.path} cannot be removed: {error}") from None
 
 
-def survey() -> tuple[list[Holding], list[Path]]:
+def list_cache() -> tuple[list[CacheItem], list[Path]]:
     """What the cache folder holds, and the files in it that are not tertium's."""
     folder = cache_folder()
     if folder.exists() and not folder.is_dir():
@@ -181,7 +183,7 @@ def survey() -> tuple[list[Holding], list[Path]]:
         for name in sorted(names):
             file = Path(base, name)
             inside = file.relative_to(folder).as_posix()
-            known = ((kind.name, kind.owner(inside)) for kind in KINDS.values())
+            known = ((kind.name, kind.owner(inside)) for kind in CACHE_KINDS.values())
             of_kind = next(((kind, owner) for kind, owner in known if owner), None)
             if of_kind is None:
                 foreign.append(file)
@@ -189,8 +191,8 @@ def survey() -> tuple[list[Holding], list[Path]]:
                 with suppress(OSError):  # another process took it away
                     owned.setdefault(of_kind, []).append(file.stat())
     items = [
-        Holding(
-            kind=KINDS[kind],
+        CacheItem(
+            kind=CACHE_KINDS[kind],
             path=folder / owner,
             bytes=sum(s.st_size for s in states),
             written=max(s.st_mtime for s in states),
@@ -201,7 +203,7 @@ def survey() -> tuple[list[Holding], list[Path]]:
     return items, foreign
 
 
-def drop_oldest(items: Iterable[Holding], limit: int) -> int:
+def remove_oldest(items: Iterable[CacheItem], limit: int) -> int:
     """Remove what was written longest ago until the rest takes at most so many bytes.
 
     Returns the bytes freed.
@@ -217,7 +219,7 @@ def drop_oldest(items: Iterable[Holding], limit: int) -> int:
     return freed
 
 
-def fingerprint(files: Iterable[Path], version: str) -> str:
+def fingerprint_files(files: Iterable[Path], version: str) -> str:
     """A short name for the state of some files: names, sizes and times, not contents."""
     digest = hashlib.sha256(version.encode())
     for file in files:
@@ -233,7 +235,7 @@ def cached_arrays(
 
     `version` names the layout of the arrays: raise it when `build` changes.
     """
-    path = INDEXES.path(f"{name}-{fingerprint(files, version)}")
+    path = INDEXES.path(f"{name}-{fingerprint_files(files, version)}")
     kept = read_arrays(path)
     if kept is not None:
         return kept
@@ -256,33 +258,33 @@ def read_arrays(path: Path) -> Arrays | None:
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Keep arrays where that is possible."""
-    keep_file(path, lambda stream: np.savez(stream, **arrays))  # type: ignore[arg-type]
+    write_cache_file(path, lambda stream: np.savez(stream, **arrays))  # type: ignore[arg-type]
 
 
-def keep_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+def write_cache_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Keep what `write` writes; a folder that cannot be written to costs time, never an error."""
     try:
-        with replace_content(path, make_folder=True, durable=False) as stream:
+        with open_atomic(path, make_folder=True, durable=False) as stream:
             write(stream)
     except WriteError as error:
         logger.info("%s is not kept: %s", path.name, error)
 
 
-def file_hash(file: Path) -> str:
+def cached_file_hash(file: Path) -> str:
     """The sha256 of a file, remembered until it changes unless it is small."""
     status = file.stat()
     if status.st_size < SMALL:
-        return hash_of(file)
+        return hash_file(file)
     key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     memo = HASHES.path("hashes")
     known = _read_memo(memo)
     if key not in known:
-        known[key] = hash_of(file)
-        keep_file(memo, lambda stream: stream.write(json.dumps(known).encode()))
+        known[key] = hash_file(file)
+        write_cache_file(memo, lambda stream: stream.write(json.dumps(known).encode()))
     return known[key]
 
 
-def hash_of(file: Path) -> str:
+def hash_file(file: Path) -> str:
     """The sha256 of a file, read now."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -298,12 +300,12 @@ def _read_memo(memo: Path) -> dict[str, str]:
     return {k: v for k, v in known.items() if isinstance(v, str) and len(v) == 64}
 
 
-def rows_by_key(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
+def cached_rows(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
     """The row of each key, (n, width): from the file of `name`, else computed and added to it.
 
     `compute` gets the places of the keys it is to make rows for, each distinct key once.
 
-    >>> from tertium.runtime import runtime
+    >>> from tertium.execution import runtime
     >>> with runtime(cache=False):
     ...     rows_by_key("lengths", [("ab",), ("c",), ("ab",)], 1, lambda p: np.ones((len(p), 1)))
     array([[1.],
@@ -321,7 +323,7 @@ def rows_by_key(name: str, keys: Sequence[Key], width: int, compute: Compute) ->
         fresh = np.asarray(compute(list(missing.values())), dtype=np.float32)
         table = np.vstack([table, fresh.reshape(len(missing), width)])
         known = {**known, **{h: len(known) + n for n, h in enumerate(missing)}}
-        if path is not None and len(missing) >= WORTHWHILE and table.nbytes < MOST_BYTES:
+        if path is not None and len(missing) >= MIN_NEW_ROWS and table.nbytes < MAX_TABLE_BYTES:
             write_arrays(path, {"keys": np.frombuffer(b"".join(known), np.uint8), "rows": table})
     return table[np.array([known[digest] for digest in hashes], dtype=np.int64)]
 

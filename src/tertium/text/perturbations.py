@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.text.scripts import WITHOUT_BLANKS, main_script
+from tertium.text.scripts import UNSPACED_SCRIPTS, main_script
 
 Pairs = tuple[tuple[str, str], ...]
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -77,7 +77,7 @@ UNITS: Mapping[str, Pairs] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Original:
+class PerturbationInput:
     """A good translation, its language, and texts that may stand in its place.
 
     `source` is what it translates, `other` another text of its language, `foreign` the same said in
@@ -91,12 +91,12 @@ class Original:
     foreign: str
 
 
-Damage = Callable[[Original, np.random.Generator], str | None]
+Damage = Callable[[PerturbationInput, np.random.Generator], str | None]
 
 
-def is_unspaced(text: str) -> bool:
+def is_unspaced_script(text: str) -> bool:
     """Whether a text is of a script without blanks between words."""
-    return main_script(text) in WITHOUT_BLANKS
+    return main_script(text) in UNSPACED_SCRIPTS
 
 
 def units(text: str) -> list[str]:
@@ -105,31 +105,31 @@ def units(text: str) -> list[str]:
     >>> units("two words"), units("你好。")
     (['two', 'words'], ['你', '好', '。'])
     """
-    return list(text) if is_unspaced(text) else text.split()
+    return list(text) if is_unspaced_script(text) else text.split()
 
 
 def join_units(parts: Sequence[str], like: str) -> str:
     """Units put together again as those of another text."""
-    return ("" if is_unspaced(like) else " ").join(parts)
+    return ("" if is_unspaced_script(like) else " ").join(parts)
 
 
-def drop_words(given: Original, rng: np.random.Generator) -> str | None:
+def drop_words(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """Leave out a run of one to three units, not the last."""
     parts = units(given.text)
     if len(parts) < 6:
         return None
-    size = int(rng.integers(1, 4)) + is_unspaced(given.text)
+    size = int(rng.integers(1, 4)) + is_unspaced_script(given.text)
     start = int(rng.integers(len(parts) - size))
     return join_units([*parts[:start], *parts[start + size :]], given.text)
 
 
-def drop_half(given: Original, rng: np.random.Generator) -> str | None:
+def drop_half(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """End after a half."""
     parts = units(given.text)
     return join_units(parts[: len(parts) // 2], given.text) if len(parts) > 5 else None
 
 
-def add_words(given: Original, rng: np.random.Generator) -> str | None:
+def add_words(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """Go on with the end of another text."""
     tail = units(given.other)
     if len(tail) < 6:
@@ -137,7 +137,7 @@ def add_words(given: Original, rng: np.random.Generator) -> str | None:
     return join_units([*units(given.text), *tail[len(tail) // 2 :]], given.text)
 
 
-def double_words(given: Original, rng: np.random.Generator) -> str | None:
+def double_words(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """Say one to three units twice."""
     parts = units(given.text)
     if len(parts) < 4:
@@ -147,13 +147,13 @@ def double_words(given: Original, rng: np.random.Generator) -> str | None:
     return join_units([*parts[:end], *parts[end - size :]], given.text)
 
 
-def shuffle(given: Original, rng: np.random.Generator) -> str | None:
+def shuffle(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """All units in random order."""
     parts = units(given.text)
     return join_units([parts[n] for n in rng.permutation(len(parts))], given.text)
 
 
-def change_number(given: Original, rng: np.random.Generator) -> str | None:
+def change_number(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """Another digit in a number."""
     places = [n for found in _NUMBER.finditer(given.text) for n in range(*found.span())]
     places = [n for n in places if given.text[n].isdecimal()]
@@ -164,16 +164,16 @@ def change_number(given: Original, rng: np.random.Generator) -> str | None:
     return given.text[:place] + str(digit) + given.text[place + 1 :]
 
 
-def lose_points(given: Original, rng: np.random.Generator) -> str | None:
+def lose_points(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """No punctuation."""
     return _POINTS.sub("", given.text)
 
 
-def garble_letters(given: Original, rng: np.random.Generator) -> str | None:
+def garble_letters(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """Two neighbors exchanged inside of every fourth long word."""
     parts = given.text.split()
     long = [n for n, word in enumerate(parts) if len(word) > 4 and word[:4].isalpha()]
-    if not long or is_unspaced(given.text):
+    if not long or is_unspaced_script(given.text):
         return None
     for n in long[:: max(1, len(long) // 3)]:
         at = 1 + int(rng.integers(len(parts[n]) - 3))
@@ -181,7 +181,7 @@ def garble_letters(given: Original, rng: np.random.Generator) -> str | None:
     return " ".join(parts)
 
 
-def leave_part(given: Original, rng: np.random.Generator) -> str | None:
+def leave_part(given: PerturbationInput, rng: np.random.Generator) -> str | None:
     """The second half of the source in place of that of the translation."""
     own, left = units(given.text), units(given.source)
     start = join_units(own[: len(own) // 2], given.text)
@@ -191,7 +191,7 @@ def leave_part(given: Original, rng: np.random.Generator) -> str | None:
 def _exchange(tables: Mapping[str, Pairs]) -> Damage:
     """The rule that puts the partner of one word of a table in its place."""
 
-    def rule(given: Original, rng: np.random.Generator) -> str | None:
+    def rule(given: PerturbationInput, rng: np.random.Generator) -> str | None:
         found = list(_partners(given, tables.get(given.language, ())))
         if not found:
             return None
@@ -203,12 +203,12 @@ def _exchange(tables: Mapping[str, Pairs]) -> Damage:
     return rule
 
 
-def _partners(given: Original, pairs: Pairs) -> Iterator[tuple[int, int, str]]:
+def _partners(given: PerturbationInput, pairs: Pairs) -> Iterator[tuple[int, int, str]]:
     """Where words of a table stand, and what may stand there."""
     partner = {**dict(pairs), **{b: a for a, b in pairs}}
     # the longest first: "is" inside of "is not" is no affirmation
     terms = "|".join(map(re.escape, sorted(partner, key=len, reverse=True)))
-    edge = "" if is_unspaced(given.text) else r"\b"
+    edge = "" if is_unspaced_script(given.text) else r"\b"
     for found in re.finditer(f"{edge}({terms}){edge}", given.text, re.IGNORECASE) if terms else ():
         new = partner.get(found[0]) or partner.get(found[0].lower())
         if new is not None:
@@ -216,8 +216,8 @@ def _partners(given: Original, pairs: Pairs) -> Iterator[tuple[int, int, str]]:
 
 
 # The kinds that change what is said by a word or two, and leave all else as it is.
-MEANING = ("number", "unit", "date", "name", "negation", "opposite", "gender")
-KINDS: Mapping[str, Damage] = {
+MEANING_KINDS = ("number", "unit", "date", "name", "negation", "opposite", "gender")
+PERTURBATIONS: Mapping[str, Damage] = {
     "omission": drop_words,
     "truncation": drop_half,
     "addition": add_words,
@@ -240,12 +240,12 @@ KINDS: Mapping[str, Damage] = {
 }
 
 
-def damage(original: Original, kind: str, rng: np.random.Generator) -> str | None:
+def perturb(original: PerturbationInput, kind: str, rng: np.random.Generator) -> str | None:
     """The text with one kind of damage, None where it offers nothing to damage that way.
 
     >>> paid = Original(text="He paid 300 euros.", language="en", source="", other="", foreign="")
     >>> damage(paid, "unit", np.random.default_rng(1))
     'He paid 300 cents.'
     """
-    changed = KINDS[kind](original, rng)
+    changed = PERTURBATIONS[kind](original, rng)
     return None if changed is None or changed.strip() == original.text.strip() else changed

@@ -18,7 +18,7 @@ ABSENT = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Located:
+class NgramPositions:
     """Where the n-grams of an index stand in some texts.
 
     `numbers[n-1][p]` is the n-gram that begins at word p of all texts laid end to end, `ABSENT`
@@ -60,16 +60,16 @@ class NgramIndex:
             numbers = _look_up(keys[-1], candidates)
         return cls(words, tuple(keys))
 
-    def locate(self, texts: Sequence[Sequence[str]]) -> Located:
+    def locate(self, texts: Sequence[Sequence[str]]) -> NgramPositions:
         """Where the n-grams of the index stand in these texts."""
         codes, owner = _lay_out(texts, self.words)
         numbers = [codes]
         for n, keys in enumerate(self.keys[1:], start=2):
             candidates = _extend(numbers[-1], codes, owner, n, len(self.words))
             numbers.append(_look_up(keys, candidates))
-        return Located(tuple(numbers), owner)
+        return NgramPositions(tuple(numbers), owner)
 
-    def counts(self, located: Located) -> tuple[IntArray, ...]:
+    def counts(self, located: NgramPositions) -> tuple[IntArray, ...]:
         """How often each n-gram of the index occurs in located texts, for each order."""
         return tuple(
             np.bincount(numbers[numbers != ABSENT], minlength=len(keys)).astype(np.int64)

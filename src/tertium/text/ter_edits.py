@@ -7,7 +7,7 @@ under unit costs the number of edits is sacrebleu's on every input.
 
 It is fast because few shifts are measured: none can lower the distance below what the differing
 words alone require, nor gain more than the words it moves. Each is measured from the first word
-that moved (`text/distance.py`), and searches under several costs go on together.
+that moved (`text/edit_distance.py`), and searches under several costs go on together.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from tertium.errors import UsageError
-from tertium.text.distance import (
+from tertium.text.edit_distance import (
     DELETION,
     INSERTION,
     MATCH,
@@ -92,10 +92,10 @@ def count_edits(
     >>> count_edits("a cat sat".split(), "a black cat sits".split(), Costs(substitution=3.0))
     Edits(insertions=2, deletions=1, substitutions=0, shifts=0)
     """
-    return count_edits_under((costs,), hypothesis, reference)[0]
+    return count_edits_for_costs((costs,), hypothesis, reference)[0]
 
 
-def count_edits_under(
+def count_edits_for_costs(
     costs: Sequence[Costs], hypothesis: Sequence[Hashable], reference: Sequence[Hashable]
 ) -> list[Edits]:
     """The same under each of several costs, in far less time than one by one."""

@@ -138,7 +138,7 @@ def _split(lists: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
     return {language: frozenset(words.split()) for language, words in lists.items()}
 
 
-ALWAYS, BEFORE_NUMBER, _WORDS = map(_split, (_ALWAYS, _BEFORE_NUMBER, _LISTS))
+ABBREVIATIONS, NUMERIC_ABBREVIATIONS, _WORDS = map(_split, (_ALWAYS, _BEFORE_NUMBER, _LISTS))
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def _marks() -> str:
 
 
 @lru_cache(maxsize=1 << 16)
-def meteor_tokens(text: str, language: str = "en") -> tuple[str, ...]:
+def tokenize_meteor(text: str, language: str = "en") -> tuple[str, ...]:
     """The tokens of a text.
 
     >>> " ".join(meteor_tokens("Mr. Smith's U.S.-based co-owners didn't pay 1,500 euros..."))
@@ -210,8 +210,8 @@ def meteor_tokens(text: str, language: str = "en") -> tuple[str, ...]:
 
 def _full_stops(words: list[str], language: str, rules: _Rules) -> Iterator[str]:
     """Take the full stop off each word that does not own it."""
-    always = ALWAYS.get(language, frozenset[str]())
-    before_number = BEFORE_NUMBER.get(language, frozenset[str]())
+    always = ABBREVIATIONS.get(language, frozenset[str]())
+    before_number = NUMERIC_ABBREVIATIONS.get(language, frozenset[str]())
     for word, following in pairwise((*words, "")):
         stem = word[:-1]
         if not stem or word[-1] != ".":

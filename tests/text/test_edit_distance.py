@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text.distance import (
+from tertium.text.edit_distance import (
     BEAM_WIDTH,
     DELETION,
     INSERTION,

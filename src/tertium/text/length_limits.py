@@ -8,8 +8,10 @@ some 500 words lie below all of them.
 
 from __future__ import annotations
 
-PARSED_CHARACTERS = 20_000
-PARSED_WORDS = 1_500  # words and marks; aligning two parses grows with the square of them
-ENCODED_PIECES = 2_048  # of encoders without a length of their own; all meet all of another text
-JUDGED_PIECES = 2_048  # of a text that a joint network reads, in windows
-PARAPHRASES = 1 << 16  # pairs of phrases that METEOR's search may choose from
+MAX_PARSED_CHARACTERS = 20_000
+MAX_PARSED_WORDS = 1_500  # words and marks; aligning two parses grows with the square of them
+MAX_ENCODED_TOKENS = (
+    2_048  # of encoders without a length of their own; all meet all of another text
+)
+MAX_JOINT_PIECES = 2_048  # of a text that a joint network reads, in windows
+MAX_PARAPHRASE_PAIRS = 1 << 16  # pairs of phrases that METEOR's search may choose from

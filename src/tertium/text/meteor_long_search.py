@@ -27,9 +27,9 @@ from tertium.text.meteor_search import (
     Candidate,
     Match,
     Path,
-    candidate_of,
-    search,
-    settle,
+    make_candidate,
+    search_alignment,
+    split_uncontested,
 )
 
 Key = TypeVar("Key")
@@ -52,7 +52,7 @@ class Crowd(NamedTuple):
 Crowds = Mapping[str, tuple[Crowd, ...]]  # by word of the reference, in the order of stages
 
 
-def crowds_of(
+def group_matches(
     hypothesis: Sequence[str],
     reference: Sequence[str],
     stem: Callable[[str], str] | None,
@@ -97,7 +97,7 @@ def _join(masks: Mapping[str, int], words: Iterable[str]) -> int:
     return joined
 
 
-def choose_from_crowds(
+def choose_long_matches(
     reference: Sequence[str],
     crowds: Crowds,
     phrases: Sequence[Match],
@@ -112,8 +112,8 @@ def choose_from_crowds(
             (crowd,) = crowds[word]
             start = crowd.words.bit_length() - 1
             if on_hypothesis[start] == 1:
-                settled[at] = candidate_of(Match(crowd.stage, start, 1, at, 1))
-    lone, contested = settle(phrases, on_hypothesis.tolist(), on_reference.tolist())
+                settled[at] = make_candidate(Match(crowd.stage, start, 1, at, 1))
+    lone, contested = split_uncontested(phrases, on_hypothesis.tolist(), on_reference.tolist())
     settled |= lone
     places = np.arange(hypothesis_length)
 
@@ -122,7 +122,7 @@ def choose_from_crowds(
         step = _Step(paths, at, crowds[reference[at]], contested.get(at, []), distances)
         return step.best(beam)
 
-    return search(settled, on_reference.tolist(), extend, beam)
+    return search_alignment(settled, on_reference.tolist(), extend, beam)
 
 
 def _count(
