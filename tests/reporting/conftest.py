@@ -13,10 +13,14 @@ from tests.reporting import chromium
 
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
-from tertium.metrics.base.explanation import Votes
+from tertium.metrics.base.explanation import WinProbabilities
 from tertium.metrics.base.loading import load_metric
-from tertium.reporting.page.explained import Explained, explanation, win_probabilities
-from tertium.reporting.page.making import report_results
+from tertium.reporting.page.explanations import (
+    SegmentExplanation,
+    explanation_html,
+    win_probability_html,
+)
+from tertium.reporting.page.report_builder import report_results
 from tertium.scores import ScoreMatrix
 
 
@@ -54,11 +58,13 @@ def page(example: TestSet, people: ScoreMatrix, tmp_path_factory: pytest.TempPat
     explained = []
     for name in ("bertscore:encoder=toy", "wmd:encoder=toy"):
         metric = load_metric(name)
-        html = explanation(metric.explain(example.segments("fair")[3]))
-        explained.append(Explained(item=3, system=1, title=metric.label, html=html))
+        html = explanation_html(metric.explain(example.segments("fair")[3]))
+        explained.append(SegmentExplanation(item=3, system=1, title=metric.label, html=html))
     chances = ((0.5, 0.8, 0.9), (0.2, 0.5, 0.7), (0.1, 0.3, 0.5))
-    wins = win_probabilities(Votes(names=tuple(example.systems), chances=chances), "Pairwise")
-    explained.append(Explained(item=3, system=-1, title="Pairwise", html=wins))
+    wins = win_probability_html(
+        WinProbabilities(names=tuple(example.systems), chances=chances), "Pairwise"
+    )
+    explained.append(SegmentExplanation(item=3, system=-1, title="Pairwise", html=wins))
     path = tmp_path_factory.mktemp("report") / "page.html"
     made = report_results(results, human=people, title="Example")
     replace(made, explained=tuple(explained)).write(path)

@@ -22,7 +22,7 @@ class Suspicious(SegmentMetric):
     title: ClassVar[str] = "Suspicious"
 
     @property
-    def needs(self) -> frozenset[str]:
+    def required_inputs(self) -> frozenset[str]:
         return NOTHING
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:

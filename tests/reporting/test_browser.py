@@ -13,15 +13,15 @@ import pytest
 from tests.reporting.chromium import Browser
 
 from tertium.data.testset import TestSet
-from tertium.evaluation.agreement import AgreementStudy
 from tertium.evaluation.comparison import compare
-from tertium.evaluation.marking import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.error_marking import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.ranking import mean_scores
 from tertium.evaluation.scoring import Evaluation, score
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import Task
-from tertium.reporting.page.making import report_agreement, report_results
+from tertium.reporting.page.report_builder import report_meta_evaluation, report_results
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import Span
@@ -812,10 +812,10 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
     browser: Browser, tmp_path: Path
 ) -> None:
     scores = {m: {"A": 1.0, "B": 2.0, "C": a} for m, a in (("one", 3.0), ("two", 0.0))}
-    judged = JudgedSet.align(
+    judged = AlignedScores.align(
         "de-en", [], human_systems={"A": 0.1, "B": 0.2, "C": 0.3}, system_scores=scores
     )
-    task = Task(sets=("de-en",), level="system", samples=0)
+    task = Task(sets=("de-en",), level="system", resamples=0)
     path = tmp_path / "systems.html"
     study = AgreementStudy(
         results=MetaEvaluation([judged]).run([task]),
@@ -824,7 +824,7 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
         statistics=("pearson",),
         level="system",
     )
-    report_agreement(study).write(path)
+    report_meta_evaluation(study).write(path)
     browser.open(path)
     assert "no segments" in texts(browser, "#loading")[0]
     assert len(texts(browser, "#pictures figure")) == 2

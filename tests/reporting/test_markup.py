@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tertium.reporting.markup import Markup, element, escape, join
-from tertium.reporting.tables.table import Cell, Table, html_table
+from tertium.reporting.tables.table import Cell, Table, render_html_table
 
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td></table>", "a & b"]
 
@@ -44,7 +44,7 @@ def test_a_table_has_a_caption_headers_and_full_values() -> None:
         title="scores",
         notes=["x & y"],
     )
-    found = html_table(table, sortable=True)
+    found = render_html_table(table, sortable=True)
     assert "<caption>scores</caption>" in found
     assert '<th scope="row"><bdi>a&lt;b</bdi></th>' in found
     assert '<td class="number best" data-value="1.234567">1.23</td>' in found

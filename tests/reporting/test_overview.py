@@ -10,15 +10,19 @@ import pytest
 from tests.partial_metric import Partial
 
 from tertium.data.testset import TestSet
-from tertium.evaluation.comparison import Comparison, compare, with_tests
+from tertium.evaluation.comparison import Comparison, add_significance, compare
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
-from tertium.reporting.page.explained import heat_map
-from tertium.reporting.page.grid import grid_of_evaluation
-from tertium.reporting.page.making import report_ranking
-from tertium.reporting.page.pictures import ranking_pictures
-from tertium.reporting.page.sections import findings, overview, signature_list
-from tertium.reporting.tables.evaluations import comparison_table, pair_table, warning_lines
+from tertium.reporting.page.explanations import heat_map
+from tertium.reporting.page.figures import ranking_figures
+from tertium.reporting.page.report_builder import report_ranking
+from tertium.reporting.page.sections import overview_contents, signature_list, summarize_evaluation
+from tertium.reporting.page.translation_grid import grid_from_evaluation
+from tertium.reporting.tables.evaluations import (
+    comparison_table,
+    format_warnings,
+    pairwise_p_value_table,
+)
 from tertium.reporting.tables.table import Cell
 
 
@@ -29,7 +33,7 @@ def comparison(example: TestSet) -> Comparison:
 
 @pytest.fixture(scope="module")
 def page(comparison: Comparison) -> str:
-    return overview(comparison, grid_of_evaluation(comparison))
+    return overview_contents(comparison, grid_from_evaluation(comparison))
 
 
 def plain(html: str) -> str:
@@ -42,7 +46,7 @@ def test_bounds_and_clusters_are_text(comparison: Comparison, page: str) -> None
     assert f" {bounds.low:.2f} to {bounds.high:.2f}" in said
     assert "±" not in said
     assert f" cluster {comparison.clusters['chrf'][2]}" in said
-    pictures = ranking_pictures(comparison)
+    pictures = ranking_figures(comparison)
     assert f"{bounds.high:.2f}), cluster {comparison.clusters['chrf'][2]}" in pictures
 
 
@@ -51,9 +55,12 @@ def test_documents_have_a_caption(page: str) -> None:
 
 
 def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
-    assert plain(findings(score(example, ["chrf", "ter"]))[0]) == "good is best under both metrics."
+    assert (
+        plain(summarize_evaluation(score(example, ["chrf", "ter"]))[0])
+        == "good is best under both metrics."
+    )
     three = score(example, ["chrf", "ter", "bleu"])
-    assert plain(findings(three)[0]) == "good is best under all 3 metrics."
+    assert plain(summarize_evaluation(three)[0]) == "good is best under all 3 metrics."
 
 
 def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> None:
@@ -61,29 +68,31 @@ def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> 
     tested = compare(example, metrics, resamples=50)
     _, partial = tested.metrics
     assert [*tested.clusters[partial]] == [0, 1, 2]
-    shown = overview(tested, grid_of_evaluation(tested))
+    shown = overview_contents(tested, grid_from_evaluation(tested))
     assert "nan" not in plain(shown)
     assert "nan" not in shown.replace('data-value="nan"', "")
-    pictures = ranking_pictures(tested)
+    pictures = ranking_figures(tested)
     assert "good: no score" in pictures
     assert "nan" not in pictures
-    assert [plain(finding) for finding in findings(tested)] == [
+    assert [plain(finding) for finding in summarize_evaluation(tested)] == [
         "good is best under TER, significantly ahead of all others.",
         "fair is best under Partial, but not significantly ahead of all others.",
     ]
     good, fair, _ = comparison_table(tested).rows
     assert [cell.text for cell in good[4:] if isinstance(cell, Cell)] == ["–", "", "–"]
-    assert [cell.mark for cell in fair[4:5] if isinstance(cell, Cell)] == ["best"]
+    assert [cell.emphasis for cell in fair[4:5] if isinstance(cell, Cell)] == ["best"]
     assert [r["cluster"] for r in tested.records() if r["spec"] == partial] == [None, 1, 2]
 
 
 def test_samples_without_a_score_leave_bounds_to_the_others(example: TestSet) -> None:
     few = example.subset(range(3))
     ranking = rank(few, Partial(lost=few.systems["good"][0]))
-    tested = with_tests(ranking.as_evaluation())  # some samples drew the unscored segment alone
+    tested = add_significance(
+        ranking.as_evaluation()
+    )  # some samples drew the unscored segment alone
     [chances] = tested.metrics
     assert all(0 <= tested.intervals[system][chances].high <= 1 for system in tested.systems)
-    shown = overview(tested, grid_of_evaluation(tested)) + ranking_pictures(tested)
+    shown = overview_contents(tested, grid_from_evaluation(tested)) + ranking_figures(tested)
     assert "nan" not in shown
     nothing = rank(few.subset([0]), Partial(lost=few.systems["good"][0]))
     assert "nan" not in plain(report_ranking(nothing).html())
@@ -92,16 +101,16 @@ def test_samples_without_a_score_leave_bounds_to_the_others(example: TestSet) ->
 def test_few_segments_are_told_on_the_page(example: TestSet) -> None:
     for count, said in ((5, "5 segments: tests and intervals"), (1, "one segment: there is")):
         few = compare(example.subset(range(count)), ["chrf"], resamples=20)
-        shown = plain(overview(few, grid_of_evaluation(few)))
+        shown = plain(overview_contents(few, grid_from_evaluation(few)))
         assert f"warning: {said}" in shown
         assert "nan" not in shown
     for draws, told in ((19, True), (20, False)):  # 1 / 20 is not below .05
         coarse = compare(example, ["chrf"], resamples=draws)
         said = "warning: 19 draws: no p can fall below 0.05; take 20 or more"
-        assert (said in plain(overview(coarse, grid_of_evaluation(coarse)))) == told
-        assert (said in warning_lines(coarse)) == told
+        assert (said in plain(overview_contents(coarse, grid_from_evaluation(coarse)))) == told
+        assert (said in format_warnings(coarse)) == told
     alone = score(example.subset(range(5)), "chrf")
-    assert "mislead" not in plain(overview(alone, grid_of_evaluation(alone)))
+    assert "mislead" not in plain(overview_contents(alone, grid_from_evaluation(alone)))
 
 
 def test_of_counts_that_metrics_disagree_on_the_highest_is_told(example: TestSet) -> None:
@@ -110,13 +119,13 @@ def test_of_counts_that_metrics_disagree_on_the_highest_is_told(example: TestSet
     by_metric = evaluation.scores["good"]
     told = {m: replace(by_metric[m], warnings=counts) for m, counts in cut.items()}
     changed = replace(evaluation, scores={**evaluation.scores, "good": told})
-    assert "warning: truncated text: good 5" in warning_lines(changed)
+    assert "warning: truncated text: good 5" in format_warnings(changed)
 
 
 def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -> None:
     twice = {"a": example.systems["good"], "b": example.systems["good"], **example.systems}
     same = TestSet(systems=twice, references=example.references)
-    first, order = findings(score(same, ["chrf", "ter"]))
+    first, order = summarize_evaluation(score(same, ["chrf", "ter"]))
     assert plain(first) == "a and b and good are best under both metrics."
     assert "same order" in plain(order)
 
@@ -128,16 +137,18 @@ def test_a_metric_under_which_systems_tie_has_one_sentence() -> None:
         systems={name: [text] * 10 for name, text in texts.items()},
         references=[["the cat sat"]] * 10,
     )
-    assert [plain(finding) for finding in findings(score(tied, ["chrf", "ter"]))[:2]] == [
+    assert [
+        plain(finding) for finding in summarize_evaluation(score(tied, ["chrf", "ter"]))[:2]
+    ] == [
         "a is best under chrF.",
         "a and b are best under TER.",
     ]
     tested = compare(tied, ["ter"], resamples=50)
-    assert plain(findings(tested)[0]) == (
+    assert plain(summarize_evaluation(tested)[0]) == (
         "a and b are best under TER, significantly ahead of all others."
     )
     two = compare(TestSet(systems={"a": ["x"], "b": ["x"]}, references=[["y"]]), ["ter"])
-    assert [*map(plain, findings(two))] == ["a and b are best under TER."]
+    assert [*map(plain, summarize_evaluation(two))] == ["a and b are best under TER."]
 
 
 def test_an_order_does_not_depend_on_that_of_the_systems() -> None:
@@ -147,22 +158,22 @@ def test_an_order_does_not_depend_on_that_of_the_systems() -> None:
         evaluation = score(
             TestSet(systems=systems, references=(("the cat sat",),)), ["chrf", "ter"]
         )
-        assert plain(findings(evaluation)[-1]) == (
+        assert plain(summarize_evaluation(evaluation)[-1]) == (
             "The metrics put the systems into 2 different orders."
         )
     equal = TestSet(systems={"a": ("x",), "b": ("x",)}, references=(("y",),))
-    assert [*map(plain, findings(score(equal, ["chrf", "ter"])))] == [
+    assert [*map(plain, summarize_evaluation(score(equal, ["chrf", "ter"])))] == [
         "a and b are best under both metrics."
     ]
 
 
 def test_one_system_has_no_ranking(example: TestSet) -> None:
     alone = TestSet(systems={"good": example.systems["good"]}, references=example.references)
-    assert "Score of the system" in ranking_pictures(score(alone, ["chrf"]))
+    assert "Score of the system" in ranking_figures(score(alone, ["chrf"]))
 
 
 def test_pairs_say_which_side_is_better(comparison: Comparison) -> None:
-    table = pair_table(comparison, "ter")
+    table = pairwise_p_value_table(comparison, "ter")
     assert table.title == "p-values of all pairs, TER"
     good, poor = table.rows[0], table.rows[2]
     assert good[3].text.endswith("*+")  # type: ignore[union-attr]

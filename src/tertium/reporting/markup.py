@@ -1,7 +1,7 @@
-"""HTML and SVG that cannot be forged: whatever is not marked as markup is escaped.
+"""Build HTML and SVG; text is escaped unless it has the type `Markup`.
 
-`element` takes texts and markup alike; only what `element` and `join` made passes as it is. A
-segment that says `<script>` is therefore a text everywhere, without anyone having to remember it.
+`element` and `join` return `Markup`. All other text, such as a segment that contains `<script>`,
+is escaped automatically.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-# Control characters have no place in a page, except for the white space among them.
+# control characters are not allowed in HTML, except white space
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_VOID = frozenset({"br", "col", "hr", "img", "input", "meta"})
-_SHAPES = frozenset({"circle", "line", "path", "polygon", "polyline", "rect"})
+_VOID_ELEMENTS = frozenset({"br", "col", "hr", "img", "input", "meta"})
+_SVG_SHAPES = frozenset({"circle", "line", "path", "polygon", "polyline", "rect"})
 
-_TURNING = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
+_RIGHT_TO_LEFT = frozenset({"R", "AL", "RLE", "RLO", "RLI"})
 
 Attribute = str | int | float | bool | None
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def escape(text: str) -> Markup:
-    """Text as HTML that shows it.
+    """Escape text for HTML.
 
     >>> escape('<b> & "c"')
     '&lt;b&gt; &amp; &quot;c&quot;'
@@ -36,63 +36,64 @@ def escape(text: str) -> Markup:
     return Markup(html.escape(_CONTROL.sub("\ufffd", text)))
 
 
-def join(parts: Iterable[str], between: str = "") -> Markup:
-    """Markup one after the other; plain texts among it are escaped."""
-    return Markup(between.join(p if isinstance(p, Markup) else escape(p) for p in parts))
+def join(parts: Iterable[str], separator: str = "") -> Markup:
+    """Concatenate markup; plain text is escaped."""
+    return Markup(separator.join(p if isinstance(p, Markup) else escape(p) for p in parts))
 
 
 def element(name: str, *children: str, **attributes: Attribute) -> Markup:
-    """An element with its attributes and children.
+    """Return an element with attributes and children.
 
-    In names of attributes an underscore is a hyphen and one at the end is dropped; `None` and
-    `False` leave an attribute out, `True` gives it without a value.
+    Underscores in attribute names become hyphens; a trailing underscore is dropped. `None` and
+    `False` omit an attribute, `True` writes it without a value.
 
     >>> element("a", "x < y", element("br"), href="#top", aria_label="up", hidden=False)
     '<a href="#top" aria-label="up">x &lt; y<br></a>'
     """
-    shown = "".join(_attribute(key, value) for key, value in attributes.items())
-    if name in _VOID:
-        return Markup(f"<{name}{shown}>")
-    if name in _SHAPES and not children:
-        return Markup(f"<{name}{shown}/>")
-    return Markup(f"<{name}{shown}>{join(children)}</{name}>")
+    attribute_text = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in _VOID_ELEMENTS:
+        return Markup(f"<{name}{attribute_text}>")
+    if name in _SVG_SHAPES and not children:
+        return Markup(f"<{name}{attribute_text}/>")
+    return Markup(f"<{name}{attribute_text}>{join(children)}</{name}>")
 
 
-def set_apart(text: str, names: Iterable[str]) -> list[str]:
-    """A text in parts, in which names that read from right to left turn nothing but themselves.
+def isolate_names(text: str, names: Iterable[str]) -> list[str]:
+    """Split a text so that right-to-left names do not reorder the text around them.
 
-    Without it the order of two such names is that of neither language, and a number behind a name
-    stands before it.
+    Without isolation, browsers would swap adjacent names and put a number after a name before it.
 
-    >>> set_apart("empty: a 1, אב 2", ["a", "אב"])
+    >>> isolate_names("empty: a 1, אב 2", ["a", "אב"])
     ['empty: a 1, ', '<bdi>אב</bdi>', ' 2']
     """
-    turned = sorted({name for name in names if _turns(name)}, key=len, reverse=True)
-    if not turned:
+    right_to_left = sorted(
+        {name for name in names if _has_right_to_left(name)}, key=len, reverse=True
+    )
+    if not right_to_left:
         return [text]
-    parts = re.split(f"({'|'.join(map(re.escape, turned))})", text)
+    parts = re.split(f"({'|'.join(map(re.escape, right_to_left))})", text)
     return [element("bdi", part) if n % 2 else part for n, part in enumerate(parts) if part]
 
 
-def _turns(text: str) -> bool:
-    """Whether some of a text is read from right to left."""
-    return not text.isascii() and any(unicodedata.bidirectional(c) in _TURNING for c in text)
+def _has_right_to_left(text: str) -> bool:
+    """Return whether a text contains right-to-left characters."""
+    return not text.isascii() and any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text)
 
 
-def folded(title: str, *contents: str) -> Markup:
-    """What a reader opens by its title."""
+def collapsible(title: str, *contents: str) -> Markup:
+    """Return a section that the reader expands."""
     return element("details", element("summary", title), *contents)
 
 
 def scrollable(contents: Markup, label: str) -> Markup:
-    """Something wide in a frame of its own, which the keyboard can reach, too."""
+    """Return a scrolling frame that is also reachable by keyboard."""
     return element("div", contents, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
-def compact(value: float) -> str:
-    """A coordinate with at most two decimals and nothing to spare.
+def format_coordinate(value: float) -> str:
+    """Format a coordinate with at most two decimals.
 
-    >>> compact(12.0), compact(0.126), compact(-0.001)
+    >>> format_coordinate(12.0), format_coordinate(0.126), format_coordinate(-0.001)
     ('12', '0.13', '0')
     """
     text = f"{value:.2f}".rstrip("0").rstrip(".")
@@ -105,5 +106,5 @@ def _attribute(key: str, value: Attribute) -> str:
         return ""
     if value is True:
         return f" {name}"
-    shown = compact(value) if isinstance(value, float) else str(value)
-    return f' {name}="{escape(shown)}"'
+    text = format_coordinate(value) if isinstance(value, float) else str(value)
+    return f' {name}="{escape(text)}"'

@@ -1,1 +1,1 @@
-"""Results as pictures, drawn as SVG."""
+"""SVG charts of results."""

@@ -1,7 +1,6 @@
-"""The ground every picture stands on: scales, round ticks, the frame of a plot, its title in words.
+"""Building blocks of SVG charts: scales, ticks, axes, labels and the accessible title.
 
-A picture is an SVG whose colours come from the page's style, so that it follows light and dark; it
-carries its title and what it shows in words for those who cannot see it.
+Colors come from the style sheet of the page, so that charts follow its light or dark theme.
 """
 
 from __future__ import annotations
@@ -13,17 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.reporting.markup import Attribute, Markup, compact, element
+from tertium.reporting.markup import Attribute, Markup, element, format_coordinate
 
-MANY, OUTER = 450, 0.002
-TICK_WIDTH = 48.0  # pixels that a number on the lower axis takes
-LETTER, DIGIT = 7.2, 6.6  # pixels of a letter of a name, of a digit beside an axis
-UPRIGHT = 26.0  # pixels that the label of the left axis takes, with the space around it
+MAX_POINTS_WITH_FULL_RANGE = 450  # with more points, axes ignore outliers
+OUTLIER_QUANTILE = 0.002
+TICK_WIDTH = 48.0  # pixels of a number on the x-axis
+LETTER_WIDTH, DIGIT_WIDTH = 7.2, 6.6  # pixels
+AXIS_LABEL_WIDTH = 26.0  # pixels of the y-axis label with margins
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from `low` to `high` on places from `start` to `end`.
+    """A linear map from values (`low` to `high`) to pixels (`start` to `end`).
 
     >>> Scale(0, 10, 100, 200)(2.5)
     125.0
@@ -41,94 +41,95 @@ class Scale:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
-    """A plot with two scales inside a frame; sizes in pixels."""
+class PlotArea:
+    """The size of a chart in pixels and the scales of its axes."""
 
     width: float
     height: float
     x: Scale
     y: Scale
 
-    def horizontal(self, label: str, texts: Mapping[float, str] | None = None) -> list[Markup]:
-        """The lower axis: grid lines, numbers and a label.
+    def x_axis(self, label: str, texts: Mapping[float, str] | None = None) -> list[Markup]:
+        """Return the x-axis: grid lines, numbers and a label.
 
-        `texts` stand at values in place of round numbers, as many as have room.
+        `texts` maps values to tick labels that replace round numbers; labels that would overlap
+        are omitted.
         """
         top, bottom = self.y.end, self.y.start
         parts = []
-        room = (self.x.end - self.x.start) / TICK_WIDTH
-        free = -math.inf
-        wanted = texts or dict(ticks(self.x.low, self.x.high, max(2, min(5, round(room)))))
-        for value, text in wanted.items():
+        tick_count = max(2, min(5, round((self.x.end - self.x.start) / TICK_WIDTH)))
+        last_end = -math.inf
+        labels = texts or dict(ticks(self.x.low, self.x.high, tick_count))
+        for value, text in labels.items():
             place = self.x(value)
-            parts.append(upright(place, top, bottom, "grid"))
-            half = DIGIT * len(text) / 2
-            if place - half > free or texts is None:
-                inside = min(place, self.width - half)  # a long number at the end would be cut
-                parts.append(words(inside, bottom + 15, text, "tick", anchor="middle"))
-                free = place + half + DIGIT
+            parts.append(vertical_line(place, top, bottom, "grid"))
+            half = DIGIT_WIDTH * len(text) / 2
+            if place - half > last_end or texts is None:
+                inside = min(place, self.width - half)  # the last number must not be cut off
+                parts.append(text_element(inside, bottom + 15, text, "tick", anchor="middle"))
+                last_end = place + half + DIGIT_WIDTH
         middle = (self.x.start + self.x.end) / 2
-        return [*parts, words(middle, bottom + 32, label, "label", anchor="middle")]
+        return [*parts, text_element(middle, bottom + 32, label, "label", anchor="middle")]
 
-    def vertical(self, label: str) -> list[Markup]:
-        """The left axis: grid lines, numbers and a label that stands upright."""
+    def y_axis(self, label: str) -> list[Markup]:
+        """Return the y-axis: grid lines, numbers and a vertical label."""
         parts = []
         for value, text in ticks(self.y.low, self.y.high, 4):
             place = self.y(value)
-            parts.append(level(self.x.start, self.x.end, place, "grid"))
-            parts.append(words(self.x.start - 6, place + 4, text, "tick", anchor="end"))
+            parts.append(horizontal_line(self.x.start, self.x.end, place, "grid"))
+            parts.append(text_element(self.x.start - 6, place + 4, text, "tick", anchor="end"))
         middle = (self.y.start + self.y.end) / 2
-        turned = f"translate(12 {compact(middle)}) rotate(-90)"
-        name = element("text", label, class_="label", text_anchor="middle", transform=turned)
+        transform = f"translate(12 {format_coordinate(middle)}) rotate(-90)"
+        name = element("text", label, class_="label", text_anchor="middle", transform=transform)
         return [*parts, name]
 
 
-def panel(
+def make_plot_area(
     x: tuple[float, float], y: tuple[float, float], *, width: float = 340, height: float = 250
-) -> Panel:
-    """A plot of two numbers with room for its axes; long numbers at the left take more."""
+) -> PlotArea:
+    """Return a plot area whose left margin fits the numbers of the y-axis."""
     longest = max((len(text) for _, text in ticks(*y, 4)), default=0)
-    return Panel(
+    return PlotArea(
         width=width,
         height=height,
-        x=Scale(*x, max(52, UPRIGHT + DIGIT * longest), width - 10),
+        x=Scale(*x, max(52, AXIS_LABEL_WIDTH + DIGIT_WIDTH * longest), width - 10),
         y=Scale(*y, height - 42, 10),
     )
 
 
-def words(x: float, y: float, text: str, style: str, *, anchor: str = "start") -> Markup:
-    """A text in a picture."""
+def text_element(x: float, y: float, text: str, style: str, *, anchor: str = "start") -> Markup:
+    """Return a text label."""
     return element("text", text, x=x, y=y, class_=style, text_anchor=anchor)
 
 
-def named(x: float, y: float, name: str, short: str, **more: Attribute) -> Markup:
-    """A name in few letters, whose title says the whole."""
+def name_element(x: float, y: float, name: str, short: str, **more: Attribute) -> Markup:
+    """Return a shortened name with the full name as its tooltip."""
     return element("text", element("title", name), short, x=x, y=y, class_="name", **more)
 
 
-def level(x1: float, x2: float, y: float, style: str) -> Markup:
-    """A line from left to right."""
+def horizontal_line(x1: float, x2: float, y: float, style: str) -> Markup:
+    """Return a horizontal line."""
     return element("line", x1=x1, x2=x2, y1=y, y2=y, class_=style)
 
 
-def upright(x: float, y1: float, y2: float, style: str) -> Markup:
-    """A line from above to below."""
+def vertical_line(x: float, y1: float, y2: float, style: str) -> Markup:
+    """Return a vertical line."""
     return element("line", x1=x, x2=x, y1=y1, y2=y2, class_=style)
 
 
-def dot(x: float, y: float, radius: float, title: str, **more: Attribute) -> Markup:
-    """A disc that says what it stands for."""
+def circle(x: float, y: float, radius: float, title: str, **more: Attribute) -> Markup:
+    """Return a circle with a tooltip."""
     return element("circle", element("title", title), cx=x, cy=y, r=radius, **more)
 
 
-def drawing(
+def svg_chart(
     width: float, height: float, title: str, description: str, parts: Sequence[Markup]
 ) -> Markup:
-    """The SVG around some shapes, named for screen readers."""
+    """Return an SVG with a description for screen readers."""
     return element(
         "svg",
         *parts,
-        viewBox=f"0 0 {compact(width)} {compact(height)}",
+        viewBox=f"0 0 {format_coordinate(width)} {format_coordinate(height)}",
         width=width,
         height=height,
         role="img",
@@ -137,33 +138,36 @@ def drawing(
     )
 
 
-def ticks(low: float, high: float, wanted: int) -> list[tuple[float, str]]:
-    """About so many round values between two, with their texts.
+def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
+    """Return about `count` round values between two bounds, with their texts.
 
     >>> ticks(0, 97, 5)
     [(0.0, '0'), (20.0, '20'), (40.0, '40'), (60.0, '60'), (80.0, '80')]
     """
     if not math.isfinite(low + high) or high <= low:
         return [(low, f"{low:.3g}")] if math.isfinite(low) else []
-    raw = (high - low) / wanted
+    raw = (high - low) / count
     power = 10.0 ** math.floor(math.log10(raw))
     step = min((m * power for m in (1, 2, 5, 10)), key=lambda s: abs(s - raw))
-    # 1e-9: a step of 0.1 or an end at 0.3 is a little less in binary, and would be rounded away
+    # 1e-9 tolerates binary rounding: 0.1 and 0.3 are not exact
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     return [(place * step, f"{place * step:z.{decimals}f}") for place in places]
 
 
-def bounds(values: FloatArray, *, margin: float = 0.04) -> tuple[float, float]:
-    """The range of the known values with a margin; 0 to 1 where there is none.
+def axis_limits(values: FloatArray, *, margin: float = 0.04) -> tuple[float, float]:
+    """Return the range of the finite values with a margin; 0 to 1 if there are none.
 
-    Of more than `MANY` values the outermost are not counted: one translation that is ten times too
-    long would squeeze all others into a corner.
+    With more than `MAX_POINTS_WITH_FULL_RANGE` values, outliers are ignored: otherwise one
+    translation that is ten times too long would hide the pattern of the others.
     """
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return 0.0, 1.0
-    few = known.size <= MANY
-    low, high = (float(v) for v in np.quantile(known, [0, 1] if few else [OUTER, 1 - OUTER]))
+    few = finite.size <= MAX_POINTS_WITH_FULL_RANGE
+    low, high = (
+        float(v)
+        for v in np.quantile(finite, [0, 1] if few else [OUTLIER_QUANTILE, 1 - OUTLIER_QUANTILE])
+    )
     extra = (high - low) * margin if high > low else abs(high) * margin or 1.0
     return low - extra, high + extra

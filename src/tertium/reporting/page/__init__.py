@@ -1,1 +1,1 @@
-"""Results as one HTML page."""
+"""The HTML report: results as one page."""

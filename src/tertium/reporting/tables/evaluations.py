@@ -1,4 +1,4 @@
-"""Evaluations as tables: what `tertium score`, `tertium compare` and `tertium rank` print."""
+"""Tables of scores, comparisons and rankings, as `score`, `compare` and `rank` print them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tertium.evaluation.comparison import FEW, Comparison
+from tertium.data.testset import TestSet
+from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation, as_numbers
 from tertium.reporting.tables.table import (
-    CHANCE_DECIMALS,
+    WIN_PROBABILITY_DECIMALS,
     Cell,
     Table,
-    counted_lines,
-    number,
-    too_few_draws,
+    format_warning_counts,
+    number_cell,
+    resampling_warnings,
 )
 from tertium.scores import Scores
 
@@ -23,18 +24,17 @@ from tertium.scores import Scores
 def system_table(
     evaluation: Evaluation, decimals: int | None = None, *, warnings: bool = True
 ) -> Table:
-    """Systems x metrics, the best of each metric marked, intervals where there are some."""
+    """Return systems x metrics with intervals if computed; the best system is emphasized."""
     rows: list[list[Cell | str]] = [
         [system, *(_score_cell(evaluation, system, m, decimals) for m in evaluation.metrics)]
         for system in evaluation.systems
     ]
-    said = warning_lines(evaluation) if warnings else []
-    notes = [*_signatures(evaluation), *said]
-    return Table(["system", *_column_names(evaluation)], rows, notes=notes)
+    notes = [*_signatures(evaluation), *(format_warnings(evaluation) if warnings else [])]
+    return Table(["system", *_metric_headers(evaluation)], rows, notes=notes)
 
 
 def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
-    """Systems and documents x metrics."""
+    """Return one row per system and document with a column per metric."""
     rows: list[list[Cell | str]] = []
     for system in evaluation.systems:
         by_metric = {
@@ -43,91 +43,117 @@ def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table
         }
         for document in dict.fromkeys(evaluation.testset.documents):
             cells = [
-                number(by_metric[m][document], _decimals(evaluation.scores[system][m], decimals))
+                number_cell(
+                    by_metric[m][document], _decimals(evaluation.scores[system][m], decimals)
+                )
                 for m in evaluation.metrics
             ]
             rows.append([system, document, *cells])
-    header = ["system", "document", *_column_names(evaluation)]
-    return Table(header, rows, left=frozenset({0, 1}))
+    header = ["system", "document", *_metric_headers(evaluation)]
+    return Table(header, rows, text_columns=frozenset({0, 1}))
 
 
-def segment_table(evaluation: Evaluation, decimals: int | None = None) -> Table:
-    """Systems and segments x metrics; segments are named as in the test set."""
+def segment_table(
+    evaluation: Evaluation, decimals: int | None = None, *, include_texts: bool = False
+) -> Table:
+    """Return one row per system and segment with a column per metric.
+
+    `include_texts` adds the source, the translation and each reference, for spreadsheets.
+    """
+    testset = evaluation.testset
+    text_header = _text_header(testset) if include_texts else []
+    items = as_numbers(testset.items)
     rows: list[list[Cell | str]] = []
-    items = as_numbers(evaluation.testset.items)
     for system in evaluation.systems:
         scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
         for n, item in enumerate(items):
-            cells = [number(float(s.segments[n]), _decimals(s, decimals)) for s in scores]
-            rows.append([system, Cell(str(item), item), *cells])
-    return Table(["system", "segment", *_column_names(evaluation)], rows)
+            texts = _segment_texts(testset, system, n, len(text_header)) if include_texts else []
+            cells = [number_cell(float(s.segments[n]), _decimals(s, decimals)) for s in scores]
+            rows.append([system, Cell(str(item), item), *texts, *cells])
+    text_columns = frozenset({0, *range(2, 2 + len(text_header))})
+    header = ["system", "segment", *text_header, *_metric_headers(evaluation)]
+    return Table(header, rows, text_columns=text_columns)
+
+
+def _text_header(testset: TestSet) -> list[str]:
+    """Return names of the text columns: only kinds of text that the test set has."""
+    count = max(map(len, testset.references or ()), default=0)
+    references = ["reference", *(f"reference {n}" for n in range(2, count + 1))][:count]
+    return [*(["source"] if testset.sources else []), "translation", *references]
+
+
+def _segment_texts(testset: TestSet, system: str, place: int, count: int) -> list[str]:
+    texts = [testset.sources[place]] if testset.sources else []
+    texts.append(testset.systems[system][place])
+    texts += testset.references[place] if testset.references else ()
+    return texts + [""] * (count - len(texts))
 
 
 def comparison_table(
     comparison: Comparison, decimals: int | None = None, *, warnings: bool = True
 ) -> Table:
-    """Systems x (score, p against the baseline, cluster) for each metric."""
+    """Return systems x (score, p-value against the baseline, rank cluster) for each metric."""
     header = ["system"]
     for metric in comparison.metrics:
-        header += [column_name(comparison, metric), "p", "rank"]
+        header += [metric_header(comparison, metric), "p", "rank"]
     rows: list[list[Cell | str]] = []
     for place, system in enumerate(comparison.systems):
         shown = system if place else f"{system} (baseline)"
-        row: list[Cell | str] = [Cell(shown, system, more={"baseline": int(not place)})]
+        row: list[Cell | str] = [Cell(shown, system, extra_columns={"baseline": int(not place)})]
         for metric in comparison.metrics:
             row.append(_score_cell(comparison, system, metric, decimals))
             row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
-            row.append(number(comparison.clusters[metric][place] or math.nan, 0))
+            row.append(number_cell(comparison.clusters[metric][place] or math.nan, 0))
         rows.append(row)
-    how = (
-        f"p: against {comparison.baseline}, {how_tested(comparison)}, seed {comparison.seed}; "
-        f"* marks p < {comparison.alpha:g} (+ better, - worse)"
-    )
-    groups = "rank: every system of a rank is significantly better than all of later ranks"
-    said = warning_lines(comparison) if warnings else []
-    notes = [how, groups, *meaning_lines(comparison), *_signatures(comparison), *said]
-    return Table(header, rows, notes=notes, together=3)
+    notes = [
+        f"p: difference to {comparison.baseline}, {describe_test(comparison)}, "
+        f"seed {comparison.seed}; * p < {comparison.alpha:g} (+ better, - worse)",
+        "rank: each system is significantly better than all systems of higher rank numbers",
+        *human_agreement_lines(comparison),
+        *_signatures(comparison),
+        *(format_warnings(comparison) if warnings else []),
+    ]
+    return Table(header, rows, notes=notes, columns_per_group=3)
 
 
-def meaning_lines(comparison: Comparison) -> list[str]:
-    """How often people agree with such a difference, a line for each metric and system."""
+def human_agreement_lines(comparison: Comparison) -> list[str]:
+    """Return how often human scores confirm such a difference, by metric and system."""
     lines = []
     for metric in comparison.metrics:
         for system in comparison.systems[1:]:
-            if meaning := comparison.meaning(metric, system):
+            if agreement := comparison.human_agreement(metric, system):
                 scores = comparison.scores[system][metric]
-                lines.append(f"{system}: {meaning.say(scores.name, scores.decimals)}")
+                lines.append(f"{system}: {agreement.describe(scores.name, scores.decimals)}")
     return lines
 
 
-def meaning_table(comparison: Comparison) -> Table:
-    """The same as a table."""
+def human_agreement_table(comparison: Comparison) -> Table:
+    """Return how often human scores confirm such a difference, as a table."""
     rows: list[list[Cell | str]] = []
     for metric in comparison.metrics:
         for system in comparison.systems[1:]:
-            if meaning := comparison.meaning(metric, system):
-                places = comparison.scores[system][metric].decimals
-                shown = f"{meaning.difference:+z.{places}f}"
+            if agreement := comparison.human_agreement(metric, system):
+                decimals = comparison.scores[system][metric].decimals
                 rows.append(
                     [
                         system,
                         comparison.names[metric],
-                        Cell(shown, meaning.difference),
-                        Cell(f"{100 * meaning.agree:.0f} %", meaning.agree),
-                        Cell(f"{meaning.pairs:,}", meaning.pairs),
-                        meaning.direction,
+                        Cell(f"{agreement.difference:+z.{decimals}f}", agreement.difference),
+                        Cell(f"{100 * agreement.agree:.0f} %", agreement.agree),
+                        Cell(f"{agreement.pairs:,}", agreement.pairs),
+                        agreement.direction,
                     ]
                 )
-    header = ["system", "metric", "difference", "people agree", "pairs", "direction"]
+    header = ["system", "metric", "difference", "human agreement", "pairs", "direction"]
     note = (
-        f"Difference to {comparison.baseline}, positive where the system is better; in how many of "
-        "such pairs of judged systems people put the same one ahead."
+        f"Difference to {comparison.baseline}, positive if the system is better. Human agreement: "
+        "share of system pairs with such a difference that human scores order the same way."
     )
-    return Table(header, rows, notes=[note], left=frozenset({0, 1, 5}))
+    return Table(header, rows, notes=[note], text_columns=frozenset({0, 1, 5}))
 
 
-def pair_table(comparison: Comparison, metric: str) -> Table:
-    """The p-values of all pairs of systems under one metric, and who of two is the better one."""
+def pairwise_p_value_table(comparison: Comparison, metric: str) -> Table:
+    """Return the p-values of all pairs of systems under one metric."""
     systems = comparison.systems
     rows: list[list[Cell | str]] = []
     for a, system in enumerate(systems):
@@ -135,93 +161,96 @@ def pair_table(comparison: Comparison, metric: str) -> Table:
         for b, other in enumerate(systems):
             p = float(comparison.p_values[metric][a, b])
             better = comparison.difference(metric, system, other) > 0
-            row.append(marked_p(p, better, comparison.alpha) if a != b else Cell("", ""))
+            row.append(p_value_cell(p, better, comparison.alpha) if a != b else Cell("", ""))
         rows.append(row)
     note = (
-        f"{how_tested(comparison)}; * marks p < {comparison.alpha:g}: "
-        "the row's system is better (+) or worse (-) than the column's"
+        f"{describe_test(comparison)}; * p < {comparison.alpha:g}: "
+        "the row is better (+) or worse (-) than the column"
     )
     title = f"p-values of all pairs, {comparison.names[metric]}"
     return Table(["", *systems], rows, title=title, notes=[note])
 
 
-def long_pair_table(comparison: Comparison) -> Table:
-    """The p-values of all pairs of systems, a row for each metric and ordered pair."""
+def pairwise_p_value_list(comparison: Comparison) -> Table:
+    """Return the p-values of all pairs of systems, one row per metric and ordered pair."""
     systems = comparison.systems
     rows: list[list[Cell | str]] = [
         [
             metric,
             system,
             other,
-            number(float(comparison.p_values[metric][a, b]), 4),
-            number(meaning.agree, 2) if meaning else "",
+            number_cell(float(comparison.p_values[metric][a, b]), 4),
+            number_cell(agreement.agree, 2) if agreement else "",
         ]
         for metric in comparison.metrics
         for a, system in enumerate(systems)
         for b, other in enumerate(systems)
         if a != b
-        for meaning in [comparison.meaning(metric, system, other)]
+        for agreement in [comparison.human_agreement(metric, system, other)]
     ]
-    header = ["metric", "system", "other", "p", "people agree"]
-    return Table(header, rows, left=frozenset({0, 1, 2}))
+    header = ["metric", "system", "other", "p", "human agreement"]
+    return Table(header, rows, text_columns=frozenset({0, 1, 2}))
 
 
-def how_tested(comparison: Comparison) -> str:
+def describe_test(comparison: Comparison) -> str:
+    """Return the significance test and its number of resamples."""
     if comparison.test == "bootstrap":
-        return f"paired bootstrap, {comparison.resamples} samples"
+        return f"paired bootstrap, {comparison.resamples} resamples"
     return f"paired randomization, two-sided, {comparison.resamples} trials"
 
 
-def _column_names(evaluation: Evaluation) -> list[str]:
-    return [column_name(evaluation, metric) for metric in evaluation.metrics]
+def _metric_headers(evaluation: Evaluation) -> list[str]:
+    return [metric_header(evaluation, metric) for metric in evaluation.metrics]
 
 
-def column_name(evaluation: Evaluation, metric: str) -> str:
-    up = evaluation.of_metric(metric)[0].higher_is_better
-    return f"{evaluation.names[metric]} {'↑' if up else '↓'}"
+def metric_header(evaluation: Evaluation, metric: str) -> str:
+    """Return a metric's name with an arrow: up if higher is better."""
+    higher_is_better = evaluation.metric_scores(metric)[0].higher_is_better
+    return f"{evaluation.names[metric]} {'↑' if higher_is_better else '↓'}"
 
 
 def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int | None) -> Cell:
     scores = evaluation.scores[system][metric]
     places = _decimals(scores, decimals)
-    best = is_best(scores, evaluation.of_metric(metric))
-    text, more = number(scores.system, places).text, {}
+    best = is_best(scores, evaluation.metric_scores(metric))
+    text, bound_columns = number_cell(scores.system, places).text, {}
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
         if scores.system == scores.system:
             text += f" (μ = {bounds.mean:z.{places}f} ± {bounds.half_width:z.{places}f})"
-        column = column_name(evaluation, metric)
-        more = {f"{column} low": bounds.low, f"{column} high": bounds.high}
-    return Cell(text, scores.system, "best" if best else "", more)
+        column = metric_header(evaluation, metric)
+        bound_columns = {f"{column} low": bounds.low, f"{column} high": bounds.high}
+    return Cell(text, scores.system, "best" if best else "", bound_columns)
 
 
 def _p_cell(comparison: Comparison, system: str, metric: str) -> Cell:
     better = comparison.difference(metric, system) > 0
-    cell = marked_p(comparison.p_value(metric, system), better, comparison.alpha)
-    meaning = comparison.meaning(metric, system)
-    if meaning is None:
+    cell = p_value_cell(comparison.p_value(metric, system), better, comparison.alpha)
+    agreement = comparison.human_agreement(metric, system)
+    if agreement is None:
         return cell
-    column = column_name(comparison, metric)
-    return replace(cell, more={f"{column} people agree": meaning.agree})
+    column = metric_header(comparison, metric)
+    return replace(cell, extra_columns={f"{column} human agreement": agreement.agree})
 
 
-def marked_p(p: float, better: bool, alpha: float) -> Cell:
+def p_value_cell(p: float, better: bool, alpha: float) -> Cell:
+    """Return a p-value, marked with * and the sign of the difference if significant."""
     if p != p:
-        return number(p, 4)
+        return number_cell(p, 4)
     if p >= alpha:
         return Cell(f"{p:.4f}  ", p)
     return Cell(f"{p:.4f} *{'+' if better else '-'}"[:9], p, "good" if better else "bad")
 
 
-def is_best(scores: Scores, every: Sequence[Scores]) -> bool:
-    """Whether no other system has a better score, where there are others."""
+def is_best(scores: Scores, system_scores: Sequence[Scores]) -> bool:
+    """Return whether no other system has a better score; False for a single system."""
     choose = max if scores.higher_is_better else min
-    known = [other.system for other in every if other.system == other.system]
-    return len(every) > 1 and scores.system == choose(known, default=math.nan)
+    known = [other.system for other in system_scores if other.system == other.system]
+    return len(system_scores) > 1 and scores.system == choose(known, default=math.nan)
 
 
-def _decimals(scores: Scores, wanted: int | None) -> int:
-    return scores.decimals if wanted is None else wanted
+def _decimals(scores: Scores, requested: int | None) -> int:
+    return scores.decimals if requested is None else requested
 
 
 def _signatures(evaluation: Evaluation) -> list[str]:
@@ -229,60 +258,66 @@ def _signatures(evaluation: Evaluation) -> list[str]:
     return [first[metric].signature for metric in evaluation.metrics]
 
 
-def too_few(evaluation: Evaluation) -> list[str]:
-    """Lines where segments or draws are too few for tests, intervals and meanings to be trusted."""
-    count, compared = len(evaluation.testset), isinstance(evaluation, Comparison)
-    draws: list[str] = []
-    if isinstance(evaluation, Comparison):
-        draws = too_few_draws(1, evaluation.resamples, evaluation.alpha)
-    if not (compared or evaluation.intervals) or count >= FEW:
-        return draws
-    what, none = (
-        ("tests and ", "so p is undefined") if compared else ("", "so intervals are points")
-    )
-    line = f"{count} segments: {what}intervals on fewer than {FEW} mislead"
-    lines = [f"one segment: there is nothing to resample, {none}" if count == 1 else line]
-    if isinstance(evaluation, Comparison) and evaluation.scales:
-        lines.append(f"fewer than {FEW} segments: what a difference means to people is not said")
-    return [*(f"warning: {line}" for line in lines), *draws]
+def small_sample_warnings(evaluation: Evaluation) -> list[str]:
+    """Warn if segments or resamples are too few for tests, intervals and human agreement."""
+    count = len(evaluation.testset)
+    comparison = evaluation if isinstance(evaluation, Comparison) else None
+    resampling: list[str] = []
+    if comparison:
+        resampling = resampling_warnings(1, comparison.resamples, comparison.alpha)
+    if not (comparison or evaluation.intervals) or count >= MIN_SEGMENTS:
+        return resampling
+    if count == 1:
+        effect = "p is undefined" if comparison else "intervals have no width"
+        lines = [f"one segment: nothing to resample; {effect}"]
+    else:
+        statistics = "tests and intervals" if comparison else "intervals"
+        lines = [f"{count} segments: {statistics} are unreliable below {MIN_SEGMENTS} segments"]
+    if comparison and comparison.scales:
+        lines.append(
+            f"fewer than {MIN_SEGMENTS} segments: human agreement with the difference not shown"
+        )
+    return [*(f"warning: {line}" for line in lines), *resampling]
 
 
-def warning_lines(results: Evaluation) -> list[str]:
-    """One line for each kind of warning, with counts by system; then what tests cannot tell."""
+def format_warnings(evaluation: Evaluation) -> list[str]:
+    """Return one line per kind of warning with counts by system, then small-sample warnings."""
     counts: dict[str, dict[str, int]] = {}
-    for system in results.systems:
-        for metric in results.metrics:
-            for kind, count in results.scores[system][metric].warnings.items():
+    for system in evaluation.systems:
+        for metric in evaluation.metrics:
+            for kind, count in evaluation.scores[system][metric].warnings.items():
                 by_system = counts.setdefault(kind, {})
-                by_system[system] = max(count, by_system.get(system, 0))  # of the metrics that say
-    return counted_lines(counts) + too_few(results)
+                by_system[system] = max(count, by_system.get(system, 0))  # metrics may differ
+    return format_warning_counts(counts) + small_sample_warnings(evaluation)
 
 
 def ranking_table(
-    ranking: Ranking, decimals: int = CHANCE_DECIMALS, *, warnings: bool = True
+    ranking: Ranking, decimals: int = WIN_PROBABILITY_DECIMALS, *, warnings: bool = True
 ) -> Table:
-    """A row for each system, from best to worst."""
+    """Return one row per system, best first."""
     places, scores, best = ranking.places, ranking.matrix.system_scores, ranking.best_on
     rows: list[list[Cell | str]] = [
         [
             ranking.matrix.systems[n],
-            number(places[n], 0),
-            number(float(scores[n]), decimals, "best" if places[n] == 1 else ""),
-            number(int(best[n]), 0),
+            number_cell(places[n], 0),
+            number_cell(float(scores[n]), decimals, "best" if places[n] == 1 else ""),
+            number_cell(int(best[n]), 0),
         ]
         for n in ranking.order
     ]
     count = len(ranking.testset)
-    size = f"{count} segment{'s' * (count != 1)}, every pair of {len(places)} systems"
-    said = counted_lines(ranking.warnings) if warnings else []
-    notes = [size, ranking.signature, *said]
-    return Table(["system", "rank", "wins", "best on"], rows, notes=notes)
+    notes = [
+        f"{count} segment{'s' * (count != 1)}, all pairs of {len(places)} systems",
+        ranking.signature,
+        *(format_warning_counts(ranking.warnings) if warnings else []),
+    ]
+    return Table(["system", "rank", "win probability", "best on"], rows, notes=notes)
 
 
-def ranked_segment_table(ranking: Ranking, decimals: int = CHANCE_DECIMALS) -> Table:
-    """A row for each segment, with the chance of each system."""
+def ranked_segment_table(ranking: Ranking, decimals: int = WIN_PROBABILITY_DECIMALS) -> Table:
+    """Return one row per segment with the win probability of each system."""
     rows: list[list[Cell | str]] = [
-        [item, *(number(float(value), decimals) for value in column)]
+        [item, *(number_cell(float(value), decimals) for value in column)]
         for item, column in zip(ranking.matrix.items, ranking.matrix.values.T, strict=True)
     ]
     return Table(["segment", *ranking.matrix.systems], rows)

@@ -1,4 +1,4 @@
-"""An explanation as lines and tables: words and pieces with partners, features, groups, votes."""
+"""Explanations as lines of text and tables, as `tertium explain` prints them."""
 
 from __future__ import annotations
 
@@ -8,83 +8,86 @@ from itertools import takewhile
 from tertium.metrics.base.explanation import (
     Contribution,
     Explanation,
+    FeatureAttribution,
     MarkedText,
-    Reasons,
     TextComparison,
-    Votes,
+    WinProbabilities,
 )
-from tertium.reporting.tables.table import Cell, Table, number
+from tertium.reporting.tables.table import Cell, Table, number_cell
 from tertium.spans import Span
 
 Rows = list[list[Cell | str]]
 
-LONGEST_TEXT = 300  # letters that are shown as they are
-LEAST = 0.0005  # what a feature adds that is not printed as 0.000
-MOST = 15  # sentences of each kind, and pieces without a partner, that are told
-TOP = 10  # features and links that are told unless more are asked for
-TEXTS = frozenset({0, 1, 2})  # columns that hold no numbers
+MAX_TEXT_LENGTH = 300  # characters
+MIN_CONTRIBUTION = 0.0005  # smaller ones would be printed as 0.000
+MAX_ITEMS = 15  # in a list of issues or unmatched tokens
+DEFAULT_TOP = 10  # features and alignment links
+TEXT_COLUMNS = frozenset({0, 1, 2})
 QUESTIONS = {
-    "forward": "does the hypothesis follow from the reference?",
-    "backward": "does the reference follow from the hypothesis?",
+    "forward": "does the reference entail the translation?",
+    "backward": "does the translation entail the reference?",
 }
 
 
-def parts_of(explained: Explanation, top: int = TOP) -> Iterator[str | Table]:
-    """An explanation for a person to read: lines of text and tables, in their order."""
-    if explained.reasons is not None:
-        yield from _parts_of_reasons(explained, explained.reasons, top)
-    elif explained.votes is not None:
-        better = "the chance that the row's translation is better than the column's"
-        yield f"{explained.metric}: {better}"
+def explanation_parts(explanation: Explanation, top: int = DEFAULT_TOP) -> Iterator[str | Table]:
+    """Yield an explanation as lines of text and tables."""
+    if explanation.attribution is not None:
+        yield from _attribution_parts(explanation, explanation.attribution, top)
+    elif explanation.win_probabilities is not None:
+        yield f"{explanation.metric}: probability that the row is better than the column"
     else:
-        yield f"{explained.metric}: {number(explained.score, 4).text}"
-    if explained.marked is not None:
-        yield f"\nerrors it suspects: {len(explained.marked.spans) or 'none'}"
-        if explained.marked.spans:
-            yield span_table(explained.marked)
-    for comparison in explained.comparisons:
-        yield from _parts_of_comparison(comparison, top)
-    if explained.votes is not None:
-        yield vote_table(explained.votes)
+        yield f"{explanation.metric}: {number_cell(explanation.score, 4).text}"
+    if explanation.marked_text is not None:
+        yield f"\nsuspected errors: {len(explanation.marked_text.spans) or 'none'}"
+        if explanation.marked_text.spans:
+            yield error_span_table(explanation.marked_text)
+    for comparison in explanation.comparisons:
+        yield from _comparison_parts(comparison, top)
+    if explanation.win_probabilities is not None:
+        yield win_probability_table(explanation.win_probabilities)
 
 
-def _parts_of_reasons(explained: Explanation, reasons: Reasons, top: int) -> Iterator[str | Table]:
-    """What speaks for and against a translation, and what each feature gave.
+def _attribution_parts(
+    explanation: Explanation, reasons: FeatureAttribution, top: int
+) -> Iterator[str | Table]:
+    """Yield strengths and issues of a translation and the contribution of each feature.
 
-    Reasons are those of one reference, the best where there are several, which is named.
+    With several references, the attribution is for the best one, which is named.
     """
-    perfect = f"{reasons.perfect:+z.3f} for the reference itself"
-    yield f"{explained.metric}: {explained.score:+z.3f}, of {perfect}"
-    yield f"against the reference {shorten(reasons.reference)!r}"
+    yield (
+        f"{explanation.metric}: {explanation.score:+z.3f} "
+        f"(the reference itself scores {reasons.perfect:+z.3f})"
+    )
+    yield f"compared with the reference {abbreviate(reasons.reference)!r}"
     for direction, question in QUESTIONS.items():
         if direction in reasons.follows:
             yield f"{question} {'yes' if reasons.follows[direction] else 'no'}"
-    for title, sentences in (("faults", reasons.faults), ("merits", reasons.merits)):
+    for title, sentences in (("issues", reasons.faults), ("strengths", reasons.merits)):
         if sentences:
             yield f"\n{title}"
-            yield from (f"  - {sentence}" for sentence in sentences[:MOST])
-            if len(sentences) > MOST:
-                yield f"  - and {len(sentences) - MOST} more (--json, or as_dict(), has all)"
+            yield from (f"  - {sentence}" for sentence in sentences[:MAX_ITEMS])
+            if len(sentences) > MAX_ITEMS:
+                yield f"  - and {len(sentences) - MAX_ITEMS} more (all are in --json and as_dict())"
     if reasons.alignment:
-        yield word_table(reasons)
-    tables = (group_table(reasons), feature_table(reasons, top))
-    yield from (table for table in tables if table.rows)  # nothing is found in empty texts
+        yield word_alignment_table(reasons)
+    tables = (feature_group_table(reasons), feature_table(reasons, top))
+    yield from (table for table in tables if table.rows)  # empty texts have no features
 
 
-def _parts_of_comparison(comparison: TextComparison, top: int) -> Iterator[str | Table]:
-    """Which pieces found no partner, and the weakest links."""
-    said = figures_of(comparison)
-    yield f"\nagainst the {comparison.side} {shorten(comparison.text)!r}: {said}"
-    for side, pieces in comparison.partnerless().items():
+def _comparison_parts(comparison: TextComparison, top: int) -> Iterator[str | Table]:
+    """Yield the values of a comparison, unmatched tokens and the weakest alignment links."""
+    values = format_comparison_values(comparison)
+    yield f"\ncompared with the {comparison.side} {abbreviate(comparison.text)!r}: {values}"
+    for side, pieces in comparison.unmatched_pieces().items():
         if pieces:
-            more = f" and {len(pieces) - MOST} more" if len(pieces) > MOST else ""
-            yield f"  without a partner in the {side}: {', '.join(pieces[:MOST])}{more}"
+            more = f" and {len(pieces) - MAX_ITEMS} more" if len(pieces) > MAX_ITEMS else ""
+            yield f"  no match in the {side}: {', '.join(pieces[:MAX_ITEMS])}{more}"
     if comparison.links:
         yield link_table(comparison, top)
 
 
 def link_table(comparison: TextComparison, top: int) -> Table:
-    """The weakest links first; in a plan, those that move most over a distance."""
+    """Return the weakest alignment links; of a transport plan, those with the highest cost."""
     plan = comparison.is_plan
     ordered = sorted(
         comparison.links,
@@ -95,120 +98,122 @@ def link_table(comparison: TextComparison, top: int) -> Table:
             comparison.hypothesis_pieces[link.hypothesis],
             comparison.other_pieces[link.other],
             link.direction,
-            number(link.similarity, 3),
-            number(link.weight, 3),
+            number_cell(link.similarity, 3),
+            number_cell(link.weight, 3),
         ]
         for link in ordered[:top]
     ]
     measure = "distance" if plan else "similarity"
-    header = ("translation", comparison.side, "looked for by", measure, "weight")
-    return Table(header, rows, left=TEXTS)
+    header = ("translation", comparison.side, "direction", measure, "weight")
+    return Table(header, rows, text_columns=TEXT_COLUMNS)
 
 
-def figures_of(comparison: TextComparison) -> str:
-    """The values of a comparison, and which texts they are of where that is not one."""
+def format_comparison_values(comparison: TextComparison) -> str:
+    """Return the values of a comparison, and the other text they also depend on."""
     if not comparison.values:
-        return "counts in the score beside each reference"
-    values = ", ".join(f"{name} {number(v, 4).text}" for name, v in comparison.values.items())
-    return f"with the {comparison.beside}, {values}" if comparison.beside else values
+        return "part of the score with each reference"
+    values = ", ".join(f"{name} {number_cell(v, 4).text}" for name, v in comparison.values.items())
+    return f"with the {comparison.combined_with}, {values}" if comparison.combined_with else values
 
 
-def word_table(reasons: Reasons) -> Table:
-    """Each word of the translation with its partner, then the reference's words without one."""
+def word_alignment_table(reasons: FeatureAttribution) -> Table:
+    """Return each translated word with its match, then unmatched words of the reference."""
     rows: Rows = [
         [
             m.hypothesis or "–",
             m.reference or "–",
             "" if m.relation == "none" else m.relation,
-            number(m.similarity, 2) if m.hypothesis and m.reference else "",
+            number_cell(m.similarity, 2) if m.hypothesis and m.reference else "",
         ]
         for m in reasons.alignment
     ]
-    return Table(("translation", "reference", "relation", "similarity"), rows, left=TEXTS)
+    return Table(
+        ("translation", "reference", "relation", "similarity"), rows, text_columns=TEXT_COLUMNS
+    )
 
 
-def group_table(reasons: Reasons) -> Table:
-    """What each group of features adds, the costliest first."""
+def feature_group_table(reasons: FeatureAttribution) -> Table:
+    """Return the contribution of each feature group, lowest first."""
     ordered = sorted(reasons.groups.items(), key=lambda entry: entry[1])
     rows: Rows = [[group, Cell(f"{value:+z.3f}", value)] for group, value in ordered]
     return Table(("group", "contribution"), rows)
 
 
-def features_that_matter(reasons: Reasons, top: int) -> list[Contribution]:
-    """The features that add or cost most, without those that fired and weigh nothing."""
-    return [c for c in reasons.contributions if abs(c.contribution) >= LEAST][:top]
+def top_features(reasons: FeatureAttribution, top: int) -> list[Contribution]:
+    """Return the features with the largest contributions, without negligible ones."""
+    return [c for c in reasons.contributions if abs(c.contribution) >= MIN_CONTRIBUTION][:top]
 
 
-def feature_table(reasons: Reasons, top: int, title: str = "") -> Table:
-    """The features that matter most."""
+def feature_table(reasons: FeatureAttribution, top: int, title: str = "") -> Table:
+    """Return the features with the largest contributions."""
     rows: Rows = [
         [
             c.feature,
-            number(c.value, 3),
+            number_cell(c.value, 3),
             Cell(
                 f"{c.contribution:+z.3f}",
                 c.contribution,
                 "good" if c.contribution > 0 else "bad" if c.contribution < 0 else "",
             ),
         ]
-        for c in features_that_matter(reasons, top)
+        for c in top_features(reasons, top)
     ]
     return Table(("feature", "value", "contribution"), rows, title=title)
 
 
-def shorten(text: str) -> str:
-    """A text of many lines by its beginning and its end.
+def abbreviate(text: str) -> str:
+    """Keep only the beginning and end of a long text.
 
-    >>> shorten("a" * 1000 + "z")[198:]
+    >>> abbreviate("a" * 1000 + "z")[198:]
     'aa … aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaz'
     """
-    return text if len(text) <= LONGEST_TEXT else f"{text[:200]} … {text[-50:]}"
+    return text if len(text) <= MAX_TEXT_LENGTH else f"{text[:200]} … {text[-50:]}"
 
 
-def show_in_word(text: str, span: Span) -> str:
-    """What is marked, with the rest of a word that it begins or ends in: then it is in brackets.
+def mark_in_word(text: str, span: Span) -> str:
+    """Return a span; if it covers part of a word, the whole word with the span in brackets.
 
-    Networks mark pieces of words. Letters without case are left alone: many scripts that have no
-    case have no blanks, either.
+    Spans from neural models may end inside a word. Letters without case are not extended: most
+    scripts without case have no spaces between words.
 
-    >>> show_in_word("She sells it", Span(8, 9)), show_in_word("She sells it", Span(4, 9))
+    >>> mark_in_word("She sells it", Span(8, 9)), mark_in_word("She sells it", Span(4, 9))
     ('sell[s]', 'sells')
     """
-    said = span.of(text)
-    before = _part_of_word(reversed(text[: span.start])) if _is_in_word(said[0]) else ""
-    after = _part_of_word(text[span.end :]) if _is_in_word(said[-1]) else ""
-    return shorten(f"{before[::-1]}[{said}]{after}" if before or after else said)
+    covered = span.of(text)
+    before = _word_part(reversed(text[: span.start])) if _is_word_character(covered[0]) else ""
+    after = _word_part(text[span.end :]) if _is_word_character(covered[-1]) else ""
+    return abbreviate(f"{before[::-1]}[{covered}]{after}" if before or after else covered)
 
 
-def _part_of_word(letters: Iterable[str]) -> str:
-    return "".join(takewhile(_is_in_word, letters))
+def _word_part(letters: Iterable[str]) -> str:
+    return "".join(takewhile(_is_word_character, letters))
 
 
-def _is_in_word(letter: str) -> bool:
+def _is_word_character(letter: str) -> bool:
     return letter.isdecimal() or letter.lower() != letter.upper()
 
 
-def span_table(marked: MarkedText) -> Table:
-    """The errors that a metric marks, in order of their place."""
+def error_span_table(marked: MarkedText) -> Table:
+    """Return the error spans of a metric in text order."""
     rows: Rows = []
     for span in marked.spans:
         text = marked.hypothesis if span.side == "hypothesis" else marked.source or ""
-        sure = "" if span.chance is None else number(span.chance, 2)
+        probability = "" if span.chance is None else number_cell(span.chance, 2)
         place = Cell(f"{span.start}-{span.end}", span.start)
         rows.append(
-            [show_in_word(text, span), span.severity, span.category, span.side, place, sure]
+            [mark_in_word(text, span), span.severity, span.category, span.side, place, probability]
         )
-    header = ("error", "severity", "category", "side", "place", "chance")
-    return Table(header, rows, left=frozenset(range(4)))
+    header = ("error", "severity", "category", "side", "position", "probability")
+    return Table(header, rows, text_columns=frozenset(range(4)))
 
 
-def vote_table(votes: Votes) -> Table:
-    """The chance of each row's translation to beat each other one, which are numbered."""
+def win_probability_table(votes: WinProbabilities) -> Table:
+    """Return the probability that each row's translation beats each (numbered) other one."""
     numbers = [str(n + 1) for n in range(len(votes.names))]
     rows: Rows = [
         [
-            f"{n + 1}: {shorten(name)}",
-            *("" if n == m else number(p, 3) for m, p in enumerate(chances)),
+            f"{n + 1}: {abbreviate(name)}",
+            *("" if n == m else number_cell(p, 3) for m, p in enumerate(chances)),
         ]
         for n, (name, chances) in enumerate(zip(votes.names, votes.chances, strict=True))
     ]

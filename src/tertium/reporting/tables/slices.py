@@ -1,22 +1,26 @@
-"""Slices as tables: what `--by` prints, and what a page shows of it."""
+"""Tables of results by slice, as `--by` prints them."""
 
 from __future__ import annotations
 
-from tertium.evaluation.comparison import FEW, Comparison
+from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison
 from tertium.evaluation.slices import Slices
 from tertium.meta.results import Results, TaskResult
-from tertium.reporting.tables.agreements import agreement_title, coarse_notes, figure_cell
-from tertium.reporting.tables.evaluations import column_name, how_tested, is_best, marked_p
-from tertium.reporting.tables.table import Cell, Table, number, too_few_draws
+from tertium.reporting.tables.evaluations import describe_test, is_best, metric_header, p_value_cell
+from tertium.reporting.tables.meta_evaluation import (
+    agreement_title,
+    resolution_warnings,
+    value_cell,
+)
+from tertium.reporting.tables.table import Cell, Table, number_cell, resampling_warnings
 
 
 def slice_table(slices: Slices, decimals: int | None = None) -> Table:
-    """Slices and systems x metrics, with adjusted p-values where slices were compared."""
+    """Return slices and systems x metrics, with adjusted p-values for a comparison."""
     first = next(iter(slices.parts.values()))
-    compared = bool(slices.adjusted)
+    has_tests = bool(slices.adjusted)
     header = [slices.by, "system", "segments"]
     for metric in first.metrics:
-        header += [column_name(first, metric), *(["p"] if compared else [])]
+        header += [metric_header(first, metric), *(["p"] if has_tests else [])]
     rows = [
         _row(slices, place, name, system, decimals)
         for place, name in enumerate(slices.parts)
@@ -27,8 +31,8 @@ def slice_table(slices: Slices, decimals: int | None = None) -> Table:
         rows,
         title=f"by {slices.by}",
         notes=_notes(slices),
-        left=frozenset({0, 1}),
-        together=1 + compared,
+        text_columns=frozenset({0, 1}),
+        columns_per_group=1 + has_tests,
     )
 
 
@@ -39,14 +43,14 @@ def _row(
     size = len(part.testset)
     row: list[Cell | str] = [name, part.systems[system], Cell(str(size), size)]
     for metric in part.metrics:
-        every = part.of_metric(metric)
+        every = part.metric_scores(metric)
         own = every[system]
         places = own.decimals if decimals is None else decimals
-        row.append(number(own.system, places, "best" if is_best(own, every) else ""))
+        row.append(number_cell(own.system, places, "best" if is_best(own, every) else ""))
         if isinstance(part, Comparison):
             better = part.difference(metric, part.systems[system]) > 0
             p = float(slices.adjusted[metric][place, system])
-            row.append(marked_p(p, better, part.alpha) if system else Cell("", ""))
+            row.append(p_value_cell(p, better, part.alpha) if system else Cell("", ""))
     return row
 
 
@@ -56,26 +60,27 @@ def _notes(slices: Slices) -> list[str]:
         return []
     tests = len(slices.parts) * (len(part.systems) - 1)
     notes = [
-        f"p: against {part.baseline}, {how_tested(part)}, seed {part.seed}, adjusted by Holm's "
-        f"method over the {tests} tests of a metric; * marks p < {part.alpha:g} (+ better, - worse)"
+        f"p: difference to {part.baseline}, {describe_test(part)}, seed {part.seed}, adjusted by "
+        f"Holm's method over the {tests} tests of a metric; "
+        f"* p < {part.alpha:g} (+ better, - worse)"
     ]
-    notes += too_few_draws(tests, part.resamples, part.alpha)
-    few = [name for name, own in slices.parts.items() if len(own.testset) < FEW]
-    if few:
-        shown = ", ".join(few[:5]) + (f" and {len(few) - 5} more" if few[5:] else "")
-        notes.append(f"warning: fewer than {FEW} segments: {shown}")
+    notes += resampling_warnings(tests, part.resamples, part.alpha)
+    small = [name for name, own in slices.parts.items() if len(own.testset) < MIN_SEGMENTS]
+    if small:
+        shown = ", ".join(small[:5]) + (f" and {len(small) - 5} more" if small[5:] else "")
+        notes.append(f"warning: fewer than {MIN_SEGMENTS} segments: {shown}")
     return notes
 
 
 def agreement_slice_tables(
     results: Results, by: str, decimals: int = 3, *, intervals: bool = False
 ) -> list[Table]:
-    """A table for each statistic: slices x metrics."""
+    """Return one table per statistic: slices x metrics."""
     tables = []
     for part in results.by_statistic().values():
         title = agreement_title(part.tasks[0].task)
         rows = [_agreement_row(task, decimals, intervals) for task in part.tasks]
-        header = [by, "judged", *results.metrics]
+        header = [by, "human scores", *results.metrics]
         notes = _agreement_notes(part)
         tables.append(Table(header, rows, title=f"{title}, by {by}", notes=notes))
     return tables
@@ -84,7 +89,7 @@ def agreement_slice_tables(
 def _agreement_row(task: TaskResult, decimals: int, intervals: bool) -> list[Cell | str]:
     judged = task.agreement.judged
     cells = [
-        figure_cell(task, n, decimals, metric if intervals else "")
+        value_cell(task, n, decimals, metric if intervals else "")
         for n, metric in enumerate(task.metrics)
     ]
     return [task.task.label, Cell(f"{judged:,}", judged, "dim"), *cells]
@@ -92,12 +97,12 @@ def _agreement_row(task: TaskResult, decimals: int, intervals: bool) -> list[Cel
 
 def _agreement_notes(results: Results) -> list[str]:
     first, metrics = results.tasks[0].task, len(results.metrics)
-    if not first.samples or first.test == "none" or metrics < 2:
+    if not first.resamples or first.test == "none" or metrics < 2:
         return ["** best"]
     tests = len(results.tasks) * metrics * (metrics - 1) // 2
-    said = [
+    notes = [
         f"** best, * not significantly worse ({first.test}, p < {first.alpha:g} one-sided, "
-        f"{first.samples} samples, seed {results.seed}; p adjusted by Holm's method over {tests} "
-        "tests: all pairs of metrics in all slices)"
+        f"{first.resamples} resamples, seed {results.seed}; p adjusted by Holm's method over "
+        f"{tests} tests: all pairs of metrics in all slices)"
     ]
-    return said + coarse_notes(results, tests)
+    return notes + resolution_warnings(results, tests)

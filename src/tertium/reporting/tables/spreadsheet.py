@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from tertium.atomic import PathLike, replace_content, write_text
+from tertium.atomic import PathLike, open_atomic, write_text
 from tertium.errors import DataError
 from tertium.extras import explain_missing
 
@@ -99,7 +99,7 @@ def write_xlsx(rows: Iterable[Sequence[Value]], columns: Sequence[str], path: Pa
         sheet.append([_make_cell(sheet, value) for value in row])
     if columns:
         sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{len(table)}"
-    with replace_content(path) as stream:
+    with open_atomic(path) as stream:
         workbook.save(stream)
 
 

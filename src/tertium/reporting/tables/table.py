@@ -1,6 +1,7 @@
-"""A table is data first; text, Markdown, LaTeX, TSV and HTML are ways to print it.
+"""Tables as data, rendered as text, Markdown, LaTeX, TSV or HTML.
 
-Cells keep the full number beside the rounded text: a table rounds, TSV and JSON do not.
+A cell holds the full number and its rounded text. TSV writes the full number, the other formats
+the rounded text.
 """
 
 from __future__ import annotations
@@ -12,78 +13,79 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tertium.errors import UsageError
-from tertium.reporting.markup import Markup, element, join, scrollable, set_apart
+from tertium.reporting.markup import Markup, element, isolate_names, join, scrollable
 
-Format = Literal["text", "md", "latex", "tsv"]
-Mark = Literal["", "best", "good", "bad", "dim"]
-CHANCE_DECIMALS = 4  # of chances to win, unless told otherwise
-NARROWEST = 16  # what a column of texts keeps when a terminal is narrow
+TableFormat = Literal["text", "md", "latex", "tsv"]
+Emphasis = Literal["", "best", "good", "bad", "dim"]
+Value = float | int | str
+WIN_PROBABILITY_DECIMALS = 4
+MIN_TEXT_WIDTH = 16  # characters of a text column in a narrow terminal
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What a table shows in one place.
+    """One cell of a table.
 
-    `text` is for people, `value` for machines (TSV); `mark` says how it stands out: "best" is bold,
-    "good" green, "bad" red, "dim" grey. `more` holds what TSV writes in columns of their own.
+    `text` is the rounded text to print and `value` the full value for TSV. `emphasis` sets the
+    style: "best" is bold, "good" green, "bad" red, "dim" gray. TSV writes each entry of
+    `extra_columns` as a column of its own.
     """
 
     text: str
-    value: float | int | str | None = None
-    mark: Mark = ""
-    more: Mapping[str, float | int | str] = field(default_factory=dict)
+    value: Value | None = None
+    emphasis: Emphasis = ""
+    extra_columns: Mapping[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A title, named columns, rows of cells, and notes below.
+    """A title, a header, rows of cells, and notes below.
 
-    The first column holds names and is aligned left, the others right unless `left` says otherwise.
-    Rows of the `footer`, such as counts, stay below the others however those are sorted. Behind
-    the first, or so many as `lead` says, so many columns as `together` says stay side by side in a
-    narrow terminal.
+    `text_columns` are aligned left, all others right. Rows of the `footer`, such as counts, stay
+    below the others when a page sorts them. In a narrow terminal, columns after the first
+    `leading_columns` are split into blocks of whole groups of `columns_per_group`.
     """
 
     header: Sequence[str]
     rows: Sequence[Sequence[Cell | str]]
     title: str = ""
     notes: Sequence[str] = ()
-    left: frozenset[int] = field(default_factory=lambda: frozenset({0}))
+    text_columns: frozenset[int] = field(default_factory=lambda: frozenset({0}))
     footer: Sequence[Sequence[Cell | str]] = ()
-    together: int = 1
-    lead: int = 1
+    columns_per_group: int = 1
+    leading_columns: int = 1
 
 
-def number(value: float, decimals: int, mark: Mark = "") -> Cell:
-    """A cell that shows a rounded number and keeps the full one; what rounds to zero has no sign.
+def number_cell(value: float, decimals: int, emphasis: Emphasis = "") -> Cell:
+    """Return a cell with a rounded number; NaN is a dash, and a rounded zero has no sign.
 
-    >>> number(2 / 3, 2)
-    Cell(text='0.67', value=0.6666666666666666, mark='', more={})
-    >>> number(-0.001, 2).text, number(-3, 0).text
+    >>> number_cell(2 / 3, 2)
+    Cell(text='0.67', value=0.6666666666666666, emphasis='', extra_columns={})
+    >>> number_cell(-0.001, 2).text, number_cell(-3, 0).text
     ('0.00', '-3')
     """
-    return Cell("–" if value != value else f"{value:z.{decimals}f}", value, mark)
+    return Cell("–" if value != value else f"{value:z.{decimals}f}", value, emphasis)
 
 
-def too_few_draws(tests: int, draws: int, alpha: float) -> list[str]:
-    """A warning where resampling is too coarse for any of so many tests to be significant.
+def resampling_warnings(tests: int, resamples: int, alpha: float) -> list[str]:
+    """Warn if there are too few resamples for any of `tests` tests to be significant.
 
-    >>> too_few_draws(24, 1000, 0.05), too_few_draws(60, 1000, 0.05)
-    ([], ['warning: 60 tests of 1000 draws: no p can fall below 0.05; take 1200 or more'])
-    >>> too_few_draws(1, 9, 0.05)
-    ['warning: 9 draws: no p can fall below 0.05; take 20 or more']
+    >>> resampling_warnings(24, 1000, 0.05), resampling_warnings(60, 1000, 0.05)
+    ([], ['warning: 60 tests with 1000 resamples: p cannot fall below 0.05; use 1200 or more'])
+    >>> resampling_warnings(1, 9, 0.05)
+    ['warning: 9 resamples: p cannot fall below 0.05; use 20 or more']
     """
-    if tests / (draws + 1) < alpha:
+    if tests / (resamples + 1) < alpha:
         return []
     needed = int(tests / alpha)
-    said = f"{tests} tests of {draws} draws" if tests > 1 else f"{draws} draws"
-    return [f"warning: {said}: no p can fall below {alpha:g}; take {needed} or more"]
+    setup = f"{tests} tests with {resamples} resamples" if tests > 1 else f"{resamples} resamples"
+    return [f"warning: {setup}: p cannot fall below {alpha:g}; use {needed} or more"]
 
 
-def counted_lines(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """One line for each kind of warning, with its count for each system.
+def format_warning_counts(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Return one line per kind of warning with its count for each system.
 
-    >>> counted_lines({"empty hypothesis": {"a": 2, "b": 1}})
+    >>> format_warning_counts({"empty hypothesis": {"a": 2, "b": 1}})
     ['warning: empty hypothesis: a 2, b 1']
     """
     return [
@@ -92,32 +94,32 @@ def counted_lines(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
     ]
 
 
-def render(
-    table: Table, style: Format = "text", *, width: int | None = None, color: bool = False
+def render_table(
+    table: Table, style: TableFormat = "text", *, width: int | None = None, color: bool = False
 ) -> str:
-    """The table as text that ends in a newline."""
+    """Return the table as text that ends in a newline."""
     if style == "text":
         return _render_text(table, width, color)
-    plain = {"md": _render_markdown, "latex": _render_latex, "tsv": _render_tsv}
-    if style not in plain:
-        raise UsageError(f"unknown table format {style!r}: text, md, latex or tsv")
-    return plain[style](table)
+    renderers = {"md": _render_markdown, "latex": _render_latex, "tsv": _render_tsv}
+    if style not in renderers:
+        raise UsageError(f"unknown table format {style!r}: expected text, md, latex or tsv")
+    return renderers[style](table)
 
 
-# pictures of what a terminal would obey; a line may break
-CONTROLS = {code: 0x2400 + code for code in range(32) if code != ord("\n")} | {127: 0x2421}
-CONTROLS |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-# what turns the direction of all that follows in the line, numbers among it
-CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+# visible symbols for control characters; a line feed stays
+CONTROL_REPLACEMENTS = {code: 0x2400 + code for code in range(32) if code != ord("\n")}
+CONTROL_REPLACEMENTS |= {127: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+# direction overrides would reorder the rest of the line, numbers included
+CONTROL_REPLACEMENTS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 
 
-def show_controls(text: str) -> str:
-    """A text from anywhere as a terminal may print it.
+def replace_control_characters(text: str) -> str:
+    """Make untrusted text safe to print on a terminal.
 
-    >>> show_controls("\\x1b[31mred"), show_controls("evil\\u202etxt.exe")
+    >>> replace_control_characters("\\x1b[31mred"), replace_control_characters("evil\\u202etxt.exe")
     ('␛[31mred', 'evil�txt.exe')
     """
-    return text.translate(CONTROLS)
+    return text.translate(CONTROL_REPLACEMENTS)
 
 
 def _cells(row: Sequence[Cell | str]) -> list[Cell]:
@@ -140,69 +142,71 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
         highlight=False,
     )
     if table.title:
-        console.print(Text(show_controls(table.title), style="bold"), soft_wrap=True)
-    table = replace(table, header=[show_controls(name) for name in table.header])
+        console.print(Text(replace_control_characters(table.title), style="bold"), soft_wrap=True)
+    table = replace(table, header=[replace_control_characters(name) for name in table.header])
     rows = [
-        [replace(cell, text=show_controls(cell.text)) for cell in _cells(row)]
+        [replace(cell, text=replace_control_characters(cell.text)) for cell in _cells(row)]
         for row in (*table.rows, *table.footer)
     ]
-    for widths in _layout(table, rows, width):
+    for widths in _split_columns(table, rows, width):
         grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-        for n, space in widths.items():
+        for n, column_width in widths.items():
             grid.add_column(
                 Text(table.header[n]),
-                justify="left" if n in table.left else "right",
-                width=space,
+                justify="left" if n in table.text_columns else "right",
+                width=column_width,
                 overflow="fold",
             )
         for row in rows:
-            grid.add_row(*(Text(row[n].text, style=styles[row[n].mark]) for n in widths))
+            grid.add_row(*(Text(row[n].text, style=styles[row[n].emphasis]) for n in widths))
         console.print(grid)
     for note in table.notes:
-        console.print(Text(show_controls(note), style="dim"), soft_wrap=True)
+        console.print(Text(replace_control_characters(note), style="dim"), soft_wrap=True)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _layout(
+def _split_columns(
     table: Table, rows: Sequence[Sequence[Cell]], width: int | None
 ) -> list[dict[int, int]]:
-    """The columns with their widths, in as many parts below each other as the width asks for.
+    """Return the columns of each block with their widths; blocks are printed below each other.
 
-    Numbers keep their width and texts are wrapped. What still does not fit goes to a part of its
-    own, beside the first column again; what belongs together may be wider than was asked for.
+    Numbers keep their width and text is wrapped. Columns that still do not fit go to another
+    block, which repeats the first column. A single group may be wider than `width`.
     """
     from rich.cells import cell_len
 
-    shown = [list(table.header), *([cell.text for cell in row] for row in rows)]
+    texts = [list(table.header), *([cell.text for cell in row] for row in rows)]
     natural = {
-        n: max(cell_len(line) for texts in shown for line in (texts[n].splitlines() or [""]))
+        n: max(cell_len(line) for row in texts for line in (row[n].splitlines() or [""]))
         for n in range(len(table.header))
     }
     if width is None:
         return [natural]
-    least = {n: min(w, NARROWEST) if n in table.left else w for n, w in natural.items()}
-    parts = [[*range(min(table.lead, len(natural)))]]
-    for start in range(table.lead, len(natural), table.together):
-        unit = range(start, min(start + table.together, len(natural)))
-        if len(parts[-1]) > 1 and _total([least[m] for m in (*parts[-1], *unit)]) > width:
-            parts.append([0])
-        parts[-1].extend(unit)
-    return [_fit_widths({n: natural[n] for n in part}, least, width) for part in parts]
+    minimum = {
+        n: min(w, MIN_TEXT_WIDTH) if n in table.text_columns else w for n, w in natural.items()
+    }
+    blocks = [[*range(min(table.leading_columns, len(natural)))]]
+    for start in range(table.leading_columns, len(natural), table.columns_per_group):
+        group = range(start, min(start + table.columns_per_group, len(natural)))
+        if len(blocks[-1]) > 1 and _line_width([minimum[m] for m in (*blocks[-1], *group)]) > width:
+            blocks.append([0])
+        blocks[-1].extend(group)
+    return [_fit_widths({n: natural[n] for n in block}, minimum, width) for block in blocks]
 
 
-def _fit_widths(widths: dict[int, int], least: Mapping[int, int], width: int) -> dict[int, int]:
-    """The widths with the widest texts made narrower until the whole fits, or nothing can give."""
+def _fit_widths(widths: dict[int, int], minimum: Mapping[int, int], width: int) -> dict[int, int]:
+    """Shrink the widest columns until the line fits or all are at their minimum."""
     fitted = dict(widths)
-    while _total(fitted.values()) > width:
-        giving = [n for n in fitted if fitted[n] > least[n]]
-        if not giving:
+    while _line_width(fitted.values()) > width:
+        shrinkable = [n for n in fitted if fitted[n] > minimum[n]]
+        if not shrinkable:
             break
-        fitted[max(giving, key=fitted.__getitem__)] -= 1
+        fitted[max(shrinkable, key=fitted.__getitem__)] -= 1
     return fitted
 
 
-def _total(widths: Collection[int]) -> int:
-    """How wide a line of columns is: two blanks and a rule between them, one at either end."""
+def _line_width(widths: Collection[int]) -> int:
+    """Return the width of a line: three characters between columns, one at each end."""
     return sum(widths) + 3 * len(widths) - 1
 
 
@@ -212,46 +216,73 @@ def _render_markdown(table: Table) -> str:
 
     lines = [f"**{escape_markdown(table.title)}**", ""] if table.title else []
     lines.append(row([escape_markdown(name) for name in table.header]))
-    lines.append(row(["---" if n in table.left else "---:" for n in range(len(table.header))]))
+    alignments = ["---" if n in table.text_columns else "---:" for n in range(len(table.header))]
+    lines.append(row(alignments))
     for cells in map(_cells, (*table.rows, *table.footer)):
-        texts = [escape_markdown(cell.text) for cell in cells]
-        lines.append(
-            row([f"**{t}**" if c.mark == "best" else t for t, c in zip(texts, cells, strict=True)])
-        )
+        texts = [(escape_markdown(cell.text), cell.emphasis == "best") for cell in cells]
+        lines.append(row([f"**{text}**" if is_best else text for text, is_best in texts]))
     notes = [f"{escape_markdown(note)}  " for note in table.notes]
     return "\n".join([*lines, *([""] if notes else []), *notes]) + "\n"
 
 
 def _render_latex(table: Table) -> str:
-    columns = "".join("l" if n in table.left else "r" for n in range(len(table.header)))
-    lines = [f"% {_one_line(table.title)}"] if table.title else []
-    lines += [rf"\begin{{tabular}}{{{columns}}}", r"\hline"]
-    lines.append(" & ".join(escape_latex(name) for name in table.header) + r" \\")
-    lines.append(r"\hline")
-    lines += map(_latex_row, table.rows)
-    lines += [r"\hline", *map(_latex_row, table.footer)] if table.footer else []
-    lines += [r"\hline", r"\end{tabular}", *(f"% {_one_line(note)}" for note in table.notes)]
+    """Return a `table` environment for the booktabs package; notes are comments."""
+    columns = "".join("l" if n in table.text_columns else "r" for n in range(len(table.header)))
+    title = table.title or "Results"
+    label = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "results"
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{escape_latex(title)}}}",
+        rf"\label{{tab:{label}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(escape_latex(name) for name in table.header) + r" \\",
+        r"\midrule",
+        *map(_latex_row, table.rows),
+        *([r"\midrule", *map(_latex_row, table.footer)] if table.footer else []),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+        *(f"% {_one_line(note)}" for note in table.notes),
+    ]
     return "\n".join(lines) + "\n"
 
 
 def _latex_row(row: Sequence[Cell | str]) -> str:
-    shown = [(escape_latex(cell.text), cell.mark) for cell in _cells(row)]
-    marked = [rf"\textbf{{{text}}}" if mark == "best" else text for text, mark in shown]
-    return " & ".join(marked) + r" \\"
+    return " & ".join(map(_latex_cell, _cells(row))) + r" \\"
+
+
+def _latex_cell(cell: Cell) -> str:
+    """Return a cell with significance stars as a superscript; bold replaces the stars."""
+    stars, text = re.match(r"(\*{1,2} )?(.*)", cell.text, re.DOTALL).groups()  # type: ignore[union-attr]
+    if cell.emphasis == "best":
+        return rf"\textbf{{{escape_latex(text)}}}"
+    return escape_latex(text) + (f"$^{{{stars.strip()}}}$" if stars else "")
+
+
+def table_values(table: Table) -> tuple[list[str], list[list[Value]]]:
+    """Return column names and rows of full values, with extra columns and without the footer.
+
+    Repeated names are prefixed with the name of the first column of their group.
+    """
+    rows = [_cells(row) for row in table.rows]
+    columns: list[tuple[str, list[Value]]] = []
+    for n, shown in enumerate(table.header):
+        first = n - (n - table.leading_columns) % table.columns_per_group
+        name = shown if table.header.count(shown) == 1 else f"{table.header[first]} {shown}"
+        cells = [row[n] for row in rows]
+        columns.append((name, [c.text if c.value is None else c.value for c in cells]))
+        for key in dict.fromkeys(key for cell in cells for key in cell.extra_columns):
+            columns.append((key, [cell.extra_columns.get(key, "") for cell in cells]))
+    values = [[column[n] for _, column in columns] for n in range(len(rows))]
+    return [name for name, _ in columns], values
 
 
 def _render_tsv(table: Table) -> str:
-    rows = [_cells(row) for row in table.rows]  # a footer is not of their kind
-    columns: list[list[str]] = []
-    for n, shown in enumerate(table.header):
-        first = n - (n - table.lead) % table.together  # of the columns that belong together
-        name = shown if table.header.count(shown) == 1 else f"{table.header[first]} {shown}"
-        cells = [row[n] for row in rows]
-        columns.append([name, *(c.text if c.value is None else str(c.value) for c in cells)])
-        for key in dict.fromkeys(key for cell in cells for key in cell.more):
-            columns.append([key, *(str(cell.more.get(key, "")) for cell in cells)])
-    lines = ["\t".join(map(_one_line, line)) for line in zip(*columns, strict=True)]
-    return "\n".join(lines) + "\n"
+    names, rows = table_values(table)
+    return "".join("\t".join(_one_line(str(v)) for v in row) + "\n" for row in (names, *rows))
 
 
 def _one_line(text: str) -> str:
@@ -259,7 +290,7 @@ def _one_line(text: str) -> str:
 
 
 def escape_markdown(text: str) -> str:
-    r"""Text that Markdown shows as it is.
+    r"""Escape special characters of Markdown; a line break becomes a space.
 
     >>> print(escape_markdown("a|b*c"))
     a\|b\*c
@@ -268,7 +299,7 @@ def escape_markdown(text: str) -> str:
 
 
 def escape_latex(text: str) -> str:
-    r"""Text that LaTeX prints as it is.
+    r"""Escape special characters of LaTeX and replace symbols that need math mode.
 
     >>> print(escape_latex("50 % of a_b"))
     50 \% of a\_b
@@ -280,7 +311,9 @@ def escape_latex(text: str) -> str:
         "±": r"$\pm$",
         "↑": r"$\uparrow$",
         "↓": r"$\downarrow$",
+        "≤": r"$\leq$",
         "–": "--",
+        "−": "$-$",
         "μ": r"$\mu$",
         "<": r"\textless{}",
         ">": r"\textgreater{}",
@@ -291,23 +324,25 @@ def escape_latex(text: str) -> str:
     return "".join(special.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in text)
 
 
-def html_table(table: Table, *, sortable: bool = False, style: str = "") -> Markup:
-    """A table for a page or a notebook; its first column names the rows.
+def render_html_table(table: Table, *, sortable: bool = False, style: str = "") -> Markup:
+    """Return a table for a page or a notebook; the first column is the row header.
 
-    A sortable one has a button in each header; `script/tables.js` sorts the rows by their cells'
-    full values and leaves the footer where it is.
+    A sortable table has a button in each header. `script/tables.js` sorts its rows by the full
+    values and leaves the footer in place.
     """
     head = [
         element(
             "th",
-            _sorter(name) if sortable and name else element("bdi", name),
+            _sort_button(name) if sortable and name else element("bdi", name),
             scope="col",
-            class_=None if n in table.left else "number",
+            class_=None if n in table.text_columns else "number",
             aria_sort="none" if sortable and name else None,
         )
         for n, name in enumerate(table.header)
     ]
-    body, foot = ([_row(row, table.left) for row in rows] for rows in (table.rows, table.footer))
+    body, foot = (
+        [_html_row(row, table.text_columns) for row in rows] for rows in (table.rows, table.footer)
+    )
     grid = element(
         "table",
         element("caption", table.title) if table.title else "",
@@ -316,25 +351,25 @@ def html_table(table: Table, *, sortable: bool = False, style: str = "") -> Mark
         element("tfoot", *foot) if foot else "",
         class_=" ".join(filter(None, ["sortable" if sortable else "", style])) or None,
     )
-    named = [cell for row in table.rows for n, cell in enumerate(_cells(row)) if n in table.left]
-    names = [name for cell in named for name in (cell.text, cell.value) if isinstance(name, str)]
-    said = [element("p", *set_apart(note, names), class_="note") for note in table.notes]
-    return join([scrollable(grid, table.title or "table"), *said])
+    cells = [c for row in table.rows for n, c in enumerate(_cells(row)) if n in table.text_columns]
+    names = [name for cell in cells for name in (cell.text, cell.value) if isinstance(name, str)]
+    notes = [element("p", *isolate_names(note, names), class_="note") for note in table.notes]
+    return join([scrollable(grid, table.title or "table"), *notes])
 
 
-def _sorter(name: str) -> Markup:
+def _sort_button(name: str) -> Markup:
     return element("button", element("bdi", name), type="button")
 
 
-def _row(cells: Sequence[Cell | str], left: frozenset[int]) -> Markup:
+def _html_row(cells: Sequence[Cell | str], text_columns: frozenset[int]) -> Markup:
     parts = []
     for n, cell in enumerate(_cells(cells)):
-        style = " ".join(filter(None, ["" if n in left else "number", cell.mark]))
+        style = " ".join(filter(None, ["" if n in text_columns else "number", cell.emphasis]))
         value = cell.value if isinstance(cell.value, int | float) else None
         parts.append(
             element(
                 "td" if n else "th",
-                element("bdi", cell.text) if n in left else cell.text,
+                element("bdi", cell.text) if n in text_columns else cell.text,
                 scope=None if n else "row",
                 class_=style or None,
                 data_value=None if value is None else repr(value),

@@ -10,19 +10,19 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, UsageError
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import Task, tasks_for
-from tertium.reporting.charts import clouds
-from tertium.reporting.tables.agreements import (
-    agreement_findings,
+from tertium.reporting.charts import scatter
+from tertium.reporting.tables.meta_evaluation import (
     agreement_table,
-    left_out_lines,
+    format_exclusions,
     p_value_table,
     rank_table,
+    summarize_agreement,
 )
 from tertium.reporting.tables.slices import agreement_slice_tables
-from tertium.reporting.tables.table import render
+from tertium.reporting.tables.table import render_table
 from tertium.scores import ScoreMatrix
 
 
@@ -34,20 +34,20 @@ def make_set(name, seed):
         ScoreMatrix(label, systems, truth + rng.normal(0, spread, truth.shape))
         for label, spread in (("bad", 6.0), ("good", 0.3), ("fair_1", 1.0))
     ]
-    return JudgedSet.align(name, metrics, human=ScoreMatrix("da", systems, truth))
+    return AlignedScores.align(name, metrics, human=ScoreMatrix("da", systems, truth))
 
 
 @pytest.fixture(scope="module")
 def results():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
-    return MetaEvaluation(sets).run(tasks_for(["de-en", "fi-en"], "pearson", samples=100))
+    return MetaEvaluation(sets).run(tasks_for(["de-en", "fi-en"], "pearson", resamples=100))
 
 
 def test_rows_are_ordered_by_the_average_and_marked(results):
     table = agreement_table(results)
     assert [row[0] for row in table.rows[:3]] == ["good", "fair_1", "bad"]
     assert table.rows[0][1].text.startswith("** 0.9")
-    assert table.rows[0][1].mark == "best"
+    assert table.rows[0][1].emphasis == "best"
     assert table.rows[0][1].value == results.tasks[0].values[1]
     assert not table.rows[1][1].text.startswith("*")
     assert [cell.text for cell in table.footer[0][1:3]] == ["200", "200"]
@@ -73,29 +73,29 @@ def test_what_rounds_to_zero_has_no_sign(results):
 
 @pytest.mark.parametrize("style", ["text", "md", "latex", "tsv"])
 def test_tables_render_and_escape(style, results):
-    out = render(agreement_table(results), style)
+    out = render_table(agreement_table(results), style)
     assert ("fair\\_1" if style in ("md", "latex") else "fair_1") in out
-    assert "good" in render(rank_table(results), style)
-    assert "good" in render(p_value_table(results.tasks[0]), style)
+    assert "good" in render_table(rank_table(results), style)
+    assert "good" in render_table(p_value_table(results.tasks[0]), style)
 
 
 def test_findings_name_the_best_and_how_sure_it_is(results):
     value = results.average.values[1]
-    assert agreement_findings(results) == [
+    assert summarize_agreement(results) == [
         (
             "good",
             f"agrees best with people: Pearson r {value:.3f} on average over 2 sets, "
             "significantly better than all others",
         )
     ]
-    untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), samples=0)])
-    ((name, said),) = agreement_findings(untested)
+    untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), resamples=0)])
+    ((name, said),) = summarize_agreement(untested)
     assert name == "good"
     assert "significantly" not in said
     alike = make_set("x", 1)
     alike.scores[2] = alike.scores[1]
-    tested = MetaEvaluation([alike]).run([Task(sets=("x",), samples=50)])
-    assert agreement_findings(tested)[0][1].endswith(", not significantly better than fair_1")
+    tested = MetaEvaluation([alike]).run([Task(sets=("x",), resamples=50)])
+    assert summarize_agreement(tested)[0][1].endswith(", not significantly better than fair_1")
 
 
 def test_p_values_are_those_of_the_row(results):
@@ -109,27 +109,27 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     judged = make_set("x", 3)
     judged.scores[0, 0, :7] = np.nan
     judged.scores[2] = 1.0
-    result = MetaEvaluation([judged]).run([Task(sets=("x",), by="item", samples=20)])
+    result = MetaEvaluation([judged]).run([Task(sets=("x",), grouping="item", resamples=20)])
     table = agreement_table(result)
     every = (*table.rows, *table.footer)
     rows = {row[0] if isinstance(row[0], str) else row[0].text: row for row in every}
     assert rows["without score (at most)"][1].value == 7
     assert rows["fair_1"][1].text == "–"
     assert "x: of 50 groups undefined: fair_1 50" in table.notes
-    pooled = MetaEvaluation([judged]).run([Task(sets=("x",), samples=20)])
+    pooled = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=20)])
     assert agreement_table(result).notes[0].startswith("** best, * not significantly worse (")
-    untested = MetaEvaluation([judged]).run([Task(sets=("x",), samples=0)])
+    untested = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=0)])
     assert agreement_table(untested).notes[0] == "** best; no tests: ranks are places"
     said = "x: undefined for fair_1: it takes two or more different scores"
     assert said in agreement_table(pooled).notes  # "of 1 groups undefined: fair_1 1" says less
     judged.scores[:] = 1.0  # people's are not: the metrics give no value
-    nothing = MetaEvaluation([judged]).run([Task(sets=("x",), samples=20)])
+    nothing = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=20)])
     [*_, said] = agreement_table(nothing).notes
     assert said.endswith("segments to which people, and a metric, gave different scores")
 
 
 def test_darr_says_how_far_apart_it_wants_people_scores():
-    task = Task(sets=("x",), statistic="darr", threshold=500, samples=0)
+    task = Task(sets=("x",), statistic="darr", threshold=500, resamples=0)
     table = agreement_table(MetaEvaluation([make_set("x", 3)]).run([task]))
     assert table.notes[-1].endswith("translations of a segment that people put 500 or more apart")
 
@@ -150,7 +150,7 @@ def test_the_test_of_the_average_is_named(results):
     ],
 )
 def test_what_is_not_drawn_has_no_samples(level, test, said):
-    tasks = tasks_for(["de-en"], "pearson", level=level, test=test, samples=100)
+    tasks = tasks_for(["de-en"], "pearson", level=level, test=test, resamples=100)
     table = agreement_table(MetaEvaluation([make_set("de-en", 1)]).run(tasks))
     assert table.notes[0].endswith(said)
 
@@ -163,7 +163,7 @@ def test_draws_too_few_for_any_rank_are_told():
         ("perm-both", 20, False),
         ("williams", 10, False),  # which draws nothing
     ):
-        task = Task(sets=("x",), samples=draws, test=test)
+        task = Task(sets=("x",), resamples=draws, test=test)
         results = MetaEvaluation([make_set("x", 3)]).run([task])
         assert (said in agreement_table(results).notes) == told
 
@@ -176,7 +176,7 @@ def test_points_too_few_for_any_swap_to_tell_are_told():
         people, *metrics = (
             ScoreMatrix(name, names, rng.normal(size=(systems, 9))) for name in ("da", "m", "n")
         )
-        judged = JudgedSet.align("x", metrics, human=people)
+        judged = AlignedScores.align("x", metrics, human=people)
         results = MetaEvaluation([judged]).run([Task(sets=("x",), level="system")])
         assert (said in agreement_table(results).notes) == told
 
@@ -186,7 +186,7 @@ def test_what_a_test_could_not_tell_apart_is_not_marked_as_worse():
     people, *metrics = (
         ScoreMatrix(name, ("A", "B", "C"), rng.normal(size=(3, 9))) for name in ("da", "m", "n")
     )
-    judged = JudgedSet.align("x", metrics, human=people)
+    judged = AlignedScores.align("x", metrics, human=people)
     task = Task(sets=("x",), level="system", test="williams")  # which asks for four points
     results = MetaEvaluation([judged]).run([task])
     assert results.tasks[0].not_worse.all()
@@ -196,7 +196,7 @@ def test_what_a_test_could_not_tell_apart_is_not_marked_as_worse():
 
 
 def test_exact_tests_of_slices_are_not_said_to_be_drawn():
-    first = Task(sets=("x",), statistic="acc-eq", samples=10, test="pairs")
+    first = Task(sets=("x",), statistic="acc-eq", resamples=10, test="pairs")
     results = MetaEvaluation([make_set("x", 3)]).run([first, replace(first, test="bootstrap")])
     exact, drawn = (replace(results, tasks=(task,)) for task in results.tasks)
     assert exact.tasks[0].p_values[1, 0] < 0.05 / 3
@@ -208,9 +208,9 @@ def test_exact_tests_of_slices_are_not_said_to_be_drawn():
 def test_lines_for_what_did_not_match():
     people = ScoreMatrix("da", ("A", "B"), np.eye(2))
     metrics = [ScoreMatrix(n, ("A", "Z"), np.eye(2)) for n in ("m", "n")]
-    judged = JudgedSet.align("x", metrics, human=people)
-    result = MetaEvaluation([judged]).run([Task(sets=("x",), samples=0)])
-    assert left_out_lines(result, {"x": {"no score": 1200}}) == [
+    judged = AlignedScores.align("x", metrics, human=people)
+    result = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=0)])
+    assert format_exclusions(result, {"x": {"no score": 1200}}) == [
         "x: left out: no score: 1,200",
         "x: scored system that nobody judged: 1 (m, n)",
         "x: judged system without a metric score: 1 (m, n)",
@@ -220,7 +220,9 @@ def test_lines_for_what_did_not_match():
 def test_scatter_plots_are_written_the_same_each_time(tmp_path):
     files = [tmp_path / f"{n}.svg" for n in (1, 2)]
     for file in files:
-        clouds.write_scatter(file, [make_set("de-en", 1), make_set("fi-en", 2)], level="segment")
+        scatter.write_scatter_plots(
+            file, [make_set("de-en", 1), make_set("fi-en", 2)], level="segment"
+        )
     assert files[0].read_bytes() == files[1].read_bytes()
     root = ElementTree.parse(files[0]).getroot()
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
@@ -230,7 +232,7 @@ def test_scatter_plots_are_written_the_same_each_time(tmp_path):
 
 def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
     """Every variable that a rule uses has a colour, in both."""
-    clouds.write_scatter(tmp_path / "x.svg", [make_set("de-en", 1)])
+    scatter.write_scatter_plots(tmp_path / "x.svg", [make_set("de-en", 1)])
     style = next(ElementTree.parse(tmp_path / "x.svg").iter("{http://www.w3.org/2000/svg}style"))
     light, dark, *rules = style.text.splitlines()
     assert "prefers-color-scheme: dark" in dark
@@ -242,26 +244,26 @@ def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
 
 def test_scatter_shows_each_judged_point_and_its_correlation():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
-    figure = clouds.scatter(sets)
+    figure = scatter.draw_scatter_plots(sets)
     assert [len(row) for row in figure] == [2, 2, 2]
     caption, chart = figure[0][0]
     assert caption.startswith("de-en  r = ")
     assert caption.endswith("n = 200")
     assert chart.count("<circle") == 200
-    assert clouds.scatter(sets, level="system")[0][0][1].count("<circle") == 4
+    assert scatter.draw_scatter_plots(sets, level="system")[0][0][1].count("<circle") == 4
     first, second = sets[0].metrics[:2]
-    turned = clouds.scatter(sets, turned={first})
+    turned = scatter.draw_scatter_plots(sets, turned={first})
     assert f">−{first}<" in turned[0][0][1]
     assert f">{second}<" in turned[1][0][1]
 
 
 def test_scatter_refuses_before_the_work(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"a plot is written as \.svg"):
-        clouds.check_plot(tmp_path / "x.png")
+        scatter.check_plot_file(tmp_path / "x.png")
     with pytest.raises(DataError, match="does not exist"):
-        clouds.check_plot(tmp_path / "no" / "x.svg")
+        scatter.check_plot_file(tmp_path / "no" / "x.svg")
     with pytest.raises(DataError, match="nothing to plot"):
-        clouds.scatter([])
-    monkeypatch.setattr(clouds, "LARGEST", 2)
+        scatter.draw_scatter_plots([])
+    monkeypatch.setattr(scatter, "MAX_PANELS", 2)
     with pytest.raises(UsageError, match="too many panels"):
-        clouds.scatter([make_set("x", 1)])
+        scatter.draw_scatter_plots([make_set("x", 1)])

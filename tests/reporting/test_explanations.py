@@ -10,12 +10,17 @@ import pytest
 from tertium.metrics.base.explanation import (
     Contribution,
     Explanation,
-    Reasons,
-    Votes,
+    FeatureAttribution,
+    WinProbabilities,
     WordMatch,
 )
 from tertium.metrics.base.loading import load_metric
-from tertium.reporting.page.explained import LONGEST, explanation, heat_map, win_probabilities
+from tertium.reporting.page.explanations import (
+    LONGEST,
+    explanation_html,
+    heat_map,
+    win_probability_html,
+)
 from tertium.segment import Segment
 
 SEGMENT = Segment("the <cat> sat", "die Katze", ("the cat sat down", "a cat"))
@@ -36,7 +41,7 @@ def test_a_heat_map_shows_every_cosine_and_frames_the_partners() -> None:
     assert (len(first.cosines), len(first.cosines[0])) == pieces
     best = {(link.hypothesis, link.other): link.similarity for link in first.links}
     assert all(first.cosines[i][j] == pytest.approx(s, abs=1e-4) for (i, j), s in best.items())
-    html = explanation(found)
+    html = explanation_html(found)
     numbers = pieces[0] * pieces[1]
     rest = len(found.comparisons[1].hypothesis_pieces) * len(found.comparisons[1].other_pieces)
     assert len([c for c in cells(html) if c]) == numbers + rest
@@ -46,14 +51,14 @@ def test_a_heat_map_shows_every_cosine_and_frames_the_partners() -> None:
 
 
 def test_bertr_frames_the_partner_of_each_piece_of_the_reference() -> None:
-    html = explanation(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))))
+    html = explanation_html(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))))
     assert html.count("framed") == 3
 
 
 def test_a_transport_plan_moves_all_of_each_piece() -> None:
     found = explain("wmd:encoder=toy", Segment("a b c", None, ("c a b d",)))
     assert found.comparisons[0].cosines == ()  # the plan is the explanation
-    html = explanation(found)
+    html = explanation_html(found)
     rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)
     for row in rows:
         assert sum(float(value) for value in cells(row) if value) == pytest.approx(1, abs=0.03)
@@ -61,7 +66,7 @@ def test_a_transport_plan_moves_all_of_each_piece() -> None:
 
 
 def test_an_empty_output_has_values_but_no_map() -> None:
-    html = explanation(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
+    html = explanation_html(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
     assert "Against the reference" in html
     assert "<table" not in html
 
@@ -74,7 +79,7 @@ def test_a_long_text_is_cut_and_the_caption_says_so() -> None:
 
 
 def test_reasons_show_verdicts_faults_and_contributions() -> None:
-    reasons = Reasons(
+    reasons = FeatureAttribution(
         hypothesis="cat",
         reference="down",
         perfect=0.9,
@@ -89,7 +94,7 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
         follows={"forward": True, "backward": False},
         faults=("drops <b>'down'</b>",),
     )
-    html = explanation(Explanation(metric="RTE", score=0.2, reasons=reasons))
+    html = explanation_html(Explanation(metric="RTE", score=0.2, reasons=reasons))
     assert 'follows from the reference: <b class="good">yes</b>' in html
     assert 'follows from the hypothesis: <b class="bad">no</b>' in html
     assert "drops &lt;b&gt;" in html
@@ -102,5 +107,7 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
 
 
 def test_chances_to_win_leave_the_diagonal_open() -> None:
-    html = win_probabilities(Votes(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise")
+    html = win_probability_html(
+        WinProbabilities(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise"
+    )
     assert [c for c in cells(html) if c] == [".70", ".30"]

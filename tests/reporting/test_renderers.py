@@ -11,17 +11,17 @@ import pytest
 from tertium.cli import main
 from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet
-from tertium.display import Displayed
-from tertium.evaluation.agreement import meta_evaluate
+from tertium.display import Displayable
 from tertium.evaluation.challenge import challenge
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.explaining import explain
+from tertium.evaluation.meta_evaluation import meta_evaluate
 from tertium.evaluation.ranking import mean_scores, rank
 from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
-from tertium.reporting.notebook import show
-from tertium.reporting.page.making import report, report_agreement, report_results
+from tertium.reporting.page.report_builder import report, report_meta_evaluation, report_results
+from tertium.reporting.renderers import render_html
 from tertium.scores import Scores
 from tertium.segment import Judgment, Segment
 
@@ -109,11 +109,11 @@ def people_of(example: TestSet) -> JudgmentSet:
 
 
 def test_reports_show_their_tables_and_how_to_have_the_page(example: TestSet) -> None:
-    agreement = meta_evaluate(people_of(example), "chrf", samples=0)
+    agreement = meta_evaluate(people_of(example), "chrf", resamples=0)
     pages = {
         "good (baseline)": report(example, "chrf", explain=0, resamples=20, title="<b>Mine"),
         "chrF|nrefs:2": report_results(score(example, "chrf"), explain=0, title="<b>Mine"),
-        "Pearson": report_agreement(agreement),
+        "Pearson": report_meta_evaluation(agreement),
     }
     for said, page in pages.items():
         html = shown(page)
@@ -128,7 +128,7 @@ def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:
     pairs = challenge("damage", "chrf", phenomena=["number"])
     scored = score(example, "chrf")
     scores = scored.scores["good"]["chrf"]
-    study = meta_evaluate(people_of(example), "chrf", samples=5)
+    study = meta_evaluate(people_of(example), "chrf", resamples=5)
     values = [example, scored, scores, page, page.results, rank(example, "chrf"), pairs, study]
     first = example.systems["good"][0]
     for value in values:
@@ -155,8 +155,8 @@ def test_an_explanation_without_a_score_has_a_dash() -> None:
 
 
 def test_every_class_that_shows_itself_has_a_function() -> None:
-    for cls in Displayed.__subclasses__():
-        assert show.dispatch(cls) is not show.dispatch(object), cls
+    for cls in Displayable.__subclasses__():
+        assert render_html.dispatch(cls) is not render_html.dispatch(object), cls
 
 
 def test_a_subclass_shows_itself_as_its_parent() -> None:

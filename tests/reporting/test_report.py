@@ -9,17 +9,17 @@ import pytest
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.evaluation.scoring import score
-from tertium.reporting.page import page
-from tertium.reporting.page.making import report_results
+from tertium.reporting.page import report
+from tertium.reporting.page.report_builder import report_results
 
 
 @pytest.fixture(scope="module")
-def report() -> page.Report:
+def report() -> Report:
     testset = TestSet(systems={"a": ("x",)}, references=(("x",),))
     return report_results(score(testset, "chrf"), title="A lone \ud800 sign")
 
 
-def test_a_page_replaces_an_older_one(report: page.Report, tmp_path: Path) -> None:
+def test_a_page_replaces_an_older_one(report: Report, tmp_path: Path) -> None:
     target = tmp_path / "page.html"
     target.write_text("old")
     report.write(target)
@@ -28,7 +28,7 @@ def test_a_page_replaces_an_older_one(report: page.Report, tmp_path: Path) -> No
 
 
 def test_what_cannot_be_written_is_an_error_and_leaves_nothing(
-    report: page.Report, tmp_path: Path
+    report: Report, tmp_path: Path
 ) -> None:
     folder = tmp_path / "page.html"
     folder.mkdir()

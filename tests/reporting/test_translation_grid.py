@@ -12,38 +12,38 @@ import pytest
 
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.meta.judged import JudgedSet
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.reporting.markup import Markup
-from tertium.reporting.page.explained import Explained
-from tertium.reporting.page.grid import (
+from tertium.reporting.page.explanations import SegmentExplanation
+from tertium.reporting.page.report import encode_grid
+from tertium.reporting.page.translation_grid import (
     TranslationGrid,
-    grid_of_evaluation,
-    grid_of_judged,
-    interesting_items,
-    shares,
-    systems_to_explain,
+    grid_from_aligned_scores,
+    grid_from_evaluation,
+    rank_fractions,
+    select_items_to_explain,
+    select_systems_to_explain,
 )
-from tertium.reporting.page.page import encode
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 
 
 @pytest.fixture(scope="module")
 def grid(example: TestSet) -> TranslationGrid:
-    return grid_of_evaluation(score(example, ["chrf", "ter"]))
+    return grid_from_evaluation(score(example, ["chrf", "ter"]))
 
 
 def test_rows_go_item_by_item(grid: TranslationGrid, example: TestSet) -> None:
     assert len(grid) == 3 * 48
     assert grid.texts[:3] == tuple(example.systems[s][0] for s in ("good", "fair", "poor"))
-    assert (grid.item_of[-1], grid.system_of[-1]) == (47, 2)
+    assert (grid.item_indices[-1], grid.system_indices[-1]) == (47, 2)
     chrf = score(example, "chrf").scores["fair"]["chrf"].segments
-    assert grid.columns[0].values[grid.system_of == 1] == pytest.approx(chrf)
+    assert grid.columns[0].values[grid.system_indices == 1] == pytest.approx(chrf)
 
 
 def test_shares_are_ranks_between_0_and_1() -> None:
-    assert shares(np.array([5.0])).tolist() == [0.0]
-    assert shares(np.array([1.0, 2.0, 3.0])).tolist() == [0.0, 0.5, 1.0]
+    assert rank_fractions(np.array([5.0])).tolist() == [0.0]
+    assert rank_fractions(np.array([1.0, 2.0, 3.0])).tolist() == [0.0, 0.5, 1.0]
 
 
 def test_the_spread_sees_the_direction_of_metrics(grid: TranslationGrid) -> None:
@@ -74,11 +74,13 @@ def test_metrics_that_follow_people_do_not_misfit(grid: TranslationGrid) -> None
 
 def test_warnings_name_the_rows(grid: TranslationGrid) -> None:
     empty = np.flatnonzero(grid.warnings["empty hypothesis"])
-    assert [(int(grid.item_of[r]) + 1, grid.systems[grid.system_of[r]]) for r in empty] == [
+    assert [
+        (int(grid.item_indices[r]) + 1, grid.systems[grid.system_indices[r]]) for r in empty
+    ] == [
         (24, "poor")  # examples/README.md: line 24 is empty, line 13 copies the source
     ]
     copied = np.flatnonzero(grid.warnings["hypothesis equals source"])
-    assert [int(grid.item_of[r]) + 1 for r in copied] == [13]
+    assert [int(grid.item_indices[r]) + 1 for r in copied] == [13]
 
 
 def test_lengths_are_those_of_the_script(grid: TranslationGrid) -> None:
@@ -88,7 +90,7 @@ def test_lengths_are_those_of_the_script(grid: TranslationGrid) -> None:
     testset = TestSet(
         systems={"a": (full, "図書館は開く。", f"{full} {full}{full}")}, references=((full,),) * 3
     )
-    found = grid_of_evaluation(score(testset, "chrf"))
+    found = grid_from_evaluation(score(testset, "chrf"))
     assert found.unit == "character"
     assert found.lengths.tolist() == [23, 7, 70]
     assert found.warnings["much shorter than the reference"].tolist() == [False, True, False]
@@ -96,24 +98,26 @@ def test_lengths_are_those_of_the_script(grid: TranslationGrid) -> None:
 
 
 def test_interesting_items_come_from_each_list_in_turn(grid: TranslationGrid) -> None:
-    chosen = interesting_items(grid, 6)
+    chosen = select_items_to_explain(grid, 6)
     assert len(chosen) == 6
     assert chosen == sorted(set(chosen))
-    assert int(grid.item_of[grid.spread.argmax()]) in chosen
-    assert interesting_items(grid, 0) == []
-    assert len(interesting_items(grid, 1000)) == 48
-    assert systems_to_explain(grid, chosen[0]) == [0, 1, 2]
+    assert int(grid.item_indices[grid.spread.argmax()]) in chosen
+    assert select_items_to_explain(grid, 0) == []
+    assert len(select_items_to_explain(grid, 1000)) == 48
+    assert select_systems_to_explain(grid, chosen[0]) == [0, 1, 2]
 
 
 def test_a_page_of_judgments_keeps_only_what_is_known() -> None:
-    judged = JudgedSet.align(
+    judged = AlignedScores.align(
         "de-en",
         [ScoreMatrix("m", ("A", "B"), np.array([[0.1, np.nan], [0.3, np.nan]]), ("1", "2"))],
         human=ScoreMatrix("da", ("A", "B"), np.array([[50.0, np.nan], [np.nan, 70]]), ("1", "2")),
     )
     texts = {"de-en": {("A", "1"): Segment("hello", "hallo", ("hi",))}}
-    found = grid_of_judged([judged], texts)
-    assert [(found.systems[s], i) for s, i in zip(found.system_of, found.item_of, strict=True)] == [
+    found = grid_from_aligned_scores([judged], texts)
+    assert [
+        (found.systems[s], i) for s, i in zip(found.system_indices, found.item_indices, strict=True)
+    ] == [
         ("A", 0),
         ("B", 0),
         ("B", 1),
@@ -122,13 +126,13 @@ def test_a_page_of_judgments_keeps_only_what_is_known() -> None:
     assert found.items[0].document == "de-en"
     assert found.texts == ("hello", "", "")
     assert found.label(2) == "segment 2, B"
-    twice = grid_of_judged([judged, replace(judged, name="fi-en")], texts)
+    twice = grid_from_aligned_scores([judged, replace(judged, name="fi-en")], texts)
     assert twice.label(2) == "segment 2 of de-en, B"
 
 
 def test_the_payload_says_what_tables_say(grid: TranslationGrid) -> None:
-    note = Explained(item=1, system=2, title="WMD", html=Markup("<b>x</b>"))
-    data = json.loads(zlib.decompress(base64.b64decode(encode(grid, [note]))))
+    note = SegmentExplanation(item=1, system=2, title="WMD", html=Markup("<b>x</b>"))
+    data = json.loads(zlib.decompress(base64.b64decode(encode_grid(grid, [note]))))
     assert data["systems"] == ["good", "fair", "poor"]
     label, document, source, references, texts = data["items"][12]
     assert (label, data["documents"][document]) == ("13", grid.items[12].document)
@@ -148,6 +152,6 @@ def test_control_signs_can_be_carried() -> None:
     odd = "\x00 \u202e <\\/script>"
     small = TestSet(systems={"a": (odd,)}, references=(("x",),))
     data = json.loads(
-        zlib.decompress(base64.b64decode(encode(grid_of_evaluation(score(small, "chrf")))))
+        zlib.decompress(base64.b64decode(encode_grid(grid_from_evaluation(score(small, "chrf")))))
     )
     assert data["items"][0][4] == [odd]

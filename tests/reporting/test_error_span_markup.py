@@ -12,25 +12,29 @@ from tests.reporting.marking_metric import Suspicious
 
 import tertium
 from tertium.cli import main
-from tertium.data.evidence import read_evidence
+from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError
-from tertium.evaluation.marking import mark_systems, people_marks
+from tertium.evaluation.error_marking import human_marked_errors, mark_errors
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.registry import METRICS
-from tertium.reporting.marks import mark_text, marked_section, read_marks
-from tertium.reporting.page.making import report_results
-from tertium.reporting.tables.explanations import span_table
+from tertium.reporting.error_span_markup import (
+    mark_error_spans,
+    marked_errors_section,
+    read_error_spans,
+)
+from tertium.reporting.page.report_builder import report_results
+from tertium.reporting.tables.explanations import error_span_table
 from tertium.reporting.tables.table import Cell
 from tertium.segment import Judgment, Segment
-from tertium.spans import Markings, Span, Unplaced
+from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 HOME = "tests.reporting.marking_metric:Suspicious"
 NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
 
 
 def test_a_text_cannot_forge_a_mark() -> None:
-    shown = mark_text(NASTY, [Span(3, 8, severity="major", category='"><script>')])
+    shown = mark_error_spans(NASTY, [Span(3, 8, severity="major", category='"><script>')])
     assert "<script" not in shown
     assert shown.count("<mark ") == 1
 
@@ -46,14 +50,14 @@ def test_spans_come_back_from_their_marks() -> None:
             severity = ("minor", "major", "critical", "bad", "neutral")[n]
             spans.append(Span(start, end, "hypothesis", severity, "A/b", "r1", 0.1 * n))
         expected = tuple(sorted(spans, key=lambda s: (s.start, -s.end)))
-        assert read_marks(mark_text(NASTY, spans)) == (NASTY, expected)
+        assert read_error_spans(mark_error_spans(NASTY, spans)) == (NASTY, expected)
 
 
 def test_each_side_has_its_own_marks_and_places_are_checked() -> None:
     spans = [Span(0, 2), Span(0, 3, "source", "minor")]
-    assert read_marks(mark_text("abc", spans, "source")) == ("abc", (spans[1],))
+    assert read_error_spans(mark_error_spans("abc", spans, "source")) == ("abc", (spans[1],))
     with pytest.raises(DataError, match="ends at 2"):
-        mark_text("a", spans)
+        mark_error_spans("a", spans)
 
 
 TESTSET = tertium.TestSet(
@@ -65,11 +69,11 @@ TESTSET = tertium.TestSet(
 
 def test_the_worst_translations_come_first() -> None:
     metrics = [tertium.load_metric("chrf"), Suspicious()]
-    (marked,) = mark_systems(tertium.score(TESTSET, metrics), metrics)
+    (marked,) = mark_errors(tertium.score(TESTSET, metrics), metrics)
     assert marked.counts() == {"major": 3}
     assert [(e.system, e.item) for e in marked.worst(9)] == [("A", 1), ("B", 1), ("B", 2)]
     assert next(marked.rows())[:5] == ("A", 1, "hypothesis", 2, 5)
-    html = marked_section([marked])
+    html = marked_errors_section([marked])
     assert "major errors only" in html
     assert "&lt;<mark" in html
     assert "3 major in 4 translations; the 3 worst of them:" in html
@@ -81,14 +85,14 @@ def test_of_errors_that_weigh_alike_the_lowest_score_comes_first(
     """Else the list of a large set holds translations of its first system alone."""
     values = np.array([0.9, 0.0, 0.5, np.nan])  # A 1, A 2 (no error), B 1, B 2
     monkeypatch.setattr(Suspicious, "segment_scores", lambda self, some: values[: len(some)])
-    (marked,) = mark_systems(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
     assert [(e.system, e.item) for e in marked.worst(9)] == [("B", 1), ("A", 1), ("B", 2)]
     falling = replace(marked, sign=-1.0)
     assert [(e.system, e.item) for e in falling.worst(2)] == [("A", 1), ("B", 1)]
-    html = marked_section([marked])  # as tables show them; people's as they are
+    html = marked_errors_section([marked])  # as tables show them; people's as they are
     shown = [part.partition("<")[0] for part in html.split("score <b>")[1:]]
     assert shown == ["0.5000", "0.9000", "–"]
-    assert "score <b>0.5</b>" in marked_section([replace(marked, decimals=None)])
+    assert "score <b>0.5</b>" in marked_errors_section([replace(marked, decimals=None)])
 
 
 def test_one_and_none_are_said_as_such() -> None:
@@ -141,27 +145,27 @@ def test_errors_without_a_place_are_counted_and_shown(tmp_path: Path) -> None:
     ]
     file = tmp_path / "esa.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    [marked] = people_marks(TESTSET, read_evidence(file)[0])
+    [marked] = human_marked_errors(TESTSET, read_human_data(file)[0])
     assert marked.counts() == {"major": 1, "minor": 1}
     assert [(e.system, e.weight) for e in marked.worst(9)] == [("A", 6.0)]
-    html = marked_section([marked])
+    html = marked_errors_section([marked])
     assert "1 major, 1 minor in 2 translations; the worst of them:" in html
     assert "without a place in the text: major: Omission; minor" in html
     file.write_text("".join(json.dumps(row) + "\n" for row in marked.records()), encoding="utf-8")
-    assert read_evidence(file)[0].markings()["A", "1"].missing == (
-        Unplaced("major", "Omission"),
-        Unplaced("minor"),
+    assert read_human_data(file)[0].error_annotations()["A", "1"].missing == (
+        UnlocatedError("major", "Omission"),
+        UnlocatedError("minor"),
     )
 
 
 def test_where_no_error_is_major_there_is_nothing_to_choose() -> None:
     """The list would be empty without a word."""
-    (marked,) = mark_systems(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
     light = [
         replace(entry, spans=tuple(replace(span, severity="minor") for span in entry.spans))
         for entry in marked.translations
     ]
-    html = marked_section([replace(marked, translations=tuple(light))])
+    html = marked_errors_section([replace(marked, translations=tuple(light))])
     assert html.count("<li ") == 3
     assert "major errors only" not in html
 
@@ -184,9 +188,11 @@ def test_what_people_said_of_one_document_stays_with_it(tmp_path: Path) -> None:
     file = tmp_path / "mqm.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     page = tertium.report(NUMBERED_ANEW, "chrf", human=file, resamples=20, explain=0)
-    judged = {page.grid.items[n].label for n in page.grid.item_of[np.isfinite(page.grid.human)]}
+    judged = {
+        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
+    }
     assert judged == {"y:1"}
-    [marked] = people_marks(NUMBERED_ANEW, read_evidence(file)[0])
+    [marked] = human_marked_errors(NUMBERED_ANEW, read_human_data(file)[0])
     assert [entry.segment.hypothesis for entry in marked.translations] == ["a dog", "the log"]
     assert {entry.item for entry in marked.translations} == {"y:1"}
 
@@ -195,7 +201,9 @@ def test_comparisons_of_one_document_stay_with_it(tmp_path: Path) -> None:
     file = tmp_path / "compared.csv"
     file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
     page = tertium.report(NUMBERED_ANEW, "chrf", human=file, resamples=20, explain=0)
-    judged = {page.grid.items[n].label for n in page.grid.item_of[np.isfinite(page.grid.human)]}
+    judged = {
+        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
+    }
     assert judged == {"y:1"}
 
 
@@ -211,7 +219,9 @@ def test_what_people_said_of_one_document_is_not_put_beside_lines_of_another(
     rows = [f"y,{item},{system},{item}\n" for item in (1, 2) for system in "AB"]
     file.write_text("doc,item,system,score\n" + "".join(rows))
     page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
-    judged = {page.grid.items[n].label for n in page.grid.item_of[np.isfinite(page.grid.human)]}
+    judged = {
+        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
+    }
     assert judged == {"2"}
 
 
@@ -224,12 +234,12 @@ def test_a_marked_item_is_no_line_where_others_go_by_names(tmp_path: Path) -> No
     rows = [{**row, "segment": "one"}, {**row, "segment": 2, "spans": spans}]
     file = tmp_path / "mqm.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    assert people_marks(testset, read_evidence(file)[0]) == []
+    assert human_marked_errors(testset, read_human_data(file)[0]) == []
 
 
 def test_explanations_show_what_is_marked() -> None:
     explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
-    assert explained.marked == MarkedText(
+    assert explained.marked_text == MarkedText(
         hypothesis="a cat sat", source="eine Katze", spans=(Span(2, 5, severity="major"),)
     )
     assert explained.as_dict()["spans"] == [
@@ -247,8 +257,8 @@ def test_score_writes_what_metrics_mark(
     argv = ["score", "-t", str(tmp_path / "set.jsonl"), "-q", "-m", "chrf"]
     lines, table = tmp_path / "errors.jsonl", tmp_path / "errors.tsv"
     assert main([*argv, "suspicious", "--spans", str(lines)]) == 0
-    (found,) = read_evidence(lines)
-    assert found.markings()["B", "1"].spans == (Span(1, 4, severity="major"),)
+    (found,) = read_human_data(lines)
+    assert found.error_annotations()["B", "1"].spans == (Span(1, 4, severity="major"),)
     assert main([*argv, "suspicious", "--spans", str(table)]) == 0
     header, *rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
     assert header[:3] == ["metric", "system", "segment"]
@@ -289,15 +299,19 @@ def test_marks_without_a_score_are_written_and_shown(
 def test_marks_name_segments_as_their_file_does() -> None:
     ids = {"id": ("talk-7", "talk-9")}
     testset = tertium.TestSet(systems={"A": ("a dog", "a cat")}, columns=ids)
-    [marked] = mark_systems(tertium.score(testset, [Suspicious()]), [Suspicious()])
+    [marked] = mark_errors(tertium.score(testset, [Suspicious()]), [Suspicious()])
     assert [record["segment"] for record in marked.records()] == ["talk-7", "talk-9"]
     assert [row[1] for row in marked.rows()] == ["talk-9"]
-    assert "segment talk-9, score" in marked_section([marked])
+    assert "segment talk-9, score" in marked_errors_section([marked])
     for item in ("talk-9", "2"):  # people may have numbered them
         said = Judgment(
-            Segment("a cat"), -5.0, item, "A", markings=Markings((Span(2, 5, severity="major"),))
+            Segment("a cat"),
+            -5.0,
+            item,
+            "A",
+            error_annotations=ErrorAnnotations((Span(2, 5, severity="major"),)),
         )
-        [people] = people_marks(testset, JudgmentSet(name="x", judgments=(said,)))
+        [people] = human_marked_errors(testset, JudgmentSet(name="x", judgments=(said,)))
         assert [entry.segment.hypothesis for entry in people.translations] == ["a cat"]
 
 
@@ -349,12 +363,12 @@ def test_explain_prints_what_is_marked(
     ],
 )
 def test_what_is_marked_of_a_word_is_shown_in_it(text: str, span: Span, shown: str) -> None:
-    [row] = span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).rows
+    [row] = error_span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).rows
     assert row[0] == shown
     assert isinstance(row[4], Cell)
     assert row[4].text == f"{span.start}-{span.end}"  # places are those of the mark
 
 
 def test_notebooks_show_marked_translations() -> None:
-    (marked,) = mark_systems(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
     assert marked._repr_html_().count("<mark ") == 3

@@ -13,27 +13,27 @@ import pytest
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.meta.curves import Curve, LearningRun
-from tertium.reporting.charts.axes import Scale, bounds, panel, ticks
-from tertium.reporting.charts.clouds import (
-    Axis,
-    buckets,
-    cloud_chart,
-    correlation,
-    darkest,
-    length_chart,
-    outermost,
-)
-from tertium.reporting.charts.curves import curve_chart
-from tertium.reporting.charts.rows import (
-    POINTS,
-    density,
-    dots_chart,
+from tertium.meta.learning_curves import LearningCurve, LearningRun
+from tertium.reporting.charts.axes import Scale, axis_limits, make_plot_area, ticks
+from tertium.reporting.charts.learning_curves import learning_curve_chart
+from tertium.reporting.charts.row_charts import (
+    DENSITY_POINTS,
+    dot_chart,
+    estimate_density,
     interval_chart,
     ridge_chart,
 )
-from tertium.reporting.page.grid import TranslationGrid, grid_of_evaluation
-from tertium.reporting.page.pictures import pair_pictures
+from tertium.reporting.charts.scatter import (
+    Axis,
+    find_outliers,
+    length_buckets,
+    length_chart,
+    max_cell_count,
+    pearson,
+    scatter_chart,
+)
+from tertium.reporting.page.figures import metric_pair_figures
+from tertium.reporting.page.translation_grid import TranslationGrid, grid_from_evaluation
 
 NAN = float("nan")
 
@@ -67,9 +67,9 @@ def test_a_scale_of_one_value_stands_in_the_middle() -> None:
 
 def test_bounds_leave_out_the_outermost_of_many_only() -> None:
     few, many = np.array([0.0] * 99 + [100.0]), np.array([0.0, 1.0] * 2000 + [100.0])
-    assert bounds(few, margin=0)[1] == 100
-    assert bounds(many, margin=0)[1] == 1
-    assert bounds(np.array([NAN])) == (0.0, 1.0)
+    assert axis_limits(few, margin=0)[1] == 100
+    assert axis_limits(many, margin=0)[1] == 1
+    assert axis_limits(np.array([NAN])) == (0.0, 1.0)
 
 
 def test_systems_stand_best_first_and_clusters_are_shaded() -> None:
@@ -97,17 +97,17 @@ def test_a_system_without_interval_or_score_is_still_named() -> None:
 
 def test_a_value_that_is_missing_is_neither_drawn_nor_told() -> None:
     values = np.array([[0.25, NAN], [0.5, 0.75]])
-    chart = dots_chart(["news", "talks"], ["A", "B"], values, title="slices", label="chrF")
+    chart = dot_chart(["news", "talks"], ["A", "B"], values, title="slices", label="chrF")
     assert "news: A 0.250; talks: A 0.500, B 0.750" in chart
     assert "nan" not in chart
 
 
 def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
     rng = np.random.default_rng(1)
-    found = density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
+    found = estimate_density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
     assert found.mean() == pytest.approx(1)
-    assert abs(found.argmax() / POINTS - 0.3) < 0.03
-    assert density(np.zeros(0), 0.0, 1.0).sum() == 0
+    assert abs(found.argmax() / DENSITY_POINTS - 0.3) < 0.03
+    assert estimate_density(np.zeros(0), 0.0, 1.0).sum() == 0
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.0, 1.0], [NAN, 2.0], [0.0, 100.0]])
@@ -123,13 +123,13 @@ def test_any_distribution_can_be_drawn(values: list[float]) -> None:
 
 def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> None:
     few = Axis(name="x", values=np.array([1.0, NAN, 3.0]))
-    chart = parsed(cloud_chart(few, Axis(name="y", values=np.array([2.0, 5.0, 6.0])), fit=True))
+    chart = parsed(scatter_chart(few, Axis(name="y", values=np.array([2.0, 5.0, 6.0])), fit=True))
     assert [c.get("data-row") for c in chart.iter("circle")] == ["0", "2"]
     assert [c[0].text for c in chart.iter("circle")] == ["row 0: 1 / 2", "row 2: 3 / 6"]
     assert [line.get("class") for line in chart.iter("polyline")] == ["fit"]
     rng = np.random.default_rng(2)
     many = Axis(name="x", values=rng.normal(size=5000))
-    chart = parsed(cloud_chart(many, Axis(name="y", values=many.values * 2)))
+    chart = parsed(scatter_chart(many, Axis(name="y", values=many.values * 2)))
     assert not list(chart.iter("circle"))
     assert [p for p in chart.iter("path") if p.get("class") == "shade"]
     assert "r = 1.000, n = 5,000" in str(chart.get("aria-label"))
@@ -146,26 +146,28 @@ def test_length_pictures_of_any_size(size: int) -> None:
 
 
 def test_the_outermost_translations_are_linked_and_shades_are_counted(example: TestSet) -> None:
-    grid = grid_of_evaluation(score(example, ["chrf", "ter"]))
+    grid = grid_from_evaluation(score(example, ["chrf", "ter"]))
     chrf, ter = (column.values for column in grid.columns)
-    html = pair_pictures(grid)
+    html = metric_pair_figures(grid)
     assert "A dot is a translation." in html
-    first = outermost(chrf, ter)[0]
+    first = find_outliers(chrf, ter)[0]
     label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
     assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
     assert f"<title>{label}: {chrf[first]:.3g} / {ter[first]:.3g}</title>" in html
     assert html.count('href="#segment-') == 5
     many = replace(grid, **repeated(grid, 4))
-    html = pair_pictures(many)
+    html = metric_pair_figures(many)
     assert "A shade is the number of translations." in html
     assert "A dot" not in html
-    assert f"darkest shade: {darkest(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
+    assert (
+        f"darkest shade: {max_cell_count(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
+    )
 
 
 def test_a_link_leads_to_a_segment_by_its_name() -> None:
     """By its place it led to another one, where segments have other numbers."""
     names = ("3", "1", "a b/ç")
-    grid = grid_of_evaluation(
+    grid = grid_from_evaluation(
         score(
             TestSet(
                 systems={"a": ("x", "y", "z")},
@@ -193,7 +195,7 @@ def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
 
 def test_buckets_follow_the_trend() -> None:
     words = np.repeat(np.arange(1.0, 41), 5)
-    middles, quarters = buckets(words, words * 2)
+    middles, quarters = length_buckets(words, words * 2)
     assert middles == sorted(middles)
     assert [q[1] for q in quarters] == pytest.approx([2 * m for m in middles], abs=1.1)
 
@@ -201,8 +203,8 @@ def test_buckets_follow_the_trend() -> None:
 def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
     rng = np.random.default_rng(4)
     a, b = rng.normal(size=(2, 50))
-    assert correlation(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
-    assert np.isnan(correlation(a, np.ones(50)))
+    assert pearson(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert np.isnan(pearson(a, np.ones(50)))
 
 
 def test_learning_curves_are_lines_and_ablations_bars() -> None:
@@ -212,13 +214,13 @@ def test_learning_curves_are_lines_and_ablations_bars() -> None:
         for s in (0, 1)
         for t in ("wmt16", "wmt17")
     )
-    lines = parsed(curve_chart(Curve(runs=grown), "curve"))
+    lines = parsed(learning_curve_chart(LearningCurve(runs=grown), "curve"))
     assert len(list(lines.iter("polyline"))) == 2
     parts = tuple(
         LearningRun(setting=setting, size=2, seed=0, test="wmt17", value=value)
         for setting, value in (("all", 0.6), ("without lexical", 0.5))
     )
-    bars = parsed(curve_chart(Curve(runs=parts), "ablation"))
+    bars = parsed(learning_curve_chart(LearningCurve(runs=parts), "ablation"))
     widths = [float(r.get("width") or 0) for r in bars.iter("rect")]
     assert widths[1] / widths[0] == pytest.approx(0.5 / 0.6, abs=1e-3)  # bars start at zero
     assert "-0.100" in [t.text for t in bars.iter("text")]
@@ -231,7 +233,7 @@ def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
         for n in (100, 100_000)
         for test in tests
     )
-    root = parsed(curve_chart(Curve(runs=runs), "curve"))
+    root = parsed(learning_curve_chart(LearningCurve(runs=runs), "curve"))
     width, height = (float(size) for size in str(root.get("viewBox")).split()[2:])
     names = [t for t in root.iter("text") if t.get("class") == "name"]
     assert [t[0].text for t in names] == tests
@@ -252,7 +254,7 @@ def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
         for setting, value in (("all", 0.5), (long, 0.5), ("nothing", NAN))
         for test in ("wmt16", "wmt17")
     )
-    root = parsed(curve_chart(Curve(runs=runs), "ablation"))
+    root = parsed(learning_curve_chart(LearningCurve(runs=runs), "ablation"))
     names = [t for t in root.iter("text") if t.get("class") == "name"]
     shown = ["wmt16", "all", long, "nothing", "wmt17", "all", long, "nothing"]
     assert [t[0].tail for t in names] == shown
@@ -262,7 +264,7 @@ def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
 
 
 def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
-    usual, wide = panel((0, 1), (0, 100)), panel((0, 1), (0, 1_000_000))
+    usual, wide = make_plot_area((0, 1), (0, 100)), make_plot_area((0, 1), (0, 1_000_000))
     assert usual.x.start == 52
     assert wide.x.start > 26 + 6 * len("1000000")
 
@@ -280,7 +282,7 @@ def test_a_long_number_below_the_right_end_stays_inside() -> None:
 
 def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
     chart = parsed(
-        cloud_chart(
+        scatter_chart(
             Axis(name="x", values=np.array(x)), Axis(name="y", values=np.array(y)), fit=True
         )
     )
@@ -293,7 +295,7 @@ def test_the_fit_ends_where_its_plot_does_and_keeps_its_slope() -> None:
     rng = np.random.default_rng(2)
     x = np.append(rng.normal(0, 1, 1999), -50.0)
     y = 3 * x + rng.normal(0, 1, 2000)
-    plot = panel(bounds(x), bounds(y))
+    plot = make_plot_area(axis_limits(x), axis_limits(y))
     ends = ends_of_fit(x.tolist(), y.tolist())
     assert plot.x.start <= ends[:, 0].min() < ends[:, 0].max() <= plot.x.end
     slope, start = np.polyfit(x, y, 1)
@@ -303,7 +305,7 @@ def test_the_fit_ends_where_its_plot_does_and_keeps_its_slope() -> None:
         )
         assert value == pytest.approx(plot.y(start + slope * a), abs=0.1)
     few = ends_of_fit([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])  # all of it where it fits
-    small = panel(bounds(np.arange(3.0)), bounds(np.arange(3.0)))
+    small = make_plot_area(axis_limits(np.arange(3.0)), axis_limits(np.arange(3.0)))
     assert few[:, 0].tolist() == pytest.approx([small.x(0.0), small.x(2.0)], abs=0.01)
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tertium.reporting.names import short_names, shown_name
+from tertium.reporting.short_names import name_markup, shorten_names
 
 
 @pytest.mark.parametrize(
@@ -22,23 +22,23 @@ from tertium.reporting.names import short_names, shown_name
     ],
 )
 def test_what_is_common_goes_first(names: list[str], longest: int, expected: list[str]) -> None:
-    assert short_names(names, longest) == expected
+    assert shorten_names(names, longest) == expected
 
 
 def test_names_that_differ_inside_only_are_numbered() -> None:
-    found = short_names(["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20], 11)
+    found = shorten_names(["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20], 11)
     assert found == ["1 aaaa…bbbb", "2 aaaa…bbbb"]
 
 
 @given(st.lists(st.text(max_size=30), max_size=8), st.integers(8, 20))
 def test_any_names_fit_and_differ_where_they_did(names: list[str], longest: int) -> None:
-    found = short_names(names, longest)
+    found = shorten_names(names, longest)
     assert max(map(cell_len, found), default=0) <= longest
     assert len(set(zip(names, found, strict=True))) == len(set(names)) == len(set(found))
 
 
 def test_a_shortened_name_is_said_in_full() -> None:
-    assert shown_name("<a>", "<a>") == "<bdi>&lt;a&gt;</bdi>"
-    found = shown_name("a-long-name", "…name")
+    assert name_markup("<a>", "<a>") == "<bdi>&lt;a&gt;</bdi>"
+    found = name_markup("a-long-name", "…name")
     assert 'title="a-long-name"' in found
     assert '<bdi class="hidden">a-long-name</bdi>' in found

@@ -1,0 +1,421 @@
+"""Build reports: `tertium.report`, and reports of existing results."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import BoolArray
+from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
+from tertium.data.formats import PathLike
+from tertium.data.human_data_files import read_human_segment_scores
+from tertium.data.testset import TestSet, check_testset
+from tertium.errors import MissingInputError, TertiumError, UsageError
+from tertium.evaluation.challenge import ChallengeStudy, challenge
+from tertium.evaluation.comparison import Test, add_significance, check_test_options
+from tertium.evaluation.diagnostics.run import DiagnosticReport
+from tertium.evaluation.error_marking import MarkedTranslations, human_marked_errors, mark_errors
+from tertium.evaluation.explaining import add_error_spans
+from tertium.evaluation.meta_evaluation import AgreementStudy
+from tertium.evaluation.meta_inputs import as_list
+from tertium.evaluation.ranking import Ranking, rank
+from tertium.evaluation.scoring import (
+    Evaluation,
+    default_metrics,
+    distinct_labels,
+    find_scorable,
+    locate_warnings,
+    score,
+)
+from tertium.evaluation.slices import Slices, slice_results
+from tertium.execution import track_progress
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.meta.evaluation import MetaEvaluation
+from tertium.meta.learning_curves import LearningCurve, read_curves
+from tertium.meta.results import Results
+from tertium.meta.tasks import Task
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.ranker import Ranker
+from tertium.reporting.error_span_markup import marked_errors_section
+from tertium.reporting.page.explanations import (
+    SegmentExplanation,
+    explanation_html,
+    win_probability_html,
+)
+from tertium.reporting.page.report import Report
+from tertium.reporting.page.sections import (
+    agreement_slices_contents,
+    challenge_contents,
+    diagnostics_contents,
+    slices_contents,
+)
+from tertium.reporting.page.translation_grid import (
+    TranslationGrid,
+    grid_from_aligned_scores,
+    grid_from_evaluation,
+    select_items_to_explain,
+    select_systems_to_explain,
+)
+from tertium.reporting.tables.meta_evaluation import (
+    agreement_table,
+    describe_significance_test,
+    summarize_agreement,
+)
+from tertium.reporting.tables.table import Table
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+from tertium.specs import check_unique_names
+
+logger = logging.getLogger(__name__)
+
+# name and title of sections
+SLICES_SECTION = ("slices", "Slices")
+ERRORS_SECTION = ("errors", "Marked errors")
+CHALLENGE_SECTION = ("challenge", "Challenge set")
+DIAGNOSTICS_SECTION = ("diagnostics", "Diagnostics")
+AGREEMENT_RESAMPLES = 1000
+DEFAULT_EXPLAINED_SEGMENTS = 8
+
+
+def report(
+    testset: TestSet,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    *,
+    ranker: str | Metric | Ranker | None = None,
+    human: ScoreMatrix | PathLike | None = None,
+    curves: PathLike | Sequence[PathLike] = (),
+    explain: int = DEFAULT_EXPLAINED_SEGMENTS,
+    title: str = "",
+    by: str | Sequence[str] = (),
+    challenges: PathLike | Sequence[PathLike] = (),
+    test: Test | None = None,
+    resamples: int | None = None,
+    slice_resamples: int | None = None,
+    seed: int = 12345,
+    alpha: float = 0.05,
+) -> Report:
+    """Score and compare systems and return a report; `write(path)` saves it as one HTML page.
+
+    Args:
+        testset: the translations, with references and sources if available.
+        metrics: metrics or specs; default as in `tertium.compare`.
+        ranker: adds its win probabilities as a column.
+        human: human segment scores, or a file with them.
+        curves: JSON files of learning curves.
+        explain: number of segments to explain, where metrics, human scores or systems differ most.
+        title: title of the page; default: the names of the test set and systems.
+        by: columns to slice the results by (`slice_results`).
+        challenges: challenge sets on which to evaluate the metrics (`tertium.challenge`).
+        test: significance test; default: bootstrap, and randomization for slices.
+        resamples: resamples of the test; `slice_resamples` for slices without `test`.
+        seed: seed of all tests.
+        alpha: significance level.
+    """
+    check_testset(testset)
+    if not isinstance(explain, int) or explain < 0:
+        raise UsageError(f"--explain {explain}: expected zero or more segments")
+    overall_test: Test = "bootstrap" if test is None else test
+    check_test_options(overall_test, alpha)
+    marked: list[MarkedTranslations] = []
+    if not (human is None or isinstance(human, ScoreMatrix)):
+        human_data = read_human_segment_scores(human, testset.systems)
+        human = _name_items(
+            human_data.segment_scores(), testset, human_data.labels().get("document")
+        )
+        marked = human_marked_errors(testset, human_data)
+    check_unique_names("--by", as_list(by))
+    loaded_curves = read_curves(as_list(curves))
+    challenge_sets = [read_challenge(source) for source in as_list(challenges)]
+    loaded = load_metrics(default_metrics(testset) if metrics is None else metrics)
+    evaluation = score(testset, loaded)
+    ranking = rank(testset, ranker) if ranker is not None else None
+    if ranking is not None:
+        evaluation = ranking.add_to_evaluation(evaluation)
+    results = add_significance(
+        evaluation, test=overall_test, resamples=resamples, seed=seed, alpha=alpha
+    )
+    slice_options: dict[str, Any] = {"resamples": slice_resamples}
+    if test is not None:
+        slice_options = {"test": test, "resamples": resamples}
+    return report_results(
+        results,
+        loaded,
+        ranker=ranking.ranker if ranking else None,
+        human=human,
+        curves=loaded_curves,
+        explain=explain,
+        title=title,
+        slices=[slice_results(results, column, **slice_options) for column in as_list(by)],
+        marked=marked,
+        challenge_study=_run_challenge(join_challenges(challenge_sets), loaded)
+        if challenge_sets
+        else None,
+        seed=seed,
+        alpha=alpha,
+    )
+
+
+def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
+    """Evaluate the metrics that can score the pairs of a challenge set.
+
+    The challenge set may have other languages than the test set.
+    """
+    segments = [s for contrast in pairs.contrasts for s in (contrast.better, contrast.worse)]
+    usable: list[Metric] = []
+    for metric in metrics:
+        try:
+            metric.check([*compress(segments, find_scorable(segments, metric))] or segments)
+        except MissingInputError as error:
+            logger.warning(
+                "%s cannot score challenge set %s and is skipped: %s",
+                metric.spec,
+                pairs.name,
+                error,
+            )
+            continue
+        usable.append(metric)
+    if not usable:
+        raise UsageError(
+            f"--challenge {pairs.name}: no metric can score its pairs; add another metric"
+        )
+    return challenge(pairs, usable)
+
+
+def report_results(
+    results: Evaluation,
+    metrics: Sequence[Metric] = (),
+    *,
+    ranker: Ranker | None = None,
+    human: ScoreMatrix | None = None,
+    curves: Mapping[str, LearningCurve] | None = None,
+    explain: int = DEFAULT_EXPLAINED_SEGMENTS,
+    title: str = "",
+    slices: Sequence[Slices] = (),
+    marked: Sequence[MarkedTranslations] = (),
+    challenge_study: ChallengeStudy | None = None,
+    seed: int = 12345,
+    alpha: float = 0.05,
+) -> Report:
+    """Return a report on existing results; `metrics` are needed for explanations and spans.
+
+    `human` holds human scores for the systems and items of the evaluation; items may also be
+    numbered from 1. `marked` are additional error annotations. `seed` and `alpha` are those of
+    the agreement tests.
+    """
+    grid = grid_from_evaluation(results)
+    human = None if human is None else _name_items(human, results.testset)
+    grid = _locate_warnings(grid if human is None else grid.with_human(human), results, metrics)
+    extra_sections = [(*SLICES_SECTION, slices_contents(slices))] if slices else []
+    all_marked = [*marked, *mark_errors(results, metrics)]
+    extra_sections += [(*ERRORS_SECTION, marked_errors_section(all_marked))] if all_marked else []
+    extra_sections += (
+        [(*CHALLENGE_SECTION, challenge_contents(challenge_study))]
+        if challenge_study is not None
+        else []
+    )
+    return Report(
+        title=title or _title(results),
+        grid=grid,
+        results=results,
+        agreement=() if human is None else human_agreement_tables(results, human, seed, alpha),
+        explained=tuple(explain_items(results.testset, grid, metrics, ranker, explain)),
+        curves=curves or {},
+        extra_sections=tuple(extra_sections),
+    )
+
+
+def _name_items(
+    human: ScoreMatrix, testset: TestSet, documents: Mapping[str, str] | None = None
+) -> ScoreMatrix:
+    """Rename the items of human scores as in the test set; `documents` maps items to documents.
+
+    An item whose name belongs to a segment of another document is prefixed with its document.
+    """
+    names, item_documents = testset.items, documents or {}
+    matched = testset.match_item_names(human.items, documents)
+    ambiguous = {*names} & {*item_documents} - {*matched}
+    new_names = {label: f"{item_documents[label]}:{label}" for label in ambiguous}
+    new_names |= dict(zip(matched, names, strict=True))
+    return replace(human, items=tuple(new_names.get(label, label) for label in human.labels))
+
+
+def human_agreement_tables(
+    evaluation: Evaluation, human: ScoreMatrix, seed: int, alpha: float
+) -> tuple[Table, ...]:
+    """Return tables of the correlation of the metrics with human scores (Pearson, Kendall)."""
+    names = evaluation.names
+    matrices = []
+    for metric in evaluation.metrics:
+        scores = evaluation.metric_scores(metric)
+        values = np.stack([s.oriented_segments for s in scores])
+        items = evaluation.testset.items
+        matrices.append(ScoreMatrix(names[metric], evaluation.systems, values, items))
+    aligned = AlignedScores.align("segments", matrices, human=human)
+    tasks = [
+        Task(sets=("segments",), statistic="pearson", resamples=AGREEMENT_RESAMPLES, alpha=alpha),
+        Task(sets=("segments",), statistic="kendall", resamples=0),
+    ]
+    results = MetaEvaluation([aligned], seed=seed).run(tasks)
+    lower_is_better = [
+        names[m] for m in evaluation.metrics if not evaluation.metric_scores(m)[0].higher_is_better
+    ]
+    return tuple(
+        _agreement_table_with_notes(part, lower_is_better)
+        for part in results.by_statistic().values()
+    )
+
+
+def _title(evaluation: Evaluation) -> str:
+    name = evaluation.testset.name
+    systems = evaluation.systems
+    compared = ", ".join(systems[:4]) + (f" and {len(systems) - 4} more" if systems[4:] else "")
+    return f"{name}: {compared}" if name else compared
+
+
+def report_ranking(ranking: Ranking) -> Report:
+    """Return a report on a ranking, with the mean win probability as the only score."""
+    return report_results(add_significance(ranking.as_evaluation()), [], ranker=ranking.ranker)
+
+
+def report_meta_evaluation(
+    agreement: AgreementStudy, diagnostics: DiagnosticReport | None = None
+) -> Report:
+    """Return a report on the agreement of metrics with human scores, and on diagnostics."""
+    labels = {metric.spec: metric.label for metric in agreement.metrics}
+    names = distinct_labels({m: labels.get(m, m) for m in agreement.results.metrics})
+    negated = agreement.negated_metrics
+    lower_is_better = [
+        names[m] for m in (*agreement.lower_better, *labels) if m in negated and m in names
+    ]
+    texts = {name: human_data.texts() for name, human_data in agreement.people.items()}
+    scored = [list(own.values()) for own in texts.values() if own]
+    results = rename_metrics(agreement.results, names)
+    extra_sections = []
+    if agreement.slices:
+        sliced = {by: rename_metrics(own, names) for by, own in agreement.slices.items()}
+        extra_sections.append((*SLICES_SECTION, agreement_slices_contents(sliced)))
+    if diagnostics is not None:
+        extra_sections.append((*DIAGNOSTICS_SECTION, diagnostics_contents(diagnostics)))
+    return Report(
+        title="Metrics and human scores",
+        grid=grid_from_aligned_scores(
+            agreement.sets,
+            texts,
+            names=names,
+            decimals={metric.spec: metric.decimals for metric in agreement.metrics},
+            negated=negated,
+        ),
+        agreement=tuple(
+            _agreement_table_with_notes(part, lower_is_better)
+            for part in results.by_statistic().values()
+        ),
+        judged=tuple(_restore_signs(judged, names, negated) for judged in agreement.sets),
+        findings=tuple(summarize_agreement(results)),
+        signatures=tuple(
+            dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
+        ),
+        extra_sections=tuple(extra_sections),
+    )
+
+
+def rename_metrics(results: Results, names: Mapping[str, str]) -> Results:
+    """Return the results with display names of metrics."""
+    metrics = tuple(names[metric] for metric in results.metrics)
+    return replace(
+        results, metrics=metrics, tasks=tuple(replace(t, metrics=metrics) for t in results.tasks)
+    )
+
+
+def _restore_signs(
+    judged: AlignedScores, names: Mapping[str, str], negated: Collection[str]
+) -> AlignedScores:
+    """Return the scores with display names and their original signs."""
+    signs = np.array([-1.0 if metric in negated else 1.0 for metric in judged.metrics])
+    return replace(
+        judged,
+        metrics=tuple(names.get(metric, metric) for metric in judged.metrics),
+        system_scores=signs[:, None] * judged.system_scores,
+    )
+
+
+def _agreement_table_with_notes(part: Results, lower_is_better: Sequence[str]) -> Table:
+    """Return a table with notes on the significance test and on negated metrics."""
+    first = part.tasks[0].task
+    table = agreement_table(part, intervals=bool(first.resamples))
+    notes = [*table.notes, *describe_significance_test(first)]
+    if lower_is_better:
+        notes.append(
+            f"{', '.join(lower_is_better)}: lower is better; agreement is computed with negated "
+            "scores"
+        )
+    return replace(table, notes=notes)
+
+
+def _locate_warnings(
+    grid: TranslationGrid, evaluation: Evaluation, metrics: Sequence[Metric]
+) -> TranslationGrid:
+    """Add the warnings of metrics by row; scores only have their counts."""
+    systems = len(evaluation.systems)
+    masks: dict[str, BoolArray] = {}
+    for metric in metrics:
+        for place, system in enumerate(evaluation.systems):
+            counted = evaluation.scores[system][metric.spec].warnings
+            kinds = [kind for kind in counted if kind not in grid.warnings]
+            row_warnings = (
+                locate_warnings(metric, evaluation.testset.segments(system)) if kinds else []
+            )
+            for kind in kinds:
+                mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
+                mask[place::systems] |= [kind in kinds_of_row for kinds_of_row in row_warnings]
+    return replace(grid, warnings={**grid.warnings, **masks})
+
+
+def explain_items(
+    testset: TestSet,
+    grid: TranslationGrid,
+    metrics: Sequence[Metric],
+    ranker: Ranker | None,
+    count: int,
+) -> list[SegmentExplanation]:
+    """Explain selected segments with all metrics that can, and with the ranker."""
+    explainers = [metric for metric in metrics if metric.can_explain]
+    items = select_items_to_explain(grid, count) if explainers or ranker else []
+    segments = {system: testset.segments(system) for system in testset.systems} if items else {}
+    explanations: list[SegmentExplanation] = []
+    for item in track_progress(items, "explaining"):
+        group = [segments[system][item] for system in grid.systems]
+        votes = (
+            ranker.explain(group, grid.systems).win_probabilities
+            if ranker and len(group) > 1
+            else None
+        )
+        if ranker is not None and votes is not None:
+            html = win_probability_html(votes, ranker.title)
+            explanations.append(
+                SegmentExplanation(item=item, system=-1, title=ranker.title, html=html)
+            )
+        for system in select_systems_to_explain(grid, item):
+            explanations += _explain_translation(explainers, group[system], item, system)
+    return explanations
+
+
+def _explain_translation(
+    metrics: Sequence[Metric], segment: Segment, item: int, system: int
+) -> list[SegmentExplanation]:
+    explanations = []
+    for metric in metrics:
+        try:
+            html = explanation_html(add_error_spans(metric.explain(segment), metric, segment))
+        except TertiumError as error:  # such as an empty output
+            logger.info("segment %d: %s", item + 1, error)
+            continue
+        explanations.append(
+            SegmentExplanation(item=item, system=system, title=metric.label, html=html)
+        )
+    return explanations
