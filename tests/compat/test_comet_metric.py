@@ -23,11 +23,11 @@ from tests.compat.tiny_comet import save_checkpoint, save_comet
 
 from tertium.compat import comet
 from tertium.compat.comet_metric import COMET
-from tertium.errors import DataError, MissingResourceError, ModelError, NeedsError
+from tertium.errors import DataError, MissingInputError, MissingResourceError, ModelError
+from tertium.execution import runtime
 from tertium.registry import METRICS
-from tertium.runtime import runtime
 from tertium.segment import Segment
-from tertium.testing import check_metric
+from tertium.testing import METRIC_CHECKS, check_metric, check_perfect_beats_unrelated
 
 pytestmark = pytest.mark.skipif(not find_spec("transformers"), reason="needs transformers")
 
@@ -87,8 +87,8 @@ def test_comet_keeps_the_laws_of_metrics_but_knows_no_language(
 ) -> None:
     import tertium.testing
 
-    laws = [law for law in tertium.testing.LAWS if law.__name__ != "good_beats_bad"]
-    monkeypatch.setattr(tertium.testing, "LAWS", laws)  # random weights prefer nothing
+    checks = [c for c in METRIC_CHECKS if c is not check_perfect_beats_unrelated]
+    monkeypatch.setattr(tertium.testing, "METRIC_CHECKS", checks)  # the weights are random
     monkeypatch.setitem(METRICS.builtin, "comet", "tertium.compat.comet_metric:COMET")  # type: ignore[index]
     check_metric(COMET(model=str(folder)))
     check_metric(f"comet:model={folder},references=mean")
@@ -129,24 +129,24 @@ def test_texts_that_are_cut_are_counted(kind: str, tmp_path: Path) -> None:
 
 def test_what_it_needs_is_its_models_to_say(tmp_path: Path) -> None:
     kiwi = save_comet(tmp_path / "kiwi", "unified_metric", input_segments=["mt", "src"])
-    assert COMET(model=str(kiwi)).needs == {"source"}
-    with pytest.raises(NeedsError, match="needs the source"):
+    assert COMET(model=str(kiwi)).required_inputs == {"source"}
+    with pytest.raises(MissingInputError, match="needs the source"):
         COMET(model=str(kiwi)).score([Segment("a", None, ("b",))])
-    assert COMET().needs == {"source", "references"}
+    assert COMET().required_inputs == {"source", "references"}
 
 
 def test_signature_and_hash_follow_the_weights(folder: Path, copy: Path) -> None:
     from safetensors.numpy import load_file, save_file
 
     metric = COMET(model=str(folder))
-    name, digest = metric.learned[0].split("@")
+    name, digest = metric.model_ids[0].split("@")
     assert (name, [*map(len, digest.split("+"))]) == ("comet", [8, 8])
     assert f"|weights:tiny-comet-da@{digest}|" in metric.signature(SEGMENTS)
     weights = load_file(copy / "model.safetensors")
     weights["estimator.ff.6.bias"] += 1
     save_file(weights, copy / "model.safetensors")
     changed = COMET(model=str(copy))
-    assert changed.learned != metric.learned
+    assert changed.learned != metric.model_ids
     moved = changed.score(SEGMENTS).segments - metric.score(SEGMENTS).segments
     np.testing.assert_allclose(moved, 1, atol=1e-5)
 
@@ -189,20 +189,20 @@ def test_texts_that_are_not_read_whole_are_counted(kind: str, cut: int, tmp_path
 
 def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:
     save_checkpoint(copy)
-    with pytest.raises(ModelError, match=r"only as checkpoints/model.ckpt, a pickle.*convert"):
+    with pytest.raises(ModelError, match=r"only as checkpoints/model.ckpt, a pickle file.*convert"):
         COMET(model=str(copy)).score(SEGMENTS)
 
 
 HPARAMS = {
     "pool: [1": "hparams.yaml cannot be read",
-    "pool: avg\npool: cls": "the key 'pool' stands twice",
-    "- 1": "holds no settings",
+    "pool: avg\npool: cls": "the key 'pool' appears twice",
+    "- 1": "contains no settings",
     "class_identifier: xcomet_metric": "class_identifier is the text 'xcomet_metric'",
     "class_identifier: unified_metric\ninput_segments: [src]": "input_segments are src, expected",
-    "class_identifier: unified_metric\nencoder_model: BERT": "over BERT are not read",
+    "class_identifier: unified_metric\nencoder_model: BERT": "unified metrics with BERT are not supported",
     "class_identifier: regression_metric\npool: default": "pool is the text 'default'",
-    "class_identifier: regression_metric\nlayer: 9": "asks for layer 9 of 3",
-    "class_identifier: regression_metric\nactivations: Swish": "names the activation 'Swish'",
+    "class_identifier: regression_metric\nlayer: 9": "requires layer 9 of 3",
+    "class_identifier: regression_metric\nactivations: Swish": "unknown activation 'Swish'",
     "class_identifier: regression_metric\nhidden_sizes: [5]": "do not fit|has no|has 'ff",
 }
 
@@ -220,9 +220,9 @@ def test_what_is_missing_is_said(copy: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(MissingResourceError, match="was trained from tiny: put"):
         COMET(model=str(copy)).score(SEGMENTS)
     (copy / "hparams.yaml").unlink()
-    with pytest.raises(ModelError, match="not a checkpoint of COMET"):
+    with pytest.raises(ModelError, match="not a COMET checkpoint"):
         COMET(model=str(copy)).score(SEGMENTS)
-    with pytest.raises(MissingResourceError, match="name the folder of a checkpoint"):
+    with pytest.raises(MissingResourceError, match="give the folder of a COMET checkpoint"):
         COMET().score(SEGMENTS)
 
 

@@ -1,4 +1,4 @@
-"""`tertium analyse`: which good translations only one of two metrics rates high."""
+"""`tertium analyse`: good translations that only one of two metrics rates high."""
 
 from __future__ import annotations
 
@@ -7,64 +7,75 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli.inputs import GOLD, add_list, load_in_precision
-from tertium.cli.output import FORMATS, print_records, print_table, print_warnings
-from tertium.cli.runtime import add_runtime, bars, runtime_of
-from tertium.data.evidence import read_scored_sets
+from tertium.cli.inputs import GOLD_HELP, load_in_precision
+from tertium.cli.output import add_format, add_quiet, print_records, print_table, print_warnings
+from tertium.cli.parser import CommandParser, add_list
+from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
+from tertium.data.human_data_files import read_judgment_sets
 from tertium.data.records import record_from_segment
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import Cell, Table, show_controls
+from tertium.reporting.tables.table import Cell, Table, replace_control_characters
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.evaluation.error_analysis import ErrorAnalysis
 
-HELP = "see where two metrics part on good translations"
-DESCRIPTION = "Compare two metrics on the translations that people rate best."
+HELP = "see where two metrics disagree on good translations"
+DESCRIPTION = "Compare two metrics on the translations with the best human scores."
 EPILOG = """\
 examples:
   tertium analyse da/wmt16/*-en.jsonl.gz -m svr chrf
   tertium analyse mine.tsv -m esim bleu --share 0.1 --examples 3
 
-Of the best translations by human score (--share of each language pair), those that only one metric
-rates high (the same share of its own scores) are counted, split by how many words they share with
-the reference, by unknown words (not in --vocabulary, or in no reference of the files), by length.
+Of the best translations by human score (--share of each language pair), the table counts those that
+only one metric rates high (the same share of its own scores), by word overlap with the reference,
+by unknown words (not in --vocabulary, or in no reference of the files), and by length.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="*", metavar="FILE", help="judged translations")
-    add_list(parser, "-m", "--metrics", metavar="METRIC", help="two that are compared")
-    parser.add_argument("--gold", metavar="NAME", help=GOLD)
-    parser.add_argument("--share", type=float, default=0.2, help="default: 0.2")
-    parser.add_argument("--vocabulary", metavar="FILE", help="known words, one a line")
-    parser.add_argument("--examples", type=int, default=0, metavar="N", help="show N of each")
+def add_arguments(parser: CommandParser) -> None:
+    group = parser.groups["Input"]
+    group.add_argument("files", nargs="*", metavar="FILE", help="translations with human scores")
+    group.add_argument("--gold", metavar="NAME", help=GOLD_HELP)
+    group.add_argument("--vocabulary", metavar="FILE", help="known words, one per line")
+    add_list(
+        parser.groups["Metrics"], "-m", "--metrics", metavar="METRIC", help="two metrics to compare"
+    )
+    parser.groups["Statistics"].add_argument(
+        "--share",
+        type=float,
+        default=0.2,
+        metavar="X",
+        help="share of translations that count as best (default: 0.2)",
+    )
+    add_format(parser)
+    parser.groups["Output"].add_argument(
+        "--examples", type=int, default=0, metavar="N", help="show N examples of each (default: 0)"
+    )
+    add_quiet(parser)
     add_runtime(parser)
-    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
 
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.error_analysis import analyse
 
     if args.examples < 0:
-        raise UsageError(f"--examples {args.examples}: expected zero or more")
+        raise UsageError(f"--examples {args.examples}: expected 0 or more")
     if args.examples and args.format not in ("text", "json"):
-        raise UsageError(f"--examples are no part of a table: leave out -f {args.format}")
-    specs, files = _two_metrics(args.metrics, args.files)
+        raise UsageError(f"--examples needs -f text or json, got -f {args.format}")
+    specs, files = _split_metrics_and_files(args.metrics, args.files)
     first, second = load_in_precision(specs, args.precision)
     if first == second:
-        raise UsageError(f"-m {first.spec} twice: two metrics that differ are compared")
-    sets = read_scored_sets(files, args.gold or "")
-    with bars(args.quiet), runtime_of(args):
-        analysis = analyse(
-            sets, first, second, share=args.share, vocabulary=_vocabulary(args.vocabulary)
-        )
-    _print(args, analysis)
+        raise UsageError(f"-m {first.spec} twice: expected two different metrics")
+    sets = read_judgment_sets(files, args.gold or "")
+    vocabulary = _read_vocabulary(args.vocabulary)
+    with progress_bars(args.quiet), runtime_of(args):
+        analysis = analyse(sets, first, second, share=args.share, vocabulary=vocabulary)
+    _print_analysis(args, analysis)
     return 0
 
 
-def _print(args: argparse.Namespace, analysis: ErrorAnalysis) -> None:
+def _print_analysis(args: argparse.Namespace, analysis: ErrorAnalysis) -> None:
     print_warnings(
         [
             f"warning: {metric}: {kind}: {count}"
@@ -74,25 +85,32 @@ def _print(args: argparse.Namespace, analysis: ErrorAnalysis) -> None:
         quiet=args.quiet,
     )
     examples = {
-        who: analysis.examples(first=who == "only first", limit=args.examples)
-        for who in ("only first", "only second")
+        column: analysis.examples(first=column == "only first", limit=args.examples)
+        for column in ("only first", "only second")
     }
     if args.format == "json":
-        shown = {who: [record_from_segment(s) for s in some] for who, some in examples.items()}
-        more = {"examples": shown} if args.examples else {}
-        counted = {"counts": analysis.table, "warnings": analysis.warnings}
-        print_records([{"metrics": analysis.metrics, **counted, **more}])
+        record = {
+            "metrics": analysis.metrics,
+            "counts": analysis.table,
+            "warnings": analysis.warnings,
+        }
+        if args.examples:
+            record["examples"] = {
+                column: [record_from_segment(segment) for segment in segments]
+                for column, segments in examples.items()
+            }
+        print_records([record])
         return
     first, second = analysis.metrics
-    names = {"only first": f"only {first}", "only second": f"only {second}"}
-    print_table(_table(analysis, names, args.share), args.format)
-    for who, segments in examples.items():
-        _print_examples(names[who], segments)
+    headings = {"only first": f"only {first}", "only second": f"only {second}"}
+    print_table(_make_table(analysis, headings, args.share), args.format)
+    for column, segments in examples.items():
+        _print_examples(headings[column], segments)
 
 
-def _table(analysis: ErrorAnalysis, names: Mapping[str, str], share: float) -> Table:
-    """A row of counts for each trait; `names` say of which metric a column is."""
-    header = ["translations", *(names.get(key, key) for key in analysis.table["all"])]
+def _make_table(analysis: ErrorAnalysis, headings: Mapping[str, str], share: float) -> Table:
+    """Return one row of counts per trait of translations."""
+    header = ["translations", *(headings.get(key, key) for key in analysis.table["all"])]
     rows: list[list[Cell | str]] = [
         [trait, *(Cell(str(count), count) for count in counts.values())]
         for trait, counts in analysis.table.items()
@@ -100,30 +118,32 @@ def _table(analysis: ErrorAnalysis, names: Mapping[str, str], share: float) -> T
     return Table(header, rows, title=f"the best {100 * share:g} % by human score")
 
 
-def _print_examples(name: str, segments: Sequence[Segment]) -> None:
+def _print_examples(heading: str, segments: Sequence[Segment]) -> None:
     for segment in segments:
-        print(show_controls(f"\n{name}: {segment.hypothesis}"))
+        print(replace_control_characters(f"\n{heading}: {segment.hypothesis}"))
         for text in segment.references:
-            print(show_controls(f"  reference: {text}"))
+            print(replace_control_characters(f"  reference: {text}"))
 
 
-def _two_metrics(metrics: Sequence[str], files: Sequence[str]) -> tuple[Sequence[str], list[str]]:
-    """The metrics and the files, of which -m takes those that stand behind it."""
+def _split_metrics_and_files(
+    metrics: Sequence[str], files: Sequence[str]
+) -> tuple[Sequence[str], list[str]]:
+    """Return two metrics and the files; files after -m METRIC METRIC are in `metrics`."""
     if not files:
         metrics, files = metrics[:2], metrics[2:]
     if len(metrics) != 2:
-        given = f"-m {' '.join(metrics)}" if metrics else "no -m"
-        raise UsageError(f"{given}: two metrics are compared; give -m METRIC METRIC")
+        option = f"-m {' '.join(metrics)}" if metrics else "no -m"
+        raise UsageError(f"{option}: expected two metrics; give -m METRIC METRIC")
     if not files:
-        raise UsageError("which files? give judged translations: tertium analyse FILE... -m A B")
+        raise UsageError("no files: give translations with human scores before -m")
     return metrics, [*files]
 
 
-def _vocabulary(file: str | None) -> set[str] | None:
+def _read_vocabulary(file: str | None) -> set[str] | None:
     if file is None:
         return None
     from tertium.data.formats import read_lines
 
     if not Path(file).is_file():
-        raise UsageError(f"{file}: no such file of words")
+        raise UsageError(f"--vocabulary {file}: no such file")
     return {line.strip().lower() for line in read_lines(file)}

@@ -1,4 +1,4 @@
-"""`tertium cache`: what is kept on disk, and limiting or emptying it."""
+"""`tertium cache`: show, limit or clear the cache on disk."""
 
 from __future__ import annotations
 
@@ -6,17 +6,30 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from tertium.cache.files import KINDS, VECTORS, cache_folder, drop_oldest, survey
-from tertium.cache.store import EXPECTED_SIZE, FILE, Store, read_size, size_limit
-from tertium.cli.output import FORMATS, print_records, print_table
-from tertium.encoders.cards import CARDS
-from tertium.encoders.weights import joined_hash
+from tertium.cache.cached_files import (
+    CACHE_KINDS,
+    VECTORS,
+    cache_folder,
+    list_cache,
+    remove_oldest,
+)
+from tertium.cache.vector_store import (
+    EXPECTED_SIZE,
+    FILE,
+    VectorStore,
+    parse_size,
+    store_size_limit,
+)
+from tertium.cli.output import add_format, print_records, print_table
+from tertium.cli.parser import CommandParser
+from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import combine_hashes
 from tertium.errors import UnknownNameError, UsageError
 from tertium.reporting.tables.table import Table
 
-NAMED = 3  # files of others that a note names
-HELP = "show, limit or clear what is kept on disk"
-DESCRIPTION = "Show what is kept on disk, limit it, or clear it."
+MAX_NAMED_FILES = 3  # unknown files that a note names
+HELP = "show, limit or clear the cache"
+DESCRIPTION = "Show, limit or clear the cache on disk."
 EPILOG = """\
 examples:
   tertium cache info
@@ -24,39 +37,39 @@ examples:
   tertium cache clear rows indexes
   tertium cache limit 500M
 
-TERTIUM_CACHE names the folder, TERTIUM_CACHE_SIZE the size that vectors may take (4G by default, 0
-for none); --no-cache of the scoring commands leaves it alone for one run. A limit is kept to once:
-vectors that were used longest ago go first, then what was written longest ago. Files that are not
-tertium's are never touched.
+TERTIUM_CACHE sets the folder, TERTIUM_CACHE_SIZE the maximum size of cached vectors (default: 4G; 0
+disables the cache). `limit` shrinks the cache once: it removes the least recently used vectors
+first, then the oldest files. Files that tertium did not write are never removed.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def add_arguments(parser: CommandParser) -> None:
+    group = parser.groups["Input"]
+    group.add_argument(
         "action",
         nargs="?",
         choices=("info", "clear", "limit"),
         default="info",
-        help="default: info",
+        help="what to do (default: info)",
     )
-    parser.add_argument(
-        "what",
+    group.add_argument(
+        "arguments",
         nargs="*",
         metavar="KIND|SIZE",
-        help=f"kinds to clear ({', '.join(KINDS)}; all unless named), or the size to limit to",
+        help=f"kinds to clear: {', '.join(CACHE_KINDS)} (default: all); or the size limit",
     )
-    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
+    add_format(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "info":
-        if args.what:
-            raise UsageError(f"to clear: tertium cache clear {' '.join(args.what)}")
-        _show(args)
+        if args.arguments:
+            raise UsageError(f"to clear, use `tertium cache clear {' '.join(args.arguments)}`")
+        _show_info(args)
         return 0
     if args.format not in ("text", "json"):
-        raise UsageError(f"-f {args.format} is for tertium cache info: {args.action} knows -f json")
-    freed = _clear(args.what) if args.action == "clear" else _limit(args.what)
+        raise UsageError(f"-f {args.format} is for `cache info`: {args.action} supports -f json")
+    freed = _clear(args.arguments) if args.action == "clear" else _limit(args.arguments)
     if args.format == "json":
         print_records([{"path": str(cache_folder()), "freed": freed}])
     else:
@@ -65,78 +78,89 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _clear(kinds: Sequence[str]) -> int:
+    """Remove cached files of some kinds, or of all, and return the bytes freed."""
     for kind in kinds:
-        if kind not in KINDS:
-            raise UnknownNameError("kind of what is kept", kind, KINDS)
-    items, _ = survey()
+        if kind not in CACHE_KINDS:
+            raise UnknownNameError("kind of cached file", kind, CACHE_KINDS)
+    items, _ = list_cache()
     store = cache_folder() / FILE
-    chosen = [item for item in items if item.kind.name in (kinds or KINDS) and item.path != store]
-    for item in chosen:
+    removed = [i for i in items if i.kind.name in (kinds or CACHE_KINDS) and i.path != store]
+    for item in removed:
         item.remove()
-    # Last: it refuses a database that another program made under this name.
-    vectors = Store(store, 0).clear() if VECTORS.name in (kinds or KINDS) else 0
-    return sum(item.bytes for item in chosen) + vectors
+    # The store comes last: a database of another program under this name raises an error.
+    vectors = VectorStore(store, 0).clear() if VECTORS.name in (kinds or CACHE_KINDS) else 0
+    return sum(item.bytes for item in removed) + vectors
 
 
 def _limit(sizes: Sequence[str]) -> int:
-    limit = read_size(sizes[0]) if len(sizes) == 1 else None
+    """Shrink the cache to a size and return the bytes freed."""
+    limit = parse_size(sizes[0]) if len(sizes) == 1 else None
     if limit is None:
         raise UsageError(f"tertium cache limit {' '.join(sizes) or 'SIZE'}: {EXPECTED_SIZE}")
-    items, _ = survey()
+    items, _ = list_cache()
     store = cache_folder() / FILE
-    others = [item for item in items if item.path != store]
-    room = limit - sum(item.bytes for item in others)
-    return Store(store, max(room, 0)).shrink() + drop_oldest(others, limit)
+    files = [item for item in items if item.path != store]
+    store_limit = max(limit - sum(item.bytes for item in files), 0)
+    return VectorStore(store, store_limit).shrink() + remove_oldest(files, limit)
 
 
-def _show(args: argparse.Namespace) -> None:
-    items, foreign = survey()
-    info = Store(cache_folder() / FILE, size_limit()).info()
+def _show_info(args: argparse.Namespace) -> None:
+    items, unknown_files = list_cache()
+    info = VectorStore(cache_folder() / FILE, store_size_limit()).info()
     total = sum(item.bytes for item in items)
-    kinds = {
-        kind.name: [item.bytes for item in items if item.kind is kind] for kind in KINDS.values()
+    sizes_by_kind = {
+        kind.name: [item.bytes for item in items if item.kind is kind]
+        for kind in CACHE_KINDS.values()
     }
     if args.format == "json":
         record = {"path": str(info.path), "bytes": total, "limit": info.limit}
-        held = {name: {"files": len(sizes), "bytes": sum(sizes)} for name, sizes in kinds.items()}
-        others = [str(file) for file in foreign]
-        print_records([{**record, "texts": dict(info.texts), "kinds": held, "foreign": others}])
+        kinds = {
+            name: {"files": len(sizes), "bytes": sum(sizes)}
+            for name, sizes in sizes_by_kind.items()
+        }
+        foreign = [str(file) for file in unknown_files]
+        print_records([{**record, "texts": dict(info.texts), "kinds": kinds, "foreign": foreign}])
         return
     rows = [
-        [name, KINDS[name].what, str(len(sizes)), f"{sum(sizes) / 1e6:.1f}"]
-        for name, sizes in kinds.items()
+        [name, CACHE_KINDS[name].description, str(len(sizes)), f"{sum(sizes) / 1e6:.1f}"]
+        for name, sizes in sizes_by_kind.items()
     ]
-    rows[1:1] = [  # below the vectors
-        ["", f"{describe(key)}: {count:,} texts", "", ""] for key, count in info.texts.items()
+    rows[1:1] = [  # below the row of vectors
+        ["", f"{describe_fingerprint(key)}: {count:,} texts", "", ""]
+        for key, count in info.texts.items()
     ]
     notes = [f"{total / 1e6:.1f} MB in {cache_folder()}"]
-    notes.append(f"vectors may take {info.limit / 1e6:.0f} MB")
-    if foreign:
-        named = ", ".join(str(file) for file in foreign[:NAMED])
-        more = f" and {len(foreign) - NAMED} more" if len(foreign) > NAMED else ""
-        notes.append(f"not tertium's, left alone: {named}{more}")
-    header = ["kind", "what", "files", "MB"]
-    print_table(Table(header, rows, notes=notes, left=frozenset({0, 1})), args.format)
+    notes.append(f"size limit of vectors: {info.limit / 1e6:.0f} MB")
+    if unknown_files:
+        names = ", ".join(str(file) for file in unknown_files[:MAX_NAMED_FILES])
+        more = len(unknown_files) - MAX_NAMED_FILES
+        notes.append(
+            f"not written by tertium, ignored: {names}" + (f" and {more} more" if more > 0 else "")
+        )
+    header = ["kind", "content", "files", "MB"]
+    print_table(Table(header, rows, notes=notes, text_columns=frozenset({0, 1})), args.format)
 
 
-def describe(fingerprint: str) -> str:
-    """A fingerprint in words: the model by its short name or a hash, the part, the layer.
+def describe_fingerprint(fingerprint: str) -> str:
+    """Describe a cache fingerprint: model (short name or hash), output, layer.
 
-    >>> describe("transformer-2:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-    ...     ":tokens:8f39e6d49e824bba:4:fp32:512:truncate")
+    >>> describe_fingerprint(
+    ...     "transformer-2:53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+    ...     ":tokens:8f39e6d49e824bba:4:fp32:512:truncate"
+    ... )
     'minilm tokens 4 fp32 512 truncate'
-    >>> describe(f"tertium-multi-3:{'1' * 64}+{'2' * 64}:fp32")
+    >>> describe_fingerprint(f"tertium-multi-3:{'1' * 64}+{'2' * 64}:fp32")
     'tertium-multi-3@11111111+22222222 fp32'
-    >>> describe("toy")
+    >>> describe_fingerprint("toy")
     'toy'
     """
-    known = {joined_hash(card.files): card.name for card in CARDS.values()}
+    names = {combine_hashes(card.files): card.name for card in MODEL_CARDS.values()}
     kind, *words = fingerprint.split(":")
-    hashes = re.compile(r"[0-9a-f]{64}(\+[0-9a-f]{64})*")  # several, where a network has parts
-    shown = [
-        known.get(word, f"{kind}@{'+'.join(part[:8] for part in word.split('+'))}")
+    hashes = re.compile(r"[0-9a-f]{64}(\+[0-9a-f]{64})*")  # one hash per part of a network
+    described = [
+        names.get(word, f"{kind}@{'+'.join(part[:8] for part in word.split('+'))}")
         if hashes.fullmatch(word)
         else word
         for word in words
     ]
-    return " ".join(word for word in shown if not re.fullmatch("[0-9a-f]{16}", word)) or kind
+    return " ".join(word for word in described if not re.fullmatch("[0-9a-f]{16}", word)) or kind

@@ -1,12 +1,13 @@
-"""`tertium cite`: what to cite for a metric or ranker, as BibTeX."""
+"""`tertium cite`: the BibTeX entries of metrics and rankers."""
 
 from __future__ import annotations
 
 import argparse
 
-from tertium.cli.list import named_scorer
+from tertium.cli.list import resolve_spec
+from tertium.cli.parser import CommandParser
 
-HELP = "what to cite for a metric or ranker"
+HELP = "print the BibTeX entry of a metric"
 DESCRIPTION = "Print the BibTeX entries of metrics and rankers."
 EPILOG = """\
 examples:
@@ -15,11 +16,13 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("metrics", nargs="+", metavar="METRIC")
+def add_arguments(parser: CommandParser) -> None:
+    parser.groups["Metrics"].add_argument(
+        "metrics", nargs="+", metavar="METRIC", help="metrics or rankers"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    entries = [named_scorer(metric)[1].citation for metric in args.metrics]
+    entries = [resolve_spec(metric)[1].citation for metric in args.metrics]
     print("\n".join(dict.fromkeys(entries)))
     return 0

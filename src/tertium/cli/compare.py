@@ -1,40 +1,47 @@
-"""`tertium compare`: paired tests of systems under any metric, and clusters of equals."""
+"""`tertium compare`: paired significance tests of systems, and clusters of equal systems."""
 
 from __future__ import annotations
 
 import argparse
 
 from tertium.cli import inputs, output
-from tertium.cli.paired import add_paired, add_seed_and_level, compare_systems
+from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import add_runtime
+from tertium.cli.significance import (
+    SACREBLEU_NAMES,
+    add_alpha,
+    add_paired_tests,
+    add_resamples,
+    compare_systems,
+)
 
 HELP = "compare systems with significance tests"
-DESCRIPTION = "Compare systems: the first is the baseline; every pair is tested."
+DESCRIPTION = "Compare systems: the first is the baseline, and every pair is tested."
 EPILOG = """\
 examples:
   tertium compare -t baseline.txt ours.txt -r reference.txt
   tertium compare -t a.txt b.txt c.txt -r reference.txt -m bleu chrf meteor --paired-ar
   tertium compare -t a.txt b.txt c.txt -r reference.txt -m chrf --pairs -f md
   tertium compare -t systems.jsonl -m chrf --by domain length
-  tertium compare -t a.txt b.txt -r reference.txt -m chrf --by domain=domains.txt
 
-The paired bootstrap (the default) gives sacrebleu's p-values, and finds a difference where there is
-none about twice as often as --alpha says. Check a borderline p with --paired-ar, which does not.
-Slices (--by) are tested by randomization unless --paired-bs is given, and their p-values adjusted.
+The paired bootstrap (default) gives sacrebleu's p-values. On small test sets it reports false
+differences about twice as often as --alpha allows: check a borderline p-value with --paired-ar.
+Slices (--by) are tested by randomization unless --paired-bs is given, with adjusted p-values.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_metrics(parser, f"bleu chrf and {inputs.BEST}")
+def add_arguments(parser: CommandParser) -> None:
     inputs.add_inputs(parser)
+    inputs.add_metrics(parser, f"bleu, chrf and {inputs.RECOMMENDED_METRIC}")
     inputs.add_slices(parser)
-    add_runtime(parser)
-    shown = output.add_output(parser)
-    shown.add_argument(
-        "--pairs", action="store_true", help="also the p-values of all pairs; in TSV these alone"
+    add_paired_tests(parser)
+    add_resamples(parser, *SACREBLEU_NAMES)
+    add_alpha(parser)
+    output.add_output(parser)
+    parser.groups["Output"].add_argument(
+        "--pairs", action="store_true", help="also show p-values of all pairs (in TSV only these)"
     )
-    add_paired(parser)
-    add_seed_and_level(parser)
+    add_runtime(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`tertium corpus`: files of any size under metrics, on this machine or on a Ray cluster."""
+"""`tertium corpus`: score files of any size, on this machine or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
-from tertium.cli.inputs import add_languages, named_metrics
-from tertium.cli.output import print_result
-from tertium.cli.runtime import add_runtime, bars, runtime_of
+from tertium.cli.inputs import add_fields, add_languages, load_named_metrics
+from tertium.cli.output import add_format, add_quiet, print_result
+from tertium.cli.parser import CommandParser, add_list
+from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary
     from tertium.reporting.tables.table import Table
 
-HELP = "score files of any size, here or on a cluster"
+HELP = "score large files, locally or on a cluster"
 DESCRIPTION = (
     "Score every row of Parquet, JSONL, TSV or CSV files, and write the rows with their scores."
 )
@@ -28,83 +29,88 @@ examples:
   tertium corpus data -m chrf -o scored --resume
   tertium corpus data -m tertium-small -o scored --engine ray --address auto --workers 8
 
-Rows keep their order and columns; each metric adds one, and one for its warnings. --keep compares
-columns: `chrf >= 50 and length(src) < 200 and not 'empty' in chrf.warnings`. Names with other marks
-than _ . + - stand in backquotes, as do those of metrics with fields or with languages named. Rows
-that cannot be scored are put aside in OUTPUT/_bad with the reason. A run that was killed goes on
-with --resume.
+Rows keep their order and columns; each metric adds a column of scores and one of warnings. --keep
+compares columns: `chrf >= 50 and length(src) < 200 and not 'empty' in chrf.warnings`. Put names
+with characters other than letters, digits and _ . + - in backquotes. Rows that cannot be scored go
+to OUTPUT/_bad with the reason. Use --resume to continue an interrupted run.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="files, folders or globs")
-    parser.add_argument(
-        "-m",
-        "--metrics",
-        nargs="+",
-        action="extend",
-        required=True,
-        metavar="METRIC",
-        help="specs such as chrf, tertium-small; see `tertium list`",
-    )
-    parser.add_argument("-o", "--output", required=True, metavar="FOLDER", help="where shards go")
-    parser.add_argument("--keep", default="", metavar="EXPRESSION", help="write these rows alone")
-    parser.add_argument(
-        "--resume", action="store_true", help="go on with what is in FOLDER, or begin"
-    )
-    _add_rows(parser)
-    _add_engine(parser)
-    add_languages(parser)
-    parser.set_defaults(model=[])  # which other commands take beside -m
-    add_runtime(parser)
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "--shards", choices=("parquet", "jsonl", "tsv"), default="parquet", help="default: parquet"
-    )
-    group.add_argument(
-        "-f",
-        "--format",
-        choices=("text", "json", "tsv", "md"),
-        default="text",
-        help="of the summary",
-    )
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress")
-
-
-def _add_rows(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("rows")
-    group.add_argument(
-        "--fields", metavar="A,B,...", help="column names of a TSV or CSV without a header"
-    )
-    group.add_argument("--strict", action="store_true", help="stop at the first bad row")
+def add_arguments(parser: CommandParser) -> None:
+    group = parser.groups["Input"]
+    group.add_argument("inputs", nargs="*", metavar="INPUT", help="files, folders or globs")
+    add_fields(parser)
+    group.add_argument("--strict", action="store_true", help="stop at the first invalid row")
     group.add_argument(
         "--longest",
         type=int,
         default=100_000,
         metavar="N",
-        help="characters a text may have (default: 100,000)",
+        help="maximum number of characters of a text (default: 100,000)",
+    )
+    add_list(
+        parser.groups["Metrics"],
+        "-m",
+        "--metrics",
+        required=True,
+        metavar="METRIC",
+        help="metrics such as chrf or tertium-small; see `tertium list`",
+    )
+    add_languages(parser)
+    _add_corpus_output(parser)
+    _add_engine(parser)
+    add_runtime(parser)
+
+
+def _add_corpus_output(parser: CommandParser) -> None:
+    group = parser.groups["Output"]
+    group.add_argument("-o", "--output", required=True, metavar="FOLDER", help="output folder")
+    group.add_argument(
+        "--keep", default="", metavar="EXPRESSION", help="write only matching rows (default: all)"
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="continue the run in FOLDER, or start one"
+    )
+    group.add_argument(
+        "--shards",
+        choices=("parquet", "jsonl", "tsv"),
+        default="parquet",
+        help="format of the output files (default: parquet)",
     )
     group.add_argument(
         "--part-rows",
         type=int,
         default=100_000,
         metavar="N",
-        help="rows that are done at once and make a shard (default: 100,000)",
+        help="rows per output file (default: 100,000)",
     )
+    add_format(parser, ("text", "json", "tsv", "md"), "format of the summary")
+    add_quiet(parser)
 
 
-def _add_engine(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("engine")
-    group.add_argument("--engine", choices=("local", "ray"), default="local", help="default: local")
+def _add_engine(parser: CommandParser) -> None:
+    group = parser.groups["Runtime"]
     group.add_argument(
-        "--workers", type=int, metavar="N", help="processes or actors (default: what suits)"
-    )
-    group.add_argument("--address", metavar="HOST:PORT", help="of a Ray cluster; auto: found here")
-    group.add_argument(
-        "--worker-cpus", type=float, default=1, metavar="X", help="of each actor (default: 1)"
+        "--engine",
+        choices=("local", "ray"),
+        default="local",
+        help="run on this machine or on Ray (default: local)",
     )
     group.add_argument(
-        "--worker-gpus", type=float, default=0, metavar="X", help="of each actor, such as 0.25"
+        "--workers", type=int, metavar="N", help="processes or Ray actors (default: automatic)"
+    )
+    group.add_argument(
+        "--address", metavar="HOST:PORT", help="Ray cluster, or auto (default: a local one)"
+    )
+    group.add_argument(
+        "--worker-cpus", type=float, default=1, metavar="X", help="CPUs per actor (default: 1)"
+    )
+    group.add_argument(
+        "--worker-gpus",
+        type=float,
+        default=0,
+        metavar="X",
+        help="GPUs per actor, such as 0.25 (default: 0)",
     )
 
 
@@ -112,11 +118,11 @@ def run(args: argparse.Namespace) -> int:
     from tertium.corpus.run import score_corpus
 
     if not args.inputs:
-        raise UsageError("which files? they go first, for -m takes all words that follow it")
-    with bars(args.quiet), runtime_of(args):
+        raise UsageError("no INPUT: give files before -m, which takes all following words")
+    with progress_bars(args.quiet), runtime_of(args):
         summary = score_corpus(
             args.inputs,
-            named_metrics(args),
+            load_named_metrics(args),
             args.output,
             engine=args.engine,
             keep=args.keep,
@@ -136,37 +142,37 @@ def run(args: argparse.Namespace) -> int:
 
 
 def summary_table(summary: CorpusSummary, output: str) -> Table:
-    """A row for each metric: mean and deciles; counts below."""
-    from tertium.reporting.tables.table import Cell, Table, number
+    """Return one row per metric with mean and deciles; notes have the counts."""
+    from tertium.reporting.tables.table import Cell, Table, number_cell
 
     rows: list[list[Cell | str]] = []
     for spec, tally in summary.metrics.items():
-        places = load_metric(spec).decimals
+        decimals = load_metric(spec).decimals
         low, high = (tally.low, tally.high) if tally.count else (math.nan, math.nan)
         values = [tally.mean, low, *tally.deciles(), high]
-        rows.append([spec, *(number(value, places) for value in values)])
+        rows.append([spec, *(number_cell(value, decimals) for value in values)])
     header = ["metric", "mean", "lowest", *(f"{tenth}0 %" for tenth in range(1, 10)), "highest"]
-    return Table(header, rows, notes=_notes(summary, output))
+    return Table(header, rows, notes=_make_notes(summary, output))
 
 
-def _tell_speed(rows: float) -> str:
-    """How fast it went; a few rows a second have a decimal.
+def _format_speed(rows_per_second: float) -> str:
+    """Format a speed, with a decimal if it is low.
 
-    >>> _tell_speed(1234.5), _tell_speed(1.04)
-    ('1,234 rows a second', '1.0 rows a second')
+    >>> _format_speed(1234.5), _format_speed(1.04)
+    ('1,234 rows per second', '1.0 rows per second')
     """
-    return f"{rows:,.{0 if rows >= 10 else 1}f} rows a second"
+    return f"{rows_per_second:,.{0 if rows_per_second >= 10 else 1}f} rows per second"
 
 
-def _notes(summary: CorpusSummary, output: str) -> list[str]:
+def _make_notes(summary: CorpusSummary, output: str) -> list[str]:
     bad = sum(summary.bad.values())
-    kept = f"{summary.rows:,} rows, {summary.kept:,} kept, {bad:,} put aside"
+    rows = f"{summary.rows:,} rows, {summary.kept:,} kept, {bad:,} invalid"
     parts = f"{summary.parts:,} part{'s' * (summary.parts != 1)}"
-    speed = _tell_speed(summary.rows_per_second) if summary.scored else "all done before"
-    notes = [f"{kept}; {parts} in {output}; {speed}"]
-    notes += [f"put aside: {count:,} {reason}" for reason, count in sorted(summary.bad.items())]
+    speed = _format_speed(summary.rows_per_second) if summary.scored else "all done before"
+    notes = [f"{rows}; {parts} in {output}; {speed}"]
+    notes += [f"invalid: {count:,} {reason}" for reason, count in sorted(summary.bad.items())]
     if bad:
-        notes.append(f"each with its reason in {output}/_bad")
+        notes.append(f"invalid rows with their reasons: {output}/_bad")
     for spec, tally in summary.metrics.items():
         if tally.missing:
             notes.append(f"{spec}: {tally.missing:,} {NO_SCORE}")

@@ -1,4 +1,4 @@
-"""`tertium data`: what human judgments there are, and what is in each set."""
+"""`tertium data`: list sets of human judgments, or describe one."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tertium.cli.output import FORMATS, print_table, to_json
-from tertium.cli.runtime import bars
-from tertium.data.collection import VARIABLE, Collection
+from tertium.cli.output import add_format, add_quiet, print_table, to_json
+from tertium.cli.parser import CommandParser
+from tertium.cli.runtime import progress_bars
+from tertium.data.dataset_folder import VARIABLE, DatasetFolder
 from tertium.errors import DataError, UsageError
-from tertium.reporting.tables.table import Cell, Table, number
-from tertium.runtime import track
+from tertium.execution import track_progress
+from tertium.reporting.tables.table import Cell, Table, number_cell
 
-HELP = "list human judgments, or describe one set"
-DESCRIPTION = "List the sets of human judgments in a folder, or describe one."
-EPILOG = f"""\
-The folder is --data or, by default, what {VARIABLE} names. Sets are found by their layout.
-
+HELP = "list sets of human judgments, or describe one"
+DESCRIPTION = "List the sets of human judgments in a folder, or describe one of them."
+EPILOG = """\
 examples:
   tertium data --data judgments/
   tertium data rankings/wmt12
@@ -26,70 +25,75 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("set", nargs="?", help="a set to describe")
-    parser.add_argument("--data", metavar="DIR", help=f"the folder (default: {VARIABLE})")
-    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+def add_arguments(parser: CommandParser) -> None:
+    group = parser.groups["Input"]
+    group.add_argument("set", nargs="?", metavar="SET", help="set to describe (default: list all)")
+    group.add_argument("--data", metavar="DIR", help=f"folder of the sets (default: ${VARIABLE})")
+    add_format(parser)
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.data.overview import describe, summarize
+    from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
 
-    collection = Collection.at(args.data)
-    if not collection.sets:
+    folder = DatasetFolder.open(args.data)
+    if not folder.sets:
         raise DataError(
-            f"{collection.root}: no sets of human judgments; "
-            "docs/human-judgments.md shows how they lie"
+            f"{folder.root}: no sets of human judgments found; see "
+            "docs/meta-evaluation/human-judgments.md for the expected files"
         )
-    with bars(args.quiet):
+    with progress_bars(args.quiet):
         if args.set:
-            entry = collection.find(_name_in(collection, args.set))
-            records = describe(collection, entry)
+            entry = folder.find(_set_name(folder, args.set))
+            records = describe_dataset(folder, entry)
             title = f"{entry.name} ({entry.kind})"
             notes = [entry.purpose] if entry.purpose else []
         else:
-            records = [summarize(collection, s) for s in track(collection.sets, "reading")]
+            sets = track_progress(folder.sets, "reading")
+            records = [summarize_dataset(folder, entry) for entry in sets]
             count = f"{len(records)} set{'s' * (len(records) != 1)}"
-            title, notes = f"{count} in {collection.root}", []
-    if args.format == "json":  # a list however many there are
+            title, notes = f"{count} in {folder.root}", []
+    if args.format == "json":  # always a list
         sys.stdout.write(to_json(records))
     else:
-        print_table(as_table(records, title, notes), args.format)
+        print_table(make_table(records, title, notes), args.format)
     return 0
 
 
-def _name_in(collection: Collection, given: str) -> str:
-    """The name of a set; of a path that lies in the collection, what follows its folder."""
-    name, path, root = given.rstrip("/"), Path(given).resolve(), collection.root.resolve()
-    known = [entry.name for entry in collection.sets]
-    if name in known or not path.exists():
+def _set_name(folder: DatasetFolder, name_or_path: str) -> str:
+    """Return the name of a set, given its name or its path."""
+    name, path = name_or_path.rstrip("/"), Path(name_or_path).resolve()
+    root = folder.root.resolve()
+    names = [entry.name for entry in folder.sets]
+    if name in names or not path.exists():
         return name
     if path.is_relative_to(root):
-        inside = path.relative_to(root).as_posix()
-        holders = [one for one in known if inside.startswith(f"{one}/")]
-        if holders and inside not in known:
-            raise UsageError(f"{given} is a part of a set: `tertium data {max(holders, key=len)}`")
-        return inside
+        relative = path.relative_to(root).as_posix()
+        parents = [parent for parent in names if relative.startswith(f"{parent}/")]
+        if parents and relative not in names:
+            raise UsageError(
+                f"{name_or_path} is part of a set: use `tertium data {max(parents, key=len)}`"
+            )
+        return relative
     raise UsageError(
-        f"{given} is no part of {collection.root}, of which sets are described: `tertium meta "
-        "--human` and `tertium train --train` read it as it is, --data names another folder"
+        f"{name_or_path} is not in {folder.root}: choose another folder with --data; `tertium meta "
+        "--human` and `tertium train --train` read such a file directly"
     )
 
 
-def as_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> Table:
-    """Records as a table: texts to the left, numbers to the right, a dash for what is unknown."""
+def make_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> Table:
+    """Return records as a table: text aligned left, numbers right."""
     header = list(records[0]) if records else []
-    left = frozenset(
+    text_columns = frozenset(
         n for n, key in enumerate(header) if not isinstance(records[0][key], int | float)
     )
     rows = [[_cell(record[key]) for key in header] for record in records]
-    return Table(header, rows, title=title, notes=notes, left=left)
+    return Table(header, rows, title=title, notes=notes, text_columns=text_columns)
 
 
 def _cell(value: Any) -> Cell:
     if isinstance(value, float):
-        return number(value, 3)
+        return number_cell(value, 3)
     if isinstance(value, list | tuple):
         return Cell(" ".join(value), " ".join(value))
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""`tertium explain`: why a translation has its score, in words."""
+"""`tertium explain`: why a translation has its score."""
 
 from __future__ import annotations
 
@@ -6,107 +6,132 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli import TEXT
-from tertium.cli.output import print_records, print_table, print_warnings
+from tertium.cli import inputs, output
+from tertium.cli.parser import TEXT, CommandParser
 from tertium.errors import UsageError
-from tertium.segment import Segment, check_characters
+from tertium.segment import Segment, check_surrogates
 
 if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation
 
-LONGEST_NAME = 256  # bytes of a file's name
-
-HELP = "why a translation has its score, in words"
+HELP = "explain the score of a translation"
 DESCRIPTION = (
-    "Show the alignment of a translation with its reference or its source, what "
-    "fired and what each feature contributed to the score."
+    "Show the alignment of a translation with its reference or source, and what each feature "
+    "contributes to the score."
 )
 EPILOG = """\
--t, -r and -s take the sentences themselves, not files. Contributions are counted from what the
-reference would score as its own translation, so that they add up to the score. With -s and no -r
-the translation is held against its source. With -t given again, a ranker says which one wins.
-
 examples:
-  tertium explain -r "Three aid workers were kidnapped by pirates." \\
-                  -t "Three aid workers were kidnapped."
-  tertium explain -m tertium-small -r "The blue car stopped." -t "The red car stopped."
-  tertium explain -s "Das blaue Auto hielt an." -t "The red car stopped."
-  tertium explain -m pairwise -r "The blue car stopped." -t "The red car." -t "A blue car stops."
-  tertium explain -m mt-rte-r -r "..." -t "..." --top 20 --json
+  tertium explain --reference-text "The blue car stopped." --translation-text "The red car stopped."
+  tertium explain -m tertium-small -t ours.txt -r reference.txt --segment 3
+  tertium explain --source-text "Das blaue Auto hielt an." --translation-text "The red car stopped."
+  tertium explain -m pairwise -t ours.txt theirs.txt -r reference.txt --segment 3
+
+Contributions are relative to the score of the reference itself, and add up to the score. Without a
+reference the translation is compared with its source. With two or more translations, a ranker (or
+any metric) shows which one wins.
 """
+TEXT_OPTIONS = {"translations": "translation", "sources": "source", "references": "reference"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-t",
-        "--translation",
-        "-i",
-        action="append",
-        required=True,
-        metavar=TEXT,
-        help="the translation; again for one to compare it with",
-    )
-    parser.add_argument(
-        "-r",
-        "--reference",
+def add_arguments(parser: CommandParser) -> None:
+    group = parser.groups["Input"]
+    group.add_argument(
+        "--translation-text",
         action="append",
         default=[],
         metavar=TEXT,
-        help="the reference; again for another",
+        help="a translation; repeat it to compare translations",
     )
-    parser.add_argument("-s", "--source", metavar=TEXT, help="the source sentence")
-    parser.add_argument(
+    group.add_argument(
+        "--reference-text",
+        action="append",
+        default=[],
+        metavar=TEXT,
+        help="a reference; repeat it for several references",
+    )
+    group.add_argument("--source-text", metavar=TEXT, help="the source sentence")
+    inputs.add_inputs(parser, required=False)
+    group.add_argument(
+        "--segment", type=int, metavar="N", help="with files: the segment to explain, from 1"
+    )
+    parser.groups["Metrics"].add_argument(
         "-m",
         "--metric",
         metavar="METRIC",
-        help="rte-r (default for English references) and the other regressions say it in words; "
-        "tertium-multi (default otherwise) by pieces and suspected errors, bertscore, wmd and "
-        "their relatives by pieces, against the source too; pairwise (default of several -t beside "
-        "English references), or any metric, says which translation wins",
+        help="metric or ranker (default: rte-r for English references, otherwise tertium-multi; "
+        "pairwise for several translations with English references)",
     )
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="features (default: 10)")
-    parser.add_argument("-f", "--format", choices=("text", "json"), default="text")
-    parser.add_argument("--json", action="store_true", help="the same as -f json")
+    output.add_format(parser, ("text", "json"))
+    parser.groups["Output"].add_argument(
+        "--top", type=int, default=10, metavar="N", help="number of features (default: 10)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.explaining import explain
 
-    if not args.reference and args.source is None:
-        raise UsageError("nothing to hold the translation against: give -r TEXT, or -s TEXT")
-    given = {"-t": args.translation, "-s": [args.source or ""], "-r": args.reference}
-    for option, texts in given.items():
-        for text in texts:
-            check_characters(text, option)
-            _refuse_file(text, option)
     if args.top < 0:
-        raise UsageError(f"--top {args.top}: expected zero or more features")
-    segments = [Segment(text, args.source, args.reference) for text in args.translation]
-    explained = explain(*segments, metric=args.metric)
-    if args.json or args.format == "json":
-        print_records([explained.as_dict()])
+        raise UsageError(f"--top {args.top}: expected 0 or more")
+    explanation = explain(*read_segments(args), metric=args.metric)
+    if args.format == "json":
+        output.print_records([explanation.as_dict()])
     else:
-        show(explained, args.top)
-    print_warnings([f"warning: {kind}" for kind in explained.warnings], quiet=False)
+        print_explanation(explanation, args.top)
+    output.print_warnings([f"warning: {kind}" for kind in explanation.warnings], quiet=False)
     return 0
 
 
-def _refuse_file(text: str, option: str) -> None:
-    """Refuse the name of a file, which other commands take here."""
-    if len(text.encode()) < LONGEST_NAME and Path(text).suffix and Path(text).is_file():
+def read_segments(args: argparse.Namespace) -> list[Segment]:
+    """Return one segment per translation, from the texts or from one segment of the files."""
+    if not args.translations and not args.translation_text:
+        raise UsageError("no translation: give --translation-text TEXT, or -t FILE --segment N")
+    if args.translations:
+        return _read_segment_of_files(args)
+    files = {"-s": args.sources, "-r": args.references, "--segment": args.segment}
+    for option, value in files.items():
+        if value:
+            raise UsageError(f"{option} is for files: give -t FILE, not --translation-text")
+    if not args.reference_text and args.source_text is None:
         raise UsageError(
-            f"{option} takes the sentence itself, and {text} is a file: `tertium report` explains "
-            "segments of files, `tertium score --spans` marks their errors"
+            "nothing to compare the translation with: give --reference-text or --source-text"
         )
+    texts = {
+        "--translation-text": args.translation_text,
+        "--source-text": [args.source_text or ""],
+        "--reference-text": args.reference_text,
+    }
+    for option, values in texts.items():
+        for text in values:
+            check_surrogates(text, option)
+    return [Segment(text, args.source_text, args.reference_text) for text in args.translation_text]
 
 
-def show(explained: Explanation, top: int) -> None:
-    """Print an explanation for a person to read, part by part."""
-    from tertium.reporting.tables.explanations import parts_of
+def _read_segment_of_files(args: argparse.Namespace) -> list[Segment]:
+    for dest, name in TEXT_OPTIONS.items():
+        values = getattr(args, dest) or []
+        for value in [values] if isinstance(values, str) else values:
+            if value != inputs.STDIN and not Path(value[:4096]).exists():
+                raise UsageError(
+                    f"--{dest} {value}: no such file; give a sentence with --{name}-text"
+                )
+    if args.translation_text or args.reference_text or args.source_text is not None:
+        raise UsageError("give either files (-s, -t, -r) or texts (--translation-text), not both")
+    testset = inputs.read_inputs(args)
+    if args.segment is None and len(testset) > 1:
+        raise UsageError(f"{len(testset)} segments: choose one with --segment N")
+    number = args.segment or 1
+    if not 1 <= number <= len(testset):
+        raise UsageError(f"--segment {number}: expected 1 to {len(testset)}")
+    return [testset.segments(system)[number - 1] for system in testset.systems]
+
+
+def print_explanation(explanation: Explanation, top: int) -> None:
+    """Print the parts of an explanation as text."""
+    from tertium.reporting.tables.explanations import explanation_parts
     from tertium.reporting.tables.table import Table
 
-    for part in parts_of(explained, top):
+    for part in explanation_parts(explanation, top):
         if isinstance(part, Table):
-            print_table(part, "text")
+            output.print_table(part, "text")
         else:
             print(part)

@@ -1,4 +1,4 @@
-"""The options that say what is read, shared by every command that looks at translations."""
+"""Options for input files and metrics, shared by all commands that read translations."""
 
 from __future__ import annotations
 
@@ -6,141 +6,137 @@ import argparse
 import dataclasses
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
+from tertium.cli.parser import CommandParser, add_list
 from tertium.data.formats import RECORD_SUFFIXES, read_lines
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.registry import check_once
-from tertium.text.language_codes import check_code
+from tertium.specs import check_unique_names
+from tertium.text.language_codes import check_language_code
 
-BEST = "tertium-small for English references, tertium-multi for others or none"
-GOLD = "which human scores of a folder (mqm), or the column of a file that holds them"
-
-
-def add_list(group: argparse._ActionsContainer, *options: str, **said: Any) -> None:
-    """Add an option that takes one or more values, and more where it is given again."""
-    group.add_argument(*options, nargs="+", action="extend", default=[], **said)
+RECOMMENDED_METRIC = "tertium-small for English references, otherwise tertium-multi"
+GOLD_HELP = "human scores to use: a name in a folder (mqm) or a column of a file"
+STDIN = "-"
 
 
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add -s, -t, -r and what goes with them."""
-    group = parser.add_argument_group("input")
-    group.add_argument(
+def add_inputs(parser: CommandParser, *, required: bool = True) -> None:
+    """Add -s, -t, -r and related options."""
+    group = parser.groups["Input"]
+    add_list(
+        group,
         "-t",
         "--translations",
         "-i",
         "--input",
-        nargs="+",
-        action="extend",
         metavar="FILE",
-        required=True,
-        help="system outputs, one segment a line (.gz too); or one file of records, .jsonl, .tsv, "
-        ".csv or .parquet",
+        required=required,
+        help="system outputs, one segment per line (also .gz), or one file of records (.jsonl, "
+        ".tsv, .csv, .parquet); - reads standard input",
     )
-    group.add_argument("-s", "--sources", metavar="FILE", help="the source text")
-    add_list(group, "-r", "--references", metavar="FILE", help="one or more reference translations")
+    group.add_argument("-s", "--sources", metavar="FILE", help="source texts (- for stdin)")
+    add_list(
+        group, "-r", "--references", metavar="FILE", help="one or more references (- for stdin)"
+    )
     group.add_argument("--documents", metavar="FILE", help="a document id for each segment")
-    group.add_argument(
-        "--names",
-        nargs="+",
-        action="extend",
-        metavar="NAME",
-        help="system names (default: the file names)",
-    )
-    group.add_argument(
-        "--fields", metavar="A,B,...", help="column names of a TSV or CSV without a header"
+    add_list(group, "--names", metavar="NAME", help="system names (default: the file names)")
+    add_fields(parser)
+
+
+def add_fields(parser: CommandParser) -> None:
+    """Add --fields."""
+    parser.groups["Input"].add_argument(
+        "--fields", metavar="A,B,...", help="column names of a TSV or CSV file without a header"
     )
 
 
-def add_slices(parser: argparse.ArgumentParser) -> None:
+def add_slices(parser: CommandParser) -> None:
     """Add --by."""
     add_list(
-        parser,
+        parser.groups["Statistics"],
         "--by",
         metavar="COLUMN",
-        help="also slice by slice: document, length, language, domain or any field of the records; "
-        "NAME=FILE reads a label for each segment",
+        help="also show results by document, length, language, domain or any field of the "
+        "records; NAME=FILE reads one label per segment",
     )
 
 
 def slice_columns(args: argparse.Namespace) -> list[str]:
-    """The columns that --by names, each once."""
-    columns = [given.partition("=")[0] for given in args.by]
-    check_once("--by", columns)
+    """Return the columns named by --by; repeated names are an error."""
+    columns = [column.partition("=")[0] for column in args.by]
+    check_unique_names("--by", columns)
     return columns
 
 
-def add_metrics(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add -m, and COMET's --model for one metric."""
+def add_metrics(parser: CommandParser, default: str) -> None:
+    """Add -m, COMET's --model, and the languages."""
     add_list(
-        parser,
+        parser.groups["Metrics"],
         "-m",
         "--metrics",
+        "--model",
         metavar="METRIC",
-        help=f"specs such as bleu, chrf:word_order=2 (default: {default}); see `tertium list`",
-    )
-    parser.add_argument(
-        "--model", action="append", default=[], metavar="METRIC", help="the same, one at a time"
+        help=f"metrics such as bleu or chrf:word_order=2; see `tertium list` (default: {default})",
     )
     add_languages(parser)
 
 
-def add_languages(parser: argparse.ArgumentParser) -> None:
-    """Add the languages of both sides, for metrics that ask."""
-    parser.add_argument(
+def add_languages(parser: CommandParser) -> None:
+    """Add the language options."""
+    group = parser.groups["Metrics"]
+    group.add_argument(
         "--source-language",
         metavar="CODE",
-        help="of the sources, such as de, for metrics that read the source (default: told by the "
-        "texts); with the other side's",
+        help="language of the sources, such as de; needs --target-language (default: detected)",
     )
-    parser.add_argument(
+    group.add_argument(
         "--target-language",
         metavar="CODE",
-        help="of the translations, such as de, for metrics that read the source, meteor, and the "
-        "tokenizer of bleu and nist (default: told by the texts; meteor: en); with the other "
-        "side's",
+        help="language of the translations, for meteor and the tokenizer of bleu and nist; with "
+        "--source-language also for metrics that read the source (default: detected; meteor: en)",
     )
 
 
-def named_metrics(
-    args: argparse.Namespace, otherwise: Callable[[], Iterable[str]] = tuple
+def load_named_metrics(
+    args: argparse.Namespace, default: Callable[[], Iterable[str]] = tuple
 ) -> list[Metric]:
-    """The metrics that were asked for, or others, in the precision and languages asked for."""
-    specs = [*args.metrics, *args.model] or [*otherwise()]
+    """Load the metrics of -m, or the default ones, in the requested precision and languages."""
+    source, target = args.source_language, args.target_language
+    if source and not target:
+        raise UsageError(f"--source-language {source} needs --target-language: give both")
+    for code in filter(None, (source, target)):
+        check_language_code(code)
+    specs = args.metrics or [*default()]
     metrics = load_in_precision(specs, args.precision)
-    pair = (args.source_language, args.target_language)
-    if not any(pair):
+    if not target:
         return metrics
-    if not all(pair):
-        raise UsageError("give both --source-language and --target-language, or neither")
-    for code in pair:
-        check_code(code)
-    return [_in_languages(m, spec, pair) for m, spec in zip(metrics, specs, strict=True)]
+    return [
+        _set_languages(metric, spec, source, target)
+        for metric, spec in zip(metrics, specs, strict=True)
+    ]
 
 
 def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metric]:
-    """The metrics of these specs, in this precision where they have one."""
+    """Load metrics, with this precision if they have one."""
     metrics = [load_metric(spec) for spec in specs]
     if precision is None:
         return metrics
     return [_replace(m, precision=precision) if _has(m, "precision") else m for m in metrics]
 
 
-def _in_languages(metric: Metric, spec: str, pair: tuple[str, str]) -> Metric:
-    """A metric told the languages of the command line, unless its spec names its own.
+def _set_languages(metric: Metric, spec: str, source: str | None, target: str) -> Metric:
+    """Set the languages of a metric unless its spec names them.
 
-    BLEU and NIST take the tokenizer that sacrebleu takes for the target language.
+    BLEU and NIST get sacrebleu's tokenizer for the target language.
     """
-    from tertium.metrics.lexical.sacre import TOKENIZERS_BY_LANGUAGE
+    from tertium.metrics.lexical.sacrebleu_adapter import TOKENIZERS_BY_LANGUAGE
 
-    if _has(metric, "lp") and not getattr(metric, "lp", ""):
-        return _replace(metric, lp="-".join(pair))
+    if source and _has(metric, "lp") and not getattr(metric, "lp", ""):
+        return _replace(metric, lp=f"{source}-{target}")
     if _has(metric, "language") and "language=" not in spec:
-        return _replace(metric, language=pair[1])
-    tokenizer = TOKENIZERS_BY_LANGUAGE.get(pair[1])
+        return _replace(metric, language=target)
+    tokenizer = TOKENIZERS_BY_LANGUAGE.get(target)
     if tokenizer and _has(metric, "tokenize") and "tokenize" not in spec:
         return _replace(metric, tokenize=tokenizer)
     return metric
@@ -155,37 +151,39 @@ def _replace(metric: Metric, **fields: str) -> Metric:
 
 
 def read_inputs(args: argparse.Namespace) -> TestSet:
-    """The test set that the options describe, with the labels that --by reads from files."""
-    if getattr(args, "by", []):
-        slice_columns(args)  # one named twice is said before files are read
+    """Read the test set, with the labels of --by NAME=FILE as columns."""
+    by = getattr(args, "by", [])
+    if by:
+        slice_columns(args)  # fail before files are read
+    check_stdin_once(args)
     testset, labels = _read_testset(args), {}
-    for given in getattr(args, "by", []):
-        name, equals, file = given.partition("=")
+    for column in by:
+        name, equals, file = column.partition("=")
         if equals:
             labels[name] = read_lines(file)
     return dataclasses.replace(testset, columns={**testset.columns, **labels})
 
 
-def check_dash(args: argparse.Namespace) -> None:
-    """Refuse the name that other programs take for a pipe."""
-    if "-" in (*args.translations, *args.references, args.sources, args.documents):
-        raise UsageError("- is no file: to read from a pipe, give /dev/stdin")
+def check_stdin_once(args: argparse.Namespace) -> None:
+    """Raise an error if two options read standard input."""
+    files = [*args.translations, *args.references, args.sources, args.documents]
+    if files.count(STDIN) > 1:
+        raise UsageError("- (standard input) is given twice: only one option can read it")
 
 
 def _read_testset(args: argparse.Namespace) -> TestSet:
-    check_dash(args)
     files: list[str] = args.translations
     records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
     if not records:
         if args.fields:
-            raise UsageError("--fields goes with a .tsv or .csv file of records")
-        return TestSet.read(files, args.references, args.sources, args.documents, args.names)
+            raise UsageError("--fields is for a .tsv or .csv file of records")
+        names = args.names or None
+        return TestSet.read(files, args.references, args.sources, args.documents, names)
     if len(files) > 1:
-        raise UsageError(f"{records[0]} holds records; give it alone, not beside other files")
+        raise UsageError(f"{records[0]} is a file of records: give it alone, without other files")
     if args.references or args.sources or args.documents or args.names:
         raise UsageError(
-            f"{records[0]} holds records with their own source, references, documents and "
-            "systems; leave out -s, -r, --documents and --names"
+            f"{records[0]} is a file of records with their own source, references, documents and "
+            "systems: omit -s, -r, --documents and --names"
         )
-    fields = args.fields.split(",") if args.fields else None
-    return TestSet.from_records(files[0], fields)
+    return TestSet.from_records(files[0], args.fields.split(",") if args.fields else None)

@@ -1,74 +1,97 @@
-"""`tertium list`: the metrics and rankers there are, what they need and what can be set."""
+"""`tertium list`: recommended metrics, all metrics and rankers, or the fields of one."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tertium.cli.output import FORMATS, print_records, print_result, print_table
+from tertium.cli.output import add_format, print_records, print_result, print_table
+from tertium.cli.parser import CommandParser
 from tertium.errors import MissingResourceError, UsageError
-from tertium.metrics.base.loading import is_folder
-from tertium.models.checkpoint import are_installed, read_config
+from tertium.metrics.base.loading import is_model_folder
+from tertium.models.checkpoint import has_bundled_models, read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.reporting.tables.table import Table
-from tertium.specs import describe_fields, print_value, read_fields, split_spec
+from tertium.specs import describe_fields, format_value, parse_fields, split_spec
 
-HELP = "list metrics and rankers, or explain one"
-DESCRIPTION = "List the metrics and rankers, or show one with its fields."
+# Recommended metrics, and when to use each.
+RECOMMENDED: Mapping[str, str] = {
+    "tertium-multi": "about 100 languages; with source, reference or both; marks error spans",
+    "tertium-small": "English references; fast on a CPU",
+    "tertium-base": "English references; slower than tertium-small and more accurate",
+    "chrf": "any language with references; needs no model",
+    "bleu": "comparison with published BLEU scores",
+    "bertscore": "similarity of token embeddings; not trained on human scores",
+    "sentsim": "without references; not trained on human scores",
+    "comet": "a COMET checkpoint that you have on disk",
+}
+HELP = "list metrics and rankers, or describe one"
+DESCRIPTION = "List the recommended metrics, or show one metric with its fields."
 EPILOG = """\
 examples:
   tertium list
+  tertium list --all
   tertium list bleu
-  tertium list pairwise
   tertium list models/mine
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("metric", nargs="?", help="a metric or ranker to explain")
-    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
+def add_arguments(parser: CommandParser) -> None:
+    group = parser.groups["Metrics"]
+    group.add_argument("metric", nargs="?", metavar="METRIC", help="metric or ranker to describe")
+    group.add_argument("--all", action="store_true", help="list all metrics and rankers")
+    add_format(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.metric and args.all:
+        raise UsageError(f"--all lists all metrics: omit it, or omit {args.metric}")
     if args.metric:
-        return _explain(args.metric, args.format)
-    records = [_describe(name) for name in (*METRICS, *RANKERS)]
+        return _show_metric(args.metric, args.format)
+    if args.all:
+        records = [_describe(name) for name in (*METRICS, *RANKERS)]
+        notes = [f"{alias} is an alias of {spec}" for alias, spec in ALIASES.items()]
+        notes.append("rankers compare two translations: tertium rank -m NAME")
+    else:
+        names = [name for name in RECOMMENDED if name in METRICS]
+        records = [{**_describe(name), "summary": RECOMMENDED[name]} for name in names]
+        total = len([*METRICS, *RANKERS])
+        notes = [f"`tertium list --all` shows all {total} metrics and rankers"]
     rows = [[r["metric"], r["needs"], r["better"], r["summary"]] for r in records]
-    notes = [f"{alias} is short for {spec}" for alias, spec in ALIASES.items()]
-    notes.append("what ranks compares two translations: tertium rank -m NAME")
-    header = ["metric", "needs", "better", "what"]
-    table = Table(header, rows, notes=notes, left=frozenset(range(4)))
+    header = ["metric", "needs", "better", "summary" if args.all else "use it for"]
+    table = Table(header, rows, notes=notes, text_columns=frozenset(range(4)))
     print_result(records, table, args.format)
     return 0
 
 
 def _describe(name: str) -> dict[str, str]:
-    ranks = name not in METRICS
-    described = {"metric": name, "kind": "ranker" if ranks else "metric"}
+    is_ranker = name not in METRICS
+    record = {"metric": name, "kind": "ranker" if is_ranker else "metric"}
     try:
         cls = resolve_scorer(name)
-        higher = "ranks" if ranks else "higher" if cls.higher_is_better else "lower"
-        return {**described, "needs": _needs(cls), "better": higher, "summary": _summary(cls)}
-    except Exception as error:  # what is not ours may fail in any way, and the rest is listed
+        better = "ranks" if is_ranker else "higher" if cls.higher_is_better else "lower"
+        return {**record, "needs": _needs(cls), "better": better, "summary": _summarize(cls)}
+    except Exception as error:  # a broken plugin must not hide the others
         if name in METRICS.builtin or name in RANKERS.builtin:
             raise
-        said = str(error).partition("\n")[0]
-        return {**described, "needs": "", "better": "", "summary": f"cannot be used: {said}"}
+        reason = str(error).partition("\n")[0]
+        return {**record, "needs": "", "better": "", "summary": f"cannot be loaded: {reason}"}
 
 
 def _needs(cls: Any) -> str:
     try:
-        return " + ".join(sorted(cls().needs)) or "references or source"
+        return " + ".join(sorted(cls().required_inputs)) or "references or source"
     except MissingResourceError:
-        return "to be trained" if are_installed() else "tertium-models"
+        return "training" if has_bundled_models() else "tertium-models"
 
 
-def _summary(cls: Any) -> str:
-    """The first line of its module; of the class, where a module holds several."""
-    if sum(place.startswith(f"{cls.__module__}:") for place in METRICS.values()) > 1:
+def _summarize(cls: Any) -> str:
+    """Return the first line of the module's docstring, or of the class if it shares a module."""
+    if sum(target.startswith(f"{cls.__module__}:") for target in METRICS.values()) > 1:
         return f"{cls.title}: {_first_line(cls.__doc__)}"
     return _first_line(getattr(inspect.getmodule(cls), "__doc__", None))
 
@@ -77,32 +100,32 @@ def _first_line(text: str | None) -> str:
     return (text or "").split("\n")[0].rstrip(".")
 
 
-def named_scorer(spec: str) -> tuple[str, Any]:
-    """The name and class of a metric or ranker; fields that it cannot have are refused."""
+def resolve_spec(spec: str) -> tuple[str, Any]:
+    """Return name and class of a metric or ranker; invalid fields are an error."""
     name = _scorer_name(spec)
     cls = resolve_scorer(name)
-    fields = read_fields(cls, name, {} if is_folder(spec) else split_spec(spec)[1])
+    fields = parse_fields(cls, name, {} if is_model_folder(spec) else split_spec(spec)[1])
     if fields:
-        cls(**fields)  # checks what its types do not tell, such as the name of a tokenizer
+        cls(**fields)  # checks values, such as the name of a tokenizer
     return name, cls
 
 
 def _scorer_name(spec: str) -> str:
-    """The name of a metric or ranker by its spec, by an alias, or by the folder it was saved to."""
-    name = spec if is_folder(spec) else split_spec(spec)[0]
-    if is_folder(name):
+    """Return the name of a metric or ranker, given a spec, an alias or a folder."""
+    name = spec if is_model_folder(spec) else split_spec(spec)[0]
+    if is_model_folder(name):
         config = read_config(Path(name))
         return str(config.get("metric") or config.get("ranker"))
     if "/" in name:
-        raise UsageError(f"{name}: no folder that a metric was saved to (no config.json there)")
+        raise UsageError(f"{name}: not the folder of a saved metric (no config.json)")
     return split_spec(ALIASES.get(name, name))[0]
 
 
-def _explain(spec: str, style: Any) -> int:
-    name, cls = named_scorer(spec)
-    takes = describe_fields(cls)
+def _show_metric(spec: str, style: Any) -> int:
+    name, cls = resolve_spec(spec)
+    types = describe_fields(cls)
     rows = [
-        [field.name, takes[field.name], print_value(field.default)]
+        [field.name, types[field.name], format_value(field.default)]
         for field in dataclasses.fields(cls)
         if field.init
     ]
@@ -114,5 +137,5 @@ def _explain(spec: str, style: Any) -> int:
     if style == "text":
         print(f"{cls.title} ({name})\n")
         print(inspect.getdoc(cls))
-    print_table(Table(header, rows, left=frozenset(range(3))), style)
+    print_table(Table(header, rows, text_columns=frozenset(range(3))), style)
     return 0

@@ -1,4 +1,4 @@
-"""`tertium models`: which encoders and dictionaries are here, which could be, installing them."""
+"""`tertium models`: list encoders and dictionaries, or install them."""
 
 from __future__ import annotations
 
@@ -9,147 +9,149 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tertium.cache.files import hub_folder, models_folder
-from tertium.cli.output import FORMATS, print_result
-from tertium.cli.runtime import bars
-from tertium.encoders.cards import CARDS, Resource
+from tertium.cache.cached_files import hub_folder, models_folder
+from tertium.cli.output import add_format, add_quiet, print_result
+from tertium.cli.parser import CommandParser
+from tertium.cli.runtime import progress_bars
 from tertium.encoders.encoder import ENCODERS
-from tertium.encoders.install import install, is_sound
-from tertium.encoders.weights import find, in_hub_cache
+from tertium.encoders.install import has_valid_files, install
+from tertium.encoders.model_cards import MODEL_CARDS, Resource
+from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
 from tertium.linguistics.wordnet import WORDNET, find_wordnet
-from tertium.registry import package_of
+from tertium.plugins import describe_package
 from tertium.reporting.tables.table import Table
 
-RESOURCES: Mapping[str, Resource] = {**CARDS, WORDNET.name: WORDNET}
-LISTED = 15  # languages that a row names; the JSON names all
+RESOURCES: Mapping[str, Resource] = {**MODEL_CARDS, WORDNET.name: WORDNET}
+MAX_LISTED_LANGUAGES = 15  # in a table; JSON lists all
 HELP = "list encoders and dictionaries, or install one"
-DESCRIPTION = "List the encoders and dictionaries that are or could be here, or install one."
+DESCRIPTION = "List the encoders and dictionaries, installed or not, or install them."
 EPILOG = """\
 examples:
   tertium models
   tertium models install mpnet
   tertium models install e5 wordnet
-  tertium models install gemma          shows its terms, and asks
+  tertium models install gemma          # shows its license terms and asks
 
-An encoder is named minilm, mpnet, e5, gemma, use or glove, hf/NAME for a model of the Hugging Face
-hub or its cache, dir/PATH for a model folder; @N after it chooses a layer (minilm@4). METEOR's
-synonyms and the entailment features read WordNet.
+Encoders are minilm, mpnet, e5, gemma, use and glove, hf/NAME for a model of the Hugging Face hub or
+its cache, and dir/PATH for a folder; @N chooses a layer (minilm@4). METEOR's synonyms and the
+entailment features use WordNet.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action", nargs="?", choices=("list", "install"), default="list", help="default: list"
+def add_arguments(parser: CommandParser) -> None:
+    group = parser.groups["Input"]
+    group.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "install"),
+        default="list",
+        help="what to do (default: list)",
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the models to install")
-    parser.add_argument(
-        "--agree",
-        action="store_true",
-        help="agree to the terms of models that have such (gemma) without being asked",
+    group.add_argument("names", nargs="*", metavar="NAME", help="models to install")
+    group.add_argument(
+        "--agree", action="store_true", help="accept license terms (gemma) without being asked"
     )
-    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    add_format(parser)
+    add_quiet(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     if args.action == "install":
         if args.format != "text":
-            raise UsageError(f"-f {args.format} is for the list of models: leave it out of install")
+            raise UsageError(f"-f {args.format} is for `models list`: omit it")
         return _install(args)
     if args.agree:
-        raise UsageError("--agree goes with tertium models install NAME")
+        raise UsageError("--agree is for `tertium models install NAME`")
     if args.names:
-        raise UsageError(f"to install: tertium models install {' '.join(args.names)}")
+        raise UsageError(f"to install, use `tertium models install {' '.join(args.names)}`")
     records = [
         *map(_describe, RESOURCES.values()),
         *(
-            _record(f"hf/{name}", "a model in the Hugging Face cache", "Hugging Face cache")
-            for name in in_hub_cache()
+            _make_record(f"hf/{name}", "a model in the Hugging Face cache", "Hugging Face cache")
+            for name in list_hub_cache()
         ),
         *(
-            _record(name, "an encoder of another package", package_of(entries[0]))
+            _make_record(name, "an encoder of a plugin", describe_package(entries[0]))
             for name, entries in ENCODERS.plugins.items()
         ),
     ]
-    rows = [_row(record) for record in records]
+    rows = [_make_row(record) for record in records]
     notes = [f"models folder: {models_folder()}", f"Hugging Face cache: {hub_folder()}"]
-    header = ["name", "what", "languages", "MB", "where, or what would install it"]
-    table = Table(header, rows, notes=notes, left=frozenset({0, 1, 2, 4}))
+    header = ["name", "description", "languages", "MB", "location, or command to install"]
+    table = Table(header, rows, notes=notes, text_columns=frozenset({0, 1, 2, 4}))
     print_result(records, table, args.format)
     return 0
 
 
 def _install(args: argparse.Namespace) -> int:
     if not args.names:
-        raise UsageError(f"which model? tertium models install {' | '.join(RESOURCES)}")
+        raise UsageError(f"no NAME: use `tertium models install {' | '.join(RESOURCES)}`")
     for name in args.names:
-        _ask_agreement(_card(name), args.agree)
+        _confirm_terms(_find_resource(name), args.agree)
     for name in args.names:
-        with bars(args.quiet):
-            folder = install(_card(name))
+        with progress_bars(args.quiet):
+            folder = install(_find_resource(name))
         print(f"{name}\t{folder}")
-        for extra in _card(name).extras:
+        for extra in _find_resource(name).extras:
             print(f"tertium: {name} also needs `pip install {extra}`", file=sys.stderr)
     return 0
 
 
-def _ask_agreement(card: Resource, agreed: bool) -> None:
-    """Show the terms of a model that has such, and go on only where the user agrees to them."""
-    if not card.terms or is_sound(models_folder() / card.name, card):
+def _confirm_terms(card: Resource, agreed: bool) -> None:
+    """Show the license terms of a model, if it has any, and ask the user to accept them."""
+    if not card.terms or has_valid_files(models_folder() / card.name, card):
         return
     print(card.terms, file=sys.stderr)
     if agreed:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{card.name} has terms of its own (above): --agree says that you agree")
-    print(f"Do you agree to them? Type yes to install {card.name}: ", end="", file=sys.stderr)
+        raise UsageError(f"{card.name} has license terms (above): accept them with --agree")
+    print(f"Do you accept the terms? Type yes to install {card.name}: ", end="", file=sys.stderr)
     if sys.stdin.readline().strip().lower() != "yes":
-        raise UsageError(f"{card.name} was not installed: its terms were not agreed to")
+        raise UsageError(f"{card.name} was not installed: its terms were not accepted")
 
 
-def _card(name: str) -> Resource:
+def _find_resource(name: str) -> Resource:
     if name not in RESOURCES:
         raise UnknownNameError("model", name, RESOURCES)
     return RESOURCES[name]
 
 
-def _row(record: dict[str, Any]) -> list[str]:
-    where = record["installed"] or record["install"]
-    size = str(record["megabytes"])
-    return [record["name"], record["what"], _count(record["languages"]), size, where]
+def _make_row(record: dict[str, Any]) -> list[str]:
+    codes = record["languages"].split()
+    languages = record["languages"]
+    if len(codes) > MAX_LISTED_LANGUAGES:
+        languages = f"{len(codes)} languages"
+    location = record["installed"] or record["install"]
+    return [record["name"], record["what"], languages, str(record["megabytes"]), location]
 
 
-def _count(languages: str) -> str:
-    """A list too long for a column as its length."""
-    known = languages.split()
-    return languages if len(known) <= LISTED else f"{len(known)} languages"
-
-
-def _find(card: Resource) -> tuple[Path, str] | None:
-    if card.name in CARDS:
-        return find(card.name)
+def _find_installed(card: Resource) -> tuple[Path, str] | None:
+    if card.name in MODEL_CARDS:
+        return find_installed_weights(card.name)
     with suppress(MissingResourceError):
         return find_wordnet(), "folder"
     return None
 
 
 def _describe(card: Resource) -> dict[str, Any]:
-    place = _find(card)
+    installed = _find_installed(card)
+    location = f"{installed[1]}: {installed[0]}" if installed else None
     return {
-        **_record(card.name, card.title, f"{place[1]}: {place[0]}" if place else None),
+        **_make_record(card.name, card.title, location),
         "languages": " ".join(sorted(card.languages)),
-        "megabytes": card.size,
+        "megabytes": card.size_mb,
         "install": f"tertium models install {card.name}",
     }
 
 
-def _record(name: str, what: str, where: str | None) -> dict[str, Any]:
+def _make_record(name: str, description: str, location: str | None) -> dict[str, Any]:
     return {
         "name": name,
-        "what": what,
+        "what": description,
         "languages": "",
         "megabytes": "",
-        "installed": where,
+        "installed": location,
         "install": None,
     }

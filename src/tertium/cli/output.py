@@ -1,4 +1,4 @@
-"""How commands print: tables on stdout in the format asked for, JSON with full numbers."""
+"""Options for output, and printing: tables in the requested format, JSON, warnings, files."""
 
 from __future__ import annotations
 
@@ -14,115 +14,151 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import check_writable, write_text
-from tertium.data.formats import null_missing
+from tertium.cli.parser import CommandParser
+from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import Format, Table, render, show_controls
+from tertium.reporting.tables.table import (
+    Table,
+    TableFormat,
+    render_table,
+    replace_control_characters,
+)
 
 if TYPE_CHECKING:
-    from tertium.reporting.page.page import Report
+    from tertium.reporting.page.report import Report
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
-NOTED = ("text", "md", "latex")  # formats with notes below a table, warnings among them
-# the options, of all commands, that name files to write and to read
-OUTPUTS = {"output": "-o", "to_json": "--to-json", "report": "--report", "plot": "--plot"}
-OUTPUTS |= {"spans": "--spans"}  # a file to write under `score`; `meta` reads a list of such
-INPUTS = "translations sources references documents human scores curves ceiling".split()
-INPUTS += ["challenge", "sets"]  # which may be files
-MOST_DECIMALS = 17  # all that a double holds
+FORMATS_WITH_NOTES = ("text", "md", "latex")  # warnings are printed below the table
+# Options of all commands that name files to write, by destination.
+OUTPUT_OPTIONS = {
+    "output": "-o",
+    "to_json": "--to-json",
+    "to_spans": "--to-spans",
+    "to_xlsx": "--to-xlsx",
+    "report": "--report",
+    "plot": "--plot",
+}
+# Destinations of options that may name files to read.
+INPUT_OPTIONS = (
+    "translations sources references documents human scores spans curves human_baseline challenge "
+    "sets"
+).split()
+MAX_DECIMALS = 17  # the precision of a double
+
+
+def add_format(
+    parser: CommandParser, formats: Sequence[str] = FORMATS, about: str = "output format"
+) -> None:
+    """Add -f."""
+    parser.groups["Output"].add_argument(
+        "-f", "--format", choices=formats, default="text", help=f"{about} (default: text)"
+    )
+
+
+def add_quiet(parser: CommandParser) -> None:
+    """Add -q."""
+    parser.groups["Output"].add_argument(
+        "-q", "--quiet", action="store_true", help="no progress bars, no warnings"
+    )
+
+
+def add_width(parser: CommandParser, default: int | None = None) -> None:
+    """Add -w; without a default, each metric has its own number of decimals."""
+    shown = "by metric" if default is None else default
+    parser.groups["Output"].add_argument(
+        "-w",
+        "--width",
+        type=parse_decimals,
+        default=default,
+        metavar="N",
+        help=f"number of decimals in tables (default: {shown})",
+    )
 
 
 def add_output(
-    parser: argparse.ArgumentParser, places: int | None = None
-) -> argparse._ArgumentGroup:
-    """Add -f, -w, -q and --to-json; tables show so many places, or as many as a metric says."""
-    group = parser.add_argument_group("output")
-    group.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
-    group.add_argument(
-        "-w",
-        "--width",
-        type=decimals,
-        default=places,
-        metavar="N",
-        help=f"decimals in tables (default: {'by metric' if places is None else places})",
-    )
-    group.add_argument("--to-json", metavar="FILE", help="also write everything as JSON")
-    group.add_argument("--report", metavar="FILE", help="also write a report, one HTML page")
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
-    return group
+    parser: CommandParser, decimals: int | None = None, formats: Sequence[str] = FORMATS
+) -> None:
+    """Add -f, -w, -q, --to-json and --report."""
+    add_format(parser, formats)
+    add_width(parser, decimals)
+    group = parser.groups["Output"]
+    group.add_argument("--to-json", metavar="FILE", help="also write all results as JSON")
+    group.add_argument("--report", metavar="FILE", help="also write an HTML report")
+    add_quiet(parser)
 
 
 def check_outputs(args: argparse.Namespace) -> None:
-    """Refuse, before the work, files that cannot be written or that would replace another's."""
-    given = {option: getattr(args, name, None) for name, option in OUTPUTS.items()}
-    outputs = {option: path for option, path in given.items() if path and isinstance(path, str)}
+    """Check before the work that output files can be written and replace no input."""
+    values = {option: getattr(args, name, None) for name, option in OUTPUT_OPTIONS.items()}
+    outputs = {option: path for option, path in values.items() if path}
     for option, path in outputs.items():
         if path == "-":
-            raise UsageError(
-                f"{option} -: no file; give its name, or /dev/stdout where any ending will do"
-            )
+            raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
         check_writable(path)
-        for other, name in outputs.items():
-            if other != option and _are_one_file(path, name):
-                raise UsageError(f"{option} and {other} both name {path}: give two files")
-        if any(_are_one_file(path, name) for name in _inputs(args)):
-            raise UsageError(f"{option} {path}: this file is read here; give another one")
+        for other_option, other_path in outputs.items():
+            if other_option != option and _is_same_file(path, other_path):
+                raise UsageError(f"{option} and {other_option} both write {path}: give two files")
+        if any(_is_same_file(path, name) for name in _input_files(args)):
+            raise UsageError(f"{option} {path} is also an input file: give another name")
 
 
-def _inputs(args: argparse.Namespace) -> list[str]:
-    found: list[str] = []
-    for name in INPUTS:
+def _input_files(args: argparse.Namespace) -> list[str]:
+    files: list[str] = []
+    for name in INPUT_OPTIONS:
         value = getattr(args, name, None) or []
-        found += [value] if isinstance(value, str) else value
-    labels = [given.partition("=")[2] for given in getattr(args, "by", ())]  # of --by NAME=FILE
-    return found + [file for file in labels if file]
+        files += [value] if isinstance(value, str) else value
+    labels = [column.partition("=")[2] for column in getattr(args, "by", ())]  # --by NAME=FILE
+    return files + [file for file in labels if file]
 
 
-def _are_one_file(one: str, other: str) -> bool:
-    """Whether two names lead to one regular file, there or to be made; devices have no content."""
+def _is_same_file(first: str, second: str) -> bool:
+    """Whether two paths are the same regular file, existing or not; devices do not count."""
     with suppress(OSError):
-        there = [Path(name).stat() for name in (one, other)]
-        return os.path.samestat(*there) and stat.S_ISREG(there[0].st_mode)
-    return os.path.realpath(one) == os.path.realpath(other)
+        stats = [Path(name).stat() for name in (first, second)]
+        return os.path.samestat(*stats) and stat.S_ISREG(stats[0].st_mode)
+    return os.path.realpath(first) == os.path.realpath(second)
 
 
-def decimals(text: str) -> int:
-    """How many places -w asks for."""
-    if not text.isdecimal() or int(text) > MOST_DECIMALS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of decimals, 0 to {MOST_DECIMALS}")
+def parse_decimals(text: str) -> int:
+    """Parse the value of -w."""
+    if not text.isdecimal() or int(text) > MAX_DECIMALS:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number of decimals, expected 0 to {MAX_DECIMALS}"
+        )
     return int(text)
 
 
-def print_table(table: Table, style: Format, *, first: bool = True) -> None:
-    """Print a table, the first or one more; on a terminal in its width and with colour.
+def print_table(table: Table, style: TableFormat, *, first: bool = True) -> None:
+    """Print a table, on a terminal in its width and with color.
 
-    A blank line parts a further one from the notes of the last, where it does not begin with one.
+    A blank line separates a further table from the previous one if the format needs it.
     """
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else None
     if not first and (style == "md" or (style == "text" and table.title)):
         sys.stdout.write("\n")
     color = terminal and style == "text" and os.environ.get("TERM") != "dumb"
-    sys.stdout.write(render(table, style, width=width, color=color))
+    sys.stdout.write(render_table(table, style, width=width, color=color))
 
 
 def print_warnings(lines: Sequence[str], quiet: bool) -> None:
-    """Print warnings to stderr, where a format has no place for them."""
+    """Print warnings to stderr."""
     for line in () if quiet else lines:
-        print(show_controls(f"tertium: {line}"), file=sys.stderr)
+        print(replace_control_characters(f"tertium: {line}"), file=sys.stderr)
 
 
 def to_json(value: Any) -> str:
-    """JSON with full numbers; a missing number is null, since JSON has no NaN."""
-    return json.dumps(null_missing(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    """Format JSON with full precision; NaN becomes null."""
+    return json.dumps(missing_to_null(value), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def print_records(records: Sequence[dict[str, Any]]) -> None:
-    """Print records as JSON: a lone one as an object, as sacrebleu does, several as a list."""
+    """Print records as JSON: a single one as an object, as sacrebleu does, several as a list."""
     sys.stdout.write(to_json(records[0] if len(records) == 1 else list(records)))
 
 
 def print_result(records: Sequence[dict[str, Any]], table: Table, style: str) -> None:
-    """Print records where JSON was asked for, else the table."""
+    """Print the records if the format is JSON, otherwise the table."""
     if style == "json":
         print_records(records)
     else:
@@ -130,12 +166,12 @@ def print_result(records: Sequence[dict[str, Any]], table: Table, style: str) ->
 
 
 def write_json(path: str, value: Any) -> None:
-    """Write JSON to a file, whole or not at all."""
+    """Write JSON to a file, atomically."""
     write_text(path, to_json(value))
 
 
 def write_report(path: str, report: Report, quiet: bool) -> None:
-    """Write a page and say where it is."""
+    """Write an HTML report and print its path to stderr."""
     report.write(path)
     if not quiet:
         size = Path(path).stat().st_size / 1e6

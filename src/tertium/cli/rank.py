@@ -1,4 +1,4 @@
-"""`tertium rank`: systems, or candidates of one system, ordered by their chance to win."""
+"""`tertium rank`: rank systems, or candidates of each segment, by their probability of winning."""
 
 from __future__ import annotations
 
@@ -8,44 +8,53 @@ import sys
 from typing import TYPE_CHECKING
 
 from tertium.cli import inputs, output
-from tertium.cli.runtime import add_runtime, bars, runtime_of
-from tertium.data.formats import null_missing
+from tertium.cli.parser import CommandParser, add_list
+from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
+from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import CHANCE_DECIMALS, counted_lines
+from tertium.reporting.tables.table import WIN_PROBABILITY_DECIMALS, format_warning_counts
 
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
 
-HELP = "rank systems or candidate lists in pairs"
+HELP = "rank systems or candidate lists by pairwise comparison"
 DESCRIPTION = (
-    "Compare every two translations of each segment and rank systems by their mean chance to win."
+    "Compare every two translations of each segment and rank systems by their mean probability "
+    "of winning."
 )
 EPILOG = """\
 examples:
   tertium rank -t a.txt b.txt c.txt -r reference.txt
-  tertium rank -t a.txt b.txt c.txt -r reference.txt -m chrf -f json
-  tertium rank -t a.txt b.txt -r reference.txt -sl -f tsv
   tertium rank -s source.txt -t a.txt b.txt
+  tertium rank -t a.txt b.txt -r reference.txt -m chrf -sl -f tsv
   tertium rank --nbest -t candidates.jsonl > reordered.jsonl
 
-RANKER is a ranker (pairwise; pairwise:model=pairwise-minilm, a network; pairwise:model=
-pairwise-published, the network of its paper; pairwise:model=FOLDER, your own) or any metric, whose
-better score wins. With --nbest, -t names a JSONL file of records with candidates, source and
-references; they come back with the candidates from best to worst.
+RANKER is pairwise, pairwise:model=NAME (pairwise-minilm, a larger network; pairwise-published, the
+network of the paper; a folder with your own), or any metric, whose better score wins. With --nbest,
+-t is a JSONL file of records with candidates, source and references; the output has the candidates
+from best to worst.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    names = ("-m", "--ranker", "--model")
-    best = "pairwise for English references, tertium-multi for others or none"
-    inputs.add_list(parser, *names, metavar="RANKER", help=f"default: {best}")
+def add_arguments(parser: CommandParser) -> None:
     inputs.add_inputs(parser)
-    parser.add_argument("--nbest", action="store_true", help="-t is a JSONL file of candidates")
-    add_runtime(parser, precision=False)
-    shown = output.add_output(parser, places=CHANCE_DECIMALS)
-    shown.add_argument(
-        "-sl", "--sentence-level", action="store_true", help="print a chance for each segment"
+    parser.groups["Input"].add_argument(
+        "--nbest", action="store_true", help="-t is a JSONL file of candidate lists"
     )
+    default = "pairwise for English references, otherwise tertium-multi"
+    add_list(
+        parser.groups["Metrics"],
+        "-m",
+        "--ranker",
+        "--model",
+        metavar="RANKER",
+        help=f"ranker or metric (default: {default})",
+    )
+    output.add_output(parser, WIN_PROBABILITY_DECIMALS)
+    parser.groups["Output"].add_argument(
+        "-sl", "--sentence-level", action="store_true", help="print a probability for each segment"
+    )
+    add_runtime(parser, precision=False)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -55,16 +64,15 @@ def run(args: argparse.Namespace) -> int:
 
     output.check_outputs(args)
     if len(args.ranker) > 1:
-        raise UsageError(f"-m {' '.join(args.ranker)}: one ranks at a time; call it once for each")
-    # a wrong name is said before files are read
-    ranker = load_ranker(args.ranker[0]) if args.ranker else None
+        raise UsageError(f"-m {' '.join(args.ranker)}: expected one ranker; run once for each")
+    ranker = load_ranker(args.ranker[0]) if args.ranker else None  # fail before files are read
     if args.nbest:
         return _rerank(args, ranker)
     testset = inputs.read_inputs(args)
-    with bars(args.quiet), runtime_of(args):
+    with progress_bars(args.quiet), runtime_of(args):
         ranking = rank(testset, ranker)
         if args.report:
-            from tertium.reporting.page.making import report_ranking
+            from tertium.reporting.page.report_builder import report_ranking
 
             output.write_report(args.report, report_ranking(ranking), args.quiet)
     if args.to_json:
@@ -76,35 +84,35 @@ def run(args: argparse.Namespace) -> int:
     else:
         table = evaluations.ranking_table(ranking, args.width, warnings=not args.quiet)
         output.print_table(table, args.format)
-    if args.sentence_level or args.format not in output.NOTED:
-        output.print_warnings(counted_lines(ranking.warnings), args.quiet)
+    if args.sentence_level or args.format not in output.FORMATS_WITH_NOTES:
+        output.print_warnings(format_warning_counts(ranking.warnings), args.quiet)
     return 0
 
 
-def _rerank(args: argparse.Namespace, given: Ranker | None) -> int:
-    from tertium.data.candidates import read_candidates
-    from tertium.evaluation.ranking import NOT_COMPARED, best_ranker, rerank
+def _rerank(args: argparse.Namespace, ranker: Ranker | None) -> int:
+    from tertium.data.candidate_lists import read_candidates
+    from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker, rerank
     from tertium.metrics.base.ranker import load_ranker
 
     if args.report:
-        raise UsageError("--report shows systems, not lists of candidates: leave out --nbest")
-    extra = (args.references, args.sources, args.documents, args.names, args.fields)
-    if len(args.translations) != 1 or any(extra):
-        raise UsageError("--nbest reads one JSONL file that holds everything: give -t FILE alone")
-    if args.format != "text" or args.width != CHANCE_DECIMALS or args.sentence_level:
-        raise UsageError("--nbest prints the records as JSONL: leave out -f, -w and -sl")
-    inputs.check_dash(args)
+        raise UsageError("--report shows systems, not candidate lists: omit it or --nbest")
+    other_inputs = (args.references, args.sources, args.documents, args.names, args.fields)
+    if len(args.translations) != 1 or any(other_inputs):
+        raise UsageError("--nbest reads one JSONL file with all texts: give only -t FILE")
+    if args.format != "text" or args.width != WIN_PROBABILITY_DECIMALS or args.sentence_level:
+        raise UsageError("--nbest prints the records as JSONL: omit -f, -w and -sl")
     lists = read_candidates(args.translations[0])
-    ranker = given or load_ranker(best_ranker([entry.segments[0] for entry in lists]))
-    with bars(args.quiet), runtime_of(args):
+    if ranker is None:
+        ranker = load_ranker(recommend_ranker([entry.segments[0] for entry in lists]))
+    with progress_bars(args.quiet), runtime_of(args):
         records = rerank(lists, ranker)
         counts = ranker.warnings([segment for entry in lists for segment in entry.segments])
-        several = [record["scores"] for record in records if len(record["scores"]) > 1]
-        if lost := sum(scores.count(None) for scores in several):
-            counts = {**counts, NOT_COMPARED: lost}
+        score_lists = [record["scores"] for record in records if len(record["scores"]) > 1]
+        if not_compared := sum(scores.count(None) for scores in score_lists):
+            counts = {**counts, NOT_COMPARED: not_compared}
     if args.to_json:
         output.write_json(args.to_json, records)
     for record in records:
-        sys.stdout.write(json.dumps(null_missing(record), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(missing_to_null(record), ensure_ascii=False) + "\n")
     output.print_warnings([f"warning: {kind}: {n}" for kind, n in counts.items()], args.quiet)
     return 0

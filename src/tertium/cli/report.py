@@ -1,71 +1,81 @@
-"""`tertium report`: scores, comparisons, pictures and segments as one HTML page."""
+"""`tertium report`: scores, comparisons, charts and segments as one HTML page."""
 
 from __future__ import annotations
 
 import argparse
 
 from tertium.cli import inputs, output
-from tertium.cli.paired import add_paired, add_seed_and_level, check_compared, test_choices
-from tertium.cli.runtime import add_runtime, bars, runtime_of
+from tertium.cli.parser import CommandParser, add_list
+from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
+from tertium.cli.significance import (
+    SACREBLEU_NAMES,
+    add_alpha,
+    add_paired_tests,
+    add_resamples,
+    test_options,
+)
 
-HELP = "write an HTML page about systems and metrics"
-DESCRIPTION = "Write one self-contained HTML page that shows how systems and metrics differ."
+HELP = "write an HTML report about systems and metrics"
+DESCRIPTION = "Write a self-contained HTML page that shows how systems and metrics differ."
 EPILOG = """\
-The page opens from disk and asks nothing of the network. It shows scores with intervals and
-clusters, pictures, and every segment with two systems side by side. Metrics that can explain a
-score (bertr, bertscore, wmd, rte-r, tertium-small and their relatives) and a ranker do so for the
-segments where metrics, people or systems differ most.
-
 examples:
   tertium report -t a.txt b.txt -r reference.txt -o report.html
   tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
   tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --explain 20
-  tertium report -t systems.jsonl -m bleu chrf --ranker pairwise --by domain length
-  tertium report -t a.txt b.txt -r reference.txt -m bleu chrf --challenge damage
+  tertium report -t systems.jsonl -m bleu chrf --ranker pairwise --by domain --challenge damage
 
+The page works offline. It shows scores with intervals and clusters, charts, and every segment with
+two systems side by side. Metrics that can explain a score (rte-r, tertium-small, bertscore, wmd and
+others) and rankers explain the segments where metrics, raters or systems differ most.
 `tertium score`, `compare`, `rank` and `meta` write the same page with --report FILE.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_metrics(parser, f"bleu chrf and {inputs.BEST}")
+def add_arguments(parser: CommandParser) -> None:
     inputs.add_inputs(parser)
-    inputs.add_slices(parser)
-    parser.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
-    parser.add_argument("--ranker", metavar="RANKER", help="also a ranker's chances to win")
-    inputs.add_list(parser, "--curves", metavar="FILE", help="learning curves, ablations (JSON)")
-    inputs.add_list(
-        parser,
+    group = parser.groups["Input"]
+    group.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
+    add_list(group, "--curves", metavar="FILE", help="learning curves or ablations (JSON)")
+    inputs.add_metrics(parser, f"bleu, chrf and {inputs.RECOMMENDED_METRIC}")
+    group = parser.groups["Metrics"]
+    group.add_argument("--ranker", metavar="RANKER", help="also show win probabilities of a ranker")
+    add_list(
+        group,
         "--challenge",
         metavar="SET",
-        help="also the metrics on pairs of a better and a worse translation: damage, or files",
+        help="also evaluate the metrics on a challenge set: damage, or files",
     )
+    inputs.add_slices(parser)
+    add_paired_tests(parser)
+    add_resamples(parser, *SACREBLEU_NAMES)
+    add_alpha(parser)
+    group = parser.groups["Output"]
+    group.add_argument(
+        "-o",
+        "--output",
+        default="report.html",
+        metavar="FILE",
+        help="HTML file (default: report.html)",
+    )
+    group.add_argument("--title", default="", help="title of the page (default: none)")
+    group.add_argument(
+        "--explain", type=int, default=8, metavar="N", help="segments to explain (default: 8)"
+    )
+    output.add_quiet(parser)
     add_runtime(parser)
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "-o", "--output", default="report.html", metavar="FILE", help="default: report.html"
-    )
-    group.add_argument("--title", default="", help="the heading of the page")
-    group.add_argument(
-        "--explain", type=int, default=8, metavar="N", help="explain N segments (default: 8)"
-    )
-    group.add_argument("-q", "--quiet", action="store_true", help="no progress, no warnings")
-    add_paired(parser)
-    add_seed_and_level(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.scoring import usual_metrics
-    from tertium.reporting.page.making import report
+    from tertium.evaluation.scoring import default_metrics
+    from tertium.reporting.page.report_builder import report
 
-    check_compared(args)
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
-    metrics = inputs.named_metrics(args, lambda: usual_metrics(testset))
-    choices = test_choices(args)
+    metrics = inputs.load_named_metrics(args, lambda: default_metrics(testset))
+    options = test_options(args)
     if not (args.paired_bs or args.paired_ar):
-        choices |= {"test": None, "slice_resamples": args.paired_ar_n}
-    with bars(args.quiet), runtime_of(args):
+        options |= {"test": None, "slice_resamples": args.resamples}
+    with progress_bars(args.quiet), runtime_of(args):
         page = report(
             testset,
             metrics,
@@ -76,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
             title=args.title,
             by=inputs.slice_columns(args),
             challenges=args.challenge,
-            **choices,
+            **options,
             alpha=args.alpha,
         )
     output.write_report(args.output, page, args.quiet)

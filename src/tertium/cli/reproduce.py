@@ -1,4 +1,4 @@
-"""`tertium reproduce`: a paper's tables, published beside measured, in a checkout."""
+"""`tertium reproduce`: published tables next to our measurements (in a source checkout)."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from pathlib import Path
 from typing import Any
 
 import tertium
+from tertium.cli.parser import CommandParser
 from tertium.errors import MissingResourceError
 
-# The tables of papers are not part of the package: they are for those who work on tertium or doubt
-# its figures, and both have a checkout.
+# The tables of papers are in the repository, not in the installed package.
 CHECKOUT = Path(tertium.__file__).parents[2]
 
-HELP = "measure a paper's tables, published beside measured (in a checkout)"
-DESCRIPTION = "Measure the tables of a paper, or one, and print them beside what it says."
-EPILOG = ""  # the papers', where there is a checkout
+HELP = "reproduce the tables of a paper (needs a source checkout)"
+DESCRIPTION = "Measure the tables of a paper, and print them next to the published figures."
+EPILOG = ""  # set from `papers.command`
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    command = _command()
+def add_arguments(parser: CommandParser) -> None:
+    command = _papers_command()
     parser.epilog = command.EPILOG if command else None
     if command:
         command.add_arguments(parser)
     else:
-        parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+        parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
 
 
 def run(args: argparse.Namespace) -> int:
-    command = _command()
+    command = _papers_command()
     if command is None:
         raise MissingResourceError(
-            "the tables of papers come with a checkout of tertium, not with the installed package: "
-            "clone the repository and run `python -m papers` there"
+            "the tables of papers are not in the installed package: clone the repository and run "
+            "`python -m papers` there"
         )
     code: int = command.run(args)
     return code
 
 
-def _command() -> Any:
-    """The module `papers.command` of the checkout that this code lies in, if it lies in one."""
+def _papers_command() -> Any:
+    """Import `papers.command` of the checkout that contains this file, if there is one."""
     if not (CHECKOUT / "papers" / "command.py").is_file():
         return None
     if str(CHECKOUT) not in sys.path:

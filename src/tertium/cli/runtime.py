@@ -1,4 +1,4 @@
-"""How a command computes, device, batches, precision and the cache, and the bars it draws."""
+"""Options for device, batches, precision and cache, and progress bars."""
 
 from __future__ import annotations
 
@@ -8,24 +8,39 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from tertium.cli.parser import CommandParser
 from tertium.errors import UsageError
-from tertium.runtime import Advance, listening, runtime
+from tertium.execution import Advance, runtime
 
 
-def add_runtime(parser: argparse.ArgumentParser, *, precision: bool = True) -> None:
-    """Add --device, --batch-size and what goes with them, --precision where it can be chosen."""
-    group = parser.add_argument_group("computation (neural metrics)")
+def add_device(parser: CommandParser) -> None:
+    """Add --device and --threads."""
+    group = parser.groups["Runtime"]
     group.add_argument("--device", help="cpu, cuda, cuda:N, mps or auto (default: auto)")
-    group.add_argument("--gpus", type=int, metavar="N", help="0: stay on the CPU; 1: use a GPU")
+    group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
+
+
+def add_runtime(parser: CommandParser, *, precision: bool = True) -> None:
+    """Add --device, --batch-size and related options, and --precision if it can be chosen."""
+    add_device(parser)
+    group = parser.groups["Runtime"]
+    group.add_argument(
+        "--gpus", type=int, metavar="N", help="0: use the CPU, 1: use a GPU (default: --device)"
+    )
     if precision:
-        group.add_argument("--precision", choices=("fp32", "bf16", "fp16"), help="default: fp32")
-    group.add_argument("--batch-size", "--batch_size", type=int, metavar="N", help="texts at once")
-    group.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-    group.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
+        group.add_argument(
+            "--precision",
+            choices=("fp32", "bf16", "fp16"),
+            help="precision of neural metrics (default: fp32)",
+        )
+    group.add_argument(
+        "--batch-size", type=int, metavar="N", help="texts per batch (default: by text length)"
+    )
+    group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
 
 
 def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
-    """The runtime choices that the options describe, in force inside the block."""
+    """Return a context manager that applies the runtime options."""
     changes = {
         "device": _device(args),
         "batch_size": args.batch_size,
@@ -40,21 +55,21 @@ def _device(args: argparse.Namespace) -> str | None:
         device: str | None = args.device
         return device
     if args.device is not None:
-        raise UsageError("--device and --gpus say the same thing; give one of them")
+        raise UsageError("--device and --gpus both choose the device: give only one of them")
     if args.gpus not in (0, 1):
-        raise UsageError(f"--gpus {args.gpus}: one GPU at most; choose it with --device cuda:N")
+        raise UsageError(f"--gpus {args.gpus}: expected 0 or 1; choose a GPU with --device cuda:N")
     return "cuda" if args.gpus else "cpu"
 
 
-def bars(quiet: bool) -> AbstractContextManager[None]:
-    """Draw a bar for every task inside the block, unless quiet or not on a terminal."""
+def progress_bars(quiet: bool) -> AbstractContextManager[None]:
+    """Show progress bars inside the block, unless quiet or stderr is not a terminal."""
     if quiet or not sys.stderr.isatty():
         return nullcontext()
-    return _drawing()
+    return _show_progress()
 
 
 @contextmanager
-def _drawing() -> Iterator[None]:
+def _show_progress() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -69,7 +84,7 @@ def _drawing() -> Iterator[None]:
     from rich.text import Text
 
     class RateColumn(ProgressColumn):
-        """Steps a second, as soon as there are some."""
+        """Steps per second."""
 
         def render(self, task: Task) -> Text:
             return Text(f"{task.speed:,.0f}/s" if task.speed else "")
@@ -86,12 +101,12 @@ def _drawing() -> Iterator[None]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 
         @contextmanager
-        def draw(description: str, total: int | None) -> Iterator[Advance]:
+        def show_task(description: str, total: int | None) -> Iterator[Advance]:
             bar = progress.add_task(description, total=total)
             try:
                 yield lambda steps: progress.advance(bar, steps)
             finally:
                 progress.remove_task(bar)
 
-        with listening(draw):
+        with runtime(progress=show_task):
             yield

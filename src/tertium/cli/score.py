@@ -1,38 +1,48 @@
-"""`tertium score`: systems under metrics, as segment, document and system scores."""
+"""`tertium score`: segment, document and system scores of systems under metrics."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
-from tertium.cli.paired import add_paired, add_seed, check_counts, compare_systems
-from tertium.cli.runtime import add_runtime, bars, runtime_of
-from tertium.cli.slices import print_slices, slice_records, sliced_results
+from tertium.cli.parser import CommandParser
+from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
+from tertium.cli.significance import (
+    SACREBLEU_NAMES,
+    add_paired_tests,
+    add_resamples,
+    compare_systems,
+)
+from tertium.cli.slices import make_slices, print_slices, slice_records
 from tertium.data.formats import write_jsonl
 from tertium.errors import UsageError
-from tertium.extras import require
+from tertium.extras import require_modules
 from tertium.frames import write_frame
 
 if TYPE_CHECKING:
-    from tertium.evaluation.marking import MarkedTranslations
+    from tertium.evaluation.error_marking import MarkedTranslations
     from tertium.evaluation.scoring import Evaluation
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
+    from tertium.reporting.tables.table import Table
 
-TABLE_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")  # of segment scores and marked errors
-
-# what a paired test would ignore
-UNPAIRED = {
+TABLE_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")  # of -o and --to-spans
+FORMATS = (*output.FORMATS, "csv")
+# Options that a paired test would ignore.
+UNPAIRED_OPTIONS = {
+    "output": "-o",
     "score_only": "-b",
     "sentence_level": "-sl",
     "document_level": "-dl",
     "only_system": "--only-system",
     "confidence": "--confidence",
-    "confidence_n": "--confidence-n",
-    "spans": "--spans",
+    "to_spans": "--to-spans",
+    "to_xlsx": "--to-xlsx",
+    "excel": "--excel",
 }
 
 HELP = "score translations"
@@ -41,41 +51,31 @@ EPILOG = """\
 examples:
   tertium score -t ours.txt -r reference.txt
   tertium score -t a.txt b.txt c.txt -r ref1.txt ref2.txt -m bleu chrf++ --confidence
-  tertium score -s source.txt -t ours.txt -r reference.txt -m meteor -sl -f tsv
-  tertium score -t systems.jsonl -m bleu -f json
-  tertium score -t systems.jsonl -m bleu chrf -o scores.parquet
-  tertium score -t systems.jsonl -m chrf --by domain length
-  tertium score -s source.txt -t ours.txt -m tertium-multi --spans errors.jsonl
+  tertium score -s source.txt -t ours.txt -m tertium-multi --to-spans errors.jsonl
+  tertium score -t systems.jsonl -m bleu chrf -sl --with-texts --excel > scores.csv
 
-With --paired-bs or --paired-ar the systems are compared as `tertium compare` does.
+With --paired-bs or --paired-ar the systems are compared as by `tertium compare`.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    inputs.add_metrics(parser, inputs.BEST)
+def add_arguments(parser: CommandParser) -> None:
     inputs.add_inputs(parser)
+    inputs.add_metrics(parser, inputs.RECOMMENDED_METRIC)
     inputs.add_slices(parser)
+    parser.groups["Statistics"].add_argument(
+        "--confidence", action="store_true", help="show 95 %% bootstrap confidence intervals"
+    )
+    add_paired_tests(parser)
+    add_resamples(parser, "--confidence-n", *SACREBLEU_NAMES)
+    output.add_output(parser, formats=FORMATS)
+    _add_score_output(parser)
     add_runtime(parser)
-    shown = output.add_output(parser)
-    shown.add_argument(
-        "-b",
-        "--score-only",
-        action="store_true",
-        help="print scores and nothing else: of systems, or of segments (-sl) or documents (-dl)",
-    )
-    shown.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="also write segment scores: .parquet (needs pandas), .tsv, .csv or .jsonl",
-    )
-    shown.add_argument(
-        "--spans",
-        metavar="FILE",
-        help="also write the errors that metrics mark: .jsonl (a translation a line), .tsv, .csv "
-        "or .parquet (an error a line)",
-    )
-    levels = shown.add_mutually_exclusive_group()
+
+
+def _add_score_output(parser: CommandParser) -> None:
+    group = parser.groups["Output"]
+    group.add_argument("-b", "--score-only", action="store_true", help="print only the scores")
+    levels = group.add_mutually_exclusive_group()
     levels.add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a score for each segment"
     )
@@ -83,109 +83,168 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-dl", "--document-level", action="store_true", help="print a score for each document"
     )
     levels.add_argument(
-        "--only-system", action="store_true", help="leave segment scores out of the JSON as well"
+        "--only-system", action="store_true", help="omit segment scores from --to-json"
     )
-    add_confidence(parser)
-    add_paired(parser)
-
-
-def add_confidence(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("confidence")
-    group.add_argument("--confidence", action="store_true", help="95 %% bootstrap intervals")
-    group.add_argument("--confidence-n", type=int, metavar="N", help="resamples (default: 1000)")
-    add_seed(group)
+    group.add_argument(
+        "--with-texts", action="store_true", help="with -sl: add source, translation and reference"
+    )
+    group.add_argument(
+        "--excel", action="store_true", help="print CSV that Excel opens correctly (UTF-8, BOM)"
+    )
+    group.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="also write segment scores: .parquet (needs pandas), .tsv, .csv or .jsonl",
+    )
+    group.add_argument(
+        "--to-xlsx", metavar="FILE", help="also write segment scores with texts as a workbook"
+    )
+    group.add_argument(
+        "--to-spans",
+        metavar="FILE",
+        help="also write the error spans that metrics mark: .jsonl (one translation per line), "
+        ".tsv, .csv or .parquet (one error per line)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation import scoring
-    from tertium.evaluation.marking import mark_systems
+    from tertium.evaluation.error_marking import mark_errors
 
+    if args.excel:
+        if args.format not in ("text", "csv"):
+            raise UsageError(f"--excel prints CSV: omit -f {args.format}")
+        args.format = "csv"
     if args.paired_bs or args.paired_ar:
-        return _compare(args)
-    if args.by and (args.score_only or args.sentence_level or args.document_level):
-        raise UsageError("--by shows scores of slices: leave out -b, -sl and -dl")
-    check_counts(args, bootstrap=False, randomization=False)
-    confidence = _resamples(args)
-    if confidence:
-        _check_intervals_shown(args)
-    output.check_outputs(args)
-    check_table_file("-o", args.output, "segment scores")
-    check_table_file("--spans", args.spans, "marked errors")
+        _check_paired_options(args)
+        return compare_systems(args)
+    _check_options(args)
     testset = inputs.read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
-    metrics = inputs.named_metrics(args, lambda: [scoring.best_metric(testset)])
-    if args.spans:
-        check_marks(metrics)
-    with bars(args.quiet), runtime_of(args):
-        evaluation = scoring.score(testset, metrics, confidence=confidence, seed=args.seed)
-        sliced = sliced_results(args, evaluation)
-        if args.spans:
-            write_spans(args.spans, mark_systems(evaluation, metrics))
+    metrics = inputs.load_named_metrics(args, lambda: [scoring.recommend_metric(testset)])
+    if args.to_spans:
+        check_error_marking(metrics)
+    intervals: dict[str, Any] = {"confidence": args.confidence, "seed": args.seed}
+    if args.resamples is not None:
+        intervals["resamples"] = args.resamples
+    with progress_bars(args.quiet), runtime_of(args):
+        evaluation = scoring.score(testset, metrics, **intervals)
+        slices = make_slices(args, evaluation)
+        if args.to_spans:
+            write_spans(args.to_spans, mark_errors(evaluation, metrics))
         if args.report:
             _write_report(args, evaluation, metrics)
     if args.to_json:
         records = evaluation.records(segments=not args.only_system)
-        output.write_json(args.to_json, records + slice_records(sliced))
+        output.write_json(args.to_json, records + slice_records(slices))
     if args.output:
         write_frame(evaluation.segment_columns(), args.output)
-    _print(args, evaluation, sliced)
+    if args.to_xlsx:
+        _write_workbook(args.to_xlsx, evaluation)
+    _print_scores(args, evaluation, slices)
     return 0
 
 
-def _compare(args: argparse.Namespace) -> int:
-    if args.output:
-        raise UsageError("-o writes segment scores: leave out --paired-bs and --paired-ar")
-    unread = [name for key, name in UNPAIRED.items() if getattr(args, key)]
-    if unread:
+def _check_paired_options(args: argparse.Namespace) -> None:
+    ignored = [name for key, name in UNPAIRED_OPTIONS.items() if getattr(args, key)]
+    if ignored or args.format == "csv":
         raise UsageError(
-            f"{', '.join(unread)}: a paired test compares systems and shows their intervals; "
-            "leave it out, or leave out --paired-bs and --paired-ar"
+            f"{', '.join(ignored) or '-f csv'}: not available with a paired test; omit it, or "
+            "omit --paired-bs and --paired-ar"
         )
-    return compare_systems(args)
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    if args.by and (args.score_only or args.sentence_level or args.document_level):
+        raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
+    if args.with_texts and not args.sentence_level:
+        raise UsageError("--with-texts adds texts to segment scores: give -sl as well")
+    if args.resamples is not None and not args.confidence:
+        raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar")
+    if args.resamples is not None and args.resamples < 1:
+        raise UsageError(f"--resamples {args.resamples}: expected at least 1")
+    in_json = args.to_json or (args.format == "json" and not args.score_only)
+    levels = args.sentence_level or args.document_level
+    if args.confidence and levels and not in_json and not args.report:
+        raise UsageError(
+            "--confidence: -sl and -dl show no intervals; omit one of them, or give --to-json FILE"
+        )
+    output.check_outputs(args)
+    check_table_file("-o", args.output, "segment scores")
+    check_table_file("--to-spans", args.to_spans, "error spans")
 
 
 def _write_report(
     args: argparse.Namespace, evaluation: Evaluation, metrics: Sequence[Metric]
 ) -> None:
-    from tertium.evaluation.comparison import with_tests
-    from tertium.reporting.page.making import report_results
+    from tertium.evaluation.comparison import add_significance
+    from tertium.reporting.page.report_builder import report_results
 
-    tested = with_tests(evaluation, seed=args.seed)
-    page = report_results(tested, metrics, slices=sliced_results(args, tested))
+    tested = add_significance(evaluation, seed=args.seed)
+    page = report_results(tested, metrics, slices=make_slices(args, tested))
     output.write_report(args.report, page, args.quiet)
 
 
-def _print(args: argparse.Namespace, evaluation: Evaluation, sliced: Sequence[Slices]) -> None:
+def _print_scores(
+    args: argparse.Namespace, evaluation: Evaluation, slices: Sequence[Slices]
+) -> None:
     from tertium.reporting.tables import evaluations
 
     if args.score_only:
-        _print_scores(args, evaluation)
+        _print_bare_scores(args, evaluation)
         return
     if args.format == "json":
         records = evaluation.records(segments=args.sentence_level)
-        output.print_records(records + slice_records(sliced))
-    elif sliced and args.format == "tsv":
-        print_slices(args, sliced)
+        output.print_records(records + slice_records(slices))
+    elif slices and args.format == "tsv":
+        print_slices(args, slices)
     elif args.sentence_level:
-        output.print_table(evaluations.segment_table(evaluation, args.width), args.format)
+        table = evaluations.segment_table(evaluation, args.width, include_texts=args.with_texts)
+        _print_table(args, table)
     elif args.document_level:
-        output.print_table(evaluations.document_table(evaluation, args.width), args.format)
+        _print_table(args, evaluations.document_table(evaluation, args.width))
     else:
-        table = evaluations.system_table(evaluation, args.width, warnings=not args.quiet)
+        warnings = not args.quiet and args.format != "csv"
+        _print_table(args, evaluations.system_table(evaluation, args.width, warnings=warnings))
+        print_slices(args, slices)
+    has_notes = args.format in output.FORMATS_WITH_NOTES
+    if not has_notes or args.sentence_level or args.document_level:
+        output.print_warnings(evaluations.format_warnings(evaluation), args.quiet)
+
+
+def _print_table(args: argparse.Namespace, table: Table) -> None:
+    from tertium.reporting.tables.spreadsheet import write_csv
+
+    if args.format != "csv":
         output.print_table(table, args.format)
-        print_slices(args, sliced)
-    if args.format not in output.NOTED or args.sentence_level or args.document_level:
-        output.print_warnings(evaluations.warning_lines(evaluation), args.quiet)
+    elif args.by:
+        raise UsageError("-f csv prints one table: omit --by, or use -f tsv")
+    else:
+        write_csv(_cell_values(table), table.header, sys.stdout, excel=args.excel)
 
 
-def _print_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:
-    """Print a line of bare scores, one of each metric, for each system, document or segment."""
-    from tertium.reporting.tables.table import number
+def _write_workbook(path: str, evaluation: Evaluation) -> None:
+    from tertium.reporting.tables.evaluations import segment_table
+    from tertium.reporting.tables.spreadsheet import write_xlsx
+
+    table = segment_table(evaluation, include_texts=True)
+    write_xlsx(_cell_values(table), table.header, path)
+
+
+def _cell_values(table: Table) -> list[list[Any]]:
+    """Return the rows of a table with full values instead of rounded texts."""
+    return [[cell if isinstance(cell, str) else cell.value for cell in row] for row in table.rows]
+
+
+def _print_bare_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:
+    """Print one line of scores, one per metric, for each system, document or segment."""
+    from tertium.reporting.tables.table import number_cell
 
     for system in evaluation.systems:
         scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
-        places = [s.decimals if args.width is None else args.width for s in scores]
+        decimals = [s.decimals if args.width is None else args.width for s in scores]
         if args.sentence_level:
             columns = [s.segments.tolist() for s in scores]
         elif args.document_level:
@@ -193,64 +252,41 @@ def _print_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:
         else:
             columns = [[s.system] for s in scores]
         for row in zip(*columns, strict=True):
-            print("\t".join(number(v, n).text for v, n in zip(row, places, strict=True)))
+            print("\t".join(number_cell(v, n).text for v, n in zip(row, decimals, strict=True)))
 
 
-def _resamples(args: argparse.Namespace) -> int:
-    """How many bootstrap samples make the intervals; 0 where none are asked for."""
-    if not args.confidence:
-        if args.confidence_n is not None:
-            raise UsageError("--confidence-n says how many resamples --confidence takes: give both")
-        return 0
-    count: int = 1000 if args.confidence_n is None else args.confidence_n
-    if count < 1:
-        raise UsageError(f"--confidence-n {count}: intervals take at least one resample")
-    return count
-
-
-def _check_intervals_shown(args: argparse.Namespace) -> None:
-    """Refuse intervals that would be made and shown nowhere, as sacrebleu does."""
-    parts = args.sentence_level or args.document_level
-    in_json = args.to_json or (args.format == "json" and not args.score_only)
-    if parts and not in_json and not args.report:
+def check_error_marking(metrics: Sequence[Metric]) -> None:
+    """Raise an error if none of the metrics marks error spans."""
+    if not any(metric.can_mark_errors for metric in metrics):
+        names = ", ".join(metric.spec for metric in metrics)
         raise UsageError(
-            "--confidence: -sl and -dl show no intervals; leave one out, or give --to-json FILE"
-        )
-
-
-def check_marks(metrics: Sequence[Metric]) -> None:
-    """Refuse metrics of which none marks errors, before the work."""
-    if not any(metric.gives_spans for metric in metrics):
-        named = ", ".join(metric.spec for metric in metrics)
-        raise UsageError(
-            f"--spans: no errors are marked by {named}; add a metric that says where a translation "
-            "is wrong, such as tertium-multi"
+            f"--to-spans: {names} cannot mark error spans; add a metric that can, such as "
+            "tertium-multi"
         )
 
 
 def write_spans(path: str, marked: Sequence[MarkedTranslations]) -> None:
-    """Write what metrics marked; the first column says which, where there are several."""
-    from tertium.evaluation.marking import ERROR_COLUMNS
+    """Write the error spans of metrics; in tables, the first column names the metric."""
+    from tertium.evaluation.error_marking import ERROR_COLUMNS
 
     if Path(path).suffix == ".jsonl":
         write_jsonl(path, (record for entry in marked for record in entry.records()))
         return
     rows = [(entry.metric, *row) for entry in marked for row in entry.rows()]
     cells = [[" ".join(v.split()) if isinstance(v, str) else v for v in row] for row in rows]
-    write_frame(
-        {n: [c[place] for c in cells] for place, n in enumerate(("metric", *ERROR_COLUMNS))}, path
-    )
+    columns = ("metric", *ERROR_COLUMNS)
+    write_frame({name: [row[n] for row in cells] for n, name in enumerate(columns)}, path)
 
 
-def check_table_file(option: str, path: str | None, what: str) -> None:
-    """Refuse a table that could not be made, before the work and not after it."""
+def check_table_file(option: str, path: str | None, content: str) -> None:
+    """Check the suffix of a table file, and that the modules to write it are installed."""
     if path is None:
         return
     if Path(path).suffix not in TABLE_SUFFIXES:
-        *kinds, last = TABLE_SUFFIXES
+        *suffixes, last = TABLE_SUFFIXES
         raise UsageError(
-            f"{option} {path}: {what} are written to a file that ends in {', '.join(kinds)} or "
-            f"{last} (JSON with a record a line)"
+            f"{option} {path}: {content} are written to a file that ends in "
+            f"{', '.join(suffixes)} or {last}"
         )
     if Path(path).suffix == ".parquet":
-        require("pandas", "pyarrow", purpose=path, hint="or write .tsv, .csv or .jsonl")
+        require_modules("pandas", "pyarrow", purpose=path, hint="or write .tsv, .csv or .jsonl")

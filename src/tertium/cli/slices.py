@@ -1,4 +1,4 @@
-"""Slices on the command line: results by each column that --by names, as records and tables."""
+"""Results by slice (--by): computed, as records and as tables."""
 
 from __future__ import annotations
 
@@ -13,29 +13,24 @@ if TYPE_CHECKING:
     from tertium.evaluation.slices import Slices
 
 
-def sliced_results(args: argparse.Namespace, results: Evaluation) -> list[Slices]:
-    """The results by each column that --by names, tested as --paired-bs and --paired-ar say."""
+def make_slices(args: argparse.Namespace, results: Evaluation) -> list[Slices]:
+    """Slice results by each column of --by; comparisons are tested by randomization by default."""
     from tertium.evaluation.slices import slice_results
 
-    bootstrap = args.paired_bs
+    test: Any = "bootstrap" if args.paired_bs else "randomization"
     return [
-        slice_results(
-            results,
-            column,
-            test="bootstrap" if bootstrap else "randomization",
-            resamples=args.paired_bs_n if bootstrap else args.paired_ar_n,
-        )
+        slice_results(results, column, test=test, resamples=args.resamples)
         for column in inputs.slice_columns(args)
     ]
 
 
 def slice_records(slices: Sequence[Slices]) -> list[dict[str, Any]]:
-    """All slices as plain values, for JSON."""
+    """Return all slices as records for JSON."""
     return [record for part in slices for record in part.records()]
 
 
 def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
-    """Print a table for each column that --by named, in TSV one of all."""
+    """Print one table per column of --by; in TSV, one table of all."""
     from tertium.reporting.tables.slices import slice_table
     from tertium.reporting.tables.table import Table
 

@@ -1,4 +1,4 @@
-"""`tertium train`: a metric from human judgments, kept in a folder that `-m` then takes."""
+"""`tertium train`: train a metric or ranker on human judgments and save it to a folder."""
 
 from __future__ import annotations
 
@@ -11,254 +11,238 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tertium.cli import LateParser
-from tertium.cli.inputs import GOLD, add_list
-from tertium.cli.runtime import bars
-from tertium.data.evidence import read_scored_sets
+from tertium.cli.inputs import GOLD_HELP
+from tertium.cli.output import add_quiet
+from tertium.cli.parser import CommandParser, add_list
+from tertium.cli.runtime import add_device, progress_bars
+from tertium.data.human_data_files import read_judgment_sets
 from tertium.errors import TertiumError, UsageError
-from tertium.runtime import runtime
-from tertium.specs import print_value, read_value
+from tertium.execution import runtime
+from tertium.specs import format_value, parse_value
 
 if TYPE_CHECKING:
     from tertium.data.judgments import JudgmentSet
-    from tertium.models.options import Epoch, Option
-    from tertium.models.trained import Trained
+    from tertium.models.trained_model import TrainedModel
+    from tertium.models.training_options import Epoch, Option
 
 HELP = "train a metric on human judgments"
-DESCRIPTION = "Train a metric on human judgments and write it to a folder."
-HEADS = ("esim", "bilstm", "bilstm-attention")
-REGRESSIONS = ("rte-r", "bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "mt-rte-r")
-# Of each family, for the learner whose help is shown; of all, for the first of each.
-EXAMPLES = {
-    HEADS: """\
-  tertium train {0} --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/{0}
-  tertium train {0} --recipe published --train mine.tsv --dev dev.tsv -o models/published
-  tertium train {0}:encoder=mpnet --preferences rankings/wmt16/*-en.judgements.tsv.gz \\
-      --train mine.tsv --dev da/wmt15/*-en.jsonl.gz -o models/mine
-""",
-    ("svr",): """\
-  tertium train {0} --train da/wmt15/*-en.jsonl.gz da/wmt16/*-en.jsonl.gz -o models/{0}
-  tertium train {0}:encoders=minilm+use --train mine.tsv -o models/mine
-""",
-    REGRESSIONS: """\
-  tertium train {0} --train da/wmt15/*-en.jsonl.gz da/wmt16/*-en.jsonl.gz -o models/{0}
-  tertium train {0} --recipe published --train mine.tsv -o models/published
-""",
-    ("pairwise",): """\
-  tertium train {0} --preferences rankings/wmt11/*-en.judgements.tsv.gz --choose-on 5000 \\
-      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/ranker
-  tertium train {0}:cost=logistic --recipe published --rate .3 --epochs 200 --patience 40 \\
-      --preferences rankings/wmt11/*-en.judgements.tsv.gz \\
-      --dev-preferences rankings/wmt13/*-en.judgements.tsv.gz -o models/published
-""",
-}
-REMARKS = """
-METRIC is a name with what to choose before training, as in a spec; `tertium train METRIC --help`
-shows what that metric reads, with its own defaults. Files of --train and --dev hold a row for each
-judged translation (JSONL, TSV or CSV), those of --preferences a row for each comparison, with the
-texts in the row or in FILE.texts.jsonl beside FILE.judgements.tsv. Given both, comparisons are
-learned from first. What shares a reference with --dev or --held-out is not trained on. The same
-command goes on where an interrupted one stopped.
+DESCRIPTION = "Train a metric on human judgments and save it to a folder."
+NOTES = """
+METRIC is a name, with settings as in a spec (esim:encoder=mpnet). `tertium train METRIC --help`
+shows its options and defaults. --train and --dev are files with one translation and its human score
+per row (JSONL, TSV, CSV). --preferences are files with one comparison per row, with the texts in
+the row or in FILE.texts.jsonl next to FILE.judgements.tsv. With both, training starts with
+comparisons. Segments that share a reference with --dev or --held-out are not used for training.
+Run the same command again to continue an interrupted training.
 """
-DATA = {  # what each holds, and which learners read it
-    "--train": ("judged translations to learn from", "scores"),
-    "--preferences": ("comparisons to learn from", "comparisons"),
-    "--dev": ("judged translations to choose by, never trained on", "scores"),
-    "--dev-preferences": ("comparisons to choose by, never trained on", "comparisons"),
-    "--held-out": ("judged translations whose references must not be trained on (test sets)", ""),
+EPILOG = f"""\
+examples:
+  tertium train esim --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/esim
+  tertium train bleu-r --recipe published --train mine.tsv -o models/published
+  tertium train pairwise --preferences rankings/wmt11/*-en.judgements.tsv.gz -o models/ranker
+  tertium score -t ours.txt -r reference.txt -m models/esim
+{NOTES}"""
+DATA_OPTIONS = {  # meaning, and the kind of data ("": used by all)
+    "--train": ("translations with human scores to train on", "scores"),
+    "--preferences": ("human comparisons to train on", "comparisons"),
+    "--dev": ("translations with human scores for model selection", "scores"),
+    "--dev-preferences": ("human comparisons for model selection", "comparisons"),
+    "--held-out": ("test sets whose references must not be trained on", ""),
 }
 
 
-def examples(name: str = "") -> str:
-    """Commands that train a learner, or the first of each family, and what to do with it."""
-    mine = {names: text.format(name) for names, text in EXAMPLES.items() if name in names}
-    shown = mine or {names: text.format(names[0]) for names, text in EXAMPLES.items()}
-    use = "  tertium rank -t ours.txt theirs.txt -r reference.txt -m models/ranker\n"
-    if name != "pairwise":
-        use = f"  tertium score -t ours.txt -r reference.txt -m models/{name or 'esim'}\n"
-    return "examples:\n" + "".join(shown.values()) + use
-
-
-EPILOG = examples() + REMARKS
-
-
-def add_arguments(parser: LateParser) -> None:
-    parser.add_argument("metric", nargs="?", metavar="METRIC", help="what to train, as a spec")
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the trained metric")
-    parser.add_argument(
-        "--overwrite", action="store_true", help="replace the metric that was trained in DIR"
+def add_arguments(parser: CommandParser) -> None:
+    parser.groups["Metrics"].add_argument(
+        "metric", nargs="?", metavar="METRIC", help="metric or ranker to train"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress, no table")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:N, mps or auto")
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads")
-    parser.late = add_options
-
-
-def _add_data(parser: argparse.ArgumentParser, shown: Sequence[type[Trained]]) -> None:
-    """The files; help leaves out what the learner that is asked for would refuse."""
-    group = parser.add_argument_group("data")
-    for option, (says, teacher) in DATA.items():
-        read = not teacher or any(teacher in cls.teachers for cls in shown) or not shown
-        told = says if read else argparse.SUPPRESS
-        add_list(group, option, metavar="FILE", help=told)
-    scored = any("scores" in cls.teachers for cls in shown) or not shown
-    says = f"{GOLD}, for --train and --dev" if scored else argparse.SUPPRESS
-    group.add_argument("--gold", metavar="NAME", help=says)
-
-
-def add_options(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> None:
-    """The options of all learners; help shows those of the one that is asked for."""
-    from tertium.evaluation.training import RECIPE, find_learner, learners
-
-    shown: list[type[Trained]] = []
-    for word in arguments:  # the metric may stand behind other words
-        with suppress(TertiumError):
-            shown = shown or [find_learner(word)]
-    known = learners()
-    if shown:
-        parser.epilog = examples(shown[0].name) + REMARKS
-    _add_data(parser, shown)
-    group = parser.add_argument_group("training", _explain_settings(shown))
+    group = parser.groups["Output"]
+    group.add_argument("-o", "--output", required=True, metavar="DIR", help="output folder")
     group.add_argument(
-        "--recipe", default=RECIPE, metavar="NAME", help=_explain_recipes(shown or known)
+        "--overwrite", action="store_true", help="replace a metric that was trained in DIR"
     )
-    for options in _by_name(known).values():
+    add_quiet(parser)
+    add_device(parser)
+    parser.add_late_options = add_training_options
+
+
+def add_training_options(parser: CommandParser, arguments: Sequence[str]) -> None:
+    """Add the options of all trainable metrics; help shows those of the named metric only."""
+    from tertium.evaluation.training import RECIPE, find_trainable_class, trainable_classes
+
+    named: list[type[TrainedModel]] = []
+    for word in arguments:  # the metric need not be the first word
+        with suppress(TertiumError):
+            named = named or [find_trainable_class(word)]
+    classes = trainable_classes()
+    if named:
+        parser.epilog = _make_examples(named[0]) + NOTES
+        parser.groups["Training"].description = _describe_settings(named[0])
+    _add_data_options(parser, named or classes)
+    group = parser.groups["Training"]
+    group.add_argument(
+        "--recipe", default=RECIPE, metavar="NAME", help=_describe_recipes(named or classes)
+    )
+    for options in _group_options(classes).values():
         option = next(iter(options.values()))
-        read = {cls: options[cls] for cls in shown or known if cls in options}
-        about: dict[str, Any] = {"default": None, "dest": option.name}
+        shown = {cls: options[cls] for cls in named or classes if cls in options}
+        settings: dict[str, Any] = {"default": None, "dest": option.name}
         if option.kind is bool:
-            about["action"] = argparse.BooleanOptionalAction
+            settings["action"] = argparse.BooleanOptionalAction
         else:
-            about["metavar"] = _placeholder(option.kind)
-        says = _explain(read, alone=bool(shown)) if read else argparse.SUPPRESS
-        group.add_argument(option.flag, help=says, **about)
-        if "_" in option.name:  # as it is written in Python
-            group.add_argument("--" + option.name, help=argparse.SUPPRESS, **about)
+            settings["metavar"] = _metavar(option.kind)
+        text = _describe_option(shown, alone=bool(named)) if shown else argparse.SUPPRESS
+        group.add_argument(option.flag, help=text, **settings)
 
 
-def _by_name(known: Sequence[type[Trained]]) -> dict[str, dict[type[Trained], Option]]:
-    """Each option, as each learner that reads it means it."""
-    from tertium.evaluation.training import options_of
-
-    names: dict[str, dict[type[Trained], Option]] = {}
-    for cls in known:
-        for option in options_of(cls):
-            names.setdefault(option.name, {})[cls] = option
-    return names
+def _make_examples(cls: type[TrainedModel]) -> str:
+    """Return example commands that train and use one metric or ranker."""
+    use = f"  tertium score -t ours.txt -r reference.txt -m models/{cls.name}\n"
+    if cls.kind == "ranker":
+        use = f"  tertium rank -t ours.txt theirs.txt -r reference.txt -m models/{cls.name}\n"
+    return f"examples:\n{cls.train_examples.format(name=cls.name)}{use}"
 
 
-def _explain(read: Mapping[type[Trained], Option], *, alone: bool) -> str:
-    """What an option means and its default: of one learner in each recipe, of several by theirs."""
+def _add_data_options(parser: CommandParser, classes: Sequence[type[TrainedModel]]) -> None:
+    """Add the options for files; help omits kinds of data that the classes do not accept."""
+    group = parser.groups["Input"]
+    accepted = {"", *(kind for cls in classes for kind in cls.accepted_data)}
+    for option, (text, kind) in DATA_OPTIONS.items():
+        help_text = text if kind in accepted else argparse.SUPPRESS
+        add_list(group, option, metavar="FILE", help=help_text)
+    help_text = f"{GOLD_HELP} (--train, --dev)" if "scores" in accepted else argparse.SUPPRESS
+    group.add_argument("--gold", metavar="NAME", help=help_text)
+
+
+def _group_options(
+    classes: Sequence[type[TrainedModel]],
+) -> dict[str, dict[type[TrainedModel], Option]]:
+    """Return the options by name, and for each name by class."""
+    from tertium.evaluation.training import trainable_options
+
+    options: dict[str, dict[type[TrainedModel], Option]] = {}
+    for cls in classes:
+        for option in trainable_options(cls):
+            options.setdefault(option.name, {})[cls] = option
+    return options
+
+
+def _describe_option(options: Mapping[type[TrainedModel], Option], *, alone: bool) -> str:
+    """Describe an option and its defaults, by recipe for one class, by class for several."""
     if alone:
-        (cls, option), *_ = read.items()
-        return f"{option.says} ({_defaults(cls, option.name)})"
+        (cls, option), *_ = options.items()
+        return f"{option.description} ({_describe_defaults(cls, option.name)})"
     meanings: dict[str, dict[str, list[str]]] = {}
-    for cls, option in read.items():
-        meanings.setdefault(option.says, {}).setdefault(option.default, []).append(cls.name)
-    told = []
-    for says, defaults in meanings.items():
+    for cls, option in options.items():
+        meanings.setdefault(option.description, {}).setdefault(option.default, []).append(cls.name)
+    descriptions = []
+    for text, defaults in meanings.items():
         values = [f"{', '.join(names)}: {value}" for value, names in defaults.items()]
-        told.append(f"{says} ({'; '.join(values)})")
-    return "; ".join(told)
+        descriptions.append(f"{text} ({'; '.join(values)})")
+    return "; ".join(descriptions)
 
 
-def _defaults(cls: type[Trained], name: str) -> str:
-    """The default of an option in each recipe of a learner."""
-    from tertium.evaluation.training import options_of
+def _describe_defaults(cls: type[TrainedModel], name: str) -> str:
+    """Describe the default of an option in each recipe of a class."""
+    from tertium.evaluation.training import trainable_options
 
-    values = {
-        recipe: next(o.default for o in options_of(cls, recipe) if o.name == name)
+    defaults = {
+        recipe: next(o.default for o in trainable_options(cls, recipe) if o.name == name)
         for recipe in cls.recipes
     }
-    if len(set(values.values())) == 1:
-        return f"default: {next(iter(values.values()))}"
-    return ", ".join(f"{recipe}: {value}" for recipe, value in values.items())
+    if len(set(defaults.values())) == 1:
+        return f"default: {next(iter(defaults.values()))}"
+    return ", ".join(f"{recipe}: {value}" for recipe, value in defaults.items())
 
 
-def _explain_recipes(known: Sequence[type[Trained]]) -> str:
+def _describe_recipes(classes: Sequence[type[TrainedModel]]) -> str:
     from tertium.evaluation.training import has_one_recipe
 
-    if len(known) > 1:
-        return "published or ours: a preset of settings and options (default: ours)"
-    told = []
-    for name, recipe in known[0].recipes.items():
-        chosen = ",".join(f"{key}={print_value(v)}" for key, v in recipe.settings.items())
-        told.append(f"{name}: {recipe.says}" + (f" ({chosen})" if chosen else ""))
-    same = [f"which is the same for {known[0].name}"] if has_one_recipe(known[0]) else []
-    return "; ".join([*told, *same, "default: ours"])
+    if len(classes) > 1:
+        return "preset of settings and options: published or ours (default: ours)"
+    cls, descriptions = classes[0], []
+    for name, recipe in cls.recipes.items():
+        settings = ",".join(f"{key}={format_value(v)}" for key, v in recipe.settings.items())
+        descriptions.append(f"{name}: {recipe.description}" + (f" ({settings})" * bool(settings)))
+    if has_one_recipe(cls):
+        descriptions.append(f"both are the same for {cls.name}")
+    return "; ".join([*descriptions, "default: ours"])
 
 
-def _explain_settings(shown: Sequence[type[Trained]]) -> str | None:
-    """What may be chosen in the spec of a learner, with its defaults."""
-    for cls in shown:
-        kind: Any = cls.settings or cls
-        fields = [f for f in dataclasses.fields(kind) if f.name != "model"]
-        known = ", ".join(f"{f.name}={print_value(f.default)}" for f in fields)
-        return f"in the spec, {cls.name}:FIELD=VALUE,...: {known}" if known else None
-    return None
+def _describe_settings(cls: type[TrainedModel]) -> str | None:
+    """Describe the settings in the spec of a class, with their defaults."""
+    settings: Any = cls.settings or cls
+    fields = [f for f in dataclasses.fields(settings) if f.name != "model"]
+    values = ", ".join(f"{f.name}={format_value(f.default)}" for f in fields)
+    return f"Settings in the spec, {cls.name}:FIELD=VALUE,...: {values}" if values else None
 
 
-def _placeholder(kind: Any) -> str:
+def _metavar(kind: Any) -> str:
     if typing.get_origin(kind) is typing.Literal:
         return "|".join(typing.get_args(kind))
     return "N+N" if typing.get_origin(kind) is tuple else "N"
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.training import RECIPE, Plan, check_folder, has_one_recipe, train
+    from tertium.evaluation.training import (
+        RECIPE,
+        TrainingPlan,
+        check_folder,
+        has_one_recipe,
+        train,
+    )
 
     if not args.metric:
-        raise UsageError(
-            "which METRIC? it goes first, for --train and other options of files take all words "
-            "that follow them"
-        )
-    options = _given_options(args)
-    plan = Plan.make(args.metric, args.recipe, **options)  # faults show before files are read
+        raise UsageError("no METRIC: give it first; --train and other options take all next words")
+    options = _parse_options(args)
+    plan = TrainingPlan.make(args.metric, args.recipe, **options)  # check before files are read
     if not args.train and not args.preferences:
-        raise UsageError("nothing to learn from: give --train FILE... or --preferences FILE...")
+        raise UsageError("no training data: give --train FILE... or --preferences FILE...")
     if args.gold is not None and not args.train:
-        raise UsageError(f"--gold {args.gold} chooses among scores of --train: leave it out")
+        raise UsageError(f"--gold {args.gold} needs --train FILE...")
     check_folder(args.output, plan.cls, overwrite=args.overwrite)
     if args.recipe != RECIPE and has_one_recipe(plan.cls) and not args.quiet:
-        said = f"tertium: {plan.cls.name} has one recipe: {args.recipe} is the same as {RECIPE}"
-        print(said, file=sys.stderr)
-    with bars(args.quiet), runtime(device=args.device, threads=args.threads):
+        note = f"{plan.cls.name} has one recipe: {args.recipe} is the same as {RECIPE}"
+        print(f"tertium: {note}", file=sys.stderr)
+    with progress_bars(args.quiet), runtime(device=args.device or "auto", threads=args.threads):
         metric = train(
             args.metric,
-            [*_scored(args.train, args.gold), *args.preferences],
-            dev=[*_scored(args.dev, args.gold), *args.dev_preferences],
+            [*_read_scores(args.train, args.gold), *args.preferences],
+            dev=[*_read_scores(args.dev, args.gold), *args.dev_preferences],
             held_out=args.held_out,
             recipe=args.recipe,
             folder=args.output,
             overwrite=args.overwrite,
-            on_epoch=None if args.quiet else _show,
+            on_epoch=None if args.quiet else _print_epoch,
             **options,
         )
     if not args.quiet:
-        _show_search(metric.checkpoint.training.get("search", ()))
+        _print_search(metric.checkpoint.training.get("search", ()))
         print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
     return 0
 
 
-def _scored(files: Sequence[str], gold: str | None) -> Sequence[str | JudgmentSet]:
-    """Files of scores, read where `gold` says which scores of them."""
-    return files if gold is None else read_scored_sets(files, gold)
+def _read_scores(files: Sequence[str], gold: str | None) -> Sequence[str | JudgmentSet]:
+    """Read files if `gold` chooses among their human scores; otherwise return the names."""
+    return files if gold is None else read_judgment_sets(files, gold)
 
 
-def _given_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options on the command line, as values of their types."""
-    from tertium.evaluation.training import learners
+def _parse_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the training options of the command line, converted to their types."""
+    from tertium.evaluation.training import trainable_classes
 
-    options = {name: next(iter(one.values())) for name, one in _by_name(learners()).items()}
-    given = {name: getattr(args, name) for name in options}
+    kinds = {
+        name: next(iter(options.values())).kind
+        for name, options in _group_options(trainable_classes()).items()
+    }
+    values = {name: getattr(args, name) for name in kinds}
     return {
-        name: read_value(value, options[name].kind, name) if isinstance(value, str) else value
-        for name, value in given.items()
+        name: parse_value(value, kinds[name], name) if isinstance(value, str) else value
+        for name, value in values.items()
         if value is not None
     }
 
 
-def _show(epoch: Epoch) -> None:
+def _print_epoch(epoch: Epoch) -> None:
     if epoch.number == 1:
         print("stage\tepoch\tloss\tdev\tseconds\t", flush=True)
     dev = "" if math.isnan(epoch.dev) else f"{epoch.dev:.4f}"
@@ -269,8 +253,8 @@ def _show(epoch: Epoch) -> None:
     )
 
 
-def _show_search(settings: Sequence[tuple[Mapping[str, float], float]]) -> None:
-    """What a search tried, the best first; of a lone setting nothing was asked."""
+def _print_search(settings: Sequence[tuple[Mapping[str, float], float]]) -> None:
+    """Print the best settings of a search, if it tried more than one."""
     if len(settings) < 2:
         return
     print("C\tepsilon\tgamma\tR^2")

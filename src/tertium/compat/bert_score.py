@@ -1,9 +1,8 @@
-"""bert-score's `score` and `BERTScorer`, with its arguments and its tensors.
+"""bert-score's `score` and `BERTScorer`, with the same arguments and tensors.
 
-Replace `from bert_score import ...` by `from tertium.compat.bert_score import ...`. A `model_type`
-is an encoder of tertium or a model of Hugging Face's hub, whose layer is bert-score's unless
-`num_layers` says otherwise. Where `lang` alone is given the encoder is one that is here, not the
-model that bert-score takes for it: the hash says which.
+Replace `from bert_score import ...` by `from tertium.compat.bert_score import ...`. `model_type` is
+an encoder of tertium or a model of the Hugging Face hub; its default layer is bert-score's. With
+`lang` alone, the encoder is one that tertium has, not bert-score's default: the hash names it.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tertium.arrays import FloatArray
-from tertium.encoders.cards import CARDS
 from tertium.encoders.encoder import ENCODERS, EncoderName
+from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.errors import UnknownNameError, UsageError
+from tertium.execution import runtime
 from tertium.extras import explain_missing
+from tertium.metrics.base.compatibility_calls import References, Texts, make_segments
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.peers import References, Texts, arrange
-from tertium.runtime import runtime
-from tertium.text.language_codes import check_code
+from tertium.text.language_codes import check_language_code
 
 if TYPE_CHECKING:
     import torch
@@ -28,10 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BERTScorer", "score"]
 
-PARTS = ("precision", "recall", "f1")
-HERE = ("minilm", "use", "e5")  # encoders for a language: the first that reads it
-# of `model2layers` there, the best on WMT16: models for a language, and those that are most used
-LAYERS: Mapping[str, int] = {
+SCORE_NAMES = ("precision", "recall", "f1")
+DEFAULT_ENCODERS = ("minilm", "use", "e5")  # the first one that supports the language is used
+# From bert-score's `model2layers`: its default models per language and the most used others.
+DEFAULT_LAYERS: Mapping[str, int] = {
     "albert-base-v2": 9,
     "allenai/scibert_scivocab_uncased": 8,
     "bert-base-chinese": 8,
@@ -72,9 +71,9 @@ def score(
     baseline_path: str | None = None,
     use_fast_tokenizer: bool = False,
 ) -> Any:
-    """Precision, recall and F1 as tensors (texts,); with `return_hash` behind them the signature.
+    """Return precision, recall and F1 as tensors (texts,), and the signature with `return_hash`.
 
-    A candidate may have one reference or a list of them, of which the best counts.
+    A candidate has one reference or a list of references; the best one counts.
 
     >>> p, r, f1 = score(["the cat sat"], ["the cat sat down"], model_type="toy")
     >>> round(f1.item(), 3)
@@ -97,9 +96,9 @@ def score(
 
 
 class BERTScorer:
-    """As `bert_score.BERTScorer`; `idf` counts the references of each call, as `score` does.
+    """Equivalent of `bert_score.BERTScorer`; `idf` weights come from the references of each call.
 
-    `verbose`, `nthreads` and `use_fast_tokenizer` change nothing here.
+    `verbose`, `nthreads` and `use_fast_tokenizer` are accepted and have no effect.
     """
 
     def __init__(
@@ -119,14 +118,14 @@ class BERTScorer:
     ) -> None:
         if all_layers or baseline_path is not None:
             raise UsageError(
-                "bertscore: all_layers and baseline_path are not here; choose a layer with "
+                "bertscore: all_layers and baseline_path are not supported; choose a layer with "
                 "num_layers"
             )
         if idf_sents is not None or not isinstance(idf, bool):
             raise UsageError(
-                "bertscore: weights of one's own (idf_sents, a dictionary as idf) are not here: "
-                'write texts to count to a file, load_metric("bertscore", idf=True, '
-                "idf_texts=FILE)"
+                "bertscore: custom IDF weights (idf_sents, a dictionary as idf) are not "
+                "supported: write the texts to a file and use "
+                'load_metric("bertscore", idf=True, idf_texts=FILE)'
             )
         self.lang, self.idf, self.batch_size, self.device = lang, idf, batch_size, device
         self.rescale_with_baseline = rescale_with_baseline
@@ -143,33 +142,33 @@ class BERTScorer:
         batch_size: int | None = None,
         return_hash: bool = False,
     ) -> Any:
-        """Precision, recall and F1 of each candidate, as `score` gives them."""
+        """Return precision, recall and F1 of each candidate, like the function `score`."""
         with explain_missing("tensors of bert-score"):
             import torch
 
-        values, signature = self.columns(cands, refs, batch_size)
+        values, signature = self.score_array(cands, refs, batch_size)
         precision, recall, f1 = torch.from_numpy(values.T.copy()).float()
-        found: Triple = (precision, recall, f1)
-        return (found, signature) if return_hash else found
+        scores: Triple = (precision, recall, f1)
+        return (scores, signature) if return_hash else scores
 
-    def columns(
+    def score_array(
         self, cands: Texts, refs: References, batch_size: int | None = None
     ) -> tuple[FloatArray, str]:
-        """Precision, recall and F1 as numbers (texts, 3), and the signature."""
-        segments = arrange(cands, refs, layout="segments")
+        """Return precision, recall and F1 as an array (texts, 3), and the signature."""
+        segments = make_segments(cands, refs, layout="segments")
         size = self.batch_size if batch_size is None else batch_size
-        changes: dict[str, Any] = {"batch_size": size}
+        settings: dict[str, Any] = {"batch_size": size}
         if self.device is not None:
-            changes["device"] = str(self.device)
-        with runtime(**changes):
+            settings["device"] = str(self.device)
+        with runtime(**settings):
             scores = self.metric.score(segments)
-        places = [scores.columns.index(part) for part in PARTS]
-        values: FloatArray = scores.statistics[:, places]
+        indices = [scores.columns.index(name) for name in SCORE_NAMES]
+        values: FloatArray = scores.statistics[:, indices]
         return values, scores.signature
 
 
 def choose_encoder(model_type: str | None, num_layers: int | None, lang: str | None) -> str:
-    """The encoder that stands for a model or a language.
+    """Return the name of the encoder for a model or a language.
 
     >>> choose_encoder("roberta-large", None, None), choose_encoder("minilm", 3, "en")
     ('hf/roberta-large@17', 'minilm@3')
@@ -177,14 +176,15 @@ def choose_encoder(model_type: str | None, num_layers: int | None, lang: str | N
     ['minilm', 'use', 'e5']
     """
     if lang is None and model_type is None:
-        raise UsageError("bertscore: say lang='en' or model_type='minilm': what texts are read by")
+        raise UsageError("bertscore: no encoder: give lang='en' or model_type='minilm'")
     code = str(lang or "en").lower()
-    check_code(code, "bertscore: lang=")
-    name = str(model_type or next((n for n in HERE if code in CARDS[n].languages), HERE[-1]))
+    check_language_code(code, "bertscore: lang=")
+    supported = (n for n in DEFAULT_ENCODERS if code in MODEL_CARDS[n].languages)
+    name = str(model_type or next(supported, DEFAULT_ENCODERS[-1]))
     layer = "" if num_layers is None else f"@{num_layers}"
     if EncoderName.parse(name).family in ENCODERS:
         return f"{name}{layer}"
-    if not layer and name not in LAYERS:
+    if not layer and name not in DEFAULT_LAYERS:
         unknown = UnknownNameError("encoder", name, ENCODERS)
-        raise UsageError(f"{unknown}; for a model of Hugging Face say num_layers=N as well")
-    return f"hf/{name}{layer or f'@{LAYERS[name]}'}"
+        raise UsageError(f"{unknown}; for a model of the Hugging Face hub also give num_layers=N")
+    return f"hf/{name}{layer or f'@{DEFAULT_LAYERS[name]}'}"

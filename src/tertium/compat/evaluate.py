@@ -1,8 +1,8 @@
-"""Hugging Face evaluate's `load(name).compute(...)`, with its arguments and its dictionaries.
+"""Hugging Face evaluate's `load(name).compute(...)`, with the same arguments and dictionaries.
 
 Replace `import evaluate` by `from tertium.compat import evaluate`. `sacrebleu`, `chrf` and `ter`
-give the same numbers; `bertscore` and `comet` the same keys, under encoders and metrics that are
-here. Any other name is a metric of tertium.
+give the same numbers; `bertscore` and `comet` the same keys, with tertium's encoders and metrics.
+Any other name is a metric of tertium.
 """
 
 from __future__ import annotations
@@ -15,73 +15,73 @@ from typing import Any
 
 from tertium.compat import bert_score, comet, sacrebleu
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.metrics.base.compatibility_calls import as_text_list
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.peers import listed
 from tertium.segment import check_texts
 
 Compute = Callable[..., dict[str, Any]]
-ROWS = ("predictions", "references", "sources")
-NAMES = {"chrf": "chr_f", "bertscore": "bert_score"}  # evaluate takes them from its classes' names
-REFUSED: Mapping[str, str] = {
-    "bleu": "evaluate's bleu counts other tokens than sacrebleu's: take 'sacrebleu' and its scale",
-    "google_bleu": "it is another metric than BLEU: take 'sacrebleu'",
-    "meteor": "evaluate's meteor is NLTK's: take tertium.load_metric('meteor'), METEOR 1.5",
-    "bleurt": "its weights are not here: take 'tertium-small' or 'esim'",
-    "rouge": "it is made for summaries, and is not here",
+INPUT_NAMES = ("predictions", "references", "sources")
+MODULE_NAMES = {"chrf": "chr_f", "bertscore": "bert_score"}  # evaluate derives them from classes
+UNSUPPORTED: Mapping[str, str] = {
+    "bleu": "evaluate's bleu tokenizes differently: use 'sacrebleu' (scale 0 to 100)",
+    "google_bleu": "GLEU is a different metric: use 'sacrebleu'",
+    "meteor": "evaluate's meteor is NLTK's: use tertium.load_metric('meteor'), METEOR 1.5",
+    "bleurt": "its weights are not available: use 'tertium-small' or 'esim'",
+    "rouge": "it is a metric for summaries",
 }
 
 
 class EvaluationModule:
-    """What `load` gives: `compute`, or `add` and `add_batch` first."""
+    """The result of `load`: call `compute`, optionally after `add` or `add_batch`."""
 
     def __init__(self, path: str, compute: Compute) -> None:
         self.path = path
-        self.name = NAMES.get(path, path)
+        self.name = MODULE_NAMES.get(path, path)
         self._compute = compute
         self._rows: dict[str, list[Any]] = {}
         self._parameters = inspect.signature(compute).parameters
 
     def __len__(self) -> int:
-        """How many predictions were added."""
+        """The number of predictions added so far."""
         return len(self._rows.get("predictions", ()))
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """The rows that it takes: predictions, references, sources."""
-        return tuple(key for key in ROWS if key in self._parameters)
+        """The inputs of this module: predictions, references, sources."""
+        return tuple(key for key in INPUT_NAMES if key in self._parameters)
 
     def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
         """Add one prediction: `add(prediction=..., reference=..., source=...)`."""
-        self.add_batch(**_batch_of({"prediction": prediction, "reference": reference, **others}))
+        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **others}))
 
     def add_batch(self, *, predictions: Any = None, references: Any = None, **others: Any) -> None:
         """Add several predictions with their references (and sources)."""
         batch = {"predictions": predictions, "references": references, **others}
-        for key, texts in self._listed(batch).items():
+        for key, texts in self._check_batch(batch).items():
             self._rows.setdefault(key, []).extend(texts)
 
     def compute(self, **arguments: Any) -> dict[str, Any]:
-        """The scores of what was added before and of what is given here, together."""
+        """Score the predictions added before together with those given here."""
         unknown = next((key for key in arguments if key not in self._parameters), None)
         if unknown is not None:
             raise UnknownNameError(f"argument of {self.path}", unknown, self._parameters)
-        rows = self._listed({key: arguments.get(key) for key in self.inputs})
+        rows = self._check_batch({key: arguments.get(key) for key in self.inputs})
         rows = {key: [*self._rows.get(key, ()), *rows.get(key, ())] for key in rows | self._rows}
-        given = {**arguments, **rows}
+        arguments = {**arguments, **rows}
         for key, parameter in self._parameters.items():
-            if parameter.default is parameter.empty and given.get(key) is None:
+            if parameter.default is parameter.empty and arguments.get(key) is None:
                 raise UsageError(f"{self.path}: no {key}; give {key}=[...]")
         if not rows["predictions"]:
-            raise DataError(f"{self.path}: there is nothing to score (no predictions)")
+            raise DataError(f"{self.path}: nothing to score (no predictions)")
         check_texts(rows["predictions"], "predictions", "prediction")
         _check_lengths(rows)
-        scores = self._compute(**given)
+        scores = self._compute(**arguments)
         self._rows = {}
         return scores
 
-    def _listed(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """The lists of a batch, which fit together."""
-        rows = {key: listed(texts, key) for key, texts in batch.items() if texts is not None}
+    def _check_batch(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Return the columns of a batch as lists of the same length."""
+        rows = {key: as_text_list(texts, key) for key, texts in batch.items() if texts is not None}
         unknown = next((key for key in rows if key not in self.inputs), None)
         if unknown is not None:
             raise UnknownNameError(f"input of {self.path}", unknown, self.inputs)
@@ -92,7 +92,7 @@ class EvaluationModule:
 
 
 class CombinedEvaluations:
-    """Several modules under one call; a key that two of them have begins with the module's name."""
+    """Several modules under one call; a key of two modules gets the module's name as prefix."""
 
     def __init__(
         self,
@@ -113,20 +113,20 @@ class CombinedEvaluations:
 
     def add(self, prediction: Any = None, reference: Any = None, **others: Any) -> None:
         """Add one prediction to every module."""
-        self.add_batch(**_batch_of({"prediction": prediction, "reference": reference, **others}))
+        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **others}))
 
     def add_batch(self, predictions: Any = None, references: Any = None, **others: Any) -> None:
-        """Add several predictions, to each module what it takes of their texts."""
+        """Add several predictions; each module gets the inputs it needs."""
         batch = {"predictions": predictions, "references": references, **others}
-        for module, taken in self._shared(batch):
-            module.add_batch(**taken)
+        for module, inputs in self._split_arguments(batch):
+            module.add_batch(**inputs)
 
     def compute(
         self, predictions: Any = None, references: Any = None, **arguments: Any
     ) -> dict[str, Any]:
-        """The scores of all modules; options go to every one."""
-        given = {"predictions": predictions, "references": references, **arguments}
-        results = [module.compute(**taken) for module, taken in self._shared(given)]
+        """Return the scores of all modules; options are passed to each of them."""
+        arguments = {"predictions": predictions, "references": references, **arguments}
+        results = [module.compute(**own) for module, own in self._split_arguments(arguments)]
         keys = Counter(chain.from_iterable(results))
         return {
             f"{name}_{key}" if self.force_prefix or keys[key] > 1 else key: value
@@ -134,21 +134,21 @@ class CombinedEvaluations:
             for key, value in scores.items()
         }
 
-    def _shared(
-        self, given: Mapping[str, Any]
+    def _split_arguments(
+        self, arguments: Mapping[str, Any]
     ) -> Iterator[tuple[EvaluationModule, dict[str, Any]]]:
-        """Each module with what is for it: rows of another one are kept from it."""
-        anywhere = {key for module in self.evaluation_modules for key in module.inputs}
+        """Yield each module with its arguments, without inputs that only other modules take."""
+        all_inputs = {key for module in self.evaluation_modules for key in module.inputs}
         for module in self.evaluation_modules:
-            foreign = anywhere - set(module.inputs)
-            yield module, {key: value for key, value in given.items() if key not in foreign}
+            excluded = all_inputs - set(module.inputs)
+            yield module, {key: v for key, v in arguments.items() if key not in excluded}
 
     def _prefixes(self) -> list[str]:
-        """The names of modules, numbered where two are the same."""
+        """Return the names of the modules, numbered if repeated."""
         names = self.evaluation_module_names
         return [
-            f"{name}_{names[:place].count(name)}" if names.count(name) > 1 else name
-            for place, name in enumerate(names)
+            f"{name}_{names[:index].count(name)}" if names.count(name) > 1 else name
+            for index, name in enumerate(names)
         ]
 
 
@@ -156,7 +156,7 @@ def combine(
     evaluations: Sequence[str | EvaluationModule] | Mapping[str, str | EvaluationModule],
     force_prefix: bool = False,
 ) -> CombinedEvaluations:
-    """Several modules as one, by their names or loaded; a mapping says what to call them.
+    """Combine modules, given by name or loaded; the keys of a mapping become their names.
 
     >>> scores = combine(["chrf", "ter"]).compute(predictions=["a cat"], references=["a cat"])
     >>> scores["chr_f_score"], scores["ter_score"], scores["num_edits"]
@@ -178,24 +178,24 @@ def load(
     seed: int | None = None,
     **options: Any,
 ) -> EvaluationModule:
-    """The module of a name; `config_name` is the model of `comet`.
+    """Load a module by name; `config_name` is the model of `comet`.
 
-    What is added waits in memory, so `cache_dir`, `experiment_id` and `keep_in_memory` have nothing
-    to change; nor has `seed`, since nothing is drawn.
+    Predictions are kept in memory, so `cache_dir`, `experiment_id` and `keep_in_memory` have no
+    effect; neither has `seed`, since nothing is random.
 
     >>> load("chrf").compute(predictions=["a cat sat"], references=[["a cat sat"]])["score"]
     100.0
     """
     unknown = sorted(key for key, value in options.items() if value is not None)
     if unknown:
-        raise UsageError(f"load has no {', '.join(unknown)} here")
+        raise UsageError(f"load does not support {', '.join(unknown)}")
     if (process_id, num_process) != (0, 1):
-        raise UsageError("modules score in one process here: give all rows to one of them")
+        raise UsageError("several processes are not supported: give all rows to one module")
     if module_type not in (None, "metric"):
-        raise UsageError(f"module_type={module_type!r}: there are only metrics here")
-    if path in REFUSED:
-        raise UsageError(f"evaluate's {path!r} is not stood in for: {REFUSED[path]}")
-    known: dict[str, Compute] = {
+        raise UsageError(f"module_type={module_type!r}: expected 'metric'")
+    if path in UNSUPPORTED:
+        raise UsageError(f"evaluate's {path!r} is not supported: {UNSUPPORTED[path]}")
+    adapters: dict[str, Compute] = {
         "sacrebleu": _sacrebleu,
         "chrf": _chrf,
         "ter": _ter,
@@ -204,8 +204,8 @@ def load(
     if path == "comet":
         return EvaluationModule(path, _comet(config_name))
     if config_name is not None:
-        raise UsageError(f"{path} has no configurations; {config_name!r} was given")
-    return EvaluationModule(path, known[path] if path in known else load_metric(path).compute)
+        raise UsageError(f"{path} has no configurations, got {config_name!r}")
+    return EvaluationModule(path, adapters[path] if path in adapters else load_metric(path).compute)
 
 
 def _sacrebleu(
@@ -218,7 +218,7 @@ def _sacrebleu(
     tokenize: str | None = None,
     use_effective_order: bool = False,
 ) -> dict[str, Any]:
-    found = sacrebleu.corpus_bleu(
+    result = sacrebleu.corpus_bleu(
         predictions,
         _streams(references),
         smooth_method,
@@ -229,7 +229,7 @@ def _sacrebleu(
         use_effective_order,
     )
     keys = ("score", "counts", "totals", "precisions", "bp", "sys_len", "ref_len")
-    return {key: getattr(found, key) for key in keys}
+    return {key: getattr(result, key) for key in keys}
 
 
 def _chrf(
@@ -243,8 +243,8 @@ def _chrf(
     eps_smoothing: bool = False,
 ) -> dict[str, Any]:
     scorer = sacrebleu.CHRF(char_order, word_order, beta, lowercase, whitespace, eps_smoothing)
-    found = scorer.corpus_score(predictions, _streams(references))
-    return {key: getattr(found, key) for key in ("score", "char_order", "word_order", "beta")}
+    result = scorer.corpus_score(predictions, _streams(references))
+    return {key: getattr(result, key) for key in ("score", "char_order", "word_order", "beta")}
 
 
 def _ter(
@@ -256,8 +256,8 @@ def _ter(
     case_sensitive: bool = False,
 ) -> dict[str, Any]:
     scorer = sacrebleu.TER(normalized, ignore_punct, support_zh_ja_chars, case_sensitive)
-    found = scorer.corpus_score(predictions, _streams(references))
-    return {key: getattr(found, key) for key in ("score", "num_edits", "ref_length")}
+    result = scorer.corpus_score(predictions, _streams(references))
+    return {key: getattr(result, key) for key in ("score", "num_edits", "ref_length")}
 
 
 def _bertscore(
@@ -276,7 +276,7 @@ def _bertscore(
     baseline_path: str | None = None,
     use_fast_tokenizer: bool = True,
 ) -> dict[str, Any]:
-    """`model_type` and `lang` choose an encoder as `bert_score` does."""
+    """Compute BERTScore; `model_type` and `lang` choose the encoder as in `bert_score`."""
     scorer = bert_score.BERTScorer(
         model_type,
         num_layers,
@@ -287,15 +287,15 @@ def _bertscore(
         rescale_with_baseline=rescale_with_baseline,
         baseline_path=baseline_path,
     )
-    values, signature = scorer.columns(predictions, references, batch_size)
-    parts = dict(zip(bert_score.PARTS, values.T.tolist(), strict=True))
-    return {**parts, "hashcode": signature}
+    values, signature = scorer.score_array(predictions, references, batch_size)
+    scores = dict(zip(bert_score.SCORE_NAMES, values.T.tolist(), strict=True))
+    return {**scores, "hashcode": signature}
 
 
 def _comet(model: str | None) -> Compute:
     if model is None:
         raise UsageError(
-            "evaluate's 'comet' is wmt22-comet-da, which is not stood in for: name a metric, as in "
+            "evaluate's 'comet' is wmt22-comet-da, which is not included: name a metric, as in "
             'load("comet", "tertium-small"), or the folder of a checkpoint'
         )
     loaded = comet.load_from_checkpoint(comet.download_model(model))
@@ -309,29 +309,29 @@ def _comet(model: str | None) -> Compute:
     ) -> dict[str, Any]:
         rows = zip(sources, predictions, references, strict=True)
         samples = [{"src": src, "mt": mt, "ref": ref} for src, mt, ref in rows]
-        found = loaded.predict(samples, gpus=gpus)
-        return {"mean_score": found.system_score, "scores": found.scores}
+        prediction = loaded.predict(samples, gpus=gpus)
+        return {"mean_score": prediction.system_score, "scores": prediction.scores}
 
     return compute
 
 
 def _streams(references: Sequence[Any]) -> list[list[str]]:
-    """References per prediction, as evaluate has them, as streams; all need the same number."""
+    """Transpose references per prediction (evaluate's layout) to streams (sacrebleu's)."""
     rows = [[row] if isinstance(row, str) else list(row) for row in references]
     if len({len(row) for row in rows}) > 1:
-        raise LengthError("every prediction needs the same number of references here")
+        raise LengthError("every prediction needs the same number of references")
     return [list(stream) for stream in zip(*rows, strict=True)]
 
 
 def _check_lengths(rows: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse rows that are not as many as the predictions."""
+    """Raise an error if a column is not as long as the predictions."""
     count = len(rows["predictions"]) if rows else 0
     for key, texts in rows.items():
         if len(texts) != count:
             raise LengthError(f"{len(texts)} {key} for {count} predictions")
 
 
-def _batch_of(row: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """One row as a batch, under the names of these: `prediction` is one of `predictions`."""
-    given = {key.removesuffix("s"): text for key, text in row.items() if text is not None}
-    return {f"{key}s": [text] for key, text in given.items()}
+def _as_batch(row: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Turn one row into a batch of one: `prediction` becomes `predictions`."""
+    texts = {key.removesuffix("s"): text for key, text in row.items() if text is not None}
+    return {f"{key}s": [text] for key, text in texts.items()}

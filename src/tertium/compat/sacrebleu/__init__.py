@@ -1,9 +1,8 @@
-"""sacrebleu's functions and classes, with its arguments, its attributes and its numbers.
+"""sacrebleu's functions and classes, with the same arguments, attributes and numbers.
 
 Replace `import sacrebleu` by `from tertium.compat import sacrebleu`, and `sacrebleu.metrics` by
-`tertium.compat.sacrebleu.metrics`. What changes is the speed (chrF and TER of a corpus are faster,
-of sentences TER), the signature, which names tertium as well, and that texts which do not fit
-together are refused.
+`tertium.compat.sacrebleu.metrics`. Differences: corpus chrF, corpus TER and sentence TER are
+faster, signatures also name tertium, and texts of different lengths are an error.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ Scorer = TypeVar("Scorer", BLEU, CHRF, TER)
 
 @lru_cache(maxsize=16, typed=True)
 def _scorer(cls: type[Scorer], *settings: Any, **named: Any) -> Scorer:
-    """One scorer for all calls with the same settings: to make one takes longer than a sentence."""
+    """Return a cached scorer: creating one takes longer than scoring a sentence."""
     return cls(*settings, **named)
 
 
@@ -79,7 +78,7 @@ def corpus_bleu(
     tokenize: str = "13a",
     use_effective_order: bool = False,
 ) -> BLEUScore:
-    """BLEU of a corpus.
+    """Compute corpus BLEU.
 
     >>> print(corpus_bleu(["the cat sat on the mat"], [["the cat sat on a mat"]]))
     BLEU = 53.73 83.3/60.0/50.0/33.3 (BP = 1.000 ratio = 1.000 hyp_len = 6 ref_len = 6)
@@ -93,7 +92,7 @@ def corpus_bleu(
 def raw_corpus_bleu(
     hypotheses: Sequence[str], references: Streams, smooth_value: float | None = 0.1
 ) -> BLEUScore:
-    """BLEU of a corpus of tokens that blanks part, with effective order and a floor of counts."""
+    """Compute corpus BLEU of tokenized texts, with effective order and floor smoothing."""
     return corpus_bleu(
         hypotheses, references, "floor", smooth_value, True, False, "none", use_effective_order=True
     )
@@ -108,7 +107,7 @@ def sentence_bleu(
     tokenize: str = "13a",
     use_effective_order: bool = True,
 ) -> BLEUScore:
-    """BLEU of one sentence, by default with effective order."""
+    """Compute sentence BLEU, by default with effective order."""
     settings = (lowercase, False, tokenize, smooth_method, smooth_value)
     scorer = _scorer(BLEU, *settings, effective_order=use_effective_order)
     score: BLEUScore = scorer.sentence_score(hypothesis, references)
@@ -124,7 +123,7 @@ def corpus_chrf(
     remove_whitespace: bool = True,
     eps_smoothing: bool = False,
 ) -> CHRFScore:
-    """chrF of a corpus."""
+    """Compute corpus chrF."""
     settings = (char_order, word_order, beta)
     named = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
     scorer = _scorer(CHRF, *settings, **named)
@@ -141,7 +140,7 @@ def sentence_chrf(
     remove_whitespace: bool = True,
     eps_smoothing: bool = False,
 ) -> CHRFScore:
-    """chrF of one sentence."""
+    """Compute sentence chrF."""
     settings = (char_order, word_order, beta)
     named = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
     scorer = _scorer(CHRF, *settings, **named)
@@ -157,7 +156,7 @@ def corpus_ter(
     asian_support: bool = False,
     case_sensitive: bool = False,
 ) -> TERScore:
-    """TER of a corpus."""
+    """Compute corpus TER."""
     scorer = _scorer(TER, normalized, no_punct, asian_support, case_sensitive)
     score: TERScore = scorer.corpus_score(hypotheses, references)
     return score
@@ -171,7 +170,7 @@ def sentence_ter(
     asian_support: bool = False,
     case_sensitive: bool = False,
 ) -> TERScore:
-    """TER of one sentence."""
+    """Compute sentence TER."""
     scorer = _scorer(TER, normalized, no_punct, asian_support, case_sensitive)
     score: TERScore = scorer.sentence_score(hypothesis, references)
     return score

@@ -1,7 +1,7 @@
-"""sacrebleu's metric classes, as in `sacrebleu.metrics`, over the counts of tertium's metrics.
+"""sacrebleu's metric classes (`sacrebleu.metrics`) on top of the counts of tertium's metrics.
 
-Each class is the one of its name there: settings, formulas, scores, intervals and what they print
-are inherited. Texts are checked and counted here, and the signature names tertium as well.
+Each class inherits settings, formulas, scores, intervals and output from sacrebleu's class of the
+same name. Checks and counts are tertium's, and signatures also name tertium.
 """
 
 from __future__ import annotations
@@ -22,39 +22,39 @@ from sacrebleu.metrics.ter import TERScore
 
 from tertium.errors import UsageError
 from tertium.frames import is_missing
+from tertium.metrics.base.compatibility_calls import as_text_list, make_segment, make_segments
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.peers import arrange, listed, make_segment
-from tertium.metrics.lexical.sacre import explain_tokenizer
+from tertium.metrics.lexical.sacrebleu_adapter import explain_tokenizer
 from tertium.segment import check_texts
 from tertium.version import __version__
 
 __all__ = ["BLEU", "CHRF", "METRICS", "TER", "BLEUScore", "CHRFScore", "Score", "TERScore"]
 
-Streams = Sequence[Sequence[Any]]  # texts; None where a segment has fewer references
-MANY_TOKENIZED = 100  # hypotheses, from which on sacrebleu warns
+Streams = Sequence[Sequence[Any]]  # texts; None if a segment has fewer references
+TOKENIZED_WARNING_COUNT = 100  # sacrebleu warns from this number of tokenized hypotheses
 
 logger = logging.getLogger(__name__)
 
 
-class _Counted(SacreMetric):
-    """What is not sacrebleu's own: how texts are checked and counted, and who is said to."""
+class _TertiumCounts(SacreMetric):
+    """Checks and counts texts with a tertium metric, and adds tertium to signatures."""
 
     metric: Metric
 
     def get_signature(self) -> Signature:
-        """sacrebleu's signature, with tertium's version and the settings that it leaves out."""
+        """Return sacrebleu's signature, plus tertium's version and the settings it omits."""
         if not hasattr(self, "num_refs"):
             raise UsageError("score something first: the signature counts the references")
         signature: Signature = super().get_signature()
         fields = self.metric.signature_fields(())
-        unsaid = {key: fields[key] for key in ("order", "beta") if key in fields}
-        signature.info |= {**unsaid, "tertium": __version__}
-        signature._abbr |= {key: key for key in (*unsaid, "tertium")}
+        omitted = {key: fields[key] for key in ("order", "beta") if key in fields}
+        signature.info |= {**omitted, "tertium": __version__}
+        signature._abbr |= {key: key for key in (*omitted, "tertium")}
         return signature
 
     def sentence_score(self, hypothesis: str, references: Sequence[str | None]) -> Any:
-        """The score of one sentence; references that are None do not count."""
+        """Score one sentence; references that are None are skipped."""
         segment = make_segment(hypothesis, references)
         if not segment.references:
             raise UsageError("no references: give a list of texts, such as [reference]")
@@ -66,15 +66,15 @@ class _Counted(SacreMetric):
         check_texts(hyps, "hypotheses", "hypothesis")
 
     def _cache_references(self, references: Streams) -> list[Any]:
-        streams = listed(references, "references")
+        streams = as_text_list(references, "references")
         if any(isinstance(stream, str) for stream in streams):
             raise UsageError(
-                "references are streams, one list for each set of references, not texts: "
+                "references are a list of texts: expected one list for each set of references; "
                 "give [references]"
             )
-        rows = zip(*streams, strict=False)  # which are checked with the hypotheses
-        numbers = {sum(not is_missing(text) for text in row) for row in rows}
-        self.num_refs = numbers.pop() if len(numbers) == 1 else -1  # printed as `var`
+        rows = zip(*streams, strict=False)  # lengths are checked with the hypotheses
+        counts = {sum(not is_missing(text) for text in row) for row in rows}
+        self.num_refs = counts.pop() if len(counts) == 1 else -1  # printed as `var`
         return streams
 
     def _extract_corpus_statistics(
@@ -83,29 +83,29 @@ class _Counted(SacreMetric):
         streams = self._ref_cache if references is None else self._cache_references(references)
         if not streams:
             raise UsageError("no references: give streams, or references=... to the constructor")
-        segments = arrange(hypotheses, streams, layout="streams")
+        segments = make_segments(hypotheses, streams, layout="streams")
         self.metric.check(segments)
-        rows = self.metric.distinct_statistics(segments).tolist()
+        rows = self.metric.compute_statistics(segments).tolist()
         tokenized = sum(segment.hypothesis.endswith(" .") for segment in segments)
-        if tokenized >= MANY_TOKENIZED and not self._force:
+        if tokenized >= TOKENIZED_WARNING_COUNT and not self._force:
             logger.warning(
-                "%d hypotheses end in a tokenized period (' .'), which changes a score: give texts "
-                "as people write them, or force=True",
+                "%d hypotheses end in a tokenized period (' .'), which changes scores: give "
+                "detokenized texts, or force=True",
                 tokenized,
             )
         return [self._row(row) for row in rows]
 
     def _compute_score_from_stats(self, stats: Any) -> Any:
-        # samples are single numbers of numpy there, which do not mix with those of Python
+        # Bootstrap samples are numpy scalars in sacrebleu; `statistics.mean` needs Python numbers.
         return super()._compute_score_from_stats(np.asarray(stats).tolist())  # type: ignore[safe-super]
 
     def _row(self, counts: list[float]) -> list[Any]:
-        """The counts of a segment as sacrebleu has them."""
+        """Convert the counts of a segment to sacrebleu's layout."""
         return [int(count) for count in counts]
 
 
-class BLEU(_Counted, SacreBLEU):
-    """As `sacrebleu.metrics.BLEU`."""
+class BLEU(_TertiumCounts, SacreBLEU):
+    """Equivalent of `sacrebleu.metrics.BLEU`."""
 
     def __init__(
         self,
@@ -128,13 +128,15 @@ class BLEU(_Counted, SacreBLEU):
             "effective_order": effective_order,
         }
         self.metric = load_metric("bleu", **settings)
-        chosen = settings | {"tokenize": tokenize}
+        settings_for_sacrebleu = settings | {"tokenize": tokenize}
         with explain_tokenizer(settings["tokenize"]):
-            super().__init__(force=force, trg_lang=trg_lang, references=references, **chosen)
+            super().__init__(
+                force=force, trg_lang=trg_lang, references=references, **settings_for_sacrebleu
+            )
 
 
-class CHRF(_Counted, SacreCHRF):
-    """As `sacrebleu.metrics.CHRF`; `word_order=2` is chrF++."""
+class CHRF(_TertiumCounts, SacreCHRF):
+    """Equivalent of `sacrebleu.metrics.CHRF`; `word_order=2` is chrF++."""
 
     def __init__(
         self,
@@ -158,8 +160,8 @@ class CHRF(_Counted, SacreCHRF):
         super().__init__(references=references, **settings)
 
 
-class TER(_Counted, SacreTER):
-    """As `sacrebleu.metrics.TER`."""
+class TER(_TertiumCounts, SacreTER):
+    """Equivalent of `sacrebleu.metrics.TER`."""
 
     def __init__(
         self,

@@ -1,0 +1,172 @@
+"""Analyses of `tertium meta` other than agreement: protocol, error spans, thresholds, decisions.
+
+Each analysis calls one public function and returns records for JSON and tables to print.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from tertium.cli import inputs, output
+from tertium.cli.parser import CommandParser
+from tertium.cli.runtime import progress_bars, runtime_of
+from tertium.errors import UsageError
+from tertium.meta.protocol import PROTOCOLS
+from tertium.reporting.tables.table import Table
+
+Analysis = Callable[[argparse.Namespace], tuple[dict[str, Any], list[Table]]]
+# Options of agreement that no other analysis uses, and options that error spans do not use.
+AGREEMENT_OPTIONS = (
+    "statistic level grouping by test over threshold tie_rate confidence p_values plot diagnostics "
+    "report"
+).split()
+SCORE_OPTIONS = ("scores", "human_baseline", "standardize", "lower_better")
+# Defaults of numbers, and the analyses that use them.
+DEFAULT_NUMBERS: Mapping[str, Any] = {"resamples": 1000, "confidence_level": 0.95, "alpha": 0.05}
+NUMBERS_USED_BY = {
+    "resamples": ("protocol", "spans"),
+    "confidence_level": (),
+    "alpha": ("protocol",),
+}
+
+
+def add_analyses(parser: CommandParser) -> None:
+    """Add the options that choose another analysis than agreement."""
+    group = parser.groups["Statistics"]
+    group.add_argument(
+        "--protocol",
+        choices=[*PROTOCOLS],
+        help="instead: rank metrics by the rules of a shared task",
+    )
+    group.add_argument(
+        "--decisions",
+        type=float,
+        metavar="X",
+        help="instead: how well metrics find translations with a human score of at least X, the "
+        "best output of a segment, and unreliable scores",
+    )
+    group.add_argument(
+        "--thresholds",
+        action="store_true",
+        help="instead: how often human raters agree with a score difference of two systems",
+    )
+
+
+def requested_analysis(args: argparse.Namespace) -> Analysis | None:
+    """Return the requested analysis, None for agreement; incompatible options are an error."""
+    names = [name for name in ANALYSES if _is_given(getattr(args, name))]
+    if len(names) > 1:
+        raise UsageError(f"--{' and --'.join(names)}: give only one of them")
+    for analysis in names:
+        for name in (*AGREEMENT_OPTIONS, *(SCORE_OPTIONS if analysis == "spans" else ())):
+            if _is_given(value := getattr(args, name)) and value not in ([], "auto"):
+                raise UsageError(f"--{name.replace('_', '-')} cannot be used with --{analysis}")
+        for name, default in DEFAULT_NUMBERS.items():
+            if analysis not in NUMBERS_USED_BY[name] and getattr(args, name) != default:
+                raise UsageError(f"--{name.replace('_', '-')} cannot be used with --{analysis}")
+    return ANALYSES[names[0]] if names else None
+
+
+def _is_given(value: Any) -> bool:
+    """Whether an option has a value; 0 is a value."""
+    return value is not None and value is not False
+
+
+def run_analysis(args: argparse.Namespace, analysis: Analysis) -> int:
+    """Run an analysis and print its result."""
+    with progress_bars(args.quiet), runtime_of(args):
+        records, tables = analysis(args)
+    if not write_records(args, records):
+        for number, table in enumerate(tables):
+            output.print_table(table, args.format, first=not number)
+    return 0
+
+
+def write_records(args: argparse.Namespace, records: dict[str, Any]) -> bool:
+    """Write JSON where requested, and return whether the output format is JSON."""
+    if args.to_json:
+        output.write_json(args.to_json, records)
+    if args.format == "json":
+        output.print_records([records])
+    return bool(args.format == "json")
+
+
+def data_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return metrics, score files and the selection of judgments."""
+    return {
+        "metrics": _load_metrics(args),
+        "scores": args.scores,
+        "lps": args.lps,
+        "exclude": args.exclude,
+        "gold": args.gold or "",
+        "data": args.data,
+        "standardize": args.standardize,
+        "lower_better": args.lower_better,
+        "human_baseline": args.human_baseline,
+    }
+
+
+def _load_metrics(args: argparse.Namespace) -> Any:
+    return inputs.load_named_metrics(args) if args.metrics else ()
+
+
+def _apply_protocol(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
+    from tertium.evaluation.decisions import rank_metrics
+    from tertium.reporting.tables.protocols import protocol_table
+
+    tests = {"resamples": args.resamples, "alpha": args.alpha, "seed": args.seed}
+    ranking = rank_metrics(args.human, **data_options(args), protocol=args.protocol, **tests)
+    return ranking.records(), [protocol_table(ranking.results, args.width)]
+
+
+def _fit_thresholds(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
+    from tertium.evaluation.decisions import fit_difference_scales
+    from tertium.reporting.tables.decisions import difference_table
+
+    scales = fit_difference_scales(args.human, **data_options(args))
+    records = {"scales": [scale.record() for scale in scales]}
+    return records, [difference_table(scales, args.width)]
+
+
+def _evaluate_decisions(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
+    from tertium.evaluation.decisions import evaluate_decisions
+    from tertium.reporting.tables.decisions import decision_table
+
+    options = data_options(args)
+    decisions = evaluate_decisions(args.human, min_good_score=args.decisions, **options)
+    records = {"bar": args.decisions, "decisions": [d.record() for d in decisions]}
+    return records, [decision_table(decisions, args.width)]
+
+
+def _compare_spans(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
+    from tertium.evaluation.error_spans import SpanStudy, compare_spans
+    from tertium.reporting.tables.error_spans import span_agreement_table, span_detail_tables
+
+    def make_tables(study: SpanStudy) -> Iterator[Table]:
+        for name in study.human_data:
+            yield span_agreement_table(study, name, args.width)
+            if args.format != "tsv":  # TSV has one table
+                yield from span_detail_tables(study, name, args.width)
+
+    study = compare_spans(
+        args.human,
+        _load_metrics(args),
+        spans=args.spans,
+        lps=args.lps,
+        exclude=args.exclude,
+        gold=args.gold or "",
+        data=args.data,
+        resamples=args.resamples,
+        seed=args.seed,
+    )
+    return study.records(), [*make_tables(study)]
+
+
+ANALYSES: Mapping[str, Analysis] = {  # by the option that requests it
+    "protocol": _apply_protocol,
+    "spans": _compare_spans,
+    "thresholds": _fit_thresholds,
+    "decisions": _evaluate_decisions,
+}

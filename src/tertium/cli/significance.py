@@ -1,0 +1,115 @@
+"""Options for significance tests and confidence intervals, and the comparison of systems."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tertium.cli import inputs, output
+from tertium.cli.parser import CommandParser
+from tertium.cli.runtime import progress_bars, runtime_of
+from tertium.cli.slices import make_slices, print_slices, slice_records
+from tertium.errors import UsageError
+
+if TYPE_CHECKING:
+    from tertium.evaluation.comparison import Comparison
+    from tertium.evaluation.slices import Slices
+
+SACREBLEU_NAMES = ("--paired-bs-n", "--paired-ar-n")
+
+
+def add_paired_tests(parser: CommandParser) -> None:
+    """Add --paired-bs and --paired-ar."""
+    tests = parser.groups["Statistics"].add_mutually_exclusive_group()
+    tests.add_argument(
+        "--paired-bs", action="store_true", help="test against the first system: paired bootstrap"
+    )
+    tests.add_argument(
+        "--paired-ar",
+        action="store_true",
+        help="test against the first system: approximate randomization",
+    )
+
+
+def add_resamples(parser: CommandParser, *aliases: str) -> None:
+    """Add --resamples with the names that sacrebleu has for it, and --seed."""
+    parser.groups["Statistics"].add_argument(
+        "--resamples",
+        *aliases,
+        type=int,
+        metavar="N",
+        help="resamples of tests and intervals (default: 1000 for the bootstrap, 10000 for "
+        "randomization)",
+    )
+    add_seed(parser)
+
+
+def add_seed(parser: CommandParser) -> None:
+    """Add --seed."""
+    parser.groups["Statistics"].add_argument(
+        "--seed", type=int, default=12345, metavar="N", help="random seed (default: 12345)"
+    )
+
+
+def add_alpha(parser: CommandParser) -> None:
+    """Add --alpha."""
+    parser.groups["Statistics"].add_argument(
+        "--alpha",
+        type=float,
+        default=0.05,
+        metavar="X",
+        help="significance level of marks and ranks (default: 0.05)",
+    )
+
+
+def test_options(args: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of the requested paired test; the bootstrap is the default."""
+    test = "randomization" if args.paired_ar else "bootstrap"
+    return {"test": test, "resamples": args.resamples, "seed": args.seed}
+
+
+def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: float = 0.05) -> int:
+    """Compare systems and print the result; with `pairs` also the p-values of all pairs."""
+    from tertium.evaluation import comparison
+    from tertium.evaluation.scoring import default_metrics
+
+    output.check_outputs(args)
+    if args.format == "tsv" and pairs and args.by:
+        raise UsageError("-f tsv prints one table: give either --pairs or --by")
+    testset = inputs.read_inputs(args)
+    metrics = inputs.load_named_metrics(args, lambda: default_metrics(testset))
+    with progress_bars(args.quiet), runtime_of(args):
+        result = comparison.compare(testset, metrics, **test_options(args), alpha=alpha)
+        slices = make_slices(args, result)
+        if args.report:
+            from tertium.reporting.page.report_builder import report_results
+
+            page = report_results(result, metrics, slices=slices)
+            output.write_report(args.report, page, args.quiet)
+    if args.to_json:
+        output.write_json(args.to_json, result.records(segments=True) + slice_records(slices))
+    _print_comparison(args, result, slices, pairs=pairs)
+    return 0
+
+
+def _print_comparison(
+    args: argparse.Namespace, result: Comparison, slices: Sequence[Slices], *, pairs: bool
+) -> None:
+    from tertium.reporting.tables import evaluations
+
+    if args.format not in output.FORMATS_WITH_NOTES:
+        output.print_warnings(evaluations.format_warnings(result), args.quiet)
+    if args.format == "json":
+        output.print_records(result.records() + slice_records(slices))
+    elif slices and args.format == "tsv":
+        print_slices(args, slices)
+    elif pairs and args.format == "tsv":
+        output.print_table(evaluations.pairwise_p_value_list(result), args.format)
+    else:
+        table = evaluations.comparison_table(result, args.width, warnings=not args.quiet)
+        output.print_table(table, args.format)
+        for metric in result.metrics if pairs else ():
+            p_values = evaluations.pairwise_p_value_table(result, metric)
+            output.print_table(p_values, args.format, first=False)
+        print_slices(args, slices)
