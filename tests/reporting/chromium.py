@@ -1,6 +1,6 @@
-"""A headless Chromium for tests, driven over its debugging pipe: no package, no port, no network.
+"""Drive a headless Chromium over its debugging pipe, without packages, ports or network.
 
-The browser reads commands from file descriptor 3 and writes answers to 4, JSON ended by a NUL.
+The browser reads commands from file descriptor 3 and writes answers to 4 (NUL-terminated JSON).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-PATIENCE = 60.0  # seconds for an answer
+TIMEOUT_SECONDS = 60.0
 
 
-def find() -> str | None:
-    """The browser's program; CHROMIUM names another one."""
-    wanted = os.environ.get("CHROMIUM")
-    return wanted or next((found for name in NAMES if (found := shutil.which(name))), None)
+def find_browser() -> str | None:
+    """Return the path of Chromium; the environment variable CHROMIUM overrides it."""
+    override = os.environ.get("CHROMIUM")
+    return override or next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 class Browser:
@@ -64,7 +64,7 @@ class Browser:
             self.send(f"{domain}.enable")
 
     def send(self, method: str, **params: Any) -> dict[str, Any]:
-        """One command and its answer; what the page complains of meanwhile is kept."""
+        """Send a command and return its answer; errors of the page are collected in `problems`."""
         number = next(self._numbers)
         message = {"id": number, "method": method, "params": params}
         if self.session:
@@ -85,7 +85,7 @@ class Browser:
         self.wait(ready)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression in the page."""
+        """Return the value of an expression in the page."""
         answer = self.send(
             "Runtime.evaluate",
             expression=expression,
@@ -95,24 +95,24 @@ class Browser:
         )
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
-            said = details.get("exception", {}).get("description") or details["text"]
-            raise RuntimeError(f"{expression}: {said}")
+            message = details.get("exception", {}).get("description") or details["text"]
+            raise RuntimeError(f"{expression}: {message}")
         return answer["result"].get("value")
 
     def wait(self, expression: str) -> None:
         """Wait until an expression is true."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT_SECONDS
         while not self.evaluate(f"Boolean({expression})"):
             if time.monotonic() > end:
                 raise TimeoutError(expression)
             time.sleep(0.02)
 
     def click(self, selector: str) -> None:
-        """Click the first element that a selector finds."""
+        """Click the first element that matches a selector."""
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
     def choose(self, selector: str, value: str) -> None:
-        """Set a field and tell the page."""
+        """Set a field and dispatch its events."""
         self.evaluate(
             f"(() => {{ const field = document.querySelector({json.dumps(selector)});"
             f"field.value = {json.dumps(value)};"
@@ -144,13 +144,13 @@ class Browser:
         )
 
     def media(self, *, scheme: str = "light", kind: str = "screen") -> None:
-        """Prefer light or dark, screen or print."""
+        """Emulate a color scheme and a medium."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.send("Emulation.setEmulatedMedia", media=kind, features=features)
 
-    def picture(self, path: Path, *, whole: bool = False) -> None:
-        """Save what is seen, or the whole page, as PNG."""
-        answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def save_screenshot(self, path: Path, *, full_page: bool = False) -> None:
+        """Save a screenshot as PNG."""
+        answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=full_page)
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def close(self) -> None:
@@ -162,12 +162,12 @@ class Browser:
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
-            if not select.select([self._out], [], [], PATIENCE)[0]:
-                raise TimeoutError("the browser does not answer")
-            read = os.read(self._out, 1 << 20)
-            if not read:
-                raise RuntimeError("the browser has gone")
-            self._buffer += read
+            if not select.select([self._out], [], [], TIMEOUT_SECONDS)[0]:
+                raise TimeoutError("the browser did not answer")
+            chunk = os.read(self._out, 1 << 20)
+            if not chunk:
+                raise RuntimeError("the browser has exited")
+            self._buffer += chunk
         message, _, self._buffer = self._buffer.partition(b"\0")
         return dict(json.loads(message))
 
@@ -182,12 +182,12 @@ class Browser:
         elif method == "Network.requestWillBeSent":
             url = params["request"]["url"]
             if not url.startswith(("file:", "blob:", "data:", "about:")):
-                self.problems.append(f"asked for {url}")
+                self.problems.append(f"requested {url}")
 
 
 @contextmanager
 def browsing(program: str) -> Iterator[Browser]:
-    """A browser inside the block."""
+    """Run a browser inside the block."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(program, profile)
         try:

@@ -1,4 +1,4 @@
-"""A browser for all tests of the page, and the pages they open."""
+"""Fixtures: a headless browser and an example report page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tertium.scores import ScoreMatrix
 def running_browser() -> Iterator[chromium.Browser]:
     if os.name != "posix":
         pytest.skip("needs Linux or macOS: the browser is driven over inherited descriptors")
-    program = chromium.find()
+    program = chromium.find_browser()
     if program is None:
         pytest.skip("needs Chromium: install it, or name its program in CHROMIUM")
     with chromium.browsing(program) as found:
@@ -37,14 +37,14 @@ def running_browser() -> Iterator[chromium.Browser]:
 
 @pytest.fixture
 def browser(running_browser: chromium.Browser) -> chromium.Browser:
-    """A browser with a window of usual size that prefers light."""
+    """A browser with a standard window size and a light theme."""
     running_browser.resize(1280, 900)
     running_browser.media(scheme="light")
     return running_browser
 
 
 @pytest.fixture(scope="session")
-def people(example: TestSet) -> ScoreMatrix:
+def human_scores(example: TestSet) -> ScoreMatrix:
     """Invented human scores of the example, a few of them missing."""
     values = np.random.default_rng(7).normal([[80.0], [60.0], [30.0]], 12, (3, len(example)))
     values[:, 40:] = np.nan
@@ -52,20 +52,22 @@ def people(example: TestSet) -> ScoreMatrix:
 
 
 @pytest.fixture(scope="session")
-def page(example: TestSet, people: ScoreMatrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The example under three metrics, with people and three kinds of explanations."""
+def page(
+    example: TestSet, human_scores: ScoreMatrix, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A report of the example: three metrics, human scores, three kinds of explanations."""
     results = compare(example, ["bleu", "chrf", "ter"], resamples=100)
-    explained = []
+    explanations = []
     for name in ("bertscore:encoder=toy", "wmd:encoder=toy"):
         metric = load_metric(name)
         html = explanation_html(metric.explain(example.segments("fair")[3]))
-        explained.append(SegmentExplanation(item=3, system=1, title=metric.label, html=html))
+        explanations.append(SegmentExplanation(item=3, system=1, title=metric.label, html=html))
     chances = ((0.5, 0.8, 0.9), (0.2, 0.5, 0.7), (0.1, 0.3, 0.5))
     wins = win_probability_html(
         WinProbabilities(names=tuple(example.systems), chances=chances), "Pairwise"
     )
-    explained.append(SegmentExplanation(item=3, system=-1, title="Pairwise", html=wins))
+    explanations.append(SegmentExplanation(item=3, system=-1, title="Pairwise", html=wins))
     path = tmp_path_factory.mktemp("report") / "page.html"
-    made = report_results(results, human=people, title="Example")
-    replace(made, explained=tuple(explained)).write(path)
+    report = report_results(results, human=human_scores, title="Example")
+    replace(report, explained=tuple(explanations)).write(path)
     return path

@@ -1,4 +1,4 @@
-"""A metric that marks errors, as small as one can be."""
+"""A minimal metric that predicts error spans."""
 
 from __future__ import annotations
 

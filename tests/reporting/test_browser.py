@@ -1,4 +1,4 @@
-"""The page in a real browser: it loads in silence, and everything on it does what it says."""
+"""The report page in a real browser: no errors, and every control works."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PAPER = "rgb(255, 255, 255)"
 def opened(browser: Browser, page: Path) -> Iterator[Browser]:
     browser.open(page)
     yield browser
-    assert browser.problems == []  # no error, no warning, no request
+    assert browser.problems == []
 
 
 def texts(browser: Browser, selector: str) -> list[str]:
@@ -45,8 +45,8 @@ def texts(browser: Browser, selector: str) -> list[str]:
 
 
 def labels(browser: Browser) -> list[str]:
-    """The numbers of the segments shown, in their order."""
-    found = texts(browser, "#results tbody > tr.given > th")
+    """Return the numbers of the visible segments in order."""
+    found = texts(browser, "#results tbody > tr.inputs > th")
     return [hit[1] for text in found if (hit := re.match(r"# (\d+)", text))]
 
 
@@ -56,8 +56,8 @@ def count(browser: Browser) -> str:
 
 def test_the_page_loads_and_shows_the_first_segments(opened: Browser) -> None:
     assert texts(opened, "h1") == ["Example"]
-    assert texts(opened, "h2") == ["Overview", "Agreement with people", "Pictures", "Segments"]
-    assert count(opened) == "48 segments found; 1 to 48 shown"
+    assert texts(opened, "h2") == ["Overview", "Agreement with human scores", "Charts", "Segments"]
+    assert count(opened) == "48 segments; showing 1 to 48"
     assert opened.evaluate("document.querySelector('#loading')") is None
 
 
@@ -81,7 +81,7 @@ def test_search_finds_words_in_all_texts(opened: Browser, example: TestSet) -> N
     assert set(texts(opened, "#results mark")) == {"WPA3"}
     opened.choose("#query", "no such words at all")
     opened.wait("document.querySelector('.empty')")
-    assert count(opened).startswith("Nothing found")
+    assert count(opened).startswith("No matches")
 
 
 def test_headers_sort_and_say_so(opened: Browser, example: TestSet) -> None:
@@ -98,20 +98,20 @@ def test_headers_sort_and_say_so(opened: Browser, example: TestSet) -> None:
     assert labels(opened) == [str(n + 1) for n in np.argsort(good, kind="stable")]
 
 
-def test_filters_keep_what_they_say(opened: Browser, example: TestSet) -> None:
+def test_filters_select_matching_segments(opened: Browser, example: TestSet) -> None:
     chrf = score(example, "chrf")
     good, poor = (chrf.scores[s]["chrf"].segments.round(2) for s in ("good", "poor"))
     opened.choose("#metric", "1")
-    opened.choose("#gap", "40")
+    opened.choose("#min-gap", "40")
     assert count(opened).startswith(f"{int((np.abs(good - poor).round(2) >= 40).sum())} segments")
-    opened.choose("#gap", "")
+    opened.choose("#min-gap", "")
     lengths = np.array([len(text.split()) for text in example.systems["good"]])
-    opened.choose("#shortest", "12")
-    opened.choose("#longest", "15")
+    opened.choose("#min-length", "12")
+    opened.choose("#max-length", "15")
     inside = int(((lengths >= 12) & (lengths <= 15)).sum())
     assert count(opened).startswith(f"{inside} segments")
-    opened.choose("#shortest", "")
-    opened.choose("#longest", "")
+    opened.choose("#min-length", "")
+    opened.choose("#max-length", "")
     opened.choose("#document", "0")
     same = list(example.documents).count(example.documents[0])
     assert count(opened).startswith(f"{same} segments")
@@ -121,8 +121,8 @@ def test_filters_keep_what_they_say(opened: Browser, example: TestSet) -> None:
     assert texts(opened, "#results .badge")[0] == "empty hypothesis"
 
 
-def test_a_difference_of_just_what_is_asked_for_is_found(browser: Browser, tmp_path: Path) -> None:
-    """.3 less .2 is not .1 in binary, but it is shown so."""
+def test_a_minimum_difference_includes_equal_values(browser: Browser, tmp_path: Path) -> None:
+    """0.3 - 0.2 is not 0.1 in binary, but is displayed as 0.1."""
     testset = TestSet(systems={"a": ("x", "y", "z"), "b": ("x", "y", "z")})
     values = {"a": [0.3, 0.3, np.nan], "b": [0.2, 0.2001, 0.1]}
     scores = {s: {"m": mean_scores("m", np.array(own), "m")} for s, own in values.items()}
@@ -131,14 +131,14 @@ def test_a_difference_of_just_what_is_asked_for_is_found(browser: Browser, tmp_p
     browser.open(path)
     shown = "#results tbody > tr:nth-child(2) > td:last-child"
     assert texts(browser, shown) == ["▲ 0.1000", "▲ 0.0999", "–"]
-    browser.choose("#gap", "0.1")
+    browser.choose("#min-gap", "0.1")
     assert texts(browser, shown) == ["▲ 0.1000"]
     assert browser.problems == []
 
 
 def test_filters_are_counted_shown_and_cleared(opened: Browser) -> None:
     assert opened.evaluate("$('clear').hidden") is True
-    opened.click('[data-ask="warned"]')
+    opened.click('[data-preset="warnings"]')
     assert texts(opened, "#more-title") == ["More filters (1 active)"]
     assert opened.evaluate("$('more').open") is True
     opened.choose("#query", "no such words at all")
@@ -150,27 +150,27 @@ def test_filters_are_counted_shown_and_cleared(opened: Browser) -> None:
     assert opened.evaluate("document.activeElement.id") == "query"
 
 
-def test_what_cannot_be_chosen_is_not_kept(opened: Browser) -> None:
+def test_invalid_selections_are_reset(opened: Browser) -> None:
     opened.choose("#sort", "difference")
     opened.choose("#right", "-2")
     assert opened.evaluate("$('sort').value") == "number"
     opened.choose("#left", "1")
     opened.choose("#right", "2")
-    opened.choose("#left", "2")  # a system beside itself
+    opened.choose("#left", "2")  # a system compared with itself
     assert opened.evaluate("$('right').value") == "-2"
 
 
-def test_a_link_to_a_segment_leads_there_or_says_that_it_is_not_here(opened: Browser) -> None:
+def test_a_link_to_a_segment_opens_it_or_reports_that_it_is_missing(opened: Browser) -> None:
     opened.evaluate("location.hash = '#segment-14'")
-    opened.wait("document.querySelector('#results .unfolded')")
+    opened.wait("document.querySelector('#results .details')")
     assert opened.evaluate("document.activeElement.closest('th').textContent").startswith("# 14")
     opened.evaluate("location.hash = '#segment-999'")
     opened.wait("$('notice').textContent")
-    assert texts(opened, "#notice") == ["There is no segment 999 on this page."]
+    assert texts(opened, "#notice") == ["This page has no segment 999."]
     opened.evaluate("history.replaceState(null, '', location.pathname)")
 
 
-def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) -> None:
+def test_two_systems_are_compared_side_by_side(opened: Browser) -> None:
     opened.choose("#left", "1")
     opened.choose("#right", "2")
     row = "#results tbody:nth-of-type(4) "
@@ -182,18 +182,18 @@ def test_two_systems_stand_side_by_side_with_their_differences(opened: Browser) 
     assert texts(opened, "#results thead th")[3:] == [
         "fair: BLEU ↑",
         "poor: BLEU ↑",
-        "first better by",
+        "difference",
     ]
     legend = ["only in fair", "only in poor", "▲ fair better", "▼ poor better"]
     assert texts(opened, "#legend > *") == legend
     opened.choose("#page", "1.5")
-    opened.click("#marks")
+    opened.click("#show-differences")
     assert texts(opened, f"{row} del") == []
     assert texts(opened, "#legend > *") == legend[2:]
     assert len(texts(opened, "#results del")) == 0
 
 
-def test_of_two_systems_the_warned_translation_is_told(opened: Browser) -> None:
+def test_warnings_are_shown_at_their_translation(opened: Browser) -> None:
     opened.choose("#left", "1")
     opened.choose("#right", "2")
     opened.choose("#warning", "0")
@@ -204,17 +204,18 @@ def test_of_two_systems_the_warned_translation_is_told(opened: Browser) -> None:
 DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
     ("a b c", "a c", ["b"], []),
     ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),
-    ("彼は日本に行く", "彼は中国に行く", ["日本"], ["中国"]),  # compared sign by sign
+    ("彼は日本に行く", "彼は中国に行く", ["日本"], ["中国"]),  # compared by character
     ("ຂ້ອຍໄປບ້ານ", "ຂ້ອຍມາບ້ານ", ["ໄປ"], ["ມາ"]),
     ("ខ្ញុំទៅ", "ខ្ញុំមក", ["ទៅ"], ["មក"]),
     ("", "new words", [], ["new words"]),
-    ("same  same", "same same", [], []),  # blanks are no difference
+    ("same  same", "same same", [], []),  # spaces are no difference
     ("e\u0301a", "ea", ["e\u0301a"], ["ea"]),
 ]
 
 
 def test_words_that_differ_are_marked_in_runs(opened: Browser) -> None:
-    run = "marked({}, {}, {}).filter((part) => part.nodeName).map((part) => part.textContent)"
+    run = "markDifferences({}, {}, {}).filter((part) => part.nodeName)"
+    run += ".map((part) => part.textContent)"
     for first, second, gone, new in DIFFERENCES:
         a, b = json.dumps(first), json.dumps(second)
         assert opened.evaluate(run.format(a, b, '"del"')) == gone, first
@@ -225,7 +226,7 @@ SEARCHES: list[tuple[str, str, list[str]]] = [
     ("cafe", "Ein Café, ein cafe\u0301!", ["Café", "cafe\u0301"]),
     ("istanbul", "İstanbul ISTANBUL ıstanbul", ["İstanbul", "ISTANBUL", "ıstanbul"]),
     ("ΟΔΟΣ", "η οδός", ["οδός"]),
-    ("か", "がか", ["か"]),  # the mark makes another letter
+    ("か", "がか", ["か"]),  # the mark makes it another letter
     ("하", "한국 하나", ["하"]),
     ("कि", "की कि", ["कि"]),
     ('"new york" the', "the new York, the york new", ["the", "new York", "the"]),
@@ -233,30 +234,37 @@ SEARCHES: list[tuple[str, str, list[str]]] = [
 ]
 
 
-def test_a_search_looks_past_capitals_and_accents(opened: Browser) -> None:
-    run = "{ $('query').value = %s; state.terms = terms(); highlighted(%s).filter("
+def test_search_ignores_case_and_accents(opened: Browser) -> None:
+    run = "{ $('query').value = %s; state.terms = parseTerms(); highlightTerms(%s).filter("
     run += "(part) => part.nodeName).map((part) => part.textContent) }"
     for query, text, found in SEARCHES:
         assert opened.evaluate(run % (json.dumps(query), json.dumps(text))) == found, query
 
 
 @pytest.mark.parametrize(
-    ("question", "sort"), [("metrics", "spread"), ("people", "misfit"), ("systems", "apart")]
+    ("preset", "sort"),
+    [
+        ("metrics", "metricDisagreement"),
+        ("human", "humanDisagreement"),
+        ("systems", "gap"),
+    ],
 )
-def test_questions_are_one_click_away(opened: Browser, question: str, sort: str) -> None:
-    opened.click(f'[data-ask="{question}"]')
+def test_presets_are_one_click_away(opened: Browser, preset: str, sort: str) -> None:
+    opened.click(f'[data-preset="{preset}"]')
     assert opened.evaluate("document.querySelector('#sort').value") == sort
-    pressed = f"document.querySelector('[data-ask=\"{question}\"]').ariaPressed"
+    pressed = f"document.querySelector('[data-preset=\"{preset}\"]').ariaPressed"
     assert opened.evaluate(pressed) == "true"
-    found = {"metrics": "144 translations", "people": "120 translations", "systems": "48 segments"}
-    assert count(opened).startswith(found[question])  # people judged 40 segments of 3 systems
+    found = {"metrics": "144 translations", "human": "120 translations", "systems": "48 segments"}
+    assert count(opened).startswith(found[preset])  # human scores: 40 segments of 3 systems
 
 
-@pytest.mark.parametrize(("question", "key"), [("metrics", "spread"), ("people", "misfit")])
-def test_the_largest_disagreement_comes_first_and_says_how_large(
-    opened: Browser, question: str, key: str
+@pytest.mark.parametrize(
+    ("preset", "key"), [("metrics", "metricDisagreement"), ("human", "humanDisagreement")]
+)
+def test_the_largest_disagreement_comes_first_with_its_size(
+    opened: Browser, preset: str, key: str
 ) -> None:
-    opened.click(f'[data-ask="{question}"]')
+    opened.click(f'[data-preset="{preset}"]')
     head = f"document.querySelector('#results [data-sort={key}]')"
     assert opened.evaluate(f"{head}.textContent") == "disagreement"
     assert opened.evaluate(f"{head}.parentNode.ariaSort") == "descending"
@@ -264,52 +272,55 @@ def test_the_largest_disagreement_comes_first_and_says_how_large(
     sizes = [abs(int(text.rstrip(" %").replace("−", "-"))) for text in found]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1] > 0
-    opened.click("#results .unfold")
-    named = {"spread": "ranks differ by", "misfit": "than people by"}[key]
-    line = next(t for t in texts(opened, "#results .unfolded tbody tr") if named in t)
+    opened.click("#results .expand")
+    description = {
+        "metricDisagreement": "between the highest and lowest metric rank",
+        "humanDisagreement": "minus human rank",
+    }[key]
+    line = next(t for t in texts(opened, "#results .details tbody tr") if description in t)
     assert line.endswith(found[0])
     opened.evaluate(f"{head}.click()")
     assert opened.evaluate(f"{head}.parentNode.ariaSort") == "ascending"
 
 
-def test_ranks_are_those_of_which_metrics_differ(opened: Browser) -> None:
-    """The highest less the lowest rank of the metrics is their disagreement."""
-    apart = opened.evaluate(
+def test_ranks_match_the_metric_disagreement(opened: Browser) -> None:
+    """The disagreement of metrics is the highest minus the lowest rank."""
+    errors = opened.evaluate(
         """rows.text.map((_, row) => {
             const found = data.columns.map((column) => ranks(column)[row]);
-            return Math.max(...found) - Math.min(...found) - data.spread[row] / 1000;
+            return Math.max(...found) - Math.min(...found) - data.metricDisagreement[row] / 1000;
         })"""
     )
-    assert np.abs(apart).max() < 0.02  # those of the page are of rounded scores
+    assert np.abs(errors).max() < 0.02  # the page ranks rounded scores
 
 
-def test_heat_maps_plans_and_chances_appear_on_demand(opened: Browser) -> None:
-    opened.click('[data-ask="explained"]')
+def test_explanations_are_loaded_on_demand(opened: Browser) -> None:
+    opened.click('[data-preset="explanations"]')
     assert labels(opened) == ["4", "4", "4"]
-    opened.click("#results tbody:nth-of-type(2) .unfold")
+    opened.click("#results tbody:nth-of-type(2) .expand")
     titles = ["BERTScore · fair", "WMD · fair", "Pairwise · all systems"]
-    assert texts(opened, "#results .unfolded summary") == titles
+    assert texts(opened, "#results .details summary") == titles
     assert texts(opened, "table.heat.shown") == []
     assert opened.evaluate("document.querySelectorAll('#results table.heat').length") == 0
     for place in (1, 2, 3):
-        opened.click(f"#results .unfolded details:nth-of-type({place}) summary")
+        opened.click(f"#results .details details:nth-of-type({place}) summary")
     opened.wait("document.querySelectorAll('#results table.heat').length == 5")  # two references
     framed = opened.evaluate("document.querySelectorAll('#results td.framed').length")
     assert framed > 5
     assert ".90" in texts(opened, "#results .wins td")
-    colour = "getComputedStyle(document.querySelector('#results td.h20')).backgroundColor"
-    assert opened.evaluate(colour) not in ("rgba(0, 0, 0, 0)", "rgb(255, 255, 255)")
+    color = "getComputedStyle(document.querySelector('#results td.h20')).backgroundColor"
+    assert opened.evaluate(color) not in ("rgba(0, 0, 0, 0)", "rgb(255, 255, 255)")
 
 
-def test_a_dot_leads_to_its_translation(opened: Browser) -> None:
+def test_clicking_a_dot_opens_its_translation(opened: Browser) -> None:
     dot = "document.querySelector('circle[data-row=\"41\"]')"  # segment 14, system poor
     opened.evaluate(f"{dot}.dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
-    assert texts(opened, "#results .unfolded caption") == ["All scores"]
+    assert texts(opened, "#results .details caption") == ["All scores"]
     where = "document.activeElement.closest('th').textContent"
     assert opened.evaluate(where).startswith("# 14poor")
 
 
-def test_an_outermost_translation_is_one_link_away(opened: Browser) -> None:
+def test_outlier_links_open_the_translation(opened: Browser) -> None:
     number, system = texts(opened, ".outer a")[0].removeprefix("segment ").split(", ")
     opened.click(".outer a")
     where = opened.evaluate("document.activeElement.closest('th').textContent")
@@ -324,7 +335,7 @@ def test_tables_of_the_overview_sort(opened: Browser) -> None:
     )
 
 
-def test_long_names_are_told_apart_and_the_baseline_is_named(
+def test_long_names_stay_distinct_and_the_baseline_is_labeled(
     browser: Browser, tmp_path: Path
 ) -> None:
     names = [f"our-very-long-experiment-of-2024-with-all-data-{n}-final" for n in ("base", "large")]
@@ -343,12 +354,12 @@ def test_long_names_are_told_apart_and_the_baseline_is_named(
     assert texts(browser, ".findings bdi") == names  # equal, so both are best
 
 
-def test_counts_stay_below_however_a_table_is_sorted(opened: Browser) -> None:
+def test_sorting_keeps_the_footer_below(opened: Browser) -> None:
     for _ in range(2):
         opened.click("#agreement thead th:nth-child(2) button")
         rows = texts(opened, "#agreement table:first-of-type tr > :first-child")
-        assert rows[4] == "judged"  # below the header and three metrics
-        assert "judged" not in rows[:4]
+        assert rows[4] == "human scores"  # below the header and three metrics
+        assert "human scores" not in rows[:4]
 
 
 def test_a_signature_is_copied(opened: Browser) -> None:
@@ -357,22 +368,22 @@ def test_a_signature_is_copied(opened: Browser) -> None:
     opened.wait("window.copied")
     assert opened.evaluate("window.copied").startswith("BLEU|nrefs:2|")
     opened.click(".signatures .copy")  # twice: its name comes back
-    opened.wait("$('said').textContent === 'Copied'")
-    opened.wait("$('said').textContent === ''")
+    opened.wait("$('announcement').textContent === 'Copied'")
+    opened.wait("$('announcement').textContent === ''")
     assert texts(opened, ".signatures .copy")[0] == "Copy"
 
 
-def test_a_signature_is_copied_by_hand_and_a_failure_is_said(opened: Browser) -> None:
+def test_copying_falls_back_to_selection_and_reports_failure(opened: Browser) -> None:
     opened.evaluate("navigator.clipboard.writeText = async () => { throw new Error('no'); }")
     opened.evaluate("document.execCommand = () => window.works")
-    for works, said in (("true", "Copied"), ("false", "Not copied: select the text")):
+    for works, message in (("true", "Copied"), ("false", "Copy failed: select the text")):
         opened.evaluate(f"window.works = {works}; document.querySelector('.copy').focus()")
         opened.click(".copy")
-        opened.wait(f"$('said').textContent === '{said}'")
+        opened.wait(f"$('announcement').textContent === '{message}'")
         assert opened.evaluate("document.activeElement.className") == "copy"
 
 
-def test_colours_follow_the_system_and_the_button(opened: Browser) -> None:
+def test_the_theme_follows_the_system_and_the_button(opened: Browser) -> None:
     paper = "getComputedStyle(document.body).backgroundColor"
     assert opened.evaluate(paper) == "rgb(255, 255, 255)"
     opened.media(scheme="dark")
@@ -386,17 +397,17 @@ def test_colours_follow_the_system_and_the_button(opened: Browser) -> None:
     opened.click("#theme")
 
 
-def test_the_chosen_colours_are_there_before_the_body(opened: Browser, page: Path) -> None:
-    opened.evaluate("remember('dark')")
+def test_the_saved_theme_is_applied_before_the_body(opened: Browser, page: Path) -> None:
+    opened.evaluate("storedTheme('dark')")
     opened.open(page, ready="document.body && document.documentElement.dataset.theme === 'dark'")
     opened.wait("document.documentElement.dataset.ready")
-    assert texts(opened, "#theme") == ["Colours: dark"]
+    assert texts(opened, "#theme") == ["Theme: dark"]
     early = "document.querySelector('head script').textContent.includes('setTheme(theme)')"
     assert opened.evaluate(early)
-    opened.evaluate("remember('auto')")
+    opened.evaluate("storedTheme('auto')")
 
 
-def test_text_can_be_read_in_both_colours(opened: Browser) -> None:
+def test_text_has_enough_contrast_in_both_themes(opened: Browser) -> None:
     """WCAG AA: a contrast of 4.5 for ink, muted text, links and marks, of 3 for edges."""
     for scheme in ("light", "dark"):
         opened.media(scheme=scheme)
@@ -415,7 +426,7 @@ def test_text_can_be_read_in_both_colours(opened: Browser) -> None:
             assert contrast(ink, paper) >= (3 if name == "edge" else 4.5), f"{scheme}: {name}"
 
 
-def test_figures_can_be_read_on_every_shade_of_a_heat_map(opened: Browser) -> None:
+def test_numbers_have_enough_contrast_on_every_shade_of_a_heat_map(opened: Browser) -> None:
     for scheme in ("light", "dark"):
         opened.media(scheme=scheme)
         pairs = opened.evaluate(
@@ -427,8 +438,8 @@ def test_figures_can_be_read_on_every_shade_of_a_heat_map(opened: Browser) -> No
                 document.body.append(table);
                 const page = document.createElement("canvas");
                 const canvas = page.getContext("2d", {willReadFrequently: true});
-                const plain = (colour) => { // color-mix comes as color(srgb ...)
-                    canvas.fillStyle = colour;
+                const plain = (color) => { // color-mix comes as color(srgb ...)
+                    canvas.fillStyle = color;
                     canvas.fillRect(0, 0, 1, 1);
                     return `rgb(${[...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3)})`;
                 };
@@ -445,8 +456,8 @@ def test_figures_can_be_read_on_every_shade_of_a_heat_map(opened: Browser) -> No
 
 
 def contrast(first: str, second: str) -> float:
-    def light(colour: str) -> float:
-        values = [int(part) / 255 for part in colour.removeprefix("rgb(").rstrip(")").split(",")]
+    def light(color: str) -> float:
+        values = [int(part) / 255 for part in color.removeprefix("rgb(").rstrip(")").split(",")]
         linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values]
         return float(np.dot([0.2126, 0.7152, 0.0722], linear))
 
@@ -460,9 +471,9 @@ def test_the_keyboard_reaches_the_content_first(opened: Browser) -> None:
     assert opened.evaluate("document.activeElement.className") == "skip"
     outline = opened.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"
-    opened.evaluate("document.querySelector('#results .unfold').focus()")
+    opened.evaluate("document.querySelector('#results .expand').focus()")
     opened.press("Enter", ENTER)
-    assert texts(opened, "#results .unfolded caption") == ["All scores"]
+    assert texts(opened, "#results .details caption") == ["All scores"]
     assert opened.evaluate("document.activeElement.ariaExpanded") == "true"
 
 
@@ -487,16 +498,16 @@ def test_a_screen_reader_finds_landmarks_names_and_headers(opened: Browser) -> N
     assert unnamed == 0
 
 
-def test_buttons_of_segments_say_whose_scores_they_show(opened: Browser) -> None:
-    opened.click('[data-ask="explained"]')
-    button = "document.querySelector('#results .unfold')"
-    assert opened.evaluate(f"{button}.ariaLabel") == "Scores, explained of segment 4, good"
-    opened.click("#results .unfold")
+def test_segment_buttons_have_descriptive_labels(opened: Browser) -> None:
+    opened.click('[data-preset="explanations"]')
+    button = "document.querySelector('#results .expand')"
+    assert opened.evaluate(f"{button}.ariaLabel") == "Scores, explanations of segment 4, good"
+    opened.click("#results .expand")
     assert opened.evaluate(f"{button}.ariaLabel") == "Close the scores of segment 4, good"
     shown = opened.evaluate(
         f"document.getElementById({button}.getAttribute('aria-controls'))?.className"
     )
-    assert shown == "unfolded"
+    assert shown == "details"
     assert opened.evaluate("document.querySelector('#results .output .text').lang") == ""
     assert opened.evaluate("document.querySelector('#results bdi[lang]').lang") == ""
 
@@ -510,33 +521,33 @@ def test_hidden_headers_of_a_narrow_page_take_no_focus(opened: Browser) -> None:
 def test_no_width_makes_the_page_scroll_sideways(opened: Browser) -> None:
     for width in (320, 390, 768, 1280, 1920):
         opened.resize(width, 900)
-        for question in ("metrics", "systems"):
-            opened.click(f'[data-ask="{question}"]')
+        for preset in ("metrics", "systems"):
+            opened.click(f'[data-preset="{preset}"]')
             if width < 721:  # where segments stand below each other, and their headers are hidden
                 room = "(({scrollWidth, clientWidth}) => scrollWidth - clientWidth)"
                 assert opened.evaluate(f"{room}(document.querySelector('#results'))") == 0
-            opened.click("#results .unfold")
+            opened.click("#results .expand")
             assert opened.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_translations_keep_their_room_beside_many_numbers(
-    browser: Browser, example: TestSet, people: ScoreMatrix, tmp_path: Path
+def test_translations_keep_a_minimum_width_next_to_many_scores(
+    browser: Browser, example: TestSet, human_scores: ScoreMatrix, tmp_path: Path
 ) -> None:
-    """Beside five metrics and people a window of 800 left them no pixel."""
+    """Five metrics and human scores in a window of 800 pixels left no room for text."""
     metrics = ["bleu", "chrf", "ter", "chrf:word_order=2", "chrf:char_order=3"]
     path = tmp_path / "numbers.html"
-    report_results(compare(example, metrics, resamples=5), human=people).write(path)
+    report_results(compare(example, metrics, resamples=5), human=human_scores).write(path)
     browser.open(path)
     box = "document.querySelector('#results td.output').getBoundingClientRect().width"
-    for question in ("metrics", "systems"):
-        browser.click(f'[data-ask="{question}"]')
+    for preset in ("metrics", "systems"):
+        browser.click(f'[data-preset="{preset}"]')
         for width in (390, 721, 800, 1000, 1001, 1280):
             browser.resize(width, 900)
-            assert browser.evaluate(box) > 150, (question, width)
+            assert browser.evaluate(box) > 150, (preset, width)
             assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_names_beside_many_warnings_stay_in_one_line(browser: Browser, tmp_path: Path) -> None:
+def test_names_next_to_many_warnings_stay_on_one_line(browser: Browser, tmp_path: Path) -> None:
     words = " ".join(f"w{n}" for n in range(9))
     lines = ("", words, f"{words} {words} {words}", "a", "b")
     testset = TestSet(
@@ -552,7 +563,7 @@ def test_names_beside_many_warnings_stay_in_one_line(browser: Browser, tmp_path:
     assert browser.evaluate(f"{name}.getClientRects().length") == 1
 
 
-def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> None:
+def test_a_printed_page_is_light_complete_and_without_controls(opened: Browser) -> None:
     opened.media(scheme="dark", kind="print")
     shown = "getComputedStyle(document.querySelector('#controls')).display"
     assert opened.evaluate(shown) == "none"
@@ -568,7 +579,7 @@ def test_a_printed_page_is_light_whole_and_without_controls(opened: Browser) -> 
     assert opened.evaluate("document.querySelector('#overview details').open") is False
 
 
-def test_a_page_prints_light_though_the_button_says_dark(opened: Browser) -> None:
+def test_a_page_prints_light_in_the_dark_theme(opened: Browser) -> None:
     opened.evaluate("document.documentElement.dataset.theme = 'dark'")
     opened.media(scheme="dark", kind="print")
     ink = opened.evaluate("getComputedStyle(document.querySelector('.muted')).color")
@@ -576,7 +587,7 @@ def test_a_page_prints_light_though_the_button_says_dark(opened: Browser) -> Non
     assert opened.evaluate("getComputedStyle(document.body).backgroundColor") == PAPER
 
 
-def test_paper_has_room_for_every_column(opened: Browser) -> None:
+def test_all_columns_fit_on_paper(opened: Browser) -> None:
     opened.media(kind="print")
     opened.resize(700, 1000)  # A4 between its margins
     frames = "[...document.querySelectorAll('.scroll')]"
@@ -592,10 +603,10 @@ def test_paper_has_room_for_every_column(opened: Browser) -> None:
     assert opened.evaluate(f"{cell}.nextSibling.offsetTop === {cell}.offsetTop")
 
 
-def test_a_fragment_keeps_to_the_colours_of_its_notebook(
+def test_a_fragment_follows_the_theme_of_its_notebook(
     browser: Browser, example: TestSet, tmp_path: Path
 ) -> None:
-    """On white paper under a dark system its ink is dark; a dark notebook turns it."""
+    """Text is dark on a white notebook under a dark system theme, and light in a dark notebook."""
     shown = score(example, "chrf")._repr_html_()
     path = tmp_path / "notebook.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}", encoding="utf-8")
@@ -608,20 +619,20 @@ def test_a_fragment_keeps_to_the_colours_of_its_notebook(
 
 
 def marked_notebook(path: Path, *texts: str) -> Path:
-    """Two outputs of one notebook: what people marked, a minor and a major error in each text."""
+    """Write two outputs of one notebook with a minor and a major error in each text."""
     spans = (Span(0, 1, severity="minor"), Span(1, 3, severity="major"))
     entries = [
         MarkedTranslation(system="a", item=n, segment=Segment(text), score=0.0, spans=own)
         for n, text in enumerate(texts)
         for own in (spans, (Span(0, 1, severity="bad"),))
     ]
-    marked = MarkedTranslations(metric="people", label="People", translations=tuple(entries))
+    marked = MarkedTranslations(metric="human", label="Human raters", translations=tuple(entries))
     shown = marked._repr_html_()
     path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}{shown}", encoding="utf-8")
     return path
 
 
-def test_major_errors_only_is_chosen_for_one_list_of_a_notebook(
+def test_major_errors_only_applies_to_one_list_of_a_notebook(
     browser: Browser, tmp_path: Path
 ) -> None:
     path = marked_notebook(tmp_path / "marked.html", "abc", "def")
@@ -686,7 +697,7 @@ def hostile_set() -> TestSet:
     )
 
 
-def test_a_name_from_right_to_left_turns_nothing_but_itself(
+def test_a_right_to_left_name_does_not_reorder_its_context(
     browser: Browser, tmp_path: Path
 ) -> None:
     systems = {"نظام الترجمة": ["", "a dog"], "מערכת 2": ["", "a cat"], "z": ["a cat", ""]}
@@ -713,7 +724,7 @@ def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path)
     for system in (0, 1):
         browser.choose("#left", str(system))
         browser.choose("#right", "-2")
-        browser.click("#results .unfold")
+        browser.click("#results .expand")
         shown: list[str] = texts(browser, "#results td.output .text")
         assert shown == list(list(testset.systems.values())[system])
     assert browser.evaluate("typeof window.hacked") == "undefined"
@@ -722,9 +733,7 @@ def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path)
     assert browser.problems == []
 
 
-def test_lines_without_blanks_are_sorted_and_filtered_by_their_characters(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_text_without_spaces_is_measured_in_characters(browser: Browser, tmp_path: Path) -> None:
     lines = ("我们明天早上去图书馆看书。", "𠀀𠀁好", "今天 下雨。")
     testset = TestSet(systems={"a": lines}, references=[(line,) for line in lines])
     report = report_results(score(testset, ["chrf"]))
@@ -733,10 +742,10 @@ def test_lines_without_blanks_are_sorted_and_filtered_by_their_characters(
     assert browser.evaluate("[...rows.lengths]") == report.grid.lengths.tolist() == [13, 3, 6]
     browser.choose("#sort", "length")
     assert labels(browser) == ["2", "3", "1"]
-    assert browser.evaluate("$('shortest').labels[0].textContent") == "Characters from"
-    browser.choose("#longest", "5")
+    assert browser.evaluate("$('min-length').labels[0].textContent") == "Characters from"
+    browser.choose("#max-length", "5")
     assert labels(browser) == ["2"]
-    assert "characters of the translation" in texts(browser, "#pictures .label")
+    assert "translation length (characters)" in texts(browser, "#charts .label")
     assert browser.problems == []
 
 
@@ -767,7 +776,7 @@ def test_a_long_line_is_compared_and_does_not_stretch_the_page(
 
 
 def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) -> None:
-    """Nineteen seconds when pairs of 2,000 words had tables of four million cells each."""
+    """This took 19 seconds when 2,000-word pairs had alignment tables of 4 million cells."""
     rng = np.random.default_rng(3)
     vocabulary = [f"w{n}" for n in range(900)]
     lines = [rng.choice(vocabulary, (500, 800)[n % 2]).tolist() for n in range(60)]
@@ -784,7 +793,7 @@ def test_sixty_very_long_lines_open_at_once(browser: Browser, tmp_path: Path) ->
     sizes = (
         "(() => { const found = [], plain = Uint16Array;"
         "window.Uint16Array = function (size) { found.push(size); return new plain(size); };"
-        "compared.clear(); find(); window.Uint16Array = plain; return found; })()"
+        "comparisons.clear(); runQuery(); window.Uint16Array = plain; return found; })()"
     )
     assert 100_000 < max(browser.evaluate(sizes)) <= 400_000  # of 500 words; 800 are too many
     assert len(texts(browser, "#results del")) > 1000
@@ -798,19 +807,17 @@ def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Pa
     path = tmp_path / "one.html"
     report_results(Evaluation(testset, ("only",), ("mine",), scores)).write(path)
     browser.open(path)
-    assert count(browser) == "3 translations found; 1 to 3 shown"
+    assert count(browser) == "3 translations; showing 1 to 3"
     assert texts(browser, "#results td.number") == ["0.1000", "–", "0.3000"]
-    people = "document.querySelector('[data-ask=people]')"
-    assert browser.evaluate(f"{people}.ariaDisabled") == "true"
-    browser.click("[data-ask=people]")
+    button = "document.querySelector('[data-preset=human]')"
+    assert browser.evaluate(f"{button}.ariaDisabled") == "true"
+    browser.click("[data-preset=human]")
     assert "needs human scores: --human FILE" in texts(browser, "#notice")[0]
     assert texts(browser, "#needs-metrics") == ["needs two metrics: -m chrf ter"]
     assert browser.problems == []
 
 
-def test_a_page_of_whole_systems_says_that_there_are_no_segments(
-    browser: Browser, tmp_path: Path
-) -> None:
+def test_a_page_with_system_scores_only_has_no_segments(browser: Browser, tmp_path: Path) -> None:
     scores = {m: {"A": 1.0, "B": 2.0, "C": a} for m, a in (("one", 3.0), ("two", 0.0))}
     judged = AlignedScores.align(
         "de-en", [], human_systems={"A": 0.1, "B": 0.2, "C": 0.3}, system_scores=scores
@@ -820,14 +827,14 @@ def test_a_page_of_whole_systems_says_that_there_are_no_segments(
     study = AgreementStudy(
         results=MetaEvaluation([judged]).run([task]),
         sets=(judged,),
-        people={},
+        human_data={},
         statistics=("pearson",),
         level="system",
     )
     report_meta_evaluation(study).write(path)
     browser.open(path)
     assert "no segments" in texts(browser, "#loading")[0]
-    assert len(texts(browser, "#pictures figure")) == 2
+    assert len(texts(browser, "#charts figure")) == 2
     assert browser.problems == []
 
 
@@ -847,12 +854,12 @@ def test_thirty_thousand_translations_stay_usable(browser: Browser, tmp_path: Pa
     report_results(Evaluation(testset, tuple(names), ("one", "two"), scores)).write(path)
     assert path.stat().st_size < 3_000_000
     browser.open(path)
-    browser.click('[data-ask="metrics"]')
-    assert count(browser) == "30,000 translations found; 1 to 50 shown"
-    assert browser.evaluate("document.querySelectorAll('#results tbody tr.given').length") == 50
+    browser.click('[data-preset="metrics"]')
+    assert count(browser) == "30,000 translations; showing 1 to 50"
+    assert browser.evaluate("document.querySelectorAll('#results tbody tr.inputs').length") == 50
     browser.click("#next")
-    assert count(browser).endswith("51 to 100 shown")
+    assert count(browser).endswith("51 to 100")
     browser.choose("#page", "600")
-    assert count(browser).endswith("29,951 to 30,000 shown")
+    assert count(browser).endswith("29,951 to 30,000")
     assert browser.evaluate("document.querySelector('#next').disabled") is True
     assert browser.problems == []

@@ -1,4 +1,4 @@
-"""Pictures are well-formed, say in words what they show, and survive any data."""
+"""Charts are well-formed, have text descriptions, and accept any data."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     grid = grid_from_evaluation(score(example, ["chrf", "ter"]))
     chrf, ter = (column.values for column in grid.columns)
     html = metric_pair_figures(grid)
-    assert "A dot is a translation." in html
+    assert "Each dot is a translation." in html
     first = find_outliers(chrf, ter)[0]
     label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
     assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
@@ -157,15 +157,15 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     assert html.count('href="#segment-') == 5
     many = replace(grid, **repeated(grid, 4))
     html = metric_pair_figures(many)
-    assert "A shade is the number of translations." in html
-    assert "A dot" not in html
+    assert "Shades show the number of translations." in html
+    assert "Each dot" not in html
     assert (
         f"darkest shade: {max_cell_count(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
     )
 
 
 def test_a_link_leads_to_a_segment_by_its_name() -> None:
-    """By its place it led to another one, where segments have other numbers."""
+    """A link by position would open another segment if segments have their own numbers."""
     names = ("3", "1", "a b/ç")
     grid = grid_from_evaluation(
         score(
@@ -177,17 +177,21 @@ def test_a_link_leads_to_a_segment_by_its_name() -> None:
             "chrf",
         )
     )
-    assert [grid.anchor(row) for row in range(3)] == [
+    assert [grid.segment_link(row) for row in range(3)] == [
         "#segment-3",
         "#segment-1",
         "#segment-a%20b%2F%C3%A7",
     ]
     twice = replace(grid, items=(grid.items[0],) * 3)
-    assert [twice.anchor(row) for row in range(3)] == ["#segment-1", "#segment-2", "#segment-3"]
+    assert [twice.segment_link(row) for row in range(3)] == [
+        "#segment-1",
+        "#segment-2",
+        "#segment-3",
+    ]
 
 
 def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
-    """The columns of a grid, each translation so many times."""
+    """Return the columns of a grid with each translation repeated."""
     columns = tuple(replace(c, values=np.tile(c.values, times)) for c in grid.columns)
     rows = {name: np.tile(getattr(grid, name), times) for name in ("system_of", "item_of")}
     return {"columns": columns, "texts": grid.texts * times, **rows}
@@ -242,7 +246,7 @@ def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
     assert min(np.diff(places)) >= 13
     assert 0 < places[0] < places[-1] < height - 30  # above the numbers of the axis
     assert max(float(t.get("x") or 0) + 6 * len(t[0].tail or "") for t in names) < width
-    # Lines of one colour have different signs.
+    # lines of the same color have different markers
     signs = {(p.get("class"), p.get("d")) for p in root.iter("path")}
     assert len(signs) == 30
 
@@ -291,7 +295,7 @@ def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
 
 
 def test_the_fit_ends_where_its_plot_does_and_keeps_its_slope() -> None:
-    """Of many translations the outermost lie outside; so did the line, over the axis."""
+    """With many translations, outliers are outside the plot; the line must be clipped."""
     rng = np.random.default_rng(2)
     x = np.append(rng.normal(0, 1, 1999), -50.0)
     y = 3 * x + rng.normal(0, 1, 2000)

@@ -1,4 +1,4 @@
-"""Marked errors for the eye: marks that nest, cannot be forged, and can be read back."""
+"""Error spans as HTML: marks nest, are escaped, and can be read back."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ HOME = "tests.reporting.marking_metric:Suspicious"
 NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
 
 
-def test_a_text_cannot_forge_a_mark() -> None:
+def test_text_is_escaped() -> None:
     shown = mark_error_spans(NASTY, [Span(3, 8, severity="major", category='"><script>')])
     assert "<script" not in shown
     assert shown.count("<mark ") == 1
 
 
-def test_spans_come_back_from_their_marks() -> None:
+def test_spans_can_be_read_back() -> None:
     """Overlapping, nested, equal and neighboring spans, at random."""
     rng = np.random.default_rng(3)
     for _ in range(60):
@@ -76,36 +76,36 @@ def test_the_worst_translations_come_first() -> None:
     html = marked_errors_section([marked])
     assert "major errors only" in html
     assert "&lt;<mark" in html
-    assert "3 major in 4 translations; the 3 worst of them:" in html
+    assert "3 major in 4 translations. The 3 worst:" in html
 
 
-def test_of_errors_that_weigh_alike_the_lowest_score_comes_first(
+def test_ties_in_error_weight_are_ordered_by_score(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Else the list of a large set holds translations of its first system alone."""
+    """Otherwise a large test set would list translations of its first system only."""
     values = np.array([0.9, 0.0, 0.5, np.nan])  # A 1, A 2 (no error), B 1, B 2
     monkeypatch.setattr(Suspicious, "segment_scores", lambda self, some: values[: len(some)])
     (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
     assert [(e.system, e.item) for e in marked.worst(9)] == [("B", 1), ("A", 1), ("B", 2)]
     falling = replace(marked, sign=-1.0)
     assert [(e.system, e.item) for e in falling.worst(2)] == [("A", 1), ("B", 1)]
-    html = marked_errors_section([marked])  # as tables show them; people's as they are
+    html = marked_errors_section([marked])  # rounded as in tables
     shown = [part.partition("<")[0] for part in html.split("score <b>")[1:]]
     assert shown == ["0.5000", "0.9000", "–"]
     assert "score <b>0.5</b>" in marked_errors_section([replace(marked, decimals=None)])
 
 
-def test_one_and_none_are_said_as_such() -> None:
-    for text, said in (
-        ("a cat", "1 major in 1 translation; the worst of them:"),
+def test_counts_of_one_and_zero_are_worded_correctly() -> None:
+    for text, expected in (
+        ("a cat", "1 major in 1 translation. The worst:"),
         ("a dog", "no errors in 1 translation."),
     ):
         lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
         page = report_results(tertium.score(lone, [Suspicious()]), [Suspicious()]).html()
-        assert said in page
+        assert expected in page
         assert ("major errors only" in page) == ("cat" in text)
     explained = tertium.report(lone, "bertscore:encoder=toy", explain=1).html()
-    assert "Explanations were made for 1 segment where" in explained
+    assert "Explanations are available for 1 segment where" in explained
 
 
 def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:
@@ -117,7 +117,7 @@ def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:
     assert 'id="errors"' not in plain
 
 
-def test_a_report_shows_what_people_marked(tmp_path: Path) -> None:
+def test_a_report_shows_human_error_annotations(tmp_path: Path) -> None:
     spans = [{"start": 2, "end": 5, "severity": "minor", "category": "Style"}]
     rows = [
         {"system": s, "segment": 1, "mt": TESTSET.systems[s][0], "score": n, "spans": spans}
@@ -136,8 +136,8 @@ def test_a_report_shows_what_people_marked(tmp_path: Path) -> None:
         tertium.report(longer, "chrf", human=file)
 
 
-def test_errors_without_a_place_are_counted_and_shown(tmp_path: Path) -> None:
-    """Omissions, a tenth of the errors of a campaign of ESA."""
+def test_errors_without_a_position_are_counted_and_shown(tmp_path: Path) -> None:
+    """Omissions are about a tenth of the errors of an ESA campaign."""
     gone = [{"severity": "major", "category": "Omission"}, {"severity": "minor"}]
     rows: list[dict[str, object]] = [
         {"system": "A", "segment": 1, "mt": "a cat sat", "score": -6, "spans": [], "missing": gone},
@@ -149,8 +149,8 @@ def test_errors_without_a_place_are_counted_and_shown(tmp_path: Path) -> None:
     assert marked.counts() == {"major": 1, "minor": 1}
     assert [(e.system, e.weight) for e in marked.worst(9)] == [("A", 6.0)]
     html = marked_errors_section([marked])
-    assert "1 major, 1 minor in 2 translations; the worst of them:" in html
-    assert "without a place in the text: major: Omission; minor" in html
+    assert "1 major, 1 minor in 2 translations. The worst:" in html
+    assert "errors without a position: major: Omission; minor" in html
     file.write_text("".join(json.dumps(row) + "\n" for row in marked.records()), encoding="utf-8")
     assert read_human_data(file)[0].error_annotations()["A", "1"].missing == (
         UnlocatedError("major", "Omission"),
@@ -158,8 +158,7 @@ def test_errors_without_a_place_are_counted_and_shown(tmp_path: Path) -> None:
     )
 
 
-def test_where_no_error_is_major_there_is_nothing_to_choose() -> None:
-    """The list would be empty without a word."""
+def test_the_major_filter_is_hidden_without_major_errors() -> None:
     (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
     light = [
         replace(entry, spans=tuple(replace(span, severity="minor") for span in entry.spans))
@@ -170,7 +169,7 @@ def test_where_no_error_is_major_there_is_nothing_to_choose() -> None:
     assert "major errors only" not in html
 
 
-NUMBERED_ANEW = tertium.TestSet(  # in each of two documents
+NUMBERED_PER_DOCUMENT = tertium.TestSet(  # two documents with segment 1 each
     systems={"A": ("a cat", "a dog"), "B": ("the hat", "the log")},
     references=(("the cat",), ("the dog",)),
     documents=("x", "y"),
@@ -178,36 +177,36 @@ NUMBERED_ANEW = tertium.TestSet(  # in each of two documents
 )
 
 
-def test_what_people_said_of_one_document_stays_with_it(tmp_path: Path) -> None:
+def test_annotations_are_matched_by_document(tmp_path: Path) -> None:
     spans = [{"start": 0, "end": 1, "severity": "minor", "category": "Style"}]
     about = {"document": "y", "segment": 1, "spans": spans}
     rows = [
-        {**about, "system": s, "mt": NUMBERED_ANEW.systems[s][1], "score": n}
+        {**about, "system": s, "mt": NUMBERED_PER_DOCUMENT.systems[s][1], "score": n}
         for n, s in enumerate("AB")
     ]
     file = tmp_path / "mqm.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    page = tertium.report(NUMBERED_ANEW, "chrf", human=file, resamples=20, explain=0)
+    page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
     judged = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }
     assert judged == {"y:1"}
-    [marked] = human_marked_errors(NUMBERED_ANEW, read_human_data(file)[0])
+    [marked] = human_marked_errors(NUMBERED_PER_DOCUMENT, read_human_data(file)[0])
     assert [entry.segment.hypothesis for entry in marked.translations] == ["a dog", "the log"]
     assert {entry.item for entry in marked.translations} == {"y:1"}
 
 
-def test_comparisons_of_one_document_stay_with_it(tmp_path: Path) -> None:
+def test_preferences_are_matched_by_document(tmp_path: Path) -> None:
     file = tmp_path / "compared.csv"
     file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
-    page = tertium.report(NUMBERED_ANEW, "chrf", human=file, resamples=20, explain=0)
+    page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
     judged = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }
     assert judged == {"y:1"}
 
 
-def test_what_people_said_of_one_document_is_not_put_beside_lines_of_another(
+def test_annotations_of_one_document_are_not_matched_to_another(
     tmp_path: Path,
 ) -> None:
     testset = tertium.TestSet(
@@ -225,7 +224,7 @@ def test_what_people_said_of_one_document_is_not_put_beside_lines_of_another(
     assert judged == {"2"}
 
 
-def test_a_marked_item_is_no_line_where_others_go_by_names(tmp_path: Path) -> None:
+def test_item_numbers_are_not_matched_if_items_have_names(tmp_path: Path) -> None:
     testset = tertium.TestSet(
         systems={"A": ("a cat", "a dog")}, columns={"segment": ("one", "two")}
     )
@@ -303,16 +302,16 @@ def test_marks_name_segments_as_their_file_does() -> None:
     assert [record["segment"] for record in marked.records()] == ["talk-7", "talk-9"]
     assert [row[1] for row in marked.rows()] == ["talk-9"]
     assert "segment talk-9, score" in marked_errors_section([marked])
-    for item in ("talk-9", "2"):  # people may have numbered them
-        said = Judgment(
+    for item in ("talk-9", "2"):  # annotations may number the segments
+        judgment = Judgment(
             Segment("a cat"),
             -5.0,
             item,
             "A",
             error_annotations=ErrorAnnotations((Span(2, 5, severity="major"),)),
         )
-        [people] = human_marked_errors(testset, JudgmentSet(name="x", judgments=(said,)))
-        assert [entry.segment.hypothesis for entry in people.translations] == ["a cat"]
+        [marked] = human_marked_errors(testset, JudgmentSet(name="x", judgments=(judgment,)))
+        assert [entry.segment.hypothesis for entry in marked.translations] == ["a cat"]
 
 
 def test_marked_errors_are_the_same_in_every_table(
@@ -344,10 +343,10 @@ def test_explain_prints_what_is_marked(
     argv = ["explain", "-m", "suspicious", "-r", "x"]
     assert main([*argv, "-t", "a cat sat"]) == 0
     shown = capsys.readouterr().out
-    assert "errors it suspects: 1" in shown
+    assert "suspected errors: 1" in shown
     assert "2-5" in shown
     assert main([*argv, "-t", "a dog"]) == 0
-    assert "errors it suspects: none" in capsys.readouterr().out
+    assert "suspected errors: none" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -356,17 +355,17 @@ def test_explain_prints_what_is_marked(
         ("Three cats sleep.", Span(6, 9), "[cat]s"),
         ("Three cats sleep.", Span(8, 15), "ca[ts slee]p"),
         ("Three cats sleep.", Span(6, 16), "cats sleep"),
-        ("Three cats sleep.", Span(5, 16), " cats sleep"),  # a blank, and whole words
+        ("Three cats sleep.", Span(5, 16), " cats sleep"),  # a space and whole words
         ("Kočky spí.", Span(0, 4), "[Kočk]y"),
         ("ICE 578", Span(5, 7), "5[78]"),
-        ("猫在垫子上睡觉。", Span(2, 4), "垫子"),  # no word begins or ends here that could be told
+        ("猫在垫子上睡觉。", Span(2, 4), "垫子"),  # no word boundaries
     ],
 )
-def test_what_is_marked_of_a_word_is_shown_in_it(text: str, span: Span, shown: str) -> None:
+def test_spans_inside_words_are_shown_with_the_word(text: str, span: Span, shown: str) -> None:
     [row] = error_span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).rows
     assert row[0] == shown
     assert isinstance(row[4], Cell)
-    assert row[4].text == f"{span.start}-{span.end}"  # places are those of the mark
+    assert row[4].text == f"{span.start}-{span.end}"  # positions of the span
 
 
 def test_notebooks_show_marked_translations() -> None:

@@ -1,4 +1,4 @@
-"""Explanations for the eye: what was aligned, moved, found and preferred."""
+"""Explanations as HTML: alignments, transport plans, features and win probabilities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tertium.metrics.base.explanation import (
 )
 from tertium.metrics.base.loading import load_metric
 from tertium.reporting.page.explanations import (
-    LONGEST,
+    MAX_TOKENS,
     explanation_html,
     heat_map,
     win_probability_html,
@@ -34,7 +34,7 @@ def cells(html: str) -> list[str]:
     return re.findall(r"<td[^>]*>([^<]*)(?:<span[^>]*> best</span>)?</td>", html)
 
 
-def test_a_heat_map_shows_every_cosine_and_frames_the_partners() -> None:
+def test_a_heat_map_shows_every_cosine_and_frames_the_matches() -> None:
     found = explain("bertscore:encoder=toy")
     first = found.comparisons[0]
     pieces = len(first.hypothesis_pieces), len(first.other_pieces)
@@ -50,12 +50,12 @@ def test_a_heat_map_shows_every_cosine_and_frames_the_partners() -> None:
     assert "<cat>" not in html
 
 
-def test_bertr_frames_the_partner_of_each_piece_of_the_reference() -> None:
+def test_bertr_frames_the_match_of_each_reference_token() -> None:
     html = explanation_html(explain("bertr:encoder=toy", Segment("a b", None, ("b a c",))))
     assert html.count("framed") == 3
 
 
-def test_a_transport_plan_moves_all_of_each_piece() -> None:
+def test_a_transport_plan_moves_all_mass_of_each_token() -> None:
     found = explain("wmd:encoder=toy", Segment("a b c", None, ("c a b d",)))
     assert found.comparisons[0].cosines == ()  # the plan is the explanation
     html = explanation_html(found)
@@ -67,18 +67,18 @@ def test_a_transport_plan_moves_all_of_each_piece() -> None:
 
 def test_an_empty_output_has_values_but_no_map() -> None:
     html = explanation_html(explain("bertscore:encoder=toy", Segment("", None, ("x",))))
-    assert "Against the reference" in html
+    assert "Compared with the reference" in html
     assert "<table" not in html
 
 
 def test_a_long_text_is_cut_and_the_caption_says_so() -> None:
-    names = [f"w{n}" for n in range(LONGEST + 5)]
+    names = [f"w{n}" for n in range(MAX_TOKENS + 5)]
     html = heat_map(names, names, np.zeros((len(names), len(names))), caption="long")
-    assert f"long (the first {LONGEST} pieces)" in html
-    assert f"w{LONGEST}" not in html
+    assert f"long (first {MAX_TOKENS} tokens)" in html
+    assert f"w{MAX_TOKENS}" not in html
 
 
-def test_reasons_show_verdicts_faults_and_contributions() -> None:
+def test_attributions_show_entailment_issues_and_contributions() -> None:
     reasons = FeatureAttribution(
         hypothesis="cat",
         reference="down",
@@ -95,18 +95,18 @@ def test_reasons_show_verdicts_faults_and_contributions() -> None:
         faults=("drops <b>'down'</b>",),
     )
     html = explanation_html(Explanation(metric="RTE", score=0.2, reasons=reasons))
-    assert 'follows from the reference: <b class="good">yes</b>' in html
-    assert 'follows from the hypothesis: <b class="bad">no</b>' in html
+    assert 'The reference entails the translation: <b class="good">yes</b>' in html
+    assert 'The translation entails the reference: <b class="bad">no</b>' in html
     assert "drops &lt;b&gt;" in html
-    assert "Merits" not in html
+    assert "Strengths" not in html
     assert "forward.&lt;x&gt;" in html
-    assert "The 1 features that matter most" in html
-    assert "idle" not in html  # it fired, and weighs nothing
+    assert "The 1 features with the largest contributions" in html
+    assert "idle" not in html  # it fired, but contributes nothing
     assert "Word alignment" in html
-    assert "for the reference itself, <bdi>down</bdi>" in html  # which of several it is
+    assert "Reference: <bdi>down</bdi>" in html
 
 
-def test_chances_to_win_leave_the_diagonal_open() -> None:
+def test_win_probabilities_have_an_empty_diagonal() -> None:
     html = win_probability_html(
         WinProbabilities(names=("a", "b"), chances=((0.5, 0.7), (0.3, 0.5))), "Pairwise"
     )

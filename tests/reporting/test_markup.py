@@ -1,4 +1,4 @@
-"""Whatever is not markup is escaped."""
+"""Text is escaped unless it is markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td>
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_texts_become_texts_wherever_they_stand(text: str) -> None:
+def test_text_is_escaped_everywhere(text: str) -> None:
     found = element("p", text, join([text]), title=text, data_value=text)
     inside = found.removeprefix("<p").removesuffix("</p>")
     assert "<" not in inside

@@ -1,4 +1,4 @@
-"""The tables of meta-evaluation say what is best, what is as good, and how much was judged."""
+"""Tables of meta-evaluation: best metrics, significance, counts and notes."""
 
 from __future__ import annotations
 
@@ -79,19 +79,19 @@ def test_tables_render_and_escape(style, results):
     assert "good" in render_table(p_value_table(results.tasks[0]), style)
 
 
-def test_findings_name_the_best_and_how_sure_it_is(results):
+def test_findings_name_the_best_metric_and_its_significance(results):
     value = results.average.values[1]
     assert summarize_agreement(results) == [
         (
             "good",
-            f"agrees best with people: Pearson r {value:.3f} on average over 2 sets, "
+            f"agrees best with human scores: Pearson r {value:.3f} on average over 2 datasets, "
             "significantly better than all others",
         )
     ]
     untested = MetaEvaluation([make_set("x", 1)]).run([Task(sets=("x",), resamples=0)])
-    ((name, said),) = summarize_agreement(untested)
+    ((name, sentence),) = summarize_agreement(untested)
     assert name == "good"
-    assert "significantly" not in said
+    assert "significantly" not in sentence
     alike = make_set("x", 1)
     alike.scores[2] = alike.scores[1]
     tested = MetaEvaluation([alike]).run([Task(sets=("x",), resamples=50)])
@@ -113,105 +113,112 @@ def test_undefined_groups_and_missing_scores_are_in_the_table():
     table = agreement_table(result)
     every = (*table.rows, *table.footer)
     rows = {row[0] if isinstance(row[0], str) else row[0].text: row for row in every}
-    assert rows["without score (at most)"][1].value == 7
+    assert rows["without metric score (at most)"][1].value == 7
     assert rows["fair_1"][1].text == "–"
-    assert "x: of 50 groups undefined: fair_1 50" in table.notes
+    assert "x: undefined groups of 50: fair_1 50" in table.notes
     pooled = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=20)])
     assert agreement_table(result).notes[0].startswith("** best, * not significantly worse (")
     untested = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=0)])
-    assert agreement_table(untested).notes[0] == "** best; no tests: ranks are places"
-    said = "x: undefined for fair_1: it takes two or more different scores"
-    assert said in agreement_table(pooled).notes  # "of 1 groups undefined: fair_1 1" says less
-    judged.scores[:] = 1.0  # people's are not: the metrics give no value
-    nothing = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=20)])
-    [*_, said] = agreement_table(nothing).notes
-    assert said.endswith("segments to which people, and a metric, gave different scores")
+    assert (
+        agreement_table(untested).notes[0]
+        == "** best; no significance tests: metrics are ranked by value"
+    )
+    note = "x: undefined for fair_1: needs two or more different scores"
+    assert note in agreement_table(pooled).notes
+    judged.scores[:] = 1.0  # the human scores still differ
+    undefined = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=20)])
+    [*_, note] = agreement_table(undefined).notes
+    assert note.endswith("segments with different human scores and different metric scores")
 
 
-def test_darr_says_how_far_apart_it_wants_people_scores():
+def test_darr_notes_name_the_threshold():
     task = Task(sets=("x",), statistic="darr", threshold=500, resamples=0)
     table = agreement_table(MetaEvaluation([make_set("x", 3)]).run([task]))
-    assert table.notes[-1].endswith("translations of a segment that people put 500 or more apart")
+    assert table.notes[-1].endswith(
+        "translations of one segment whose human scores differ by 500 or more"
+    )
 
 
 def test_the_test_of_the_average_is_named(results):
-    assert "100 samples; the average: bootstrap, seed" in agreement_table(results).notes[0]
+    assert "100 resamples; average: bootstrap, seed" in agreement_table(results).notes[0]
     drawn = [replace(task, task=replace(task.task, test="bootstrap")) for task in results.tasks]
     for part in (replace(results, tasks=tuple(drawn)), replace(results, tasks=results.tasks[:1])):
         assert "average" not in agreement_table(part).notes[0]
 
 
 @pytest.mark.parametrize(
-    ("level", "test", "said"),
+    ("level", "test", "expected"),
     [
         ("system", "perm-both", "perm-both, p < 0.05 one-sided, all swaps)"),
         ("system", "williams", "williams, p < 0.05 one-sided)"),
-        ("segment", "perm-both", "perm-both, p < 0.05 one-sided, 100 samples, seed 12345)"),
+        ("segment", "perm-both", "perm-both, p < 0.05 one-sided, 100 resamples, seed 12345)"),
     ],
 )
-def test_what_is_not_drawn_has_no_samples(level, test, said):
+def test_exact_tests_have_no_resamples(level, test, expected):
     tasks = tasks_for(["de-en"], "pearson", level=level, test=test, resamples=100)
     table = agreement_table(MetaEvaluation([make_set("de-en", 1)]).run(tasks))
-    assert table.notes[0].endswith(said)
+    assert table.notes[0].endswith(expected)
 
 
-def test_draws_too_few_for_any_rank_are_told():
-    said = "warning: 10 draws: no p can fall below 0.05; take 20 or more"
-    for test, draws, told in (
+def test_too_few_resamples_are_reported():
+    warning = "warning: 10 resamples: p cannot fall below 0.05; use 20 or more"
+    for test, resamples, expected in (
         ("perm-both", 10, True),
         ("bootstrap", 10, True),
         ("perm-both", 20, False),
-        ("williams", 10, False),  # which draws nothing
+        ("williams", 10, False),  # does not resample
     ):
-        task = Task(sets=("x",), resamples=draws, test=test)
+        task = Task(sets=("x",), resamples=resamples, test=test)
         results = MetaEvaluation([make_set("x", 3)]).run([task])
-        assert (said in agreement_table(results).notes) == told
+        assert (warning in agreement_table(results).notes) == expected
 
 
-def test_points_too_few_for_any_swap_to_tell_are_told():
-    said = "warning: x: too few judged systems for perm-both: no p can fall below 0.05"
-    for systems, told in ((4, True), (5, False)):
+def test_too_few_points_are_reported():
+    warning = (
+        "warning: x: too few systems with human scores for perm-both: p cannot fall below 0.05"
+    )
+    for systems, expected in ((4, True), (5, False)):
         rng = np.random.default_rng(1)
         names = tuple("ABCDE"[:systems])
-        people, *metrics = (
+        human, *metrics = (
             ScoreMatrix(name, names, rng.normal(size=(systems, 9))) for name in ("da", "m", "n")
         )
-        judged = AlignedScores.align("x", metrics, human=people)
+        judged = AlignedScores.align("x", metrics, human=human)
         results = MetaEvaluation([judged]).run([Task(sets=("x",), level="system")])
-        assert (said in agreement_table(results).notes) == told
+        assert (warning in agreement_table(results).notes) == expected
 
 
-def test_what_a_test_could_not_tell_apart_is_not_marked_as_worse():
+def test_metrics_are_not_marked_as_worse_without_test_power():
     rng = np.random.default_rng(1)
-    people, *metrics = (
+    human, *metrics = (
         ScoreMatrix(name, ("A", "B", "C"), rng.normal(size=(3, 9))) for name in ("da", "m", "n")
     )
-    judged = AlignedScores.align("x", metrics, human=people)
-    task = Task(sets=("x",), level="system", test="williams")  # which asks for four points
+    judged = AlignedScores.align("x", metrics, human=human)
+    task = Task(sets=("x",), level="system", test="williams")  # needs four points
     results = MetaEvaluation([judged]).run([task])
     assert results.tasks[0].not_worse.all()
     assert results.tasks[0].ranks == (1, 1)
-    said = "warning: x: too few judged systems for williams: no p can fall below 0.05"
-    assert said in agreement_table(results).notes
+    warning = "warning: x: too few systems with human scores for williams: p cannot fall below 0.05"
+    assert warning in agreement_table(results).notes
 
 
-def test_exact_tests_of_slices_are_not_said_to_be_drawn():
+def test_exact_tests_of_slices_have_no_resampling_warning():
     first = Task(sets=("x",), statistic="acc-eq", resamples=10, test="pairs")
     results = MetaEvaluation([make_set("x", 3)]).run([first, replace(first, test="bootstrap")])
-    exact, drawn = (replace(results, tasks=(task,)) for task in results.tasks)
+    exact, resampled = (replace(results, tasks=(task,)) for task in results.tasks)
     assert exact.tasks[0].p_values[1, 0] < 0.05 / 3
-    assert not [note for note in agreement_slice_tables(exact, "x")[0].notes if "draws" in note]
-    [*_, said] = agreement_slice_tables(drawn, "x")[0].notes
-    assert said == "warning: 3 tests of 10 draws: no p can fall below 0.05; take 60 or more"
+    assert not [note for note in agreement_slice_tables(exact, "x")[0].notes if "warning" in note]
+    [*_, note] = agreement_slice_tables(resampled, "x")[0].notes
+    assert note == "warning: 3 tests with 10 resamples: p cannot fall below 0.05; use 60 or more"
 
 
-def test_lines_for_what_did_not_match():
-    people = ScoreMatrix("da", ("A", "B"), np.eye(2))
+def test_exclusions_are_listed_with_their_reasons():
+    human = ScoreMatrix("da", ("A", "B"), np.eye(2))
     metrics = [ScoreMatrix(n, ("A", "Z"), np.eye(2)) for n in ("m", "n")]
-    judged = AlignedScores.align("x", metrics, human=people)
+    judged = AlignedScores.align("x", metrics, human=human)
     result = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=0)])
     assert format_exclusions(result, {"x": {"no score": 1200}}) == [
-        "x: left out: no score: 1,200",
+        "x: excluded: no score: 1,200",
         "x: scored system that nobody judged: 1 (m, n)",
         "x: judged system without a metric score: 1 (m, n)",
     ]
@@ -231,7 +238,7 @@ def test_scatter_plots_are_written_the_same_each_time(tmp_path):
 
 
 def test_a_plot_carries_its_style_for_light_and_dark(tmp_path):
-    """Every variable that a rule uses has a colour, in both."""
+    """Every variable of a rule has a color in both themes."""
     scatter.write_scatter_plots(tmp_path / "x.svg", [make_set("de-en", 1)])
     style = next(ElementTree.parse(tmp_path / "x.svg").iter("{http://www.w3.org/2000/svg}style"))
     light, dark, *rules = style.text.splitlines()
@@ -252,13 +259,13 @@ def test_scatter_shows_each_judged_point_and_its_correlation():
     assert chart.count("<circle") == 200
     assert scatter.draw_scatter_plots(sets, level="system")[0][0][1].count("<circle") == 4
     first, second = sets[0].metrics[:2]
-    turned = scatter.draw_scatter_plots(sets, turned={first})
-    assert f">−{first}<" in turned[0][0][1]
-    assert f">{second}<" in turned[1][0][1]
+    negated = scatter.draw_scatter_plots(sets, negated={first})
+    assert f">−{first}<" in negated[0][0][1]
+    assert f">{second}<" in negated[1][0][1]
 
 
-def test_scatter_refuses_before_the_work(tmp_path, monkeypatch):
-    with pytest.raises(UsageError, match=r"a plot is written as \.svg"):
+def test_scatter_plots_check_their_arguments_early(tmp_path, monkeypatch):
+    with pytest.raises(UsageError, match=r"expected a name that ends in \.svg"):
         scatter.check_plot_file(tmp_path / "x.png")
     with pytest.raises(DataError, match="does not exist"):
         scatter.check_plot_file(tmp_path / "no" / "x.svg")

@@ -1,4 +1,4 @@
-"""The overview says in text what it shows in colours, boxes and lines."""
+"""The overview has a text for everything it shows with colors, boxes and lines."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ def plain(html: str) -> str:
 
 def test_bounds_and_clusters_are_text(comparison: Comparison, page: str) -> None:
     bounds = comparison.intervals["poor"]["chrf"]
-    said = plain(page)
-    assert f" {bounds.low:.2f} to {bounds.high:.2f}" in said
-    assert "±" not in said
-    assert f" cluster {comparison.clusters['chrf'][2]}" in said
-    pictures = ranking_figures(comparison)
-    assert f"{bounds.high:.2f}), cluster {comparison.clusters['chrf'][2]}" in pictures
+    text = plain(page)
+    assert f" {bounds.low:.2f} to {bounds.high:.2f}" in text
+    assert "±" not in text
+    assert f" cluster {comparison.clusters['chrf'][2]}" in text
+    figures = ranking_figures(comparison)
+    assert f"{bounds.high:.2f}), cluster {comparison.clusters['chrf'][2]}" in figures
 
 
 def test_documents_have_a_caption(page: str) -> None:
-    assert "<caption>Scores of documents</caption>" in page
+    assert "<caption>Document scores</caption>" in page
 
 
 def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
@@ -63,7 +63,7 @@ def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
     assert plain(summarize_evaluation(three)[0]) == "good is best under all 3 metrics."
 
 
-def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> None:
+def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
     metrics = ["ter", Partial(lost=example.systems["good"][0])]
     tested = compare(example, metrics, resamples=50)
     _, partial = tested.metrics
@@ -71,12 +71,12 @@ def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> 
     shown = overview_contents(tested, grid_from_evaluation(tested))
     assert "nan" not in plain(shown)
     assert "nan" not in shown.replace('data-value="nan"', "")
-    pictures = ranking_figures(tested)
-    assert "good: no score" in pictures
-    assert "nan" not in pictures
+    figures = ranking_figures(tested)
+    assert "good: no score" in figures
+    assert "nan" not in figures
     assert [plain(finding) for finding in summarize_evaluation(tested)] == [
-        "good is best under TER, significantly ahead of all others.",
-        "fair is best under Partial, but not significantly ahead of all others.",
+        "good is best under TER, significantly better than all others.",
+        "fair is best under Partial, but not significantly better than all others.",
     ]
     good, fair, _ = comparison_table(tested).rows
     assert [cell.text for cell in good[4:] if isinstance(cell, Cell)] == ["–", "", "–"]
@@ -84,12 +84,10 @@ def test_a_system_without_a_score_stands_beside_the_others(example: TestSet) -> 
     assert [r["cluster"] for r in tested.records() if r["spec"] == partial] == [None, 1, 2]
 
 
-def test_samples_without_a_score_leave_bounds_to_the_others(example: TestSet) -> None:
+def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) -> None:
     few = example.subset(range(3))
     ranking = rank(few, Partial(lost=few.systems["good"][0]))
-    tested = add_significance(
-        ranking.as_evaluation()
-    )  # some samples drew the unscored segment alone
+    tested = add_significance(ranking.as_evaluation())  # some resamples have no scored segment
     [chances] = tested.metrics
     assert all(0 <= tested.intervals[system][chances].high <= 1 for system in tested.systems)
     shown = overview_contents(tested, grid_from_evaluation(tested)) + ranking_figures(tested)
@@ -98,27 +96,29 @@ def test_samples_without_a_score_leave_bounds_to_the_others(example: TestSet) ->
     assert "nan" not in plain(report_ranking(nothing).html())
 
 
-def test_few_segments_are_told_on_the_page(example: TestSet) -> None:
-    for count, said in ((5, "5 segments: tests and intervals"), (1, "one segment: there is")):
+def test_the_page_warns_of_few_segments(example: TestSet) -> None:
+    for count, warning in ((5, "5 segments: tests and intervals"), (1, "one segment: nothing to")):
         few = compare(example.subset(range(count)), ["chrf"], resamples=20)
         shown = plain(overview_contents(few, grid_from_evaluation(few)))
-        assert f"warning: {said}" in shown
+        assert f"warning: {warning}" in shown
         assert "nan" not in shown
-    for draws, told in ((19, True), (20, False)):  # 1 / 20 is not below .05
-        coarse = compare(example, ["chrf"], resamples=draws)
-        said = "warning: 19 draws: no p can fall below 0.05; take 20 or more"
-        assert (said in plain(overview_contents(coarse, grid_from_evaluation(coarse)))) == told
-        assert (said in format_warnings(coarse)) == told
+    for resamples, expected in ((19, True), (20, False)):  # 1 / 20 is not below .05
+        coarse = compare(example, ["chrf"], resamples=resamples)
+        warning = "warning: 19 resamples: p cannot fall below 0.05; use 20 or more"
+        assert (
+            warning in plain(overview_contents(coarse, grid_from_evaluation(coarse)))
+        ) == expected
+        assert (warning in format_warnings(coarse)) == expected
     alone = score(example.subset(range(5)), "chrf")
-    assert "mislead" not in plain(overview_contents(alone, grid_from_evaluation(alone)))
+    assert "unreliable" not in plain(overview_contents(alone, grid_from_evaluation(alone)))
 
 
-def test_of_counts_that_metrics_disagree_on_the_highest_is_told(example: TestSet) -> None:
+def test_the_highest_warning_count_of_the_metrics_is_reported(example: TestSet) -> None:
     evaluation = score(example, ["chrf", "ter"])
     cut = {"chrf": {"truncated text": 5}, "ter": {"truncated text": 2}}
     by_metric = evaluation.scores["good"]
-    told = {m: replace(by_metric[m], warnings=counts) for m, counts in cut.items()}
-    changed = replace(evaluation, scores={**evaluation.scores, "good": told})
+    changed_scores = {m: replace(by_metric[m], warnings=counts) for m, counts in cut.items()}
+    changed = replace(evaluation, scores={**evaluation.scores, "good": changed_scores})
     assert "warning: truncated text: good 5" in format_warnings(changed)
 
 
@@ -131,7 +131,7 @@ def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -
 
 
 def test_a_metric_under_which_systems_tie_has_one_sentence() -> None:
-    """chrF tells a from b, TER does not: b alone is not called best under TER."""
+    """chrF distinguishes a and b, TER does not: both are best under TER."""
     texts = {"a": "the cat sits", "b": "the cat dog", "c": "no such thing"}
     tied = TestSet(
         systems={name: [text] * 10 for name, text in texts.items()},
@@ -145,21 +145,21 @@ def test_a_metric_under_which_systems_tie_has_one_sentence() -> None:
     ]
     tested = compare(tied, ["ter"], resamples=50)
     assert plain(summarize_evaluation(tested)[0]) == (
-        "a and b are best under TER, significantly ahead of all others."
+        "a and b are best under TER, significantly better than all others."
     )
     two = compare(TestSet(systems={"a": ["x"], "b": ["x"]}, references=[["y"]]), ["ter"])
     assert [*map(plain, summarize_evaluation(two))] == ["a and b are best under TER."]
 
 
 def test_an_order_does_not_depend_on_that_of_the_systems() -> None:
-    """chrF tells them apart, TER does not: two orders, whichever system is named first."""
+    """chrF distinguishes the systems, TER does not: two orders, in any order of systems."""
     outputs = {"a": ("the cat sits",), "b": ("the cat dog",)}
     for systems in (outputs, dict(reversed(outputs.items()))):
         evaluation = score(
             TestSet(systems=systems, references=(("the cat sat",),)), ["chrf", "ter"]
         )
         assert plain(summarize_evaluation(evaluation)[-1]) == (
-            "The metrics put the systems into 2 different orders."
+            "The metrics rank the systems in 2 different orders."
         )
     equal = TestSet(systems={"a": ("x",), "b": ("x",)}, references=(("y",),))
     assert [*map(plain, summarize_evaluation(score(equal, ["chrf", "ter"])))] == [
@@ -172,24 +172,24 @@ def test_one_system_has_no_ranking(example: TestSet) -> None:
     assert "Score of the system" in ranking_figures(score(alone, ["chrf"]))
 
 
-def test_pairs_say_which_side_is_better(comparison: Comparison) -> None:
+def test_p_values_show_which_system_is_better(comparison: Comparison) -> None:
     table = pairwise_p_value_table(comparison, "ter")
     assert table.title == "p-values of all pairs, TER"
     good, poor = table.rows[0], table.rows[2]
     assert good[3].text.endswith("*+")  # type: ignore[union-attr]
     assert poor[1].text.endswith("*-")  # type: ignore[union-attr]
     assert poor[1].value == comparison.p_values["ter"][2, 0]  # type: ignore[union-attr]
-    assert "row's system is better (+) or worse (-)" in table.notes[0]
+    assert "the row is better (+) or worse (-) than the column" in table.notes[0]
 
 
-def test_a_button_stands_beside_the_heading_of_signatures() -> None:
+def test_several_signatures_have_a_copy_all_button() -> None:
     two = signature_list(["a|1", "b|2"])
     assert "<h3>Signatures</h3>" in two
     assert 'data-copy="a|1\nb|2"' in two
     assert "Copy all" not in signature_list(["a|1"])
 
 
-def test_the_best_partner_is_said_and_not_only_framed() -> None:
+def test_the_best_match_has_a_text_label() -> None:
     found = heat_map(["a"], ["b", "c"], np.array([[0.5, 0.25]]), framed={(0, 0)}, caption="x")
     assert '.50<span class="hidden"> best</span></td>' in found
     assert found.count("best") == 1

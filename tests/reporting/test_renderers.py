@@ -1,4 +1,4 @@
-"""Values show themselves in a notebook, each as one piece of HTML that styles itself."""
+"""Results are displayed as self-contained HTML in notebooks and as tables when printed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.reporting.page.report_builder import report, report_meta_evaluation, report_results
-from tertium.reporting.renderers import render_html
+from tertium.reporting.renderers import render_html, result_tables
 from tertium.scores import Scores
 from tertium.segment import Judgment, Segment
 
@@ -44,12 +44,12 @@ def test_scores_show_their_spread_and_signature(example: TestSet) -> None:
 
 
 @pytest.mark.parametrize("values", [[np.nan], [1.0], [0.5, 0.5, np.nan]])
-def test_scores_of_little_show_themselves_too(values: list[float]) -> None:
+def test_scores_of_few_segments_are_displayed(values: list[float]) -> None:
     html = shown(mean_scores("mine", np.array(values), "<i>Mine</i>"))
     known = [value for value in values if value == value]
     assert "&lt;i&gt;Mine" in html
     assert (f">{np.mean(known):.4f}</td>" if known else ">–</td>") in html
-    assert ("<svg" in html) == bool(known)  # no picture of nothing
+    assert ("<svg" in html) == bool(known)  # no chart without values
 
 
 def test_evaluations_and_comparisons_show_tables_and_the_ranking(example: TestSet) -> None:
@@ -102,33 +102,33 @@ def test_printed_explanations_are_what_the_command_prints(
     assert repr(explained).startswith("Explanation(metric=")
 
 
-def people_of(example: TestSet) -> JudgmentSet:
+def make_judgments(example: TestSet) -> JudgmentSet:
     rows = enumerate(example.segments("good"))
     judgments = tuple(Judgment(segment, float(n % 7), item=str(n)) for n, segment in rows)
-    return JudgmentSet(name="people", judgments=judgments)
+    return JudgmentSet(name="da", judgments=judgments)
 
 
-def test_reports_show_their_tables_and_how_to_have_the_page(example: TestSet) -> None:
-    agreement = meta_evaluate(people_of(example), "chrf", resamples=0)
+def test_reports_show_their_tables_and_how_to_write_the_page(example: TestSet) -> None:
+    agreement = meta_evaluate(make_judgments(example), "chrf", resamples=0)
     pages = {
         "good (baseline)": report(example, "chrf", explain=0, resamples=20, title="<b>Mine"),
         "chrF|nrefs:2": report_results(score(example, "chrf"), explain=0, title="<b>Mine"),
         "Pearson": report_meta_evaluation(agreement),
     }
-    for said, page in pages.items():
+    for expected, page in pages.items():
         html = shown(page)
-        assert said in html
+        assert expected in html
         assert "48 segments" in html
         assert "report.write(&quot;report.html&quot;)" in html
-        assert ("&lt;b&gt;Mine" in html) == (said != "Pearson")
+        assert ("&lt;b&gt;Mine" in html) == (expected != "Pearson")
 
 
-def test_outside_of_a_notebook_no_text_is_poured_out(example: TestSet) -> None:
+def test_reprs_are_short_and_contain_no_segment_text(example: TestSet) -> None:
     page = report(example, "chrf", explain=0, resamples=20, challenges="damage")
     pairs = challenge("damage", "chrf", phenomena=["number"])
     scored = score(example, "chrf")
     scores = scored.scores["good"]["chrf"]
-    study = meta_evaluate(people_of(example), "chrf", resamples=5)
+    study = meta_evaluate(make_judgments(example), "chrf", resamples=5)
     values = [example, scored, scores, page, page.results, rank(example, "chrf"), pairs, study]
     first = example.systems["good"][0]
     for value in values:
@@ -154,12 +154,15 @@ def test_an_explanation_without_a_score_has_a_dash() -> None:
     assert "warning: empty reference" in html
 
 
-def test_every_class_that_shows_itself_has_a_function() -> None:
+def test_every_displayable_class_has_a_renderer() -> None:
     for cls in Displayable.__subclasses__():
-        assert render_html.dispatch(cls) is not render_html.dispatch(object), cls
+        registered = [
+            f.dispatch(cls) is not f.dispatch(object) for f in (render_html, result_tables)
+        ]
+        assert any(registered), cls
 
 
-def test_a_subclass_shows_itself_as_its_parent() -> None:
+def test_a_subclass_is_displayed_like_its_parent() -> None:
     class Mine(Scores):
         pass
 

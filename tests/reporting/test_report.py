@@ -1,4 +1,4 @@
-"""A page is written whole or not at all, and an error says why."""
+"""Report pages are written atomically, with clear errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.evaluation.scoring import score
-from tertium.reporting.page import report
+from tertium.reporting.page.report import Report
 from tertium.reporting.page.report_builder import report_results
 
 
@@ -27,9 +27,7 @@ def test_a_page_replaces_an_older_one(report: Report, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_what_cannot_be_written_is_an_error_and_leaves_nothing(
-    report: Report, tmp_path: Path
-) -> None:
+def test_a_failed_write_raises_and_leaves_no_file(report: Report, tmp_path: Path) -> None:
     folder = tmp_path / "page.html"
     folder.mkdir()
     with pytest.raises(DataError, match=r"page\.html is a directory"):

@@ -1,4 +1,4 @@
-"""Short names keep what tells them apart."""
+"""Shortened names stay distinct."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from tertium.reporting.short_names import name_markup, shorten_names
 
 
 @pytest.mark.parametrize(
-    ("names", "longest", "expected"),
+    ("names", "max_length", "expected"),
     [
         (["a", "b"], 5, ["a", "b"]),
         (["run-2024-big-de", "run-2024-small-de"], 8, ["…big…", "…small…"]),
         (["run-2024-big-de", "run-2024-small-de"], 9, ["…big-de", "…small-de"]),
         (["only-one-of-them-here"], 11, ["only-…-here"]),
         (["nothing-in-common-here", "x"], 11, ["nothi…-here", "x"]),
-        (["prefix-a", "prefix-"], 5, ["pr…-a", "pr…x-"]),  # nothing would remain of the second
+        (["prefix-a", "prefix-"], 5, ["pr…-a", "pr…x-"]),  # the second would be empty
     ],
 )
-def test_what_is_common_goes_first(names: list[str], longest: int, expected: list[str]) -> None:
-    assert shorten_names(names, longest) == expected
+def test_common_parts_are_removed_first(
+    names: list[str], max_length: int, expected: list[str]
+) -> None:
+    assert shorten_names(names, max_length) == expected
 
 
 def test_names_that_differ_inside_only_are_numbered() -> None:
@@ -31,13 +33,13 @@ def test_names_that_differ_inside_only_are_numbered() -> None:
 
 
 @given(st.lists(st.text(max_size=30), max_size=8), st.integers(8, 20))
-def test_any_names_fit_and_differ_where_they_did(names: list[str], longest: int) -> None:
-    found = shorten_names(names, longest)
-    assert max(map(cell_len, found), default=0) <= longest
+def test_any_names_fit_and_stay_distinct(names: list[str], max_length: int) -> None:
+    found = shorten_names(names, max_length)
+    assert max(map(cell_len, found), default=0) <= max_length
     assert len(set(zip(names, found, strict=True))) == len(set(names)) == len(set(found))
 
 
-def test_a_shortened_name_is_said_in_full() -> None:
+def test_a_shortened_name_has_the_full_name_as_tooltip() -> None:
     assert name_markup("<a>", "<a>") == "<bdi>&lt;a&gt;</bdi>"
     found = name_markup("a-long-name", "…name")
     assert 'title="a-long-name"' in found

@@ -6,8 +6,18 @@ import re
 
 import pytest
 
+from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, render_table
+from tertium.evaluation.scoring import score
+from tertium.reporting.tables.evaluations import segment_table
+from tertium.reporting.tables.table import (
+    Cell,
+    Table,
+    number_cell,
+    render_html_table,
+    render_table,
+    table_values,
+)
 
 TABLE = Table(
     ["system", "BLEU ↑"],
@@ -25,7 +35,7 @@ def test_text_shows_markup_as_it_is() -> None:
     assert "\x1b" not in text
 
 
-def test_a_terminal_obeys_no_text() -> None:
+def test_control_characters_are_replaced_on_a_terminal() -> None:
     escape = "\x1b]0;title\x07\x1b[31m\x9b1m\r"
     table = Table(["a" + escape, "b"], [["x" + escape, "1"]], title=escape, notes=[escape])
     for color in (False, True):
@@ -35,7 +45,7 @@ def test_a_terminal_obeys_no_text() -> None:
         assert set(re.findall("\x1b.*?m", text)) <= {"\x1b[1m", "\x1b[2m", "\x1b[0m", "\x1b[1;2m"}
 
 
-def test_colour_only_where_asked() -> None:
+def test_color_is_optional() -> None:
     assert "\x1b[1m" in render_table(TABLE, "text", color=True)
 
 
@@ -49,7 +59,8 @@ def test_latex_escapes_and_marks_the_best() -> None:
     text = render_table(TABLE, "latex")
     assert r"a\_b\textbar{}c* & \textbf{0.33} \\" in text
     assert r"BLEU $\uparrow$" in text
-    assert text.count(r"\hline") == 3
+    rules = [line for line in text.splitlines() if line.endswith("rule")]
+    assert rules == [r"\toprule", r"\midrule", r"\bottomrule"]
 
 
 def test_tsv_keeps_the_full_number() -> None:
@@ -67,7 +78,7 @@ def test_a_footer_stands_below_the_rows() -> None:
         assert "judged" in named[1], style
         assert "1,200" in named[1]
     assert "judged" not in render_table(table, "tsv"), "a row of data is a metric"
-    assert render_table(table, "latex").count(r"\hline") == 4
+    assert render_table(table, "latex").count(r"\midrule") == 2
     html = render_html_table(table, sortable=True)
     assert re.search("<tbody>.*0.50.*</tbody><tfoot>.*judged.*1,200.*</tfoot></table>", html)
 
@@ -81,7 +92,7 @@ def test_narrow_terminals_fold_names() -> None:
     assert max(map(len, render_table(wide, "text", width=40).splitlines())) <= 40
 
 
-def test_unknown_formats_are_refused() -> None:
+def test_unknown_formats_are_rejected() -> None:
     with pytest.raises(UsageError, match="unknown table format"):
         render_table(TABLE, "html")  # type: ignore[arg-type]
 
@@ -98,7 +109,7 @@ def test_a_narrow_terminal_shows_every_name_and_number() -> None:
         assert max(map(len, text.splitlines()[1:])) <= width
 
 
-def test_what_belongs_together_stays_side_by_side() -> None:
+def test_column_groups_are_not_split() -> None:
     row = ["a system", "12.34", "0.0010 *+", "1", "56.78", "0.0020 *-", "2"]
     table = Table(["system", "A", "p", "rank", "B", "p", "rank"], [row], columns_per_group=3)
     lines = render_table(table, "text", width=38).splitlines()
@@ -118,21 +129,22 @@ def test_texts_are_wrapped_and_numbers_are_not() -> None:
     assert " ".join(text.split()).count("stand") == 1
 
 
-def test_tsv_has_columns_for_what_a_cell_holds_beside_its_value() -> None:
+def test_tsv_writes_extra_columns() -> None:
     rows = [[Cell("a", "a", extra_columns={"low\t": 1.5}), "x"], [Cell("b", "b"), "y"]]
     assert render_table(Table(["n\t1", "m"], rows), "tsv") == "n 1\tlow \tm\na\t1.5\tx\nb\t\ty\n"
 
 
-def test_latex_has_no_line_or_sign_that_would_not_compile() -> None:
+def test_latex_escapes_line_breaks_and_special_characters() -> None:
     table = Table(["a<b>c"], [["μ = 1\n2"]], title="one\ntwo", notes=["three\n\\input{x}"])
     lines = render_table(table, "latex").splitlines()
-    assert lines[0] == "% one two"
+    assert r"\caption{one two}" in lines
+    assert r"\label{tab:one-two}" in lines
     assert r"a\textless{}b\textgreater{}c \\" in lines
     assert r"$\mu$ = 1 2 \\" in lines
     assert lines[-1] == r"% three \input{x}"
 
 
-def test_tsv_tells_repeated_columns_apart() -> None:
+def test_tsv_makes_repeated_column_names_unique() -> None:
     table = Table(
         ["system", "A", "p", "rank", "B", "p", "rank"], [list("sabcdef")], columns_per_group=3
     )
@@ -140,9 +152,70 @@ def test_tsv_tells_repeated_columns_apart() -> None:
     assert header == ["system", "A", "A p", "A rank", "B", "B p", "B rank"]
 
 
-def test_columns_in_front_are_no_part_of_what_belongs_together() -> None:
+def test_leading_columns_are_not_part_of_a_group() -> None:
     header = ["kind", "pairs", "A", "ties", "B", "ties"]
     table = Table(header, [list("kpatbu")], columns_per_group=2, leading_columns=2)
     assert render_table(table, "tsv").splitlines()[0] == "kind\tpairs\tA\tA ties\tB\tB ties"
     heads = [line.split() for line in render_table(table, width=26).splitlines() if "kind" in line]
     assert heads == [["kind", "pairs", "A", "ties"], ["kind", "B", "ties"]]
+
+
+def test_latex_tables_use_booktabs_and_are_complete() -> None:
+    table = Table(
+        ["metric", "de_en %"],
+        [["a&b", Cell("** 0.912", 0.912, "best")], ["c#", Cell("* 0.9", 0.9)], ["d", "≤ 0.1"]],
+        title="Pearson r, 50 % & more",
+        footer=[["human scores", "1,200"]],
+        notes=["** best"],
+    )
+    assert (
+        render_table(table, "latex")
+        == r"""% needs \usepackage{booktabs}
+\begin{table}
+\centering
+\caption{Pearson r, 50 \% \& more}
+\label{tab:pearson-r-50-more}
+\begin{tabular}{lr}
+\toprule
+metric & de\_en \% \\
+\midrule
+a\&b & \textbf{0.912} \\
+c\# & 0.9$^{*}$ \\
+d & $\leq$ 0.1 \\
+\midrule
+human scores & 1,200 \\
+\bottomrule
+\end{tabular}
+\end{table}
+% ** best
+"""
+    )
+    untitled = render_table(Table(["a"], [["b"]]), "latex")
+    assert r"\caption{Results}" in untitled
+    assert r"\label{tab:results}" in untitled
+
+
+def test_table_values_are_full_values_for_spreadsheets() -> None:
+    rows = [["a", Cell("0.33", 1 / 3, extra_columns={"low": 0.1})], ["b", number_cell(0.5, 1)]]
+    names, values = table_values(Table(["system", "r"], rows, footer=[["all", "2"]]))
+    assert names == ["system", "r", "low"]
+    assert values == [["a", 1 / 3, 0.1], ["b", 0.5, ""]]
+
+
+def test_segment_tables_can_include_the_texts() -> None:
+    testset = TestSet(
+        systems={"x": ("one", "two")},
+        sources=("eins", "zwei"),
+        references=(("1", "uno"), ("2",)),
+    )
+    table = segment_table(score(testset, "chrf"), include_texts=True)
+    expected = ["system", "segment", "source", "translation", "reference", "reference 2", "chrF ↑"]
+    assert list(table.header) == expected
+    _, values = table_values(table)
+    assert [row[:6] for row in values] == [
+        ["x", 1, "eins", "one", "1", "uno"],
+        ["x", 2, "zwei", "two", "2", ""],
+    ]
+    assert table.text_columns == {0, 2, 3, 4, 5}
+    plain = segment_table(score(TestSet(systems={"x": ("a",)}, references=(("b",),)), "chrf"))
+    assert list(plain.header) == ["system", "segment", "chrF ↑"]

@@ -1,4 +1,4 @@
-"""Rows of translations: how far metrics part, who is warned about, what is worth explaining."""
+"""The translation grid: disagreement, warnings and selection of segments to explain."""
 
 from __future__ import annotations
 
@@ -41,35 +41,35 @@ def test_rows_go_item_by_item(grid: TranslationGrid, example: TestSet) -> None:
     assert grid.columns[0].values[grid.system_indices == 1] == pytest.approx(chrf)
 
 
-def test_shares_are_ranks_between_0_and_1() -> None:
+def test_rank_fractions_are_between_0_and_1() -> None:
     assert rank_fractions(np.array([5.0])).tolist() == [0.0]
     assert rank_fractions(np.array([1.0, 2.0, 3.0])).tolist() == [0.0, 0.5, 1.0]
 
 
-def test_the_spread_sees_the_direction_of_metrics(grid: TranslationGrid) -> None:
-    # TER against itself turned over agrees on every row; chrF and TER do not.
+def test_metric_disagreement_respects_orientation(grid: TranslationGrid) -> None:
+    # TER and negated TER agree on every row; chrF and TER do not
     ter = grid.columns[1]
-    turned = replace(ter, values=-ter.values, higher_is_better=True)
-    assert replace(grid, columns=(ter, turned)).spread.max() == 0
-    assert grid.spread.max() > 0.2
+    negated = replace(ter, values=-ter.values, higher_is_better=True)
+    assert replace(grid, columns=(ter, negated)).metric_disagreement.max() == 0
+    assert grid.metric_disagreement.max() > 0.2
 
 
-def test_people_are_matched_by_names(grid: TranslationGrid) -> None:
-    people = ScoreMatrix("da", ("poor", "good"), np.array([[1.0, 2.0], [3.0, 4.0]]), ("2", "1"))
-    found = grid.with_human(people).human
+def test_human_scores_are_matched_by_names(grid: TranslationGrid) -> None:
+    human = ScoreMatrix("da", ("poor", "good"), np.array([[1.0, 2.0], [3.0, 4.0]]), ("2", "1"))
+    found = grid.with_human(human).human
     assert found is not None
     assert found[:6].tolist()[0] == 4.0  # good, segment 1
-    assert np.isnan(found[1])  # fair was not judged
+    assert np.isnan(found[1])  # fair has no human scores
     assert found[2] == 2.0  # poor, segment 1
     assert np.isfinite(found).sum() == 4
 
 
-def test_metrics_that_follow_people_do_not_misfit(grid: TranslationGrid) -> None:
+def test_metrics_equal_to_human_ranks_have_no_disagreement(grid: TranslationGrid) -> None:
     column = grid.columns[0]
     same = replace(grid, columns=(column,), human=column.values * 3 + 1)
-    assert np.abs(same.misfit).max() == pytest.approx(0)
+    assert np.abs(same.human_disagreement).max() == pytest.approx(0)
     opposite = replace(same, human=-column.values)
-    assert np.nanmax(opposite.misfit) == pytest.approx(1)  # the best by the metric, worst by people
+    assert np.nanmax(opposite.human_disagreement) == pytest.approx(1)
 
 
 def test_warnings_name_the_rows(grid: TranslationGrid) -> None:
@@ -83,8 +83,8 @@ def test_warnings_name_the_rows(grid: TranslationGrid) -> None:
     assert [int(grid.item_indices[r]) + 1 for r in copied] == [13]
 
 
-def test_lengths_are_those_of_the_script(grid: TranslationGrid) -> None:
-    """Where there are no blanks, every line was one word long and none too short."""
+def test_lengths_of_scripts_without_spaces_are_in_characters(grid: TranslationGrid) -> None:
+    """In words, every line would have length one and none would be too short."""
     assert grid.unit == "word"
     full = "図書館は日曜日を除いて毎日午前九時に開きます。"
     testset = TestSet(
@@ -101,13 +101,13 @@ def test_interesting_items_come_from_each_list_in_turn(grid: TranslationGrid) ->
     chosen = select_items_to_explain(grid, 6)
     assert len(chosen) == 6
     assert chosen == sorted(set(chosen))
-    assert int(grid.item_indices[grid.spread.argmax()]) in chosen
+    assert int(grid.item_indices[grid.metric_disagreement.argmax()]) in chosen
     assert select_items_to_explain(grid, 0) == []
     assert len(select_items_to_explain(grid, 1000)) == 48
     assert select_systems_to_explain(grid, chosen[0]) == [0, 1, 2]
 
 
-def test_a_page_of_judgments_keeps_only_what_is_known() -> None:
+def test_a_grid_of_judgments_has_only_scored_rows() -> None:
     judged = AlignedScores.align(
         "de-en",
         [ScoreMatrix("m", ("A", "B"), np.array([[0.1, np.nan], [0.3, np.nan]]), ("1", "2"))],
@@ -130,7 +130,7 @@ def test_a_page_of_judgments_keeps_only_what_is_known() -> None:
     assert twice.label(2) == "segment 2 of de-en, B"
 
 
-def test_the_payload_says_what_tables_say(grid: TranslationGrid) -> None:
+def test_encoded_data_match_the_tables(grid: TranslationGrid) -> None:
     note = SegmentExplanation(item=1, system=2, title="WMD", html=Markup("<b>x</b>"))
     data = json.loads(zlib.decompress(base64.b64decode(encode_grid(grid, [note]))))
     assert data["systems"] == ["good", "fair", "poor"]
@@ -142,13 +142,13 @@ def test_the_payload_says_what_tables_say(grid: TranslationGrid) -> None:
     shown = [f"{v / 10 ** chrf['decimals']:.2f}" for v in chrf["values"]]
     assert shown == [f"{v:.2f}" for v in grid.columns[0].values]
     bit = 1 << data["warnings"].index("empty hypothesis")
-    assert [n for n, bits in enumerate(data["warned"]) if bits & bit] == [23 * 3 + 2]
-    assert data["explained"] == [[1, 2, "WMD", "<b>x</b>"]]
+    assert [n for n, bits in enumerate(data["warningBits"]) if bits & bit] == [23 * 3 + 2]
+    assert data["explanations"] == [[1, 2, "WMD", "<b>x</b>"]]
     assert data["human"] is None
-    assert set(data["misfit"]) == {None}
+    assert set(data["humanDisagreement"]) == {None}
 
 
-def test_control_signs_can_be_carried() -> None:
+def test_control_characters_are_encoded() -> None:
     odd = "\x00 \u202e <\\/script>"
     small = TestSet(systems={"a": (odd,)}, references=(("x",),))
     data = json.loads(

@@ -102,7 +102,7 @@ def _(study: ChallengeStudy) -> list[Table]:
 def _(study: SpanStudy) -> list[Table]:
     tables = (
         (span_agreement_table(study, name), *span_detail_tables(study, name))
-        for name in study.people
+        for name in study.human_data
     )
     return [table for set_tables in tables for table in set_tables]
 

@@ -87,14 +87,14 @@ class Report(Displayable):
             "heading": join(isolate_names(self.title, self.grid.systems)),
             "policy": escape(_content_security_policy(early, script)),
             "style": Markup(read_asset("charts.css") + read_asset("page.css")),
-            "early": Markup(early),
+            "early_script": Markup(early),
             "script": Markup(script),
             "subtitle": self.subtitle,
             "sections": join(_section(*part) for part in sections),
             "links": join(
                 element("li", element("a", title, href=f"#{name}")) for name, title in links
             ),
-            "explained": self._explained_note(),
+            "explanations": self._explanations_note(),
             "units": escape(f"{self.grid.unit}s".capitalize()),
             "data": Markup(encode_grid(self.grid, self.explained)),
             "version": escape(__version__),
@@ -142,7 +142,7 @@ class Report(Displayable):
         texts += [f"{human_count:,} human scores"] if human_count else []
         return escape(" · ".join(texts))
 
-    def _explained_note(self) -> Markup:
+    def _explanations_note(self) -> Markup:
         if not self.explained:
             return escape(
                 "This page has no explanations. Metrics with explanations: BERTR, BERTScore, WMD, "

@@ -293,7 +293,7 @@ def report_meta_evaluation(
     lower_is_better = [
         names[m] for m in (*agreement.lower_better, *labels) if m in negated and m in names
     ]
-    texts = {name: human_data.texts() for name, human_data in agreement.people.items()}
+    texts = {name: human_data.texts() for name, human_data in agreement.human_data.items()}
     scored = [list(own.values()) for own in texts.values() if own]
     results = rename_metrics(agreement.results, names)
     extra_sections = []

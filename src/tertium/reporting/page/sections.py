@@ -168,7 +168,8 @@ def _legend(evaluation: Evaluation) -> list[Markup | str]:
             "▲ ▼: significantly better or worse than ",
             element("bdi", evaluation.baseline),
             " (paired, "
-            f"p < {evaluation.alpha:g}, {evaluation.resamples:,} {resampling}, seed {evaluation.seed}). "
+            f"p < {evaluation.alpha:g}, {evaluation.resamples:,} {resampling}, "
+            f"seed {evaluation.seed}). "
             "Numbers in boxes are clusters: each system is significantly better than all systems "
             "of the next cluster. ",
         ]

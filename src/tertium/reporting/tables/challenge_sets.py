@@ -19,9 +19,9 @@ def challenge_table(study: ChallengeStudy, decimals: int = 1, *, warnings: bool 
         size = int(study.sizes[g])
         row: list[Cell | str] = [group, Cell(f"{size:,}", size)]
         for m in range(len(study.metrics)):
-            best = study.right[m, g] == study.right[:, g].max() and len(study.metrics) > 1
+            best = study.correct[m, g] == study.correct[:, g].max() and len(study.metrics) > 1
             row += _cells(
-                study, m, int(study.right[m, g]), int(study.tied[m, g]), size, decimals, best
+                study, m, int(study.correct[m, g]), int(study.tied[m, g]), size, decimals, best
             )
         rows.append(row)
     header = [study.by, "pairs"]
@@ -43,7 +43,7 @@ def challenge_table(study: ChallengeStudy, decimals: int = 1, *, warnings: bool 
 
 
 def _cells(
-    study: ChallengeStudy, m: int, right: int, ties: int, size: int, decimals: int, best: bool
+    study: ChallengeStudy, m: int, correct: int, ties: int, size: int, decimals: int, best: bool
 ) -> list[Cell | str]:
     low, high = (100 * wilson(right, size)).tolist()
     share = 100 * right / size
@@ -58,7 +58,7 @@ def _footer(study: ChallengeStudy, decimals: int) -> list[list[Cell | str]]:
     all_pairs: list[Cell | str] = ["all pairs", Cell(f"{total:,}", total)]
     mean: list[Cell | str] = [f"mean of {len(study.groups)}", Cell("", "")]
     for m in range(len(study.metrics)):
-        right, ties = int(study.right[m].sum()), int(study.tied[m].sum())
+        right, ties = int(study.correct[m].sum()), int(study.tied[m].sum())
         all_pairs += _cells(study, m, right, ties, total, decimals, False)
         share = 100 * float(study.mean[m])
         mean += [Cell(f"{share:.{decimals}f}", share), Cell("", "")]

@@ -23,7 +23,7 @@ def decision_table(decisions: Sequence[Decision], decimals: int = 3) -> Table:
     """Return one row per dataset and metric, and a chance row per dataset."""
     rows: list[list[Cell | str]] = []
     for n, decision in enumerate(decisions):
-        figures = decision.figures
+        figures = decision.values
         cells = [number_cell(figures[name], decimals) for name in COLUMNS]
         if not decision.higher_is_better:
             cells[1] = Cell(f"≤ {cells[1].text}", cells[1].value)
@@ -47,7 +47,7 @@ def decision_table(decisions: Sequence[Decision], decimals: int = 3) -> Table:
 
 
 def _chance(decision: Decision, decimals: int) -> list[Cell | str]:
-    figures, blank = decision.figures, Cell("", "")
+    figures, blank = decision.values, Cell("", "")
     shown = {"average_precision": figures["good"], "reranking": figures["reranking_chance"]}
     cells = [
         number_cell(shown[name], decimals, "dim") if name in shown else blank for name in COLUMNS

@@ -211,13 +211,13 @@ def metric_header(evaluation: Evaluation, metric: str) -> str:
 
 def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int | None) -> Cell:
     scores = evaluation.scores[system][metric]
-    places = _decimals(scores, decimals)
+    ranks = _decimals(scores, decimals)
     best = is_best(scores, evaluation.metric_scores(metric))
     text, bound_columns = number_cell(scores.system, places).text, {}
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
         if scores.system == scores.system:
-            text += f" (μ = {bounds.mean:z.{places}f} ± {bounds.half_width:z.{places}f})"
+            text += f" (μ = {bounds.mean:z.{ranks}f} ± {bounds.half_width:z.{ranks}f})"
         column = metric_header(evaluation, metric)
         bound_columns = {f"{column} low": bounds.low, f"{column} high": bounds.high}
     return Cell(text, scores.system, "best" if best else "", bound_columns)
@@ -295,7 +295,7 @@ def ranking_table(
     ranking: Ranking, decimals: int = WIN_PROBABILITY_DECIMALS, *, warnings: bool = True
 ) -> Table:
     """Return one row per system, best first."""
-    places, scores, best = ranking.places, ranking.matrix.system_scores, ranking.best_on
+    places, scores, best = ranking.ranks, ranking.matrix.system_scores, ranking.best_on
     rows: list[list[Cell | str]] = [
         [
             ranking.matrix.systems[n],
@@ -307,7 +307,7 @@ def ranking_table(
     ]
     count = len(ranking.testset)
     notes = [
-        f"{count} segment{'s' * (count != 1)}, all pairs of {len(places)} systems",
+        f"{count} segment{'s' * (count != 1)}, all pairs of {len(ranks)} systems",
         ranking.signature,
         *(format_warning_counts(ranking.warnings) if warnings else []),
     ]

@@ -1,5 +1,5 @@
 "use strict";
-// Making elements: texts are always texts, never markup.
+// Create elements; text is never parsed as markup.
 
 const $ = (id) => document.getElementById(id);
 
@@ -14,4 +14,4 @@ function make(name, attributes, ...children) {
   return node;
 }
 const option = (value, text) => make("option", { value }, text);
-const named = (text) => make("bdi", {}, text); // names keep their direction to themselves
+const named = (text) => make("bdi", {}, text); // isolates the text direction of names

@@ -1,75 +1,75 @@
-// What was found, as a table of segments that unfold.
+// Search results: a table of segments with details on demand.
 
-const MOST_METRICS = 5; // beside a translation; the others are shown when it is unfolded
-function metricsShown() {
-  const first = data.columns.map((_, n) => n).slice(0, MOST_METRICS);
-  return first.includes(chosen("metric")) || !data.columns.length
+const MAX_METRIC_COLUMNS = 5; // the details of a segment show all metrics
+function visibleMetrics() {
+  const first = data.columns.map((_, n) => n).slice(0, MAX_METRIC_COLUMNS);
+  return first.includes(selected("metric")) || !data.columns.length
     ? first
-    : [...first.slice(0, -1), chosen("metric")];
+    : [...first.slice(0, -1), selected("metric")];
 }
-const arrowed = (metric) => `${metric.name} ${metric.up ? "↑" : "↓"}`;
-function columnsShown() {
-  // what stands above (in parts, where a name is among it), the sort key, style, metric and cells
+const withArrow = (metric) => `${metric.name} ${metric.higherIsBetter ? "↑" : "↓"}`;
+function visibleColumns() {
+  // title (in parts if it contains a name), sort key, style, metric and cell function
   const id = { title: "segment", key: "number", style: "id" };
-  return [id, ...(paired() ? pairColumns() : singleColumns()), ...disagreement()];
+  return [id, ...(isPaired() ? pairColumns() : singleColumns()), ...disagreementColumn()];
 }
 function pairColumns() {
-  const metric = chosen("metric"),
-    names = ["left", "right"].map((side) => data.systems[chosen(side)]);
+  const metric = selected("metric"),
+    names = ["left", "right"].map((side) => data.systems[selected(side)]);
   const scores = ["left", "right"].map((key, n) => ({
-    title: `${names[n]}: ${arrowed(column())}`,
-    parts: [named(names[n]), `: ${arrowed(column())}`],
+    title: `${names[n]}: ${withArrow(column())}`,
+    parts: [named(names[n]), `: ${withArrow(column())}`],
     key,
     style: "number",
     metric,
-    cell: (unit, title) => figures(unit[n], title),
+    cell: (unit, title) => scoreCell(unit[n], title),
   }));
   return [
     ...names.map((name) => ({ title: name, parts: [named(name)], style: "output" })),
     ...scores,
-    { title: "first better by", key: "difference", style: "number", metric, cell: gapCell },
+    { title: "difference", key: "difference", style: "number", metric, cell: gapCell },
   ];
 }
 function singleColumns() {
-  const scores = metricsShown().map((metric) => ({
-    title: arrowed(data.columns[metric]),
+  const scores = visibleMetrics().map((metric) => ({
+    title: withArrow(data.columns[metric]),
     key: "left",
     style: "number",
     metric,
     cell: ([left], title) =>
-      figure(score(data.columns[metric], left), data.columns[metric].decimals, title),
+      numberCell(score(data.columns[metric], left), data.columns[metric].decimals, title),
   }));
-  const people = {
+  const humanColumn = {
     title: "human",
     key: "human",
     style: "number",
-    cell: ([left], title) => figure(human(left), data.human.decimals, title),
+    cell: ([left], title) => numberCell(human(left), data.human.decimals, title),
   };
-  return [{ title: "translation", style: "output" }, ...scores, ...(data.human ? [people] : [])];
+  return [{ title: "translation", style: "output" }, ...scores, ...(data.human ? [humanColumn] : [])];
 }
-// What a disagreement says, by the key that sorts on it.
-const APART = {
-  spread: "metrics’ ranks differ by",
-  misfit: "metrics rank it higher (+) or lower (−) than people by",
+// Explanation of a disagreement, by its sort key.
+const DISAGREEMENTS = {
+  metricDisagreement: "difference between the highest and lowest metric rank",
+  humanDisagreement: "mean metric rank minus human rank",
 };
-function disagreement() {
+function disagreementColumn() {
   const key = $("sort").value;
-  if (!(key in APART)) return [];
+  if (!(key in DISAGREEMENTS)) return [];
   const cell = (unit, title) =>
-    make("td", { class: "number", "data-label": title }, percent(key, farthest(data[key], unit)));
-  return [{ title: "disagreement", key, style: "number", width: "number apart", cell }];
+    make("td", { class: "number", "data-label": title }, percent(key, largestDisagreement(data[key], unit)));
+  return [{ title: "disagreement", key, style: "number", width: "number disagreement", cell }];
 }
 function percent(key, value) {
   if (Number.isNaN(value)) return "–";
-  return `${key === "misfit" && value > 0 ? "+" : ""}${shown(100 * value, 0)} %`;
+  return `${key === "humanDisagreement" && value > 0 ? "+" : ""}${formatNumber(100 * value, 0)} %`;
 }
 function header(columns) {
   const sort = $("sort").value,
-    down = $("order").value === "down";
+    descending = $("order").value === "down";
   const cells = columns.map(({ title, parts = [title], key, style, metric }) => {
     if (!key) return make("th", { scope: "col", class: style }, ...parts);
-    const active = sort === key && (metric === undefined || metric === chosen("metric"));
-    const direction = active ? (down ? "descending" : "ascending") : "none";
+    const active = sort === key && (metric === undefined || metric === selected("metric"));
+    const direction = active ? (descending ? "descending" : "ascending") : "none";
     const name = metric === undefined ? key : `${key}-${metric}`;
     return make(
       "th",
@@ -93,41 +93,41 @@ function sortBy(key, metric, active, name) {
       : "down";
   $("sort").value = key;
   if (metric !== undefined) $("metric").value = metric;
-  press("");
-  find();
+  setActivePreset("");
+  runQuery();
   const again = document.querySelector(`#results button[data-sort="${name}"]`);
   if (again) again.focus();
 }
-function counted(total, from, many, pair) {
-  if (!total) return "Nothing found: loosen a filter.";
-  const [all, first, last] = [total, from + 1, from + many].map((n) => n.toLocaleString("en"));
-  const what = (pair ? "segment" : "translation") + (total === 1 ? "" : "s");
-  return `${all} ${what} found; ${first} to ${last} shown`;
+function describeCount(total, from, count, pair) {
+  if (!total) return "No matches: relax or clear the filters.";
+  const [all, first, last] = [total, from + 1, from + count].map((n) => n.toLocaleString("en"));
+  const noun = (pair ? "segment" : "translation") + (total === 1 ? "" : "s");
+  return `${all} ${noun}; showing ${first} to ${last}`;
 }
 function render() {
-  const pair = paired(),
+  const pair = isPaired(),
     metric = column() ? column().name : "score",
     results = $("results");
   const total = state.found.length,
     pages = Math.max(1, Math.ceil(total / PER_PAGE));
   state.page = Math.min(Math.max(state.page, 0), pages - 1);
   const from = state.page * PER_PAGE,
-    shownUnits = state.found.slice(from, from + PER_PAGE);
-  $("count").textContent = counted(total, from, shownUnits.length, pair);
+    pageUnits = state.found.slice(from, from + PER_PAGE);
+  $("count").textContent = describeCount(total, from, pageUnits.length, pair);
   $("page").value = state.page + 1;
   $("page").max = pages;
   $("of").textContent = `of ${pages.toLocaleString("en")}`;
   $("previous").disabled = state.page === 0;
   $("next").disabled = state.page >= pages - 1;
-  const columns = columnsShown();
+  const columns = visibleColumns();
   const widths = make(
     "colgroup",
     {},
     ...columns.map(({ style, width = style }) => make("col", { class: width })),
   );
   const caption = pair
-    ? [named(columns[1].title), " beside ", named(columns[2].title), `, ${metric}`]
-    : ["Translations and their scores"];
+    ? [named(columns[1].title), " compared with ", named(columns[2].title), `, ${metric}`]
+    : ["Translations and scores"];
   const table = make(
     "table",
     { class: "segments sortable" },
@@ -135,35 +135,35 @@ function render() {
     widths,
     header(columns),
   );
-  shownUnits.forEach((unit, n) => table.append(segment(unit, from + n, columns)));
-  results.replaceChildren(total ? table : nothing());
+  pageUnits.forEach((unit, n) => table.append(segmentBody(unit, from + n, columns)));
+  results.replaceChildren(total ? table : emptyMessage());
   $("legend").replaceChildren(...(total ? legend(columns) : []));
-  reachable();
+  updateScrollBoxes();
 }
-function nothing() {
+function emptyMessage() {
   const text = "Clear search and filters";
-  const button = narrowed() ? make("button", { type: "button", on: clearAll }, text) : null;
-  return make("p", { class: "empty" }, "Nothing found. ", button);
+  const button = isFiltered() ? make("button", { type: "button", on: clearAllFilters }, text) : null;
+  return make("p", { class: "empty" }, "No matches. ", button);
 }
 function legend(columns) {
-  const marks = $("marks").checked,
+  const showsDifferences = $("show-differences").checked,
     parts = [],
-    word = (name, ...said) => parts.push(make(name, { class: "word" }, ...said));
-  if (paired()) {
+    word = (name, ...children) => parts.push(make(name, { class: "word" }, ...children));
+  if (isPaired()) {
     const [first, second] = [columns[1].title, columns[2].title];
-    if (marks) word("del", "only in ", named(first));
-    if (marks) word("ins", "only in ", named(second));
+    if (showsDifferences) word("del", "only in ", named(first));
+    if (showsDifferences) word("ins", "only in ", named(second));
     parts.push(make("span", { class: "good" }, "▲ ", named(first), " better"));
     parts.push(make("span", { class: "bad" }, "▼ ", named(second), " better"));
-  } else if (marks && data.items.some((item) => item[3].length))
+  } else if (showsDifferences && data.items.some((item) => item[3].length))
     word("ins", "not in the nearest reference");
   const key = $("sort").value;
-  if (key in APART)
-    parts.push(make("span", {}, `disagreement: ${APART[key]} this share of all ranks`));
+  if (key in DISAGREEMENTS)
+    parts.push(make("span", {}, `disagreement: ${DISAGREEMENTS[key]}, in percent of all ranks`));
   return parts;
 }
-function reachable() {
-  // what scrolls inside its box must be within reach of the keyboard
+function updateScrollBoxes() {
+  // text boxes that scroll must be reachable by keyboard
   const boxes = [...document.querySelectorAll("#results .text")];
   const cut = boxes.map(
     (box) => box.classList.contains("long") || box.scrollHeight > box.clientHeight + 1,
@@ -176,94 +176,94 @@ function reachable() {
       else box.removeAttribute(key);
   });
 }
-function segment(unit, place, columns) {
+function segmentBody(unit, place, columns) {
   const [left, right] = unit,
     item = data.items[rows.item[left]];
   const body = make("tbody", { id: `unit-${place}` });
-  body.append(make("tr", { class: "given" }, identity(unit, place), given(item, columns.length - 1)));
-  const other = right >= 0 ? rows.text[right] : nearest(rows.text[left], item[3]);
-  const cells = [output(left, other, right >= 0 ? "del" : "ins", right >= 0)];
-  if (right >= 0) cells.push(output(right, rows.text[left], "ins", true));
+  body.append(make("tr", { class: "inputs" }, segmentHeader(unit, place), inputTexts(item, columns.length - 1)));
+  const other = right >= 0 ? rows.text[right] : nearestReference(rows.text[left], item[3]);
+  const cells = [outputCell(left, other, right >= 0 ? "del" : "ins", right >= 0)];
+  if (right >= 0) cells.push(outputCell(right, rows.text[left], "ins", true));
   for (const { cell, title } of columns) if (cell) cells.push(cell(unit, title));
   body.append(make("tr", {}, ...cells));
-  if (state.open.has(place)) body.append(unfolded(unit, place, columns.length));
+  if (state.open.has(place)) body.append(detailsRow(unit, place, columns.length));
   return body;
 }
-function output(row, other, name, labelled) {
-  const system = data.systems[data.systemOf[row]],
+function outputCell(row, other, name, isLabeled) {
+  const system = data.systems[data.systemIndices[row]],
     text = rows.text[row],
     label = data.items[rows.item[row]][0];
   return make(
     "td",
-    { class: "output", "data-label": labelled ? system : "" },
-    textBox(marked(text, other, name), {
-      class: text.length > LONG ? "text long" : "text",
+    { class: "output", "data-label": isLabeled ? system : "" },
+    textBox(markDifferences(text, other, name), {
+      class: text.length > LONG_TEXT ? "text long" : "text",
       dir: "auto",
       lang: "",
       "data-name": `${system}, segment ${label}`,
     }),
-    ...badges(row),
+    ...warningBadges(row),
   );
 }
-function badges(row) {
-  const kinds = data.warnings.filter((_, n) => data.warned[row] & (1 << n));
+function warningBadges(row) {
+  const kinds = data.warnings.filter((_, n) => data.warningBits[row] & (1 << n));
   return kinds.map((kind) => make("span", { class: "badge" }, kind));
 }
-function systemsOf(unit) {
-  return unit.filter((row) => row >= 0).map((row) => data.systems[data.systemOf[row]]);
+function systemNames(unit) {
+  return unit.filter((row) => row >= 0).map((row) => data.systems[data.systemIndices[row]]);
 }
-function identity(unit, place) {
+function segmentHeader(unit, place) {
   const [left, right] = unit,
     item = data.items[rows.item[left]];
   const parts = [/^\d+$/.test(item[0]) ? `# ${item[0]}` : named(item[0])];
   if (right < 0)
-    parts.push(make("span", { class: "where" }, named(data.systems[data.systemOf[left]])));
+    parts.push(make("span", { class: "meta" }, named(data.systems[data.systemIndices[left]])));
   if (data.documents[item[1]])
-    parts.push(make("span", { class: "where" }, named(data.documents[item[1]])));
-  parts.push(unfolder(unit, place, item[0]));
+    parts.push(make("span", { class: "meta" }, named(data.documents[item[1]])));
+  parts.push(detailsButton(unit, place, item[0]));
   return make("th", { scope: "rowgroup", rowspan: 2 }, ...parts);
 }
-function unfolder(unit, place, label) {
+function detailsButton(unit, place, label) {
   const open = state.open.has(place),
-    why = explanations(unit).length ? "Scores, explained" : "Scores",
-    whose = `of segment ${label}, ${systemsOf(unit).join(" and ")}`;
+    buttonText = explanations(unit).length ? "Scores, explanations" : "Scores",
+    suffix = `of segment ${label}, ${systemNames(unit).join(" and ")}`;
   return make(
     "button",
     {
       type: "button",
-      class: "unfold",
+      class: "expand",
       "aria-expanded": String(open),
       "aria-controls": open ? `scores-${place}` : null,
-      "aria-label": open ? `Close the scores ${whose}` : `${why} ${whose}`,
-      on: () => toggle(place),
+      "aria-label": open ? `Close the scores ${suffix}` : `${buttonText} ${suffix}`,
+      on: () => toggleDetails(place),
     },
-    open ? "Close" : why,
+    open ? "Close" : buttonText,
   );
 }
-const LONG = 3000; // characters from which a text surely fills its box
-// The parts in one element: where a direction is found from the text, adding many is slow.
+const LONG_TEXT = 3000; // characters; longer texts always scroll
+// One inner element: many children are slow to add while the text direction is detected.
 const textBox = (parts, attributes) => make("div", attributes, make("span", {}, ...parts));
-function given(item, width) {
+function inputTexts(item, width) {
   const texts = [...(item[2] ? [["source", item[2]]] : []), ...item[3].map((t) => ["reference", t])];
   const boxes = texts.map(([kind, text]) => {
-    const style = text.length > LONG ? "text muted long" : "text muted";
+    const style = text.length > LONG_TEXT ? "text muted long" : "text muted";
     return make(
       "div",
       { class: style, "data-name": `${kind} of segment ${item[0]}` },
       make("span", { class: "tag" }, kind),
-      make("bdi", { lang: "" }, make("span", {}, ...highlighted(text))),
+      make("bdi", { lang: "" }, make("span", {}, ...highlightTerms(text))),
     );
   });
   return make("td", { colspan: width }, ...boxes);
 }
-const figure = (value, decimals, label, ...more) =>
-  make("td", { class: "number", "data-label": label }, shown(value, decimals), ...more);
-function figures(row, label) {
-  const people = human(row);
-  const said = Number.isNaN(people)
+const numberCell = (value, decimals, label, ...more) =>
+  make("td", { class: "number", "data-label": label }, formatNumber(value, decimals), ...more);
+function scoreCell(row, label) {
+  const humanScore = human(row);
+  const details = Number.isNaN(humanScore)
     ? []
-    : [make("span", { class: "where" }, `human ${shown(people, data.human.decimals)}`)];
-  return figure(score(column(), row), column().decimals, label, ...said);
+    : [make("span", { class: "meta" }, `human ${formatNumber(humanScore, data.human.decimals)}`)];
+  return numberCell(score(column(), row), column().decimals, label, ...details);
 }
 function gapCell(unit, label) {
   const gap = difference(unit),
@@ -273,34 +273,34 @@ function gapCell(unit, label) {
     : `${gap > 0 ? "▲ " : gap < 0 ? "▼ " : ""}${Math.abs(gap).toFixed(column().decimals)}`;
   return make("td", { class: `number ${style}`, "data-label": label }, text);
 }
-function toggle(place) {
+function toggleDetails(place) {
   if (state.open.has(place)) state.open.delete(place);
   else state.open.add(place);
-  $(`unit-${place}`).replaceWith(segment(state.found[place], place, columnsShown()));
-  reachable();
-  $(`unit-${place}`).querySelector(".unfold").focus();
+  $(`unit-${place}`).replaceWith(segmentBody(state.found[place], place, visibleColumns()));
+  updateScrollBoxes();
+  $(`unit-${place}`).querySelector(".expand").focus();
 }
-function allScores(used) {
-  const wide = (name, ...cells) => make("tr", {}, make("th", { scope: "row" }, name), ...cells);
+function allScores(unitRows) {
+  const tableRow = (name, ...cells) => make("tr", {}, make("th", { scope: "row" }, name), ...cells);
   const number = (text, more = {}) => make("td", { class: "number", ...more }, text);
-  const heads = used.flatMap((row) => [named(data.systems[data.systemOf[row]]), "rank among all"]);
-  const columns = data.columns.map((metric) => [arrowed(metric), metric]);
+  const heads = unitRows.flatMap((row) => [named(data.systems[data.systemIndices[row]]), "rank"]);
+  const columns = data.columns.map((metric) => [withArrow(metric), metric]);
   if (data.human) columns.push(["human", data.human]);
   const lines = columns.map(([name, column]) =>
-    wide(
+    tableRow(
       name,
-      ...used.flatMap((row) => [
-        number(shown(score(column, row), column.decimals)),
+      ...unitRows.flatMap((row) => [
+        number(formatNumber(score(column, row), column.decimals)),
         number(percent("rank", ranks(column)[row])),
       ]),
     ),
   );
-  for (const [key, said] of Object.entries(APART))
-    if (used.some((row) => data[key][row] !== null))
+  for (const [key, description] of Object.entries(DISAGREEMENTS))
+    if (unitRows.some((row) => data[key][row] !== null))
       lines.push(
-        wide(said, ...used.map((row) => number(percent(key, perMille(data[key], row)), TWO))),
+        tableRow(description, ...unitRows.map((row) => number(percent(key, rankShare(data[key], row)), TWO_COLUMNS))),
       );
-  const note = "Ranks go from 0 %, the worst translation on this page, to 100 %, the best.";
+  const note = "Ranks: from 0 % (worst translation on this page) to 100 % (best).";
   return make(
     "table",
     {},
@@ -323,30 +323,30 @@ function allScores(used) {
     ),
   );
 }
-const TWO = { colspan: 2 };
-function unfolded(unit, place, width) {
+const TWO_COLUMNS = { colspan: 2 };
+function detailsRow(unit, place, width) {
   const table = allScores(unit.filter((row) => row >= 0));
-  const why = explanations(unit).map((entry) => {
-    const who = entry[1] < 0 ? "all systems" : named(data.systems[entry[1]]);
-    const box = make("details", {}, make("summary", {}, `${entry[2]} · `, who));
+  const explanationBoxes = explanations(unit).map((entry) => {
+    const systemLabel = entry[1] < 0 ? "all systems" : named(data.systems[entry[1]]);
+    const box = make("details", {}, make("summary", {}, `${entry[2]} · `, systemLabel));
     const fill = () => {
-      if (box.open && box.childElementCount === 1) box.append(fragment(entry[3]));
+      if (box.open && box.childElementCount === 1) box.append(parseHtml(entry[3]));
     };
     box.addEventListener("toggle", fill);
     return box;
   });
   return make(
     "tr",
-    { class: "unfolded", id: `scores-${place}` },
+    { class: "details", id: `scores-${place}` },
     make(
       "td",
       { colspan: width },
-      make("div", { class: "columns" }, table, make("div", {}, ...why)),
+      make("div", { class: "columns" }, table, make("div", {}, ...explanationBoxes)),
     ),
   );
 }
-function fragment(html) {
-  // made and escaped when the report was written
+function parseHtml(html) {
+  // escaped when the report was written
   const holder = make("template");
   holder.innerHTML = html;
   return holder.content;

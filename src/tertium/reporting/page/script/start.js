@@ -1,76 +1,76 @@
-// Questions, links and pages; and the start, after the first paint.
+// Presets, links, pagination and initialization.
 
-const most = (values) => {
+const indexOfMax = (values) => {
   let best = 0;
   values.forEach((value, n) => {
     if (value > values[best] || Number.isNaN(values[best])) best = n;
   });
   return best;
 };
-function clear() {
-  for (const id of ["query", "gap", "shortest", "longest"]) $(id).value = "";
+function clearFilters() {
+  for (const id of ["query", "min-gap", "min-length", "max-length"]) $(id).value = "";
   $("warning").value = NONE;
   $("document").value = ALL;
-  $("only").checked = false;
+  $("explained-only").checked = false;
 }
-function clearAll() {
-  clear();
-  press("");
-  find();
+function clearAllFilters() {
+  clearFilters();
+  setActivePreset("");
+  runQuery();
   $("query").focus();
 }
-const say = (text) => {
+const showNotice = (text) => {
   $("notice").textContent = text;
 };
-const ANSWERS = {
+const PRESETS = {
   metrics: () => {
-    everySystem();
-    sortOn("spread");
+    selectAllSystems();
+    sortOn("metricDisagreement");
   },
-  people: () => {
-    everySystem();
-    sortOn("misfit");
+  human: () => {
+    selectAllSystems();
+    sortOn("humanDisagreement");
   },
   systems: () => {
-    if (!paired()) twoSystems();
-    sortOn("apart");
+    if (!isPaired()) selectTwoSystems();
+    sortOn("gap");
   },
-  warned: () => {
-    everySystem();
+  warnings: () => {
+    selectAllSystems();
     sortOn("number", "up");
     $("warning").value = ALL;
   },
-  explained: () => {
-    everySystem();
+  explanations: () => {
+    selectAllSystems();
     sortOn("number", "up");
-    $("only").checked = true;
+    $("explained-only").checked = true;
   },
   all: () => sortOn("number", "up"),
 };
-function everySystem() {
+function selectAllSystems() {
   $("left").value = ALL;
   $("right").value = NONE;
 }
-function twoSystems() {
-  // the best and the worst by mean rank of the chosen metric
+function selectTwoSystems() {
+  // the best and the worst by mean score of the selected metric
   const means = data.systems.map((_, system) => {
-    const own = data.systemOf.flatMap((s, row) =>
+    const own = data.systemIndices.flatMap((s, row) =>
       s === system && column().values[row] !== null ? [column().values[row]] : [],
     );
     return (
-      ((column().up ? 1 : -1) * own.reduce((sum, value) => sum + value, 0)) /
+      ((column().higherIsBetter ? 1 : -1) * own.reduce((sum, value) => sum + value, 0)) /
       Math.max(own.length, 1)
     );
   });
   const counts = data.systems.map((_, system) =>
-    data.systemOf.reduce((n, s) => n + (s === system), 0),
+    data.systemIndices.reduce((n, s) => n + (s === system), 0),
   );
   const enough = Math.max(...counts) / 2;
   means.forEach((_, system) => {
     if (counts[system] < enough) means[system] = NaN;
   });
-  const best = most(means),
-    worst = most(means.map((value) => -value));
+  const best = indexOfMax(means),
+    worst = indexOfMax(means.map((value) => -value));
   $("left").value = best;
   $("right").value = best === worst ? (best + 1) % data.systems.length : worst;
 }
@@ -78,23 +78,23 @@ function sortOn(key, order = "down") {
   $("sort").value = key;
   $("order").value = order;
 }
-function ask(name) {
-  clear();
-  ANSWERS[name]();
-  press(name);
-  find();
+function applyPreset(name) {
+  clearFilters();
+  PRESETS[name]();
+  setActivePreset(name);
+  runQuery();
 }
-function press(name) {
-  for (const button of document.querySelectorAll("[data-ask]"))
-    button.setAttribute("aria-pressed", String(button.dataset.ask === name));
+function setActivePreset(name) {
+  for (const button of document.querySelectorAll("[data-preset]"))
+    button.setAttribute("aria-pressed", String(button.dataset.preset === name));
 }
-function show(row) {
-  // one translation among all, unfolded
-  clear();
-  everySystem();
+function showTranslation(row) {
+  // show one translation among all, with details
+  clearFilters();
+  selectAllSystems();
   sortOn("number", "up");
-  press("");
-  find();
+  setActivePreset("");
+  runQuery();
   const place = state.found.findIndex((unit) => unit[0] === row);
   if (place < 0) return;
   state.page = Math.floor(place / PER_PAGE);
@@ -102,46 +102,46 @@ function show(row) {
   render();
   const body = $(`unit-${place}`);
   body.scrollIntoView({ block: "center" });
-  body.querySelector(".unfold").focus({ preventScroll: true });
+  body.querySelector(".expand").focus({ preventScroll: true });
 }
 function itemOf(name) {
-  // by its label, else by its number
+  // by label, else by number
   const item = data.items.findIndex((entry) => entry[0] === name);
   return item < 0 && /^\d+$/.test(name) && name <= data.items.length ? name - 1 : item;
 }
-function follow() {
+function followLink() {
   const found = /^#segment-(.+)$/.exec(location.hash);
   if (!found) return;
-  const name = decoded(found[1]),
+  const name = decodeUri(found[1]),
     item = itemOf(name);
   if (item >= 0) {
-    show(rows.start[item]);
+    showTranslation(rows.start[item]);
     return;
   }
-  say(`There is no segment ${name} on this page.`);
+  showNotice(`This page has no segment ${name}.`);
   $("notice").scrollIntoView({ block: "center" });
 }
-function decoded(text) {
+function decodeUri(text) {
   try {
     return decodeURIComponent(text);
   } catch {
     return text;
   }
 }
-function turn(page) {
+function goToPage(page) {
   state.page = page;
   render();
   $("results").scrollIntoView({ block: "start" });
   $("results").focus({ preventScroll: true });
 }
 
-function fill() {
+function fillControls() {
   const several = data.systems.length > 1;
   $("left").append(option(ALL, "all systems"), ...data.systems.map((name, n) => option(n, name)));
-  $("right").append(option(NONE, "nothing"), ...data.systems.map((name, n) => option(n, name)));
+  $("right").append(option(NONE, "none"), ...data.systems.map((name, n) => option(n, name)));
   $("metric").append(...data.columns.map((metric, n) => option(n, metric.name)));
   $("warning").append(
-    option(NONE, "whatever"),
+    option(NONE, "any or none"),
     option(ALL, "any warning"),
     ...data.warnings.map((kind, n) => option(n, kind)),
   );
@@ -151,89 +151,90 @@ function fill() {
   );
   $("document").disabled = !data.documents.some(Boolean);
   $("warning").disabled = !data.warnings.length;
-  $("only").disabled = !data.explained.length;
-  if (several && data.columns.length) twoSystems();
-  else everySystem();
-  if (candidates().length * 2 < data.items.length) everySystem();
-  for (const button of document.querySelectorAll("[data-ask]")) prepare(button);
+  $("explained-only").disabled = !data.explanations.length;
+  if (several && data.columns.length) selectTwoSystems();
+  else selectAllSystems();
+  if (candidates().length * 2 < data.items.length) selectAllSystems();
+  for (const button of document.querySelectorAll("[data-preset]")) initPreset(button);
 }
-function missing(question) {
-  // what a question would need, or nothing
+function missingData(name) {
+  // what a preset needs, or an empty string
   const reasons = {
-    people: !data.human && "needs human scores: --human FILE",
+    human: !data.human && "needs human scores: --human FILE",
     metrics: data.columns.length < 2 && "needs two metrics: -m chrf ter",
     systems: data.systems.length < 2 && "needs two systems: -t FILE FILE",
-    warned: !data.warnings.length && "no translation has a warning",
-    explained: !data.explained.length && "no explanations: use a metric that explains (bertscore)",
+    warnings: !data.warnings.length && "no translation has a warning",
+    explanations:
+      !data.explanations.length && "no explanations: use a metric with explanations, such as bertscore",
   };
-  return reasons[question] || "";
+  return reasons[name] || "";
 }
-function prepare(button) {
-  const question = button.dataset.ask,
-    reason = missing(question);
+function initPreset(button) {
+  const name = button.dataset.preset,
+    reason = missingData(name);
   button.setAttribute("aria-pressed", "false");
   button.addEventListener("click", () =>
-    reason ? say(`“${button.textContent}”: ${reason}`) : ask(question),
+    reason ? showNotice(`“${button.textContent}”: ${reason}`) : applyPreset(name),
   );
   if (!reason) return;
   button.setAttribute("aria-disabled", "true");
   button.title = reason;
-  button.setAttribute("aria-describedby", `needs-${question}`);
-  button.after(make("span", { class: "hidden", id: `needs-${question}` }, reason));
+  button.setAttribute("aria-describedby", `needs-${name}`);
+  button.after(make("span", { class: "hidden", id: `needs-${name}` }, reason));
 }
-function listen() {
+function addListeners() {
   let waiting = 0;
   $("query").addEventListener("input", () => {
     clearTimeout(waiting);
-    press("");
-    waiting = setTimeout(find, 120);
+    setActivePreset("");
+    waiting = setTimeout(runQuery, 120);
   });
   $("controls").addEventListener("change", (event) => {
     if (event.target.id === "query") return;
-    if (event.target.id === "marks") {
+    if (event.target.id === "show-differences") {
       render();
       return;
     }
-    press("");
-    find();
+    setActivePreset("");
+    runQuery();
   });
   $("controls").addEventListener("submit", (event) => {
     event.preventDefault();
-    find();
+    runQuery();
   });
-  $("previous").addEventListener("click", () => turn(state.page - 1));
-  $("next").addEventListener("click", () => turn(state.page + 1));
-  $("page").addEventListener("change", () => turn(Math.trunc($("page").value || 1) - 1));
-  $("clear").addEventListener("click", clearAll);
-  window.addEventListener("resize", reachable);
+  $("previous").addEventListener("click", () => goToPage(state.page - 1));
+  $("next").addEventListener("click", () => goToPage(state.page + 1));
+  $("page").addEventListener("change", () => goToPage(Math.trunc($("page").value || 1) - 1));
+  $("clear").addEventListener("click", clearAllFilters);
+  window.addEventListener("resize", updateScrollBoxes);
   document.addEventListener("click", (event) => {
     const dot = event.target.closest("[data-row]");
     if (!dot) return;
     event.preventDefault();
-    show(Number(dot.dataset.row));
+    showTranslation(Number(dot.dataset.row));
   });
-  window.addEventListener("hashchange", follow);
+  window.addEventListener("hashchange", followLink);
 }
 async function start() {
   if (typeof DecompressionStream === "undefined") {
-    $("loading").textContent = "This browser cannot unpack the segments; one of 2023 or later can.";
+    $("loading").textContent = "This browser is too old to show the segments: use a version from 2023 or later.";
     return;
   }
-  await unpack();
+  await decodeData();
   if (!data.items.length) {
     $("loading").textContent =
-      "This report is about whole systems: there are no segments to look at.";
+      "This report has system-level results only: there are no segments to show.";
     document.documentElement.dataset.ready = "1";
     return;
   }
-  fill();
+  fillControls();
   sortOn("number", "up");
-  listen();
+  addListeners();
   $("loading").remove();
   $("browser").hidden = false;
-  find();
-  follow();
+  runQuery();
+  followLink();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
-// After the first paint: the overview is there at once, however many segments follow.
+// Start after the first paint, so that the overview is visible at once.
 requestAnimationFrame(() => setTimeout(start, 0));

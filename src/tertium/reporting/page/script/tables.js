@@ -1,17 +1,17 @@
-// Colours, copying and the sorting of tables, none of which needs the data.
+// Color theme, copy buttons and sortable tables; independent of the segment data.
 
-const sayTheme = () => {
-  $("theme").textContent = `Colours: ${theme}`;
+const showTheme = () => {
+  $("theme").textContent = `Theme: ${theme}`;
 };
-sayTheme();
+showTheme();
 $("theme").addEventListener("click", () => {
   theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-  remember(theme);
+  storedTheme(theme);
   setTheme(theme);
-  sayTheme();
+  showTheme();
 });
 
-function copyByHand(text) {
+function copyWithSelection(text) {
   const before = document.activeElement,
     area = make("textarea", { class: "hidden", "aria-hidden": "true" });
   area.value = text;
@@ -27,45 +27,45 @@ async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return copyByHand(text);
+    return copyWithSelection(text);
   }
 }
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("button[data-copy]");
   if (!button) return;
   button.dataset.label ||= button.textContent;
-  const said = (await copy(button.dataset.copy)) ? "Copied" : "Not copied: select the text";
-  button.textContent = $("said").textContent = said;
+  const message = (await copy(button.dataset.copy)) ? "Copied" : "Copy failed: select the text";
+  button.textContent = $("announcement").textContent = message;
   clearTimeout(button.waiting);
   button.waiting = setTimeout(() => {
     button.textContent = button.dataset.label;
-    $("said").textContent = "";
+    $("announcement").textContent = "";
   }, 1500);
 });
 
-// Nothing can be opened on paper: what is short is open there.
-const SHORT = 200; // rows
-let unfoldedForPaper = [];
+// Expand collapsed sections for printing, except long tables.
+const MAX_PRINTED_ROWS = 200;
+let expandedForPrint = [];
 window.addEventListener("beforeprint", () => {
   const closed = [...document.querySelectorAll("#overview details:not([open])")];
-  unfoldedForPaper = closed.filter((box) => box.querySelectorAll("tr").length <= SHORT);
-  for (const box of unfoldedForPaper) box.open = true;
+  expandedForPrint = closed.filter((box) => box.querySelectorAll("tr").length <= MAX_PRINTED_ROWS);
+  for (const box of expandedForPrint) box.open = true;
 });
 window.addEventListener("afterprint", () => {
-  for (const box of unfoldedForPaper) box.open = false;
+  for (const box of expandedForPrint) box.open = false;
 });
 
 const cellKey = (row, place) => {
   const cell = row.cells[place];
   return cell.dataset.value === undefined ? cell.textContent.trim() : Number(cell.dataset.value);
 };
-const inWords = new Intl.Collator("en", { numeric: true }); // document 2 before document 10
-function compareKeys(a, b, down) {
-  const missing = (value) => value === "" || Number.isNaN(value) || value === "–";
-  if (missing(a) || missing(b)) return missing(a) - missing(b);
+const collator = new Intl.Collator("en", { numeric: true }); // document 2 before document 10
+function compareKeys(a, b, descending) {
+  const isMissing = (value) => value === "" || Number.isNaN(value) || value === "–";
+  if (isMissing(a) || isMissing(b)) return isMissing(a) - isMissing(b);
   const order =
-    typeof a === "number" && typeof b === "number" ? a - b : inWords.compare(String(a), String(b));
-  return down ? -order : order;
+    typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b));
+  return descending ? -order : order;
 }
 for (const table of document.querySelectorAll("table.sortable")) {
   table.tHead.addEventListener("click", (event) => {

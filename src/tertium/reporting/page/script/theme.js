@@ -1,13 +1,13 @@
 "use strict";
-// The colours chosen last time, before anything is painted.
+// Apply the saved color theme before the first paint.
 
 const THEMES = ["auto", "light", "dark"];
-function remember(theme) {
+function storedTheme(theme) {
   try {
     if (theme) localStorage.setItem("tertium-theme", theme);
     else return localStorage.getItem("tertium-theme");
   } catch {
-    /* a page from disk may have no storage */
+    /* pages opened from disk may have no storage */
   }
   return null;
 }
@@ -15,5 +15,5 @@ function setTheme(theme) {
   if (theme === "auto") document.documentElement.removeAttribute("data-theme");
   else document.documentElement.dataset.theme = theme;
 }
-let theme = THEMES.includes(remember()) ? remember() : "auto";
+let theme = THEMES.includes(storedTheme()) ? storedTheme() : "auto";
 setTheme(theme);
