@@ -59,7 +59,7 @@ def load_plugin(entries: EntryPoints, kind: str) -> Any:
 
 @contextmanager
 def explain_plugin_failure(entry: EntryPoint, kind: str) -> Iterator[None]:
-    """Turn any exception of plugin code in the block into a `PluginError` that names its package."""
+    """Turn exceptions of plugin code in the block into a `PluginError` that names the package."""
     label = f"{kind} {entry.name!r} of {describe_package(entry)}"
     try:
         with explain_missing(label):

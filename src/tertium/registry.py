@@ -17,7 +17,7 @@ from tertium.plugins import EntryPoints, list_plugins, load_plugin
 
 
 class NameTable(Mapping[str, str]):
-    """Names mapped to "module:attribute": built-in names, then plugins of the entry point `group`."""
+    """Names mapped to "module:attribute": built-in names, then plugins of an entry-point group."""
 
     def __init__(self, group: str, builtin: Mapping[str, str]) -> None:
         self.group, self.builtin = group, builtin

@@ -1,12 +1,12 @@
-"""The laws that every metric keeps, for metrics of other packages as for tertium's own.
+"""Conformance checks for metrics, built-in ones and those of other packages.
 
     from tertium.testing import check_metric
 
-    def test_length_ratio_keeps_the_laws() -> None:
+    def test_length_ratio() -> None:
         check_metric("length-ratio")
 
-A law is a function of a metric and some segments that raises an `AssertionError`. They are plain
-functions, so that any test runner will do.
+A check is a function of a metric and some segments that raises `AssertionError`. The checks work
+with any test runner.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tertium.registry import METRICS
 from tertium.segment import Segment, attach_context
 from tertium.specs import build_dataclass, split_spec
 
-TOLERANCE = 2e-5  # neural metrics: sums of float32 products in another order
+TOLERANCE = 2e-5  # float32 sums of neural metrics may be computed in another order
 EXAMPLE_SEGMENTS = (
     Segment("the cat sat on the mat", "die Katze sass auf der Matte", ("the cat sat on a mat",)),
     Segment("a dog barked", "ein Hund bellte", ("a dog was barking", "the dog barked loudly")),
@@ -38,78 +38,79 @@ EXAMPLE_SEGMENTS = (
 
 
 def check_metric(metric: Metric | str, segments: Sequence[Segment] = EXAMPLE_SEGMENTS) -> None:
-    """Try every law on a metric or its spec; an error names the law and the metric.
+    """Run all checks on a metric or spec; an error names the metric and the failed check.
 
-    `segments` should have hypotheses of several lengths; what the metric needs must be there.
+    `segments` should have hypotheses of several lengths and all inputs that the metric requires.
 
     >>> check_metric("chrf")
     """
-    found = load_metric(metric) if isinstance(metric, str) else metric
-    if found.reads_context:
+    tested = load_metric(metric) if isinstance(metric, str) else metric
+    if tested.reads_context:
         segments = attach_context(segments, ["document"] * len(segments))
-    for law in METRIC_CHECKS:
+    for check in METRIC_CHECKS:
         try:
-            law(found, segments)
+            check(tested, segments)
         except AssertionError as error:
-            says = (law.__doc__ or "").partition("\n")[0]
-            raise AssertionError(f"{found.spec}: {says}: {error}") from error
+            rule = (check.__doc__ or "").partition("\n")[0]
+            raise AssertionError(f"{tested.spec}: {rule} {error}") from error
 
 
-def _rows(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
+def _segment_scores(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
     return metric.score(segments).segments
 
 
 def check_finite_scores(metric: Metric, segments: Sequence[Segment]) -> None:
-    """as many finite scores as segments, from as many statistics as columns"""
+    """Every segment has a finite score and one statistic per column."""
     scores = metric.score(segments)
     assert scores.statistics.shape == (len(segments), len(metric.columns))
     assert scores.segments.shape == (len(segments),), f"`reduce` gives {scores.segments.shape}"
     for segment, value in zip(segments, scores.segments, strict=True):
         assert np.isfinite(value), f"{value} for {segment}"
-    assert np.isfinite(scores.system), f"{scores.system} for all together"
+    assert np.isfinite(scores.system), f"{scores.system} for all segments together"
 
 
-def order_does_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
-    """the order of segments does not matter"""
-    turned = _rows(metric, segments[::-1])[::-1]
-    np.testing.assert_allclose(turned, _rows(metric, segments), atol=TOLERANCE)
+def check_order_independence(metric: Metric, segments: Sequence[Segment]) -> None:
+    """Scores do not depend on the order of segments."""
+    reordered = _segment_scores(metric, segments[::-1])[::-1]
+    np.testing.assert_allclose(reordered, _segment_scores(metric, segments), atol=TOLERANCE)
 
 
-def neighbors_do_not_matter(metric: Metric, segments: Sequence[Segment]) -> None:
-    """a segment's score does not depend on its neighbors, unless `reads_corpus` says so"""
+def check_batch_independence(metric: Metric, segments: Sequence[Segment]) -> None:
+    """A segment's score does not depend on other segments, unless the metric `reads_corpus`."""
     if not metric.reads_corpus:
-        alone = [_rows(metric, [segment])[0] for segment in segments]
-        np.testing.assert_allclose(alone, _rows(metric, segments), atol=TOLERANCE)
+        single = [_segment_scores(metric, [segment])[0] for segment in segments]
+        np.testing.assert_allclose(single, _segment_scores(metric, segments), atol=TOLERANCE)
 
 
-def duplicates_score_the_same(metric: Metric, segments: Sequence[Segment]) -> None:
-    """equal segments have equal scores, to the last bit"""
-    twice = _rows(metric, [*segments, *segments])
-    np.testing.assert_array_equal(twice[: len(segments)], twice[len(segments) :])
+def check_duplicates(metric: Metric, segments: Sequence[Segment]) -> None:
+    """Equal segments have exactly equal scores."""
+    repeated = _segment_scores(metric, [*segments, *segments])
+    np.testing.assert_array_equal(repeated[: len(segments)], repeated[len(segments) :])
 
 
 def check_context_independence(metric: Metric, segments: Sequence[Segment]) -> None:
-    """what stands around a segment in its document does not matter, unless it `reads_context`"""
+    """Scores do not depend on the document context, unless the metric `reads_context`."""
     if not metric.reads_context:
-        placed = attach_context(segments, ["document"] * len(segments))
-        np.testing.assert_array_equal(_rows(metric, placed), _rows(metric, segments))
+        in_document = attach_context(segments, ["document"] * len(segments))
+        np.testing.assert_array_equal(
+            _segment_scores(metric, in_document), _segment_scores(metric, segments)
+        )
 
 
 def check_error_spans(metric: Metric, segments: Sequence[Segment]) -> None:
-    """errors are marked alike whatever the neighbors, or refused in a line"""
+    """Error spans do not depend on other segments; a metric without them raises an error."""
     if not metric.can_mark_errors:
-        assert _refusal(lambda: metric.mark_errors(segments)) is not None, "it was marked"
+        assert _error_message(lambda: metric.mark_errors(segments)) is not None, "no error raised"
         return
-    assert metric.mark_errors(segments) == [
-        metric.mark_errors([segment])[0] for segment in segments
-    ]
+    single = [metric.mark_errors([segment])[0] for segment in segments]
+    assert metric.mark_errors(segments) == single
 
 
-def aggregates_are_sums(metric: Metric, segments: Sequence[Segment]) -> None:
-    """a weighted score is the formula of the weighted sum of statistics"""
+def check_additive_statistics(metric: Metric, segments: Sequence[Segment]) -> None:
+    """A weighted score is `reduce` of the weighted sum of statistics."""
     scores = metric.score(segments)
     weights = np.random.default_rng(1).integers(0, 3, size=(5, len(segments))).astype(float)
-    weights[:, 0] += 1  # a sample of nothing has no score
+    weights[:, 0] += 1  # an empty sample has no score
     for weight, value in zip(weights, scores.aggregate(weights), strict=True):
         total = np.zeros(scores.statistics.shape[1])
         for w, row in zip(weight, scores.statistics, strict=True):
@@ -117,42 +118,42 @@ def aggregates_are_sums(metric: Metric, segments: Sequence[Segment]) -> None:
         np.testing.assert_allclose(value, metric.reduce(total), rtol=1e-9, atol=1e-9)
 
 
-def scoring_is_deterministic(metric: Metric, segments: Sequence[Segment]) -> None:
-    """scoring twice gives the same numbers"""
-    np.testing.assert_array_equal(_rows(metric, segments), _rows(metric, segments))
+def check_determinism(metric: Metric, segments: Sequence[Segment]) -> None:
+    """Scoring twice gives the same numbers."""
+    scores = _segment_scores(metric, segments)
+    np.testing.assert_array_equal(scores, _segment_scores(metric, segments))
 
 
-def specs_rebuild(metric: Metric, segments: Sequence[Segment]) -> None:
-    """`load_metric(metric.spec)` gives an equal metric, for every choice of its switches
+def check_spec_round_trip(metric: Metric, segments: Sequence[Segment]) -> None:
+    """`load_metric(metric.spec)` gives an equal metric, for both values of each boolean field.
 
-    One that is not registered is made by its class, as it will be.
+    A metric that is not registered is built by its class.
     """
     switches = [f.name for f in dataclasses.fields(metric) if f.type in (bool, "bool")]  # type: ignore[arg-type]
     for changes in ({}, *({name: not getattr(metric, name)} for name in switches)):
         changed = dataclasses.replace(metric, **changes)  # type: ignore[type-var]
-        rebuilt = _load(changed.spec, type(metric))
+        name, fields = split_spec(changed.spec)
+        is_registered = name in METRICS
+        rebuilt = (
+            load_metric(changed.spec)
+            if is_registered
+            else build_dataclass(type(metric), name, fields)
+        )
         assert rebuilt == changed
         assert rebuilt.spec == changed.spec
         assert hash(rebuilt) == hash(changed)
 
 
-def _load(spec: str, cls: type[Metric]) -> Metric:
-    """The metric of a spec, by its class where the name is not registered."""
-    name, fields = split_spec(spec)
-    metric: Metric = load_metric(spec) if name in METRICS else build_dataclass(cls, name, fields)
-    return metric
-
-
-def metrics_are_values(metric: Metric, segments: Sequence[Segment]) -> None:
-    """a metric is a frozen dataclass with keywords only, and has something to cite"""
+def check_dataclass(metric: Metric, segments: Sequence[Segment]) -> None:
+    """A metric is a frozen dataclass with keyword-only fields and a citation."""
     assert metric.__dataclass_params__.frozen, "it is not frozen"  # type: ignore[attr-defined]
     for field in dataclasses.fields(metric):  # type: ignore[arg-type]
-        assert field.kw_only, f"{field.name} may be given without its name: say kw_only=True"
-    assert metric.citation.startswith("@"), "`citation` is its BibTeX entry"
+        assert field.kw_only, f"{field.name} is positional: use kw_only=True"
+    assert metric.citation.startswith("@"), "`citation` must be a BibTeX entry"
 
 
-def signatures_tell_all(metric: Metric, segments: Sequence[Segment]) -> None:
-    """a signature is a label and parts `key:value`, among them the version and `nrefs`"""
+def check_signature(metric: Metric, segments: Sequence[Segment]) -> None:
+    """A signature is a label and `key:value` parts, including `version` and `nrefs`."""
     label, *parts = metric.score(segments).signature.split("|")
     keys = [part.partition(":")[0] for part in parts]
     assert label == metric.label
@@ -161,22 +162,22 @@ def signatures_tell_all(metric: Metric, segments: Sequence[Segment]) -> None:
     assert {"nrefs", "version"} <= set(keys), keys
 
 
-def missing_parts_are_refused(metric: Metric, segments: Sequence[Segment]) -> None:
-    """what it needs and a segment lacks is refused with the segment's number; so is no segment"""
-    (full,) = attach_context([Segment("a", "b", ("c",))], ["document"])
-    lacking = [Segment("a")] if not metric.required_inputs else []
-    lacking += [Segment("a", "b")] if "references" in metric.required_inputs else []
-    lacking += [Segment("a", None, ("c",))] if "source" in metric.required_inputs else []
-    lacking += [Segment("a", "b", ("c",))] if "context" in metric.required_inputs else []
-    for poor in lacking:
-        said = _refusal(partial(metric.score, [full, poor]))
-        assert said is not None, f"{poor} was scored"
-        assert "segment 2" in said or not metric.required_inputs, said
-    assert "nothing to score" in (_refusal(lambda: metric.score([])) or "it was scored")
+def check_missing_inputs(metric: Metric, segments: Sequence[Segment]) -> None:
+    """A missing input raises an error with the segment number, as does an empty list."""
+    (complete,) = attach_context([Segment("a", "b", ("c",))], ["document"])
+    incomplete = [Segment("a")] if not metric.required_inputs else []
+    incomplete += [Segment("a", "b")] if "references" in metric.required_inputs else []
+    incomplete += [Segment("a", None, ("c",))] if "source" in metric.required_inputs else []
+    incomplete += [Segment("a", "b", ("c",))] if "context" in metric.required_inputs else []
+    for segment in incomplete:
+        message = _error_message(partial(metric.score, [complete, segment]))
+        assert message is not None, f"{segment} was scored"
+        assert "segment 2" in message or not metric.required_inputs, message
+    assert "nothing to score" in (_error_message(lambda: metric.score([])) or "no error raised")
 
 
-def _refusal(call: Callable[[], object]) -> str | None:
-    """The error of a call that a user can mend; None where it succeeds."""
+def _error_message(call: Callable[[], object]) -> str | None:
+    """Return the message of the `TertiumError` that a call raises, None if it succeeds."""
     try:
         call()
     except TertiumError as error:
@@ -185,47 +186,47 @@ def _refusal(call: Callable[[], object]) -> str | None:
 
 
 def check_empty_hypotheses(metric: Metric, segments: Sequence[Segment]) -> None:
-    """empty hypotheses are counted among the warnings"""
+    """Empty hypotheses are counted in the warnings."""
     empty = Segment("", segments[0].source, segments[0].references)
     assert metric.score([segments[0], empty]).warnings.get("empty hypothesis") == 1
 
 
-def scores_are_explained_or_refused(metric: Metric, segments: Sequence[Segment]) -> None:
-    """an explanation is of the score and can be written as JSON; else it is refused in a line"""
+def check_explanation(metric: Metric, segments: Sequence[Segment]) -> None:
+    """An explanation has the score of the metric and converts to JSON, or raises an error."""
     if not metric.can_explain:
-        said = _refusal(lambda: metric.explain(segments[0]))
-        assert f"{metric.name} cannot explain its scores" in (said or "it was explained")
+        message = _error_message(lambda: metric.explain(segments[0]))
+        assert f"{metric.name} cannot explain its scores" in (message or "no error raised")
         return
-    explained = metric.explain(segments[0])
-    scored = _rows(metric, segments[:1])[0]
-    np.testing.assert_allclose(explained.score, scored, atol=TOLERANCE)
-    assert explained.comparisons or explained.attribution, "nothing is explained"
-    json.dumps(explained.as_dict(), allow_nan=False)
+    explanation = metric.explain(segments[0])
+    score = _segment_scores(metric, segments[:1])[0]
+    np.testing.assert_allclose(explanation.score, score, atol=TOLERANCE)
+    assert explanation.comparisons or explanation.attribution, "the explanation is empty"
+    json.dumps(explanation.as_dict(), allow_nan=False)
 
 
 def check_perfect_beats_unrelated(metric: Metric, segments: Sequence[Segment]) -> None:
-    """a perfect translation is better than a wrong one"""
+    """A perfect translation scores better than an unrelated one."""
     source = "das Parlament lehnte am Dienstag den neuen Haushalt ab"
     reference = "the parliament rejected the new budget on Tuesday"
     texts = (reference, "my old bicycle is green and rusty")
-    good, bad = _rows(metric, [Segment(text, source, (reference,)) for text in texts])
+    good, bad = _segment_scores(metric, [Segment(text, source, (reference,)) for text in texts])
     assert good > bad if metric.higher_is_better else good < bad, (good, bad)
 
 
 METRIC_CHECKS: Sequence[Callable[[Metric, Sequence[Segment]], None]] = (
-    metrics_are_values,  # first: what is none fails the others in odd ways
+    check_dataclass,  # first: other checks fail in confusing ways without it
     check_finite_scores,
-    order_does_not_matter,
-    neighbors_do_not_matter,
-    duplicates_score_the_same,
+    check_order_independence,
+    check_batch_independence,
+    check_duplicates,
     check_context_independence,
     check_error_spans,
-    aggregates_are_sums,
-    scoring_is_deterministic,
-    specs_rebuild,
-    signatures_tell_all,
-    missing_parts_are_refused,
+    check_additive_statistics,
+    check_determinism,
+    check_spec_round_trip,
+    check_signature,
+    check_missing_inputs,
     check_empty_hypotheses,
-    scores_are_explained_or_refused,
+    check_explanation,
     check_perfect_beats_unrelated,
 )

@@ -1,1 +1,1 @@
-"""What is kept on disk: vectors, arrays made once, rows of numbers, and where all that lies."""
+"""The cache on disk and in memory: embeddings, dictionary indexes, feature rows and file hashes."""

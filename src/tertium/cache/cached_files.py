@@ -1,14 +1,13 @@
-"""What is kept in the cache folder: each kind is declared here once, made once, cleared by name.
+"""Files in the cache folder: their kinds, arrays built from resources, feature rows, file hashes.
 
-A kind says what it is, where its files lie and how they are named, so that one command can show,
-limit and clear all of them; a file that no kind knows is somebody else's, and is left alone.
+Each kind of cached file is declared once, with its location and naming scheme. One command can
+therefore list, limit and clear all of them. Files of no declared kind are left alone.
 
-A resource (a dictionary, a paraphrase table) is read into named numpy arrays; they are written as
-one npz whose name carries the fingerprint of the files they came from, so a changed source makes a
-new index. A folder that cannot be written to costs time, never an error; a damaged index is made
-anew. Nothing is pickled. Rows about texts (`cached_rows`) are one npz for each name, which must say
-all that decides the numbers: hashes of the keys and their rows. Hashes of files are remembered by
-path, size and time of change.
+Arrays built from a resource (a dictionary, a paraphrase table) are stored as one npz file. Its name
+contains a fingerprint of the source files, so changed sources lead to a new file. Rows computed
+from texts (`cached_rows`) are one npz file per name, with hashes of the keys; the name must include
+everything that determines the numbers. File hashes are cached by path, size and modification time.
+An unwritable folder costs time but raises no error; damaged files are rebuilt. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -39,105 +38,113 @@ Rows = NDArray[np.float32]
 Key = tuple[str, ...]
 Compute = Callable[[Sequence[int]], NDArray[np.floating]]
 
-COMPANIONS = ("-wal", "-shm")  # what SQLite keeps beside a database: its log and the index of that
+SQLITE_SUFFIXES = ("-wal", "-shm")  # companion files of an SQLite database
 MIN_NEW_ROWS = 64  # fewer new rows are not written
-MAX_TABLE_BYTES = 1 << 30  # a file past this is not added to
-SMALL = 1 << 20  # bytes of a file that is hashed faster than its hash is looked up
+MAX_TABLE_BYTES = 1 << 30  # larger row files do not grow further
+SMALL_FILE_BYTES = 1 << 20  # smaller files are hashed again rather than looked up
+KEY_BYTES = 16
 
 logger = logging.getLogger(__name__)
 
 
 def cache_folder() -> Path:
-    """`TERTIUM_CACHE`, else `tertium` in the user's cache folder; it need not exist."""
-    return _folder("TERTIUM_CACHE", "XDG_CACHE_HOME", ".cache", "cache")
+    """Return `TERTIUM_CACHE`, else `tertium` in the user's cache folder; it may not exist."""
+    return _user_folder("TERTIUM_CACHE", "XDG_CACHE_HOME", ".cache", "cache")
 
 
 def models_folder() -> Path:
-    """`TERTIUM_MODELS`, else `tertium/models` in the user's data folder; it need not exist."""
+    """Return `TERTIUM_MODELS`, else `tertium/models` in the user data folder; it may not exist."""
     if own := os.environ.get("TERTIUM_MODELS"):
-        return _expand(own, "TERTIUM_MODELS")
-    return _folder("", "XDG_DATA_HOME", ".local/share", "data") / "models"
+        return _expand_home(own, "TERTIUM_MODELS")
+    return _user_folder("", "XDG_DATA_HOME", ".local/share", "data") / "models"
 
 
 def hub_folder() -> Path:
-    """Where the Hugging Face libraries keep what they downloaded."""
+    """Return the download cache of the Hugging Face libraries."""
     if cache := os.environ.get("HF_HUB_CACHE") or os.environ.get("HUGGINGFACE_HUB_CACHE"):
-        return _expand(cache, "HF_HUB_CACHE")
+        return _expand_home(cache, "HF_HUB_CACHE")
     if home := os.environ.get("HF_HOME"):
-        return _expand(home, "HF_HOME") / "hub"
+        return _expand_home(home, "HF_HOME") / "hub"
     base = os.environ.get("XDG_CACHE_HOME")
-    folder = _expand(base, "XDG_CACHE_HOME") if base else _expand("~", "HOME") / ".cache"
+    folder = _expand_home(base, "XDG_CACHE_HOME") if base else _expand_home("~", "HOME") / ".cache"
     return folder / "huggingface" / "hub"
 
 
-def _folder(own: str, xdg: str, unix: str, windows: str) -> Path:
+def _user_folder(own: str, xdg: str, unix: str, windows: str) -> Path:
     if own and (value := os.environ.get(own)):
-        return _expand(value, own)
+        return _expand_home(value, own)
     if value := os.environ.get(xdg):
-        return _expand(value, xdg) / "tertium"
+        return _expand_home(value, xdg) / "tertium"
     if sys.platform == "win32" and (local := os.environ.get("LOCALAPPDATA")):
         return Path(local) / "tertium" / windows
-    return _expand("~", "HOME") / unix / "tertium"
+    return _expand_home("~", "HOME") / unix / "tertium"
 
 
-def _expand(text: str, variable: str) -> Path:
-    """A path with `~` filled in; `variable` is where it came from."""
+def _expand_home(text: str, variable: str) -> Path:
+    """Expand `~` in a path that comes from an environment variable."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
         raise UsageError(
-            f"{variable}={text}: the home folder of this user is not known; give a whole path"
+            f"{variable}={text}: the home folder of this user is unknown; give an absolute path"
         ) from None
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheKind:
-    """Something that is kept: `{}` in `place` is the name of one, which `names` matches."""
+    """A kind of cached file: `{}` in `place` stands for a name that matches the regex `names`."""
 
     name: str
-    what: str
+    description: str
     place: str
     names: str
 
     def path(self, name: str) -> Path:
-        """Where the one of this name lies, or would lie."""
+        """Return the path of the file or folder with this name."""
         return cache_folder() / self.place.format(name)
 
     def owner(self, file: str) -> str | None:
-        """The one of this kind that a file below the cache folder belongs to, as its path.
+        """Return the cached item that a file in the cache folder belongs to, None if not this kind.
 
         >>> VECTORS.owner("embeddings-1.sqlite-wal"), VECTORS.owner("mine.sqlite")
         ('embeddings-1.sqlite', None)
         """
         place = re.escape(self.place).replace(r"\{\}", f"(?:{self.names})")
-        match = re.fullmatch(f"({place})(?:{'|'.join(COMPANIONS)}|/.*)?", file)
+        match = re.fullmatch(f"({place})(?:{'|'.join(SQLITE_SUFFIXES)}|/.*)?", file)
         return match[1] if match else None
 
 
 VECTORS = CacheKind(
-    name="vectors", what="vectors of texts", place="embeddings-{}.sqlite", names=r"\d+"
+    name="vectors", description="vectors of texts", place="embeddings-{}.sqlite", names=r"\d+"
 )
-ANALYSES = CacheKind(name="analyses", what="parses", place="analyses-{}.sqlite", names=r"\d+-.+")
-ROWS = CacheKind(name="rows", what="features", place="rows/{}.npz", names=r"[^/]*-[0-9a-f]{12}")
+ANALYSES = CacheKind(
+    name="analyses", description="parses", place="analyses-{}.sqlite", names=r"\d+-.+"
+)
+ROWS = CacheKind(
+    name="rows", description="features", place="rows/{}.npz", names=r"[^/]*-[0-9a-f]{12}"
+)
 INDEXES = CacheKind(
     name="indexes",
-    what="indexes of dictionaries",
+    description="indexes of dictionaries",
     place="indexes/{}.npz",
     names=r"[^/]*-[0-9a-f]{16}",
 )
 WORD_VECTORS = CacheKind(
     name="word-vectors",
-    what="indexes of word vectors",
+    description="indexes of word vectors",
     place="word-vectors/{}",
     names=r"[0-9a-f]{32}\.(?:npy|txt)",
 )
-HASHES = CacheKind(name="hashes", what="hashes of weights", place="{}.json", names="hashes")
+HASHES = CacheKind(name="hashes", description="hashes of weights", place="{}.json", names="hashes")
 TRAINED = CacheKind(
-    name="trained", what="models of published tables", place="reproduce/{}", names="[0-9a-f]{16}"
+    name="trained",
+    description="models of published tables",
+    place="reproduce/{}",
+    names="[0-9a-f]{16}",
 )
 LEFTOVERS = CacheKind(
     name="remains",
-    what="what killed processes left",
+    description="temporary files of killed processes",
     place="{}.part",
     names=rf"(?:.*/)?{re.escape(PARTIAL_PREFIX)}[0-9a-f]+",
 )
@@ -148,21 +155,21 @@ CACHE_KINDS = {
 
 
 def database_files(path: Path) -> tuple[Path, ...]:
-    """A file, and those that SQLite keeps beside it where it is a database."""
-    return tuple(path.with_name(path.name + suffix) for suffix in ("", *COMPANIONS))
+    """Return a file and the companion files that it has if it is an SQLite database."""
+    return tuple(path.with_name(path.name + suffix) for suffix in ("", *SQLITE_SUFFIXES))
 
 
 @dataclass(frozen=True, kw_only=True)
 class CacheItem:
-    """One thing that is kept: a file with its companions, or a folder."""
+    """A cached file with its companion files, or a cached folder."""
 
     kind: CacheKind
     path: Path
     bytes: int
-    written: float
+    modified: float
 
     def remove(self) -> None:
-        """Take it off the disk; what another process took away before is no error."""
+        """Delete the item; it may already be gone."""
         try:
             if self.path.is_dir():
                 shutil.rmtree(self.path)
@@ -173,42 +180,39 @@ class CacheItem:
 
 
 def list_cache() -> tuple[list[CacheItem], list[Path]]:
-    """What the cache folder holds, and the files in it that are not tertium's."""
+    """List the items in the cache folder, and the files there that are not tertium's."""
     folder = cache_folder()
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file, and a cache is a folder: name one in TERTIUM_CACHE")
-    owned: dict[tuple[str, str], list[os.stat_result]] = {}
-    foreign: list[Path] = []
+        raise UsageError(f"{folder} is a file: set TERTIUM_CACHE to a folder")
+    statuses: dict[tuple[str, str], list[os.stat_result]] = {}
+    unknown_files: list[Path] = []
     for base, _, names in os.walk(folder):
         for name in sorted(names):
             file = Path(base, name)
-            inside = file.relative_to(folder).as_posix()
-            known = ((kind.name, kind.owner(inside)) for kind in CACHE_KINDS.values())
-            of_kind = next(((kind, owner) for kind, owner in known if owner), None)
-            if of_kind is None:
-                foreign.append(file)
+            relative = file.relative_to(folder).as_posix()
+            owners = ((kind.name, kind.owner(relative)) for kind in CACHE_KINDS.values())
+            item = next(((kind, owner) for kind, owner in owners if owner), None)
+            if item is None:
+                unknown_files.append(file)
             else:
-                with suppress(OSError):  # another process took it away
-                    owned.setdefault(of_kind, []).append(file.stat())
+                with suppress(OSError):  # removed by another process
+                    statuses.setdefault(item, []).append(file.stat())
     items = [
         CacheItem(
             kind=CACHE_KINDS[kind],
             path=folder / owner,
-            bytes=sum(s.st_size for s in states),
-            written=max(s.st_mtime for s in states),
+            bytes=sum(s.st_size for s in files),
+            modified=max(s.st_mtime for s in files),
         )
-        for (kind, owner), states in owned.items()
-        if states
+        for (kind, owner), files in statuses.items()
+        if files
     ]
-    return items, foreign
+    return items, unknown_files
 
 
 def remove_oldest(items: Iterable[CacheItem], limit: int) -> int:
-    """Remove what was written longest ago until the rest takes at most so many bytes.
-
-    Returns the bytes freed.
-    """
-    by_age = sorted(items, key=lambda item: item.written)
+    """Remove the oldest items until the others take at most `limit` bytes; return bytes freed."""
+    by_age = sorted(items, key=lambda item: item.modified)
     excess = sum(item.bytes for item in by_age) - limit
     freed = 0
     for item in by_age:
@@ -219,132 +223,133 @@ def remove_oldest(items: Iterable[CacheItem], limit: int) -> int:
     return freed
 
 
-def fingerprint_files(files: Iterable[Path], version: str) -> str:
-    """A short name for the state of some files: names, sizes and times, not contents."""
-    digest = hashlib.sha256(version.encode())
-    for file in files:
-        state = file.stat()
-        digest.update(f"{file.resolve()}\0{state.st_size}\0{state.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:16]
-
-
 def cached_arrays(
     name: str, files: Iterable[Path], version: str, build: Callable[[], Arrays]
 ) -> Arrays:
-    """The arrays `build` makes of `files`: from the cache when they are there, else made and kept.
+    """Return the arrays that `build` makes from `files`, from the cache if possible.
 
-    `version` names the layout of the arrays: raise it when `build` changes.
+    `version` identifies the layout of the arrays: change it when `build` changes.
     """
-    path = INDEXES.path(f"{name}-{fingerprint_files(files, version)}")
-    kept = read_arrays(path)
-    if kept is not None:
-        return kept
+    path = INDEXES.path(f"{name}-{_fingerprint_files(files, version)}")
+    stored = read_arrays(path)
+    if stored is not None:
+        return stored
     arrays = build()
     write_arrays(path, arrays)
     return arrays
 
 
+def _fingerprint_files(files: Iterable[Path], version: str) -> str:
+    """Hash the names, sizes and modification times of files, not their contents."""
+    digest = hashlib.sha256(version.encode())
+    for file in files:
+        status = file.stat()
+        digest.update(f"{file.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()[:16]
+
+
 def read_arrays(path: Path) -> Arrays | None:
-    """The arrays of a file; None where there is none that can be read."""
+    """Read an npz file; return None if it does not exist or is damaged."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {key: stored[key] for key in stored.files}
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        logger.warning("%s cannot be read (%s): it is made anew", path, error)
+        logger.warning("%s cannot be read (%s): it is created again", path, error)
         return None
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Keep arrays where that is possible."""
+    """Write an npz file if possible."""
     write_cache_file(path, lambda stream: np.savez(stream, **arrays))  # type: ignore[arg-type]
 
 
 def write_cache_file(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Keep what `write` writes; a folder that cannot be written to costs time, never an error."""
+    """Write a file of the cache; log an unwritable folder instead of raising an error."""
     try:
         with open_atomic(path, make_folder=True, durable=False) as stream:
             write(stream)
     except WriteError as error:
-        logger.info("%s is not kept: %s", path.name, error)
+        logger.info("%s is not cached: %s", path.name, error)
 
 
 def cached_file_hash(file: Path) -> str:
-    """The sha256 of a file, remembered until it changes unless it is small."""
+    """Return the sha256 of a file; hashes of large files are cached until the file changes."""
     status = file.stat()
-    if status.st_size < SMALL:
+    if status.st_size < SMALL_FILE_BYTES:
         return hash_file(file)
     key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
-    memo = HASHES.path("hashes")
-    known = _read_memo(memo)
-    if key not in known:
-        known[key] = hash_file(file)
-        write_cache_file(memo, lambda stream: stream.write(json.dumps(known).encode()))
-    return known[key]
+    path = HASHES.path("hashes")
+    hashes = _read_hashes(path)
+    if key not in hashes:
+        hashes[key] = hash_file(file)
+        write_cache_file(path, lambda stream: stream.write(json.dumps(hashes).encode()))
+    return hashes[key]
 
 
 def hash_file(file: Path) -> str:
-    """The sha256 of a file, read now."""
+    """Compute the sha256 of a file."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _read_memo(memo: Path) -> dict[str, str]:
+def _read_hashes(path: Path) -> dict[str, str]:
     try:
-        known = json.loads(memo.read_text())
-    except (OSError, ValueError, RecursionError):  # the last where it is nested deeply
+        hashes = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):  # the last for deeply nested JSON
         return {}
-    if not isinstance(known, dict):
+    if not isinstance(hashes, dict):
         return {}
-    return {k: v for k, v in known.items() if isinstance(v, str) and len(v) == 64}
+    return {k: v for k, v in hashes.items() if isinstance(v, str) and len(v) == 64}
 
 
 def cached_rows(name: str, keys: Sequence[Key], width: int, compute: Compute) -> Rows:
-    """The row of each key, (n, width): from the file of `name`, else computed and added to it.
+    """Return a row for each key, (n, width), from the file of `name`; compute and add missing rows.
 
-    `compute` gets the places of the keys it is to make rows for, each distinct key once.
+    `compute` receives the indices of keys to compute, each distinct key once.
 
     >>> from tertium.execution import runtime
     >>> with runtime(cache=False):
-    ...     rows_by_key("lengths", [("ab",), ("c",), ("ab",)], 1, lambda p: np.ones((len(p), 1)))
+    ...     cached_rows("lengths", [("ab",), ("c",), ("ab",)], 1, lambda p: np.ones((len(p), 1)))
     array([[1.],
            [1.],
            [1.]], dtype=float32)
     """
-    path = _path(name) if current_runtime().cache else None
-    known, table = _read(path, width)
-    hashes = [_hash(key) for key in keys]
+    path = _rows_path(name) if current_runtime().cache else None
+    positions, table = _read_rows(path, width)
+    hashes = [_hash_key(key) for key in keys]
     missing: dict[bytes, int] = {}
-    for place, digest in enumerate(hashes):
-        if digest not in known:
-            missing.setdefault(digest, place)
+    for index, digest in enumerate(hashes):
+        if digest not in positions:
+            missing.setdefault(digest, index)
     if missing:
-        fresh = np.asarray(compute(list(missing.values())), dtype=np.float32)
-        table = np.vstack([table, fresh.reshape(len(missing), width)])
-        known = {**known, **{h: len(known) + n for n, h in enumerate(missing)}}
+        new_rows = np.asarray(compute(list(missing.values())), dtype=np.float32)
+        table = np.vstack([table, new_rows.reshape(len(missing), width)])
+        positions = {**positions, **{h: len(positions) + n for n, h in enumerate(missing)}}
         if path is not None and len(missing) >= MIN_NEW_ROWS and table.nbytes < MAX_TABLE_BYTES:
-            write_arrays(path, {"keys": np.frombuffer(b"".join(known), np.uint8), "rows": table})
-    return table[np.array([known[digest] for digest in hashes], dtype=np.int64)]
+            key_bytes = np.frombuffer(b"".join(positions), np.uint8)
+            write_arrays(path, {"keys": key_bytes, "rows": table})
+    return table[np.array([positions[digest] for digest in hashes], dtype=np.int64)]
 
 
-def _path(name: str) -> Path:
+def _rows_path(name: str) -> Path:
     readable = "".join(c if c.isalnum() or c in "-." else "_" for c in name)[:60]
     digest = hashlib.sha256(name.encode()).hexdigest()[:12]
     return ROWS.path(f"{readable}-{digest}")
 
 
-def _hash(key: Key) -> bytes:
+def _hash_key(key: Key) -> bytes:
     text = "\0".join(key).encode("utf-8", errors="surrogatepass")
-    return hashlib.blake2b(text, digest_size=16).digest()
+    return hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
 
 
-def _read(path: Path | None, width: int) -> tuple[dict[bytes, int], Rows]:
-    nothing: tuple[dict[bytes, int], Rows] = ({}, np.zeros((0, width), dtype=np.float32))
+def _read_rows(path: Path | None, width: int) -> tuple[dict[bytes, int], Rows]:
+    """Read the row index of each key hash, and the rows; both are empty without a valid file."""
     stored = read_arrays(path) if path is not None else None
-    if stored is None or not {"keys", "rows"} <= set(stored):
-        return nothing
-    hashes, rows = stored["keys"].tobytes(), stored["rows"].astype(np.float32, copy=False)
-    if rows.shape != (len(hashes) // 16, width):
-        return nothing
-    return {hashes[16 * n : 16 * n + 16]: n for n in range(len(rows))}, rows
+    if stored is not None and {"keys", "rows"} <= set(stored):
+        hashes, rows = stored["keys"].tobytes(), stored["rows"].astype(np.float32, copy=False)
+        if rows.shape == (len(hashes) // KEY_BYTES, width):
+            starts = range(0, KEY_BYTES * len(rows), KEY_BYTES)
+            return {hashes[s : s + KEY_BYTES]: n for n, s in enumerate(starts)}, rows
+    return {}, np.zeros((0, width), dtype=np.float32)

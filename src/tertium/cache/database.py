@@ -1,10 +1,10 @@
-"""The SQLite files of the cache, and one text's vectors as a row that knows whether it is whole.
+"""SQLite files of the cache, and the binary format of one cache entry.
 
-    header (version, dtype, flags, rows, columns, bytes of pieces, digest)  pieces  vectors  crc32
+    header (version, dtype, flags, rows, columns, bytes of tokens, digest)  tokens  vectors  crc32
 
-Vectors are stored in as few bytes as hold them exactly: those computed in bf16 or fp16 take two a
-number, others four, so that a cached score equals a computed one to the last bit. The digest is of
-what the row is for (fingerprint and text), the checksum of everything before it.
+Vectors are stored in the smallest type that holds them exactly: two bytes per number if computed
+in bf16 or fp16, else four. Cached scores therefore equal computed ones bit by bit. The digest
+identifies fingerprint and text; the checksum covers everything before it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ from tertium.cache.cached_files import database_files
 
 T = TypeVar("T")
 
-APPLICATION = 0x74726D31  # "trm1", by which SQLite's header tells our files from others
-MAGIC = b"SQLite format 3\0"
-PAGE = 16384  # a row is some ten thousand bytes of vectors: small pages would chain
-LOCK_TIMEOUT = 5.0  # seconds that a process waits for another one's lock
+APPLICATION_ID = 0x74726D31  # "trm1": identifies our files in the SQLite header
+SQLITE_MAGIC = b"SQLite format 3\0"
+PAGE_BYTES = 16384  # an entry has about ten thousand bytes: small pages would be chained
+LOCK_TIMEOUT = 5.0  # seconds to wait for the lock of another process
+QUERY_KEYS = 500  # keys per query
 
 SCHEMA = (
     "CREATE TABLE IF NOT EXISTS spaces (space INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL)",
@@ -43,27 +44,26 @@ SCHEMA = (
     "CREATE TABLE IF NOT EXISTS vectors (vector INTEGER PRIMARY KEY, data BLOB NOT NULL)",
 )
 HEADER = struct.Struct("<BBBxiii24s")
-VERSION = 1
+FORMAT_VERSION = 1
 FP32, BF16, FP16 = 0, 1, 2
-WIDTHS = {FP32: 4, BF16: 2, FP16: 2}
-TRUNCATED = 1
-SENTENCE = 2
+BYTES_PER_NUMBER = {FP32: 4, BF16: 2, FP16: 2}
+TRUNCATED_FLAG = 1
+SENTENCE_FLAG = 2
 ALIGNMENT = 8
-KEYS = 500  # in one query
 
 logger = logging.getLogger(__name__)
 
 
 def connect(path: Path, *, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
-    """A connection to the store at a path, made where there is none.
+    """Connect to the vector store at a path; create it if it does not exist.
 
-    Raises `sqlite3.Error` or `OSError` where the file is locked, damaged or not the store's.
+    Raises `sqlite3.Error` or `OSError` if the file is locked, damaged or of another program.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     try:
-        if _pragma(database, "application_id") != APPLICATION:
-            _make(database, timeout)
+        if _pragma(database, "application_id") != APPLICATION_ID:
+            _create_tables(database, timeout)
         database.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
         database.close()
@@ -72,81 +72,82 @@ def connect(path: Path, *, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
 
 
 def used_bytes(database: sqlite3.Connection) -> int:
-    """The bytes in use; pages that were freed count for nothing, since they are used again."""
+    """Return the bytes in use, without free pages."""
     pages = _pragma(database, "page_count") - _pragma(database, "freelist_count")
     return pages * _pragma(database, "page_size")
 
 
 def free_pages(database: sqlite3.Connection, pages: int) -> None:
-    """Return so many pages that hold nothing to the disk.
+    """Return up to `pages` free pages to the file system.
 
-    The statement yields a row without columns for each page; `execute` stops after the first.
+    The statement yields one row per page and `execute` would stop after the first.
     """
     database.executescript(f"PRAGMA incremental_vacuum({pages})")
 
 
 def file_bytes(path: Path) -> int:
-    """The bytes of all the store's files on disk."""
+    """Return the size of a database on disk, including its companion files."""
     return sum(file.stat().st_size for file in database_files(path) if file.exists())
 
 
 def is_other_application(path: Path) -> bool:
-    """Whether the file is a sound database that another program made."""
+    """Tell whether a file is an SQLite database of another program."""
     with path.open("rb") as stream:
         header = stream.read(100)
-    owner = int.from_bytes(header[68:72], "big")
-    return header.startswith(MAGIC) and owner != APPLICATION
+    application_id = int.from_bytes(header[68:72], "big")
+    return header.startswith(SQLITE_MAGIC) and application_id != APPLICATION_ID
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Items in lists of at most so many: a query has room for so many keys."""
-    rest = iter(items)
-    while some := list(islice(rest, size)):
-        yield some
+    """Split items into lists of at most `size`."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
 
 
 class ByteStore:
-    """Bytes by text, in one table of a file: a convenience, without which work is done again.
+    """A table of bytes by text in an SQLite file.
 
-    Where the file cannot be opened, read or written, nothing is found and nothing fails. Of more
-    than `most` rows the oldest go first.
+    If the file cannot be opened, read or written, lookups find nothing and no error is raised.
+    Above `max_rows` rows, the oldest are removed.
     """
 
-    def __init__(self, path: Path, table: str, most: int) -> None:
-        self.path, self._table, self._most = path, table, most
+    def __init__(self, path: Path, table: str, max_rows: int) -> None:
+        self.path, self._table, self._max_rows = path, table, max_rows
         self._connection: sqlite3.Connection | None = None
         self._process = 0
 
     def get(self, texts: Iterable[str]) -> dict[str, bytes]:
-        """What is kept of these texts."""
+        """Look up the values of texts."""
         keys = {_text_key(text): text for text in texts}
-        found: dict[str, bytes] = {}
-        with self._forgiving():
+        values: dict[str, bytes] = {}
+        with self._log_errors():
             database = self._open()
-            for batch in batched(keys, KEYS):
+            for batch in batched(keys, QUERY_KEYS):
                 marks = ",".join("?" * len(batch))
                 query = f"SELECT key, value FROM {self._table} WHERE key IN ({marks})"
-                found |= {keys[key]: value for key, value in database.execute(query, batch)}
-        return found
+                values |= {keys[key]: value for key, value in database.execute(query, batch)}
+        return values
 
     def put(self, rows: Mapping[str, bytes]) -> None:
-        """Keep the bytes of these texts."""
+        """Store the values of texts."""
         keyed = [(_text_key(text), value) for text, value in rows.items()]
-        with self._forgiving(), self._open() as database:
+        with self._log_errors(), self._open() as database:
             database.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?)", keyed)
             newest = f"(SELECT max(rowid) FROM {self._table})"
-            database.execute(f"DELETE FROM {self._table} WHERE rowid <= {newest} - ?", [self._most])
+            database.execute(
+                f"DELETE FROM {self._table} WHERE rowid <= {newest} - ?", [self._max_rows]
+            )
 
     @contextlib.contextmanager
-    def _forgiving(self) -> Iterator[None]:
-        """What goes wrong with the file inside the block is logged and forgotten."""
+    def _log_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
             logger.info("%s is not used (%s)", self.path, error)
 
     def _open(self) -> sqlite3.Connection:
-        """The connection of this process; a forked one does not inherit its parent's."""
+        """Return the connection of this process; a forked process opens its own."""
         if self._connection is None or self._process != os.getpid():
             self._connection, self._process = self._connect(), os.getpid()
         return self._connection
@@ -165,27 +166,27 @@ def _text_key(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).digest()[:16]
 
 
-def _make(database: sqlite3.Connection, timeout: float) -> None:
-    """Lay out an empty file as a store; two processes may try at the same moment."""
+def _create_tables(database: sqlite3.Connection, timeout: float) -> None:
+    """Create the tables in an empty file; another process may do the same at this moment."""
     if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        if _pragma(database, "application_id") == APPLICATION:  # another was faster, just now
+        if _pragma(database, "application_id") == APPLICATION_ID:  # just created by another process
             return
         raise sqlite3.DatabaseError("the file was made by another program")
     deadline = time.monotonic() + timeout
-    database.execute(f"PRAGMA page_size = {PAGE}")
+    database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     while True:
         try:
             database.execute("PRAGMA journal_mode = WAL")
             break
-        except sqlite3.OperationalError:  # the switch does not wait for the other process by itself
+        except sqlite3.OperationalError:  # this statement does not wait for locks
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
     database.execute("BEGIN IMMEDIATE")
     for statement in SCHEMA:
         database.execute(statement)
-    database.execute(f"PRAGMA application_id = {APPLICATION}")
+    database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     database.execute("COMMIT")
 
 
@@ -195,7 +196,7 @@ def _pragma(database: sqlite3.Connection, name: str) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CacheEntry:
-    """One text's token vectors (tokens, dim) with their pieces, or its sentence vector (dim,)."""
+    """Token vectors (tokens, dim) of a text with its tokens, or its sentence vector (dim,)."""
 
     matrix: Float32Array
     tokens: tuple[str, ...]
@@ -207,62 +208,63 @@ class CacheEntry:
 
 
 class KeyHasher:
-    """The keys of texts under one fingerprint: (a 64-bit number, the rest of the digest)."""
+    """Hashes texts under one fingerprint to a 64-bit key and the remaining bytes of the digest."""
 
     def __init__(self, fingerprint: str) -> None:
-        self._stem = hashlib.sha256(fingerprint.encode() + b"\0")
+        self._prefix = hashlib.sha256(fingerprint.encode() + b"\0")
 
     def __call__(self, text: str) -> tuple[int, bytes]:
-        hasher = self._stem.copy()
+        hasher = self._prefix.copy()
         hasher.update(text.encode("utf-8", "surrogatepass"))
         digest = hasher.digest()
         return int.from_bytes(digest[:8], "little", signed=True), digest[8:]
 
 
-def encode_entry(part: CacheEntry, digest: bytes) -> bytes | None:
-    """The row of a part; None where its pieces cannot be told apart again.
+def encode_entry(entry: CacheEntry, digest: bytes) -> bytes | None:
+    """Encode an entry as bytes; return None if a token contains the separator.
 
-    >>> part = Part(np.ones((1, 2), dtype=np.float32), ("cat",), False)
-    >>> unpack(pack(part, bytes(24)), bytes(24)).pieces
+    >>> entry = CacheEntry(np.ones((1, 2), dtype=np.float32), ("cat",), False)
+    >>> decode_entry(encode_entry(entry, bytes(24)), bytes(24)).tokens
     ('cat',)
     """
-    names = "\0".join(part.tokens).encode("utf-8", "surrogatepass")
-    if part.tokens and names.count(b"\0") != len(part.tokens) - 1:
+    tokens = "\0".join(entry.tokens).encode("utf-8", "surrogatepass")
+    if entry.tokens and tokens.count(b"\0") != len(entry.tokens) - 1:
         return None
-    kind, vectors = _shrink(np.ascontiguousarray(part.matrix))
-    rows, columns = part.matrix.shape if part.matrix.ndim == 2 else (1, len(part.matrix))
-    flags = TRUNCATED * part.truncated + SENTENCE * (part.matrix.ndim == 1)
-    header = HEADER.encode_entry(VERSION, kind, flags, rows, columns, len(names), digest)
-    padding = bytes(-(len(header) + len(names)) % ALIGNMENT)
-    body = b"".join((header, names, padding, vectors.tobytes()))
+    kind, vectors = _to_smallest_type(np.ascontiguousarray(entry.matrix))
+    rows, columns = entry.matrix.shape if entry.matrix.ndim == 2 else (1, len(entry.matrix))
+    flags = TRUNCATED_FLAG * entry.truncated + SENTENCE_FLAG * (entry.matrix.ndim == 1)
+    header = HEADER.pack(FORMAT_VERSION, kind, flags, rows, columns, len(tokens), digest)
+    padding = bytes(-(len(header) + len(tokens)) % ALIGNMENT)
+    body = b"".join((header, tokens, padding, vectors.tobytes()))
     return body + zlib.crc32(body).to_bytes(4, "little")
 
 
-def decode_entry(row: bytes, digest: bytes) -> CacheEntry | None:
-    """The part of a row; None where the row is damaged or was made for something else.
+def decode_entry(data: bytes, digest: bytes) -> CacheEntry | None:
+    """Decode an entry; return None if the data is damaged or has another digest.
 
-    >>> unpack(b"damaged", bytes(24)) is None
+    >>> decode_entry(b"damaged", bytes(24)) is None
     True
     """
-    view = memoryview(row)
-    if len(row) < HEADER.size + 4 or zlib.crc32(view[:-4]) != int.from_bytes(row[-4:], "little"):
+    view = memoryview(data)
+    if len(data) < HEADER.size + 4 or zlib.crc32(view[:-4]) != int.from_bytes(data[-4:], "little"):
         return None
-    version, kind, flags, rows, columns, length, owner = HEADER.unpack_from(row)
+    version, kind, flags, rows, columns, length, owner = HEADER.unpack_from(data)
     start = HEADER.size + length + -(HEADER.size + length) % ALIGNMENT
-    size = rows * columns * WIDTHS.get(kind, 0)
-    if version != VERSION or owner != digest or start + size + 4 != len(row):
+    size = rows * columns * BYTES_PER_NUMBER.get(kind, 0)
+    if version != FORMAT_VERSION or owner != digest or start + size + 4 != len(data):
         return None
-    names = bytes(view[HEADER.size : HEADER.size + length]).decode("utf-8", "surrogatepass")
-    matrix = _grow(view[start : start + size], kind).reshape(rows, columns)
+    tokens = bytes(view[HEADER.size : HEADER.size + length]).decode("utf-8", "surrogatepass")
+    matrix = _to_float32(view[start : start + size], kind).reshape(rows, columns)
+    is_sentence = bool(flags & SENTENCE_FLAG)
     return CacheEntry(
-        matrix[0] if flags & SENTENCE else matrix,
-        tuple(names.split("\0")) if length or (rows and not flags & SENTENCE) else (),
-        bool(flags & TRUNCATED),
+        matrix[0] if is_sentence else matrix,
+        tuple(tokens.split("\0")) if length or (rows and not is_sentence) else (),
+        bool(flags & TRUNCATED_FLAG),
     )
 
 
-def _shrink(matrix: Float32Array) -> tuple[int, np.ndarray]:
-    """The shortest type that holds every number exactly, and the numbers in it."""
+def _to_smallest_type(matrix: Float32Array) -> tuple[int, np.ndarray]:
+    """Convert to the smallest type that holds every number exactly."""
     bits = matrix.view(np.uint32)
     if not (bits.flat[:8] & 0xFFFF).any() and not (bits & 0xFFFF).any():
         return BF16, (bits >> 16).astype(np.uint16)
@@ -274,10 +276,10 @@ def _shrink(matrix: Float32Array) -> tuple[int, np.ndarray]:
     return FP32, matrix
 
 
-def _grow(stored: memoryview, kind: int) -> Float32Array:
+def _to_float32(stored: memoryview, kind: int) -> Float32Array:
     if kind == BF16:
-        wide = np.frombuffer(stored, dtype="<u2").astype(np.uint32) << 16
-        return wide.view(np.float32)
+        bits = np.frombuffer(stored, dtype="<u2").astype(np.uint32) << 16
+        return bits.view(np.float32)
     if kind == FP16:
         return np.frombuffer(stored, dtype="<f2").astype(np.float32)
     return np.frombuffer(stored, dtype="<f4")

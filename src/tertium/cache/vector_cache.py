@@ -1,7 +1,7 @@
-"""Vectors that a process used last, bounded in bytes, and behind them those of the store on disk.
+"""The embedding cache: an in-memory LRU cache in front of the store on disk.
 
-Who needs vectors, or what a network said of a pair, asks here before computing it (`get_entries`), and
-leaves here what was computed (`put_entries`). Very wide vectors stay in memory alone.
+Encoders and joint networks look up texts with `get_entries` before computing anything, and add new
+results with `put_entries`. Very wide vectors stay in memory only.
 """
 
 from __future__ import annotations
@@ -13,90 +13,90 @@ from tertium.cache.database import CacheEntry
 from tertium.cache.vector_store import open_vector_store
 from tertium.execution import current_runtime
 
-# All layers of a model side by side would push everything else out of the store.
-MAX_STORED_WIDTH = 2048
+MAX_STORED_WIDTH = 2048  # all layers of a model together would displace everything else on disk
+SENTENCE_MEMORY_SHARE = 0.25  # memory for sentence vectors, relative to that for token vectors
 
 
 class MemoryCache:
-    """The parts used last, oldest dropped first."""
+    """An LRU cache limited by bytes."""
 
     def __init__(self) -> None:
-        self._parts: OrderedDict[tuple[str, str], CacheEntry] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, str], CacheEntry] = OrderedDict()
         self._bytes = 0
 
     def get(self, fingerprint: str, text: str) -> CacheEntry | None:
-        part = self._parts.get((fingerprint, text))
-        if part is not None:
-            self._parts.move_to_end((fingerprint, text))
-        return part
+        entry = self._entries.get((fingerprint, text))
+        if entry is not None:
+            self._entries.move_to_end((fingerprint, text))
+        return entry
 
-    def put(self, fingerprint: str, text: str, part: CacheEntry, limit: int) -> None:
-        old = self._parts.pop((fingerprint, text), None)
-        self._bytes += part.nbytes - (old.nbytes if old else 0)
-        self._parts[fingerprint, text] = part
-        while self._bytes > limit and self._parts:
-            _, dropped = self._parts.popitem(last=False)
-            self._bytes -= dropped.nbytes
+    def put(self, fingerprint: str, text: str, entry: CacheEntry, limit: int) -> None:
+        old = self._entries.pop((fingerprint, text), None)
+        self._bytes += entry.nbytes - (old.nbytes if old else 0)
+        self._entries[fingerprint, text] = entry
+        while self._bytes > limit and self._entries:
+            _, evicted = self._entries.popitem(last=False)
+            self._bytes -= evicted.nbytes
 
     def clear(self) -> None:
-        self._parts.clear()
+        self._entries.clear()
         self._bytes = 0
 
 
-# Sentence vectors are small; apart, they are not pushed out by token vectors.
-_tokens, _sentences = MemoryCache(), MemoryCache()
-SENTENCES_SHARE = 0.25  # of what token vectors may take, and beside them
+# Separate caches, so that large token vectors do not evict small sentence vectors.
+_token_cache, _sentence_cache = MemoryCache(), MemoryCache()
 
 
 def get_entries(fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
-    """The parts that memory or disk hold for these texts."""
+    """Look up the entries of texts in memory and on disk."""
     if not fingerprint or not texts:
         return {}
-    known = _find_held(fingerprint, texts)
+    entries = _get_from_memory(fingerprint, texts)
     store = open_vector_store()
-    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    missing = [text for text in dict.fromkeys(texts) if text not in entries]
     if store is None or not missing:
-        return known
+        return entries
     stored = store.read(fingerprint, missing)
-    _keep(fingerprint, stored)
-    return known | stored
+    _put_in_memory(fingerprint, stored)
+    return entries | stored
 
 
 def find_cached_texts(fingerprint: str, texts: Sequence[str]) -> set[str]:
-    """Which of these texts `get_entries` would find, without reading their vectors from disk."""
+    """Return the texts that have an entry, without reading vectors from disk."""
     if not fingerprint:
         return set()
-    held = set(_find_held(fingerprint, texts))
+    in_memory = set(_get_from_memory(fingerprint, texts))
     store = open_vector_store()
-    return held if store is None else held | store.has(fingerprint, texts)
+    return in_memory if store is None else in_memory | store.contains(fingerprint, texts)
 
 
-def put_entries(fingerprint: str, parts: Mapping[str, CacheEntry]) -> None:
-    """Keep freshly computed parts in memory and on disk."""
+def put_entries(fingerprint: str, entries: Mapping[str, CacheEntry]) -> None:
+    """Add entries to memory and, unless too wide, to the store on disk."""
     if not fingerprint:
         return
-    _keep(fingerprint, parts)
+    _put_in_memory(fingerprint, entries)
     store = open_vector_store()
-    narrow = {text: p for text, p in parts.items() if p.matrix.shape[-1] <= MAX_STORED_WIDTH}
     if store is not None:
+        narrow = {t: e for t, e in entries.items() if e.matrix.shape[-1] <= MAX_STORED_WIDTH}
         store.write(fingerprint, narrow)
 
 
 def clear_memory() -> None:
-    """Drop what memory holds; the store on disk keeps its own."""
-    _tokens.clear()
-    _sentences.clear()
+    """Empty the caches in memory; the store on disk is unchanged."""
+    _token_cache.clear()
+    _sentence_cache.clear()
 
 
-def _find_held(fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
-    found = {t: _tokens.get(fingerprint, t) or _sentences.get(fingerprint, t) for t in texts}
-    return {text: part for text, part in found.items() if part is not None}
+def _get_from_memory(fingerprint: str, texts: Sequence[str]) -> dict[str, CacheEntry]:
+    caches = (_token_cache, _sentence_cache)
+    hits = ((text, cache.get(fingerprint, text)) for text in texts for cache in caches)
+    return {text: entry for text, entry in hits if entry is not None}
 
 
-def _keep(fingerprint: str, parts: Mapping[str, CacheEntry]) -> None:
+def _put_in_memory(fingerprint: str, entries: Mapping[str, CacheEntry]) -> None:
     limit = current_runtime().memory
-    for text, part in parts.items():
-        if part.matrix.ndim == 2:
-            _tokens.put(fingerprint, text, part, limit)
+    for text, entry in entries.items():
+        if entry.matrix.ndim == 2:
+            _token_cache.put(fingerprint, text, entry, limit)
         else:
-            _sentences.put(fingerprint, text, part, int(limit * SENTENCES_SHARE))
+            _sentence_cache.put(fingerprint, text, entry, int(limit * SENTENCE_MEMORY_SHARE))

@@ -1,0 +1,39 @@
+"""Cache entries computed from their texts, for tests and the processes that tests start.
+
+This module imports no test library, so that a subprocess starts quickly.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tertium.cache.database import CacheEntry
+from tertium.cache.vector_store import VectorStore
+
+__all__ = ["Path", "VectorStore", "are_all_correct", "are_equal", "make_entry", "make_texts"]
+
+
+def make_entry(text: str, dim: int = 32) -> CacheEntry:
+    """Make vectors that depend on the text, so that any mix-up is detected."""
+    words = tuple(text.split())
+    rng = np.random.default_rng(int.from_bytes(text.encode()[:16]))
+    return CacheEntry(rng.normal(size=(len(words), dim)).astype(np.float32), words, False)
+
+
+def make_texts(count: int, start: int = 0) -> list[str]:
+    return [f"{i} text with some words in it" for i in range(start, start + count)]
+
+
+def are_equal(left: CacheEntry, right: CacheEntry) -> bool:
+    return (
+        np.array_equal(left.matrix, right.matrix)
+        and left.matrix.shape == right.matrix.shape
+        and left.tokens == right.tokens
+        and left.truncated == right.truncated
+    )
+
+
+def are_all_correct(entries: dict[str, CacheEntry]) -> bool:
+    return all(are_equal(entry, make_entry(text)) for text, entry in entries.items())
