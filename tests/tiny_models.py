@@ -108,9 +108,9 @@ def save_tokenizer(kind: str, folder: Path) -> None:
 def minilm() -> str:
     """The name of the small real model; the test is skipped where its package is missing."""
     pytest.importorskip("torch")
-    from tertium.encoders.weights import find
+    from tertium.encoders.weight_files import find_installed_weights
 
-    if find("minilm") is None:
+    if find_installed_weights("minilm") is None:
         pytest.skip("the weights of minilm are not installed")
     return "minilm"
 
@@ -120,8 +120,8 @@ def e5() -> Encoder:
     """multilingual-e5; the test is skipped where it is not installed."""
     pytest.importorskip("torch")
     from tertium.encoders import load_encoder
-    from tertium.encoders.weights import find
+    from tertium.encoders.weight_files import find_installed_weights
 
-    if find("e5") is None:
+    if find_installed_weights("e5") is None:
         pytest.skip("e5 is not installed: tertium models install e5")
     return load_encoder("e5")

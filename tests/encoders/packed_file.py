@@ -1,4 +1,4 @@
-"""Write a tiny model in the layout of `tertium.encoders.e5.packed`, for tests that read it."""
+"""Write a tiny model in the layout of `tertium.encoders.e5.quantized_checkpoint`, for tests that read it."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def packed_bytes(
     head += struct.pack("<iI", len(NORMAL_FORM), len(forms) if map_length is None else map_length)
     head += forms + struct.pack("<i", len(values))
     place = len(head) + sum(2 + len(name) + 21 for name in values)
-    body = b""
+    backbone = b""
     for name, value in values.items():
         data = pack(value) if is_packed(name) else value.astype("<f4").tobytes()
         head += struct.pack("<H", len(name)) + name.encode()
@@ -94,8 +94,8 @@ def packed_bytes(
             "<BIQQ",
             (kinds or {}).get(name, int(is_packed(name))),
             (counts or {}).get(name, value.size),
-            (offsets or {}).get(name, place + len(body)),
+            (offsets or {}).get(name, place + len(backbone)),
             len(data),
         )
-        body += data
-    return head + body
+        backbone += data
+    return head + backbone

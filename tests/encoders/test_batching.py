@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.encoders.pieces import plan_batches
+from tertium.encoders.batching import plan_batches
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=80)
 

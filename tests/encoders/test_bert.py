@@ -17,19 +17,19 @@ from tests import gallery
 from tests.heavy import HEAVY, IMPORTED
 
 from tertium.encoders import load_encoder
-from tertium.encoders.pieces import Tokenizer
-from tertium.encoders.transformer import Transformer
-from tertium.encoders.weights import find
+from tertium.encoders.tokenizer import Tokenizer
+from tertium.encoders.transformer_encoder import TransformerEncoder
+from tertium.encoders.weight_files import find_installed_weights
 from tertium.errors import ModelError
 
 torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
-from tertium.encoders.bert import Bert, read_shape, read_tensors  # noqa: E402
-from tertium.encoders.hooked import Hooked  # noqa: E402
-from tertium.encoders.layers import TransformerLayer  # noqa: E402
-from tertium.encoders.network import Network  # noqa: E402
+from tertium.encoders.bert import BertModel, read_bert_config, read_tensors  # noqa: E402
+from tertium.encoders.encoder_network import EncoderNetwork  # noqa: E402
+from tertium.encoders.transformer_layer import TransformerLayer  # noqa: E402
+from tertium.encoders.transformers_model import TransformersModel  # noqa: E402
 
 KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]
 # Sums of up to 3,072 numbers of single precision in another order, through 12 layers.
@@ -48,15 +48,15 @@ def reference_states(folder: Path, row: Sequence[int]) -> list[np.ndarray]:
     return [state[0].numpy() for state in found.hidden_states]
 
 
-def own_states(network: Network, row: Sequence[int]) -> list[np.ndarray]:
+def own_states(network: EncoderNetwork, row: Sequence[int]) -> list[np.ndarray]:
     states, _ = network([row], range(network.depth + 1), None)
     return [state[0].numpy() for state in states]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_layer_of_a_random_model_is_transformers(kind: str, tiny_model: TinyModel) -> None:
-    network = Network(tiny_model(kind), device="cpu", precision="fp32")
-    assert isinstance(network._model, Bert)
+    network = EncoderNetwork(tiny_model(kind), device="cpu", precision="fp32")
+    assert isinstance(network._model, BertModel)
     for row in ([2, 7, 3], [2, *range(5, 23), 3], [2, 1, 9, 1, 3]):  # 1 is the padding
         pairs = zip(own_states(network, row), reference_states(tiny_model(kind), row), strict=True)
         for own, expected in pairs:
@@ -65,16 +65,16 @@ def test_every_layer_of_a_random_model_is_transformers(kind: str, tiny_model: Ti
 
 @pytest.mark.parametrize("name", ["minilm", "e5", pytest.param("mpnet", marks=pytest.mark.slow)])
 def test_every_layer_of_a_real_model_is_transformers(name: str) -> None:
-    if find(name) is None:
+    if find_installed_weights(name) is None:
         pytest.skip(f"the weights of {name} are not installed")
     encoder = load_encoder(name)
-    assert isinstance(encoder, Transformer)
-    body = encoder.body
-    before, after = body.tokenizer.prefix, body.tokenizer.suffix
+    assert isinstance(encoder, TransformerEncoder)
+    backbone = encoder.backbone
+    before, after = backbone.tokenizer.prefix_ids, backbone.tokenizer.suffix_ids
     for text in (" ".join(WORDS), " ".join(WORDS * 40)):  # the second fills all positions
-        row = [*before, *body.number([text])[0][: body.room], *after]
-        expected = reference_states(body.folder, row)
-        for number, own in enumerate(own_states(body.network, row)):
+        row = [*before, *backbone.encode_ids([text])[0][: backbone.window_size], *after]
+        expected = reference_states(backbone.folder, row)
+        for number, own in enumerate(own_states(backbone.network, row)):
             scale = max(1.0, np.abs(expected[number]).max() / 10)  # minilm has states of size 10
             np.testing.assert_allclose(own, expected[number], atol=TOLERANCE * scale)
 
@@ -83,9 +83,9 @@ def test_every_layer_of_a_real_model_is_transformers(name: str) -> None:
 def test_padding_changes_nothing_but_rounding(kind: str, tiny_model: TinyModel) -> None:
     """What a GPU does, here on a CPU."""
     folder = tiny_model(kind)
-    shape = read_shape(folder)
+    shape = read_bert_config(folder)
     assert shape is not None
-    model, layers = Bert(folder, shape), frozenset(range(4))
+    model, layers = BertModel(folder, shape), frozenset(range(4))
     rows = [[2, 8, 9, 3], [2, 5, 6, 7, 8, 9, 10, 3], [2, 3]]
     ids = torch.tensor([row + [1] * (8 - len(row)) for row in rows])
     mask = torch.arange(8)[None] < torch.tensor([[len(row)] for row in rows])
@@ -100,9 +100,9 @@ def test_padding_changes_nothing_but_rounding(kind: str, tiny_model: TinyModel) 
 
 def test_texts_of_all_lengths_share_a_pass_without_changing_a_bit(minilm: str) -> None:
     encoder = load_encoder(minilm)
-    assert isinstance(encoder, Transformer)
-    network = encoder.body.network
-    if network.alone:
+    assert isinstance(encoder, TransformerEncoder)
+    network = encoder.backbone.network
+    if network.requires_batch_size_one:
         pytest.skip("on this processor texts do not share a pass")
     rng = np.random.default_rng(3)
     rows = [rng.integers(1000, 20000, n).tolist() for n in (1, 70, 70, 3, 300, 31, 31, 31, 129)]
@@ -123,7 +123,7 @@ def test_where_a_processor_mixes_texts_each_is_read_alone(
     habit: str, tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Attention that knows how many texts there are, or products that know where a row stands."""
-    attend, transform = functional.scaled_dot_product_attention, TransformerLayer._transform
+    attend, transform = functional.scaled_dot_product_attention, TransformerLayer._feed_forward
 
     def attend_in_groups(query: Any, *others: Any, **choices: Any) -> Any:
         return attend(query, *others, **choices) * (1 + 1e-4 * (len(query) > 4))
@@ -135,10 +135,10 @@ def test_where_a_processor_mixes_texts_each_is_read_alone(
     if habit == "of groups":
         monkeypatch.setattr(functional, "scaled_dot_product_attention", attend_in_groups)
     else:
-        monkeypatch.setattr(TransformerLayer, "_transform", transform_by_place)
+        monkeypatch.setattr(TransformerLayer, "_feed_forward", transform_by_place)
     encoder = load_encoder(f"dir/{shutil.copytree(tiny_model('bert'), tmp_path / 'model')}")
-    assert isinstance(encoder, Transformer)
-    assert encoder.body.network.alone
+    assert isinstance(encoder, TransformerEncoder)
+    assert encoder.backbone.network.requires_batch_size_one
     texts = [*WORDS, " ".join(WORDS), "It cost"]
     together = encoder.encode(texts)
     for place, text in enumerate(texts):
@@ -155,10 +155,10 @@ def test_settings_that_are_not_known_are_left_to_transformers(
     unknown: dict[str, Any], tiny_model: TinyModel, tmp_path: Path
 ) -> None:
     folder = copy_with(tiny_model("bert"), tmp_path / "other", unknown)
-    assert read_shape(folder) is None
+    assert read_bert_config(folder) is None
     if unknown == {"hidden_act": "relu"}:
-        network = Network(folder, device="cpu", precision="fp32")
-        assert isinstance(network._model, Hooked)
+        network = EncoderNetwork(folder, device="cpu", precision="fp32")
+        assert isinstance(network._model, TransformersModel)
         row = [2, 9, 8, 7, 3]
         expected = reference_states(folder, row)
         for number, own in enumerate(own_states(network, row)):
@@ -185,7 +185,9 @@ def test_names_of_older_files_and_of_models_with_heads(
     older = {n.replace("LayerNorm.bias", "LayerNorm.beta"): t.clone() for n, t in older.items()}
     save_file({**older, "cls.predictions.bias": torch.ones(3)}, folder / "model.safetensors")
     row = [2, 9, 8, 7, 3]
-    networks = [Network(f, device="cpu", precision="fp32") for f in (tiny_model("bert"), folder)]
+    networks = [
+        EncoderNetwork(f, device="cpu", precision="fp32") for f in (tiny_model("bert"), folder)
+    ]
     for own, expected in zip(*(own_states(n, row) for n in networks), strict=True):
         assert np.array_equal(own, expected)
 
@@ -196,8 +198,8 @@ def test_names_of_older_files_and_of_models_with_heads(
         (lambda t: None, "output.dense.bias is missing"),
         (lambda t: t[:3], r"has shape \(3,\), expected \(16,\)"),
         (lambda t: t.int(), "not floating point"),
-        (lambda t: t * np.nan, "hold NaN or infinite numbers: encoder"),
-        (lambda t: t + 3e38, "makes NaN or infinite numbers"),
+        (lambda t: t * np.nan, "contain NaN or infinite values: encoder"),
+        (lambda t: t + 3e38, "give NaN or infinite states"),
     ],
 )
 def test_weights_that_cannot_be_right_are_refused(
@@ -207,14 +209,16 @@ def test_weights_that_cannot_be_right_are_refused(
     stored = read_tensors(tiny_model("bert"))
     stored[name] = change(stored[name])
     with pytest.raises(ModelError, match=said):
-        Network(tiny_model("bert"), device="cpu", precision="fp32", tensors=lambda: stored)
+        EncoderNetwork(
+            tiny_model("bert"), device="cpu", precision="fp32", load_tensors=lambda: stored
+        )
 
 
 @pytest.mark.parametrize("name", ["minilm", "mpnet", "e5"])
 def test_a_tokenizer_read_without_its_class_gives_the_same_pieces(name: str) -> None:
     from transformers import AutoTokenizer
 
-    place = find(name)
+    place = find_installed_weights(name)
     if place is None:
         pytest.skip(f"the weights of {name} are not installed")
     theirs, ours = AutoTokenizer.from_pretrained(place[0]), Tokenizer(place[0])
@@ -224,8 +228,8 @@ def test_a_tokenizer_read_without_its_class_gives_the_same_pieces(name: str) -> 
         "<s> </s> <pad> <unk> <mask> [CLS] [SEP] [UNK] [MASK]",
     ]
     expected = [theirs(text, add_special_tokens=False)["input_ids"] for text in texts]
-    assert ours.number(texts) == expected
-    assert [*ours.prefix, *ours.suffix] == theirs("")["input_ids"]
+    assert ours.encode_ids(texts) == expected
+    assert [*ours.prefix_ids, *ours.suffix_ids] == theirs("")["input_ids"]
 
 
 PROGRAM = """
@@ -247,8 +251,8 @@ def test_scoring_imports_neither_transformers_nor_a_compiler(
         assert not imported
         return
     specs = [f"sss:encoder={minilm}", f"bertscore:encoder={minilm}", "tertium-small"]
-    specs += ["bertscore:encoder=e5"] if find("e5") else []
-    specs += ["tertium-base"] if find("mpnet") else []
+    specs += ["bertscore:encoder=e5"] if find_installed_weights("e5") else []
+    specs += ["tertium-base"] if find_installed_weights("mpnet") else []
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *specs],
         env={**os.environ, "TERTIUM_CACHE": str(tmp_path)},

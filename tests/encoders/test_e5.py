@@ -36,7 +36,7 @@ def test_vectors_agree_with_the_engine(vectors: np.ndarray) -> None:
 
 def test_pieces_are_counted_as_by_the_engine(e5: Encoder) -> None:
     around = 2 + 3  # <s>, </s> and the pieces of "query: "
-    counts = np.array([len(pieces) + around for pieces in e5.pieces(TEXTS)])
+    counts = np.array([len(pieces) + around for pieces in e5.tokenize(TEXTS)])
     assert (counts == np.load(GOLDEN / "e5_vectors.npz")["pieces"]).all()
 
 
@@ -60,9 +60,9 @@ def test_the_table_of_pieces_stays_on_disk(e5: Encoder) -> None:
     account = Path("/proc/self/smaps")
     if not account.exists():
         pytest.skip("no account of mapped memory on this system")
-    from tertium.runtime import choose_device
+    from tertium.execution import resolve_device
 
-    if choose_device("auto") != "cpu":
+    if resolve_device("auto") != "cpu":
         pytest.skip("on a GPU the table lies in the GPU's memory")
     e5.encode(["a short text"])
     blocks = account.read_text().split("VmFlags")

@@ -22,12 +22,12 @@ import numpy as np
 import pytest
 from tests.encoders.packed_file import packed_bytes
 
-from tertium.cache.files import models_folder
+from tertium.cache.cached_files import models_folder
 from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
-from tertium.encoders import weights as weights_module
-from tertium.encoders.cards import Card, Resource
-from tertium.encoders.e5.packed import unpack_model
+from tertium.encoders import weight_files as weights_module
+from tertium.encoders.e5.quantized_checkpoint import unpack_model
+from tertium.encoders.model_cards import ModelCard, Resource
 from tertium.errors import MissingResourceError, ModelError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
@@ -106,41 +106,41 @@ def split_archive() -> list[bytes]:
     return [whole[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-def cards_of(content: bytes) -> dict[str, Card]:
+def cards_of(content: bytes) -> dict[str, ModelCard]:
     """A model in a package, one in parts of an archive, one in versions, and one that is packed."""
     files = {"model.safetensors": hashlib.sha256(WEIGHTS).hexdigest()}
     settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size": 1}
-    whole = Card(
+    whole = ModelCard(
         name="whole",
         files=files,
         packages=("whole-model==1.0",),
         module="whole_model",
-        inside="data",
+        subfolder="data",
         **settings,
     )  # type: ignore[arg-type]
-    split = Card(
+    split = ModelCard(
         name="split",
         files=files,
-        archive="split.zip",
+        archive_prefix="split.zip",
         packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
         **settings,
     )  # type: ignore[arg-type]
     chunks = dataclasses.replace(
         split,
         name="chunks",
-        archive="chunk.bin",
+        archive_prefix="chunk.bin",
         packages=tuple(f"chunked==0.{i}" for i in (1, 2, 10)),
     )
-    dense = Card(
+    dense = ModelCard(
         name="dense",
         files=files,
         packages=("dense-model==1.0",),
-        packed="dense_model/tiny.bin",
-        packed_hash=hashlib.sha256(content).hexdigest(),
+        quantized_file="dense_model/tiny.bin",
+        quantized_hash=hashlib.sha256(content).hexdigest(),
         platform="manylinux2014_x86_64",
-        licence="MIT",
+        license="MIT",
         prefix="query: ",
-        originals=True,
+        accepts_hub_weights=True,
         **settings,
     )  # type: ignore[arg-type]
     return {"whole": whole, "split": split, "chunks": chunks, "dense": dense}
@@ -209,7 +209,7 @@ def test_a_packed_model_is_decoded(
     files = {"model.safetensors": unpacked_hash(tmp_path)}
     card = dataclasses.replace(KNOWN["dense"], files=files)
     KNOWN["dense"] = card
-    monkeypatch.setattr(weights_module, "CARDS", {"dense": card})
+    monkeypatch.setattr(weights_module, "MODEL_CARDS", {"dense": card})
     folder = install("dense")
     told = json.loads((folder / "card.json").read_text())
     assert (told["licence"], told["package"], told["prefix"]) == (
@@ -219,14 +219,14 @@ def test_a_packed_model_is_decoded(
     )
     assert {"model.safetensors", "tokenizer.json", "config.json"} <= names(folder)
     assert not (folder.parent / ".staging" / "dense").exists()
-    assert weights_module.locate(EncoderName("dense")).hash == files["model.safetensors"]
+    assert weights_module.locate_weights(EncoderName("dense")).hash == files["model.safetensors"]
     with (folder / "model.safetensors").open("r+b") as stream:
         stream.seek(-1, 2)
         stream.write(b"x")
     with pytest.raises(ModelError, match="is not the dense file it should be"):
-        weights_module.locate(EncoderName("dense"))
+        weights_module.locate_weights(EncoderName("dense"))
     (folder / "card.json").unlink()  # weights of someone else, such as the original's
-    assert weights_module.locate(EncoderName("dense")).hash != files["model.safetensors"]
+    assert weights_module.locate_weights(EncoderName("dense")).hash != files["model.safetensors"]
 
 
 def test_another_packed_file_is_not_decoded(index: Path) -> None:
@@ -265,13 +265,13 @@ def write_source(index: Path, setup: str = "") -> Resource:
         name="dictionary",
         title="a dictionary",
         languages=frozenset({"en"}),
-        size=1,
+        size_mb=1,
         files=files,
         packages=("book==1.0",),
         module="book",
-        inside="data",
+        subfolder="data",
         source_hash=digest,
-        licence="free",
+        license="free",
     )
 
 

@@ -15,7 +15,12 @@ from tests.encoders import packed_file
 from tests.encoders.packed_file import NORMAL_FORM, SPECIALS, WORDS, packed_bytes, tensors
 
 from tertium.encoders import load_encoder
-from tertium.encoders.e5.packed import PackedModel, compile_replacements, read_packed, unpack_model
+from tertium.encoders.e5.quantized_checkpoint import (
+    QuantizedModel,
+    compile_replacements,
+    read_quantized,
+    unpack_model,
+)
 from tertium.errors import ModelError
 
 
@@ -26,8 +31,8 @@ def write(folder: Path, content: bytes) -> Path:
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> PackedModel:
-    return read_packed(write(tmp_path_factory.mktemp("packed"), packed_bytes()))
+def model(tmp_path_factory: pytest.TempPathFactory) -> QuantizedModel:
+    return read_quantized(write(tmp_path_factory.mktemp("packed"), packed_bytes()))
 
 
 @pytest.fixture(scope="module")
@@ -38,17 +43,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "model"
 
 
-def test_every_value_is_read(model: PackedModel) -> None:
-    assert model.pieces == (*SPECIALS, *WORDS)
-    assert dict(model.specials) == {"bos": 0, "eos": 2, "pad": 1, "unk": 3}
+def test_every_value_is_read(model: QuantizedModel) -> None:
+    assert model.tokens == (*SPECIALS, *WORDS)
+    assert dict(model.special_count) == {"bos": 0, "eos": 2, "pad": 1, "unk": 3}
     assert model.normal_form == NORMAL_FORM
-    assert (model.scores == -np.arange(len(model.pieces)) / 4).all()
+    assert (model.scores == -np.arange(len(model.tokens)) / 4).all()
     assert list(model.tensors) == list(packed_file.shapes())
     for name, value in tensors().items():
         assert (model.tensor(name, *value.shape) == value).all(), name
 
 
-def test_a_tensor_must_have_the_shape_of_the_header(model: PackedModel) -> None:
+def test_a_tensor_must_have_the_shape_of_the_header(model: QuantizedModel) -> None:
     with pytest.raises(ModelError, match=r"emb\.pos has 768 values"):
         model.tensor("emb.pos", 24, 33)
     with pytest.raises(ModelError, match="no tensor l9"):
@@ -59,7 +64,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
     whole = packed_bytes()
     for length in (*range(0, 900, 7), *range(900, len(whole), 997), len(whole) - 1):
         with pytest.raises(ModelError, match=r"tiny\.bin is (cut or damaged|not a packed model)"):
-            read_packed(write(tmp_path, whole[:length]))
+            read_quantized(write(tmp_path, whole[:length]))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +89,7 @@ def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
 )
 def test_a_file_that_lies_is_refused(tmp_path: Path, lie: dict[str, object], said: str) -> None:
     with pytest.raises(ModelError, match=said):
-        read_packed(write(tmp_path, packed_bytes(**lie)))  # type: ignore[arg-type]
+        read_quantized(write(tmp_path, packed_bytes(**lie)))  # type: ignore[arg-type]
 
 
 @settings(max_examples=150, deadline=None)
@@ -96,7 +101,7 @@ def test_a_changed_byte_is_read_or_refused_in_one_line(
     content[place] = value
     said = ""
     try:
-        read_packed(write(tmp_path_factory.mktemp("changed"), bytes(content)))
+        read_quantized(write(tmp_path_factory.mktemp("changed"), bytes(content)))
     except ModelError as error:
         said = str(error)
     assert "\n" not in said
@@ -140,7 +145,7 @@ def test_the_prefix_is_before_every_text_and_has_no_vector(folder: Path) -> None
     encoder = load_encoder(f"dir/{folder}")
     assert encoder.signature_fields()["prefix"] == "query"
     found = encoder.encode(["the cat", ""])
-    assert found.pieces == (("▁the", "▁cat"), ())
+    assert found.tokens == (("▁the", "▁cat"), ())
     assert found.sentences[1].any()
     plain = folder.parent / "plain"
     if not plain.exists():
@@ -153,7 +158,7 @@ def test_the_prefix_is_before_every_text_and_has_no_vector(folder: Path) -> None
     assert "prefix" not in bare.signature_fields()
     assert bare.fingerprint("tokens") != encoder.fingerprint("tokens")
     said = bare.encode(["query: the cat"])
-    assert said.pieces == (("▁que", "ry", ":", "▁the", "▁cat"),)
+    assert said.tokens == (("▁que", "ry", ":", "▁the", "▁cat"),)
     assert np.allclose(said.vectors[3:], found.vectors, atol=1e-5)
     assert np.allclose(said.sentences[0], found.sentences[0], atol=1e-6)
 

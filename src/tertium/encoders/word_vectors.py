@@ -1,13 +1,13 @@
-"""Word vectors that know no context: GloVe, and any word2vec or GloVe file of one's own.
+"""Static word vectors: GloVe, or any word2vec or GloVe file.
 
-`glove` is GloVe 6B (50 d) from an installed package, `file/PATH` any of these:
+`glove` is GloVe 6B (50 d) from an installed package, `file/PATH` one of these:
 
     vectors.txt, .vec, .txt.gz   lines of `word v1 v2 ...`, with or without word2vec's header
     vectors.npy                  a matrix (words, dim); its words are the lines of vectors.txt
     vectors.npy + *.parquet      the same with the words in the first column of a parquet file
 
-Text and parquet are slow to read, so what they hold is kept as a matrix and a list of words under
-the hash of the files, and mapped into memory from there.
+Text and parquet files are slow to read. Their content is cached as a matrix and a list of words
+under the hash of the files, and memory-mapped from there.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from typing import ClassVar, TextIO
 import numpy as np
 
 from tertium.arrays import Float32Array, IntArray
-from tertium.cache.files import WORD_VECTORS, file_hash, keep_file
-from tertium.encoders.cards import CARDS
-from tertium.encoders.encoder import Embeddings, EncoderName, offsets_of
-from tertium.encoders.weights import locate
+from tertium.cache.cached_files import WORD_VECTORS, cached_file_hash, write_cache_file
+from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengths
+from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import locate_weights
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.extras import explain_missing
-from tertium.text.bounds import ENCODED_PIECES
+from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 _WORD = re.compile(
     r"(?:[^\W\d_]\.){2,}|n't(?!\w)|'(?:s|re|ve|ll|d|m)(?!\w)|\d+(?:[.,:]\d+)*|[^\W\d_]+?(?=n't(?!\w))"
@@ -41,13 +41,13 @@ _WORD = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class StaticEncoder:
-    """The same vector for a word wherever it stands; unknown words are skipped.
+class WordVectorEncoder:
+    """One vector per word, independent of context; unknown words are skipped.
 
-    Texts are split into words, numbers and marks. A word is looked up as written, then in lower
-    case, then (where it has a hyphen or stop inside) by its parts. A sentence vector is the mean of
-    its word vectors, zero where there is none. `count_unknown` counts the skipped words. Of a
-    text `ENCODED_PIECES` known words are read.
+    Texts are split into words, numbers and punctuation marks. A word is looked up as written, then
+    in lower case, then, if it contains a hyphen or period, by its parts. A sentence vector is the
+    mean of the word vectors, zero if there are none. At most `MAX_ENCODED_TOKENS` known words of a
+    text are read.
     """
 
     name: str
@@ -56,7 +56,7 @@ class StaticEncoder:
     files: tuple[Path, ...]
     languages: frozenset[str] | None = None
     layers: ClassVar[int] = 1
-    max_length: ClassVar[int] = ENCODED_PIECES
+    max_length: ClassVar[int] = MAX_ENCODED_TOKENS
 
     @property
     def sentence_dim(self) -> int:
@@ -65,30 +65,30 @@ class StaticEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        rows, words = self._table.rows, self.pieces(texts)
-        places = np.array([rows[w] for found in words for w in found], dtype=np.int64)
-        vectors = np.asarray(self._table.matrix[places], dtype=np.float32)
-        offsets = offsets_of([len(found) for found in words])
+        rows, words = self._table.rows, self.tokenize(texts)
+        indices = np.array([rows[w] for text_words in words for w in text_words], dtype=np.int64)
+        vectors = np.asarray(self._table.matrix[indices], dtype=np.float32)  # (words, dim)
+        offsets = offsets_from_lengths([len(text_words) for text_words in words])
         return Embeddings(
             vectors=vectors if tokens else np.zeros((0, 0), dtype=np.float32),
             offsets=offsets if tokens else np.zeros_like(offsets),
-            pieces=tuple(found if tokens else () for found in words),
-            sentences=_means(vectors, offsets)[:, : self.dim * sentences],
-            truncated=np.array([self._is_cut(text) for text in texts], dtype=np.bool_),
+            tokens=tuple(text_words if tokens else () for text_words in words),
+            sentences=_mean_vectors(vectors, offsets)[:, : self.dim * sentences],
+            truncated=np.array([self._is_truncated(text) for text in texts], dtype=np.bool_),
         )
 
-    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return [tuple(islice(self._known_words(text), ENCODED_PIECES)) for text in texts]
+    def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+        return [tuple(islice(self._known_words(text), MAX_ENCODED_TOKENS)) for text in texts]
 
-    def count_unknown(self, texts: Sequence[str]) -> int:
-        """How many words of these texts have no vector."""
+    def count_unknown_words(self, texts: Sequence[str]) -> int:
+        """Count the words that have no vector."""
         rows = self._table.rows
-        return sum(word not in rows for text in texts for word in self._look_up(text))
+        return sum(word not in rows for text in texts for word in self._lookup_forms(text))
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        return sum(map(self._is_cut, texts))
+        return sum(map(self._is_truncated, texts))
 
-    def count_opaque(self, texts: Sequence[str]) -> int:
+    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
         return sum(bool(t.strip()) and next(self._known_words(t), None) is None for t in texts)
 
     def signature_fields(self) -> Mapping[str, str]:
@@ -100,15 +100,15 @@ class StaticEncoder:
 
     def _known_words(self, text: str) -> Iterator[str]:
         rows = self._table.rows
-        return (word for word in self._look_up(text) if word in rows)
+        return (word for word in self._lookup_forms(text) if word in rows)
 
-    def _is_cut(self, text: str) -> bool:
-        if len(text) <= ENCODED_PIECES:
+    def _is_truncated(self, text: str) -> bool:
+        if len(text) <= MAX_ENCODED_TOKENS:
             return False
-        return next(islice(self._known_words(text), ENCODED_PIECES, None), None) is not None
+        return next(islice(self._known_words(text), MAX_ENCODED_TOKENS, None), None) is not None
 
-    def _look_up(self, text: str) -> Iterator[str]:
-        """The words of a text in the form the table knows, or as written where it knows none."""
+    def _lookup_forms(self, text: str) -> Iterator[str]:
+        """Yield the words of a text in the form of the table, unknown words in lower case."""
         rows = self._table.rows
         for word in _WORD.findall(text):
             form = word if word in rows else word.lower()
@@ -120,38 +120,38 @@ class StaticEncoder:
         return read_table(self.files, self.weights_hash)
 
 
-def _means(vectors: Float32Array, offsets: IntArray) -> Float32Array:
-    """The mean of each text's rows, (n, dim); zero for a text without."""
+def _mean_vectors(vectors: Float32Array, offsets: IntArray) -> Float32Array:
+    """Return the mean of each text's rows, (n, dim); zero for a text without words."""
     lengths = np.diff(offsets)
-    result = np.zeros((len(lengths), vectors.shape[1]), dtype=np.float32)
-    full = np.flatnonzero(lengths)
-    if len(full):
-        result[full] = np.add.reduceat(vectors, offsets[full]) / lengths[full, None]
-    return result
+    means = np.zeros((len(lengths), vectors.shape[1]), dtype=np.float32)
+    nonempty = np.flatnonzero(lengths)
+    if len(nonempty):
+        means[nonempty] = np.add.reduceat(vectors, offsets[nonempty]) / lengths[nonempty, None]
+    return means
 
 
 def load(
     name: EncoderName, *, precision: str, long: str, special: bool, device: str
-) -> StaticEncoder:
-    """The encoder of `glove` or `file/PATH`; word vectors have no layers and no special tokens."""
+) -> WordVectorEncoder:
+    """Load `glove` or `file/PATH`; word vectors have no layers and no special tokens."""
     if precision != "fp32":
-        raise UsageError(f"encoder {name} holds its vectors in fp32 only, not {precision}")
+        raise UsageError(f"encoder {name} supports only fp32, not {precision}")
     if name.layer:
         raise UsageError(f"encoder {name}: word vectors have no layers; leave out @{name.layer}")
     if name.family == "glove":
-        weights, card = locate(name), CARDS["glove"]
+        weights, card = locate_weights(name), MODEL_CARDS["glove"]
         files = tuple(weights.folder / file for file in card.files)
         digest, languages = weights.hash, card.languages
     else:
-        files = files_of(Path(name.rest).expanduser())
+        files = list_files(Path(name.path).expanduser())
         missing = [str(file) for file in files if not file.is_file()]
         if missing:
             raise MissingResourceError(f"encoder {name}: there is no file {missing[0]}")
-        digest = hashlib.sha256("".join(map(file_hash, files)).encode()).hexdigest()
+        digest = hashlib.sha256("".join(map(cached_file_hash, files)).encode()).hexdigest()
         languages = None
-    return StaticEncoder(
+    return WordVectorEncoder(
         name=str(name),
-        dim=width_of(files[0]),
+        dim=read_dim(files[0]),
         weights_hash=digest,
         files=files,
         languages=languages,
@@ -166,29 +166,29 @@ class WordTable:
     matrix: Float32Array
 
 
-def files_of(path: Path) -> tuple[Path, ...]:
-    """The files that make up the vectors at a path: a matrix brings its words along."""
+def list_files(path: Path) -> tuple[Path, ...]:
+    """Return the files of the vectors at a path: a matrix has its words in another file."""
     return (path, path.with_suffix(".txt")) if path.suffix == ".npy" else (path,)
 
 
 def read_table(files: Sequence[Path], key: str) -> WordTable:
-    """The table of some files whose joint hash is `key`."""
+    """Read the table in files whose combined hash is `key`."""
     if files[0].suffix == ".npy":
         matrix = np.load(files[0], mmap_mode="r", allow_pickle=False)
-        words = _words(files[1], key)
+        words = _read_words(files[1], key)
     else:
-        matrix, words = _read_indexed(files[0], key)
+        matrix, words = _read_cached_text(files[0], key)
     if len(words) != len(matrix):
         raise DataError(f"{files[0]} has {len(matrix)} vectors, {files[-1]} {len(words)} words")
     return WordTable(rows=dict(zip(words, range(len(words)), strict=True)), matrix=matrix)
 
 
 def read_text(path: Path) -> tuple[Float32Array, list[str]]:
-    """The matrix (words, dim) and words of a text file; of equal words the first counts.
+    """Read the matrix (words, dim) and the words of a text file; the first of equal words counts.
 
-    A word may contain spaces: the last `dim` columns of a line are its numbers.
+    A word may contain spaces: the last `dim` columns of a line are its values.
     """
-    dim, vectors = width_of(path), dict[str, Float32Array]()
+    dim, vectors = read_dim(path), dict[str, Float32Array]()
     with _open(path) as stream:
         for number, line in enumerate(stream, start=1):
             word, *values = line.rstrip().rsplit(" ", dim)
@@ -204,8 +204,8 @@ def read_text(path: Path) -> tuple[Float32Array, list[str]]:
     return np.stack(list(vectors.values())), list(vectors)
 
 
-def width_of(path: Path) -> int:
-    """The dimension of the vectors in a file, from its head."""
+def read_dim(path: Path) -> int:
+    """Read the dimension of the vectors from the start of a file."""
     if path.suffix == ".npy":
         return int(np.load(path, mmap_mode="r", allow_pickle=False).shape[1])
     with _open(path) as stream:
@@ -214,12 +214,12 @@ def width_of(path: Path) -> int:
     if _is_header(first) and len(second.split()) - 1 != columns:
         columns = int(first.split()[1])
     if columns < 1:
-        raise DataError(f"{path} holds no word vectors: expected lines of `word v1 v2 ...`")
+        raise DataError(f"{path} has no word vectors: expected lines of `word v1 v2 ...`")
     return columns
 
 
 def _is_header(line: str) -> bool:
-    """Whether a line is word2vec's `words dimension`."""
+    """Return whether a line is word2vec's header `words dimension`."""
     parts = line.split()
     return len(parts) == 2 and all(part.isdigit() for part in parts)
 
@@ -230,39 +230,34 @@ def _open(path: Path) -> TextIO:
     return path.open(encoding="utf-8", errors="replace", newline="\n")
 
 
-def _words(path: Path, key: str) -> list[str]:
-    """The words of a file that accompanies a matrix."""
+def _read_words(path: Path, key: str) -> list[str]:
+    """Read the words of a matrix from a text or parquet file."""
     if path.suffix != ".parquet":
         with _open(path) as stream:
             return [line.rstrip("\n") for line in stream]
-    index = _index(key, "txt")
+    cache_file = _cache_path(key, "txt")
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return index.read_text(encoding="utf-8").split("\n")
-    words = _parquet_words(path)
-    keep_file(index, lambda stream: stream.write("\n".join(words).encode()))
-    return words
-
-
-def _parquet_words(path: Path) -> list[str]:
+        return cache_file.read_text(encoding="utf-8").split("\n")
     with explain_missing(f"reading the words of {path.name}"):
         from pyarrow import parquet
     words: list[str] = parquet.read_table(path).column(0).to_pylist()
+    write_cache_file(cache_file, lambda stream: stream.write("\n".join(words).encode()))
     return words
 
 
-def _read_indexed(path: Path, key: str) -> tuple[Float32Array, list[str]]:
-    """What a text file holds, from the index where there is one."""
-    matrix_path, words_path = _index(key, "npy"), _index(key, "txt")
+def _read_cached_text(path: Path, key: str) -> tuple[Float32Array, list[str]]:
+    """Read a text file, from the cache if it was read before."""
+    matrix_path, words_path = _cache_path(key, "npy"), _cache_path(key, "txt")
     with contextlib.suppress(OSError, ValueError):
         words = words_path.read_text(encoding="utf-8").split("\n")
-        kept = np.load(matrix_path, mmap_mode="r", allow_pickle=False)
-        if len(kept) == len(words):
-            return kept, words
+        cached = np.load(matrix_path, mmap_mode="r", allow_pickle=False)
+        if len(cached) == len(words):
+            return cached, words
     matrix, words = read_text(path)
-    keep_file(matrix_path, lambda stream: np.save(stream, matrix))
-    keep_file(words_path, lambda stream: stream.write("\n".join(words).encode()))
+    write_cache_file(matrix_path, lambda stream: np.save(stream, matrix))
+    write_cache_file(words_path, lambda stream: stream.write("\n".join(words).encode()))
     return matrix, words
 
 
-def _index(key: str, suffix: str) -> Path:
+def _cache_path(key: str, suffix: str) -> Path:
     return WORD_VECTORS.path(f"{key[:32]}.{suffix}")

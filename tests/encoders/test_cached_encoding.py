@@ -14,15 +14,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.cache.memory import forget
-from tertium.cache.store import open_store
-from tertium.encoders import Chunk, Embeddings, chunks, embed, foresee, load_encoder, pairwise
-from tertium.encoders.stream import stream
-from tertium.encoders.toy import ToyEncoder
+from tertium.cache.vector_cache import clear_memory
+from tertium.cache.vector_store import open_vector_store
+from tertium.encoders import (
+    Chunk,
+    Embeddings,
+    compare_pairs,
+    embed_texts,
+    iter_chunks,
+    load_encoder,
+    share_encoding,
+)
+from tertium.encoders.cached_encoding import stream_embeddings
+from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.errors import LengthError
-from tertium.runtime import runtime
+from tertium.execution import runtime
 
-stream_module = importlib.import_module("tertium.encoders.stream")
+stream_module = importlib.import_module("tertium.encoders.cached_encoding")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +52,14 @@ class Counting(ToyEncoder):
 
 @pytest.fixture(autouse=True)
 def empty_memory() -> None:
-    forget()
+    clear_memory()
 
 
 def overlap(chunk: Chunk) -> np.ndarray:
     """The largest dot product between two texts' tokens, and the number of left tokens."""
     rows = []
     for a, b in zip(chunk.left, chunk.right, strict=True):
-        products = chunk.texts.tokens(int(a)) @ chunk.texts.tokens(int(b)).T
+        products = chunk.embeddings.token_vectors(int(a)) @ chunk.embeddings.token_vectors(int(b)).T
         rows.append([products.max(initial=0.0), len(products)])
     return np.array(rows)
 
@@ -67,11 +75,13 @@ def test_results_are_in_the_order_of_the_comparisons(
     encoder = ToyEncoder()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stream_module, "CHUNK_BYTES", chunk_bytes)
-        found = pairwise(encoder, left, right, overlap)
+        found = compare_pairs(encoder, left, right, overlap)
     for place, (a, b) in enumerate(pairs):
         alone = encoder.encode([a, b])
-        products = alone.tokens(0) @ alone.tokens(1).T
-        np.testing.assert_allclose(found[place], [products.max(initial=0.0), len(alone.tokens(0))])
+        products = alone.token_vectors(0) @ alone.token_vectors(1).T
+        np.testing.assert_allclose(
+            found[place], [products.max(initial=0.0), len(alone.token_vectors(0))]
+        )
 
 
 def many_systems() -> tuple[list[str], list[str]]:
@@ -85,10 +95,10 @@ def test_each_distinct_text_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     left, right = many_systems()
     encoder = Counting()
     with runtime(cache=False):
-        assert len(list(chunks(encoder, left, right))) > 5
+        assert len(list(iter_chunks(encoder, left, right))) > 5
         assert set(encoder.seen) == {(text, True, False) for text in {*left, *right}}
         assert set(encoder.seen.values()) == {1}
-        pairwise(encoder, left[:40], right[:40], overlap)
+        compare_pairs(encoder, left[:40], right[:40], overlap)
     assert set(encoder.seen.values()) == {1}  # a second metric finds them in memory
 
 
@@ -99,7 +109,7 @@ def test_texts_needed_again_are_held_even_without_other_memory(
     left, right = many_systems()
     encoder = Counting()
     with runtime(cache=False, memory=3000):  # room for "yes", not for everything
-        pairwise(encoder, left, right, overlap)
+        compare_pairs(encoder, left, right, overlap)
     assert encoder.seen["yes", True, False] == 1
     assert max(encoder.seen.values()) == 1
 
@@ -110,10 +120,10 @@ def test_without_memory_and_disk_nothing_is_kept_and_results_are_the_same(
     monkeypatch.setattr(stream_module, "CHUNK_BYTES", 4000)
     left, right = many_systems()
     with runtime(cache=False):
-        expected = pairwise(Counting(), left, right, overlap)
+        expected = compare_pairs(Counting(), left, right, overlap)
     encoder = Counting()
     with runtime(cache=False, memory=0):
-        assert np.array_equal(pairwise(encoder, left, right, overlap), expected)
+        assert np.array_equal(compare_pairs(encoder, left, right, overlap), expected)
     assert encoder.seen["yes", True, False] > 1  # once a chunk
 
 
@@ -121,12 +131,12 @@ def test_what_memory_lacks_the_disk_has(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     left, right = many_systems()
     first, second = Counting(), Counting()
-    cold = pairwise(first, left, right, overlap)
-    store = open_store()
+    cold = compare_pairs(first, left, right, overlap)
+    store = open_vector_store()
     assert store is not None
     store.flush()
-    forget()
-    warm = pairwise(second, left, right, overlap)
+    clear_memory()
+    warm = compare_pairs(second, left, right, overlap)
     assert not second.seen
     assert np.array_equal(cold, warm)
 
@@ -134,8 +144,8 @@ def test_what_memory_lacks_the_disk_has(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_only_the_missing_part_is_computed() -> None:
     encoder = Counting()
     with runtime(cache=False):
-        embed(encoder, ["a cat"], sentences=False)
-        embed(encoder, ["a cat", "a dog"])
+        embed_texts(encoder, ["a cat"], sentences=False)
+        embed_texts(encoder, ["a cat", "a dog"])
     assert dict(encoder.seen) == {
         ("a cat", True, False): 1,
         ("a cat", False, True): 1,
@@ -147,55 +157,57 @@ def test_chunks_stay_below_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_module, "CHUNK_BYTES", 20_000)
     left, right = many_systems()
     seen = []
-    for chunk in chunks(ToyEncoder(), left, right):
+    for chunk in iter_chunks(ToyEncoder(), left, right):
         seen += chunk.pairs.tolist()
-        assert chunk.texts.vectors.nbytes <= 20_000
+        assert chunk.embeddings.vectors.nbytes <= 20_000
     assert sorted(seen) == list(range(len(left)))
 
 
 def test_groups_are_the_comparisons_of_one_right_text() -> None:
-    (chunk,) = chunks(ToyEncoder(), ["a", "b", "c", "d"], ["x", "y", "x", "y"])
-    groups = [(chunk.texts.pieces[row], chunk.pairs[span].tolist()) for row, span in chunk.groups()]
+    (chunk,) = iter_chunks(ToyEncoder(), ["a", "b", "c", "d"], ["x", "y", "x", "y"])
+    groups = [
+        (chunk.embeddings.tokens[row], chunk.pairs[span].tolist()) for row, span in chunk.groups()
+    ]
     assert groups == [(("x",), [0, 2]), (("y",), [1, 3])]
 
 
 def test_stream_keeps_order_and_duplicates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream_module, "CHUNK_BYTES", 500)
     texts = ["a cat", "a dog sat", "a cat", "", "on a mat", "a cat"]
-    parts = list(stream(ToyEncoder(), texts))
+    parts = list(stream_embeddings(ToyEncoder(), texts))
     assert len(parts) > 1
-    assert [" ".join(p) for part in parts for p in part.pieces] == texts
-    whole = embed(ToyEncoder(), texts)
+    assert [" ".join(p) for part in parts for p in part.tokens] == texts
+    whole = embed_texts(ToyEncoder(), texts)
     assert np.array_equal(whole.vectors, ToyEncoder().encode(texts).vectors)
     assert np.array_equal(whole.sentences, ToyEncoder().encode(texts).sentences)
 
 
 def test_no_comparison_at_all() -> None:
-    assert pairwise(ToyEncoder(), [], [], overlap).shape == (0,)
-    assert len(embed(ToyEncoder(), [])) == 0
+    assert compare_pairs(ToyEncoder(), [], [], overlap).shape == (0,)
+    assert len(embed_texts(ToyEncoder(), [])) == 0
 
 
 def test_lists_of_different_length_are_refused() -> None:
     with pytest.raises(LengthError, match="2 left texts for 1 right"):
-        list(chunks(ToyEncoder(), ["a", "b"], ["a"]))
+        list(iter_chunks(ToyEncoder(), ["a", "b"], ["a"]))
     with pytest.raises(LengthError, match="2 left texts for 1 right"):
-        pairwise(ToyEncoder(), ["a", "b"], ["a"], overlap)
+        compare_pairs(ToyEncoder(), ["a", "b"], ["a"], overlap)
 
 
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many texts each pass of a network reads."""
     pytest.importorskip("torch")
-    from tertium.encoders.network import Network
+    from tertium.encoders.encoder_network import EncoderNetwork
 
     sizes: list[int] = []
-    run = Network.__call__
+    run = EncoderNetwork.__call__
 
-    def count(self: Network, rows: Sequence[Sequence[int]], *rest: Any) -> Any:
+    def count(self: EncoderNetwork, rows: Sequence[Sequence[int]], *rest: Any) -> Any:
         sizes.append(len(rows))
         return run(self, rows, *rest)
 
-    monkeypatch.setattr(Network, "__call__", count)
+    monkeypatch.setattr(EncoderNetwork, "__call__", count)
     return sizes
 
 
@@ -205,14 +217,16 @@ def test_metrics_with_and_without_special_tokens_share_one_computation(
     name = f"dir/{tiny_model('bert')}@2"
     texts = ["the cat sat", "", "a dog"]
     with runtime(cache=False):
-        embed(load_encoder(name), ["the mat"], sentences=False)  # a network is tried as it loads
+        embed_texts(
+            load_encoder(name), ["the mat"], sentences=False
+        )  # a network is tried as it loads
         passes.clear()
-        special = embed(load_encoder(name, special=True), texts, sentences=False)
-        plain = embed(load_encoder(name), texts, sentences=False)
+        special = embed_texts(load_encoder(name, special=True), texts, sentences=False)
+        plain = embed_texts(load_encoder(name), texts, sentences=False)
     assert sum(passes) == 2
-    assert special.pieces == (("", "the", "cat", "sat", ""), (), ("", "a", "dog", ""))
-    assert plain.pieces == (("the", "cat", "sat"), (), ("a", "dog"))
-    assert np.array_equal(plain.tokens(0), special.tokens(0)[1:-1])
+    assert special.tokens == (("", "the", "cat", "sat", ""), (), ("", "a", "dog", ""))
+    assert plain.tokens == (("the", "cat", "sat"), (), ("a", "dog"))
+    assert np.array_equal(plain.token_vectors(0), special.token_vectors(0)[1:-1])
 
 
 def test_what_is_foreseen_is_computed_in_the_same_pass(
@@ -225,21 +239,21 @@ def test_what_is_foreseen_is_computed_in_the_same_pass(
     with runtime(cache=False):
         apart = [e.encode(texts, tokens=p == "tokens", sentences=p != "tokens") for e, p in needs]
         passes.clear()
-        with foresee(needs):
+        with share_encoding(needs):
             together = [
-                embed(encoder, texts, tokens=part == "tokens", sentences=part != "tokens")
+                embed_texts(encoder, texts, tokens=part == "tokens", sentences=part != "tokens")
                 for encoder, part in needs
             ]
     assert sum(passes) == len(texts)
     for one, other in zip(apart, together, strict=True):
-        assert one.pieces == other.pieces
+        assert one.tokens == other.tokens
         np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)
         np.testing.assert_allclose(one.sentences, other.sentences, atol=1e-6)
 
 
 def test_what_is_foreseen_and_known_is_not_computed_again() -> None:
     encoder, other = Counting(), Counting(label="other")
-    with runtime(cache=False), foresee([(other, "tokens")]):
-        embed(encoder, ["a cat"], sentences=False)
-        embed(other, ["a cat"], sentences=False)
+    with runtime(cache=False), share_encoding([(other, "tokens")]):
+        embed_texts(encoder, ["a cat"], sentences=False)
+        embed_texts(other, ["a cat"], sentences=False)
     assert encoder.seen["a cat", True, False] == other.seen["a cat", True, False] == 1

@@ -8,22 +8,22 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tertium.encoders.apart import (  # noqa: E402
-    SIZES,
-    Sizes,
-    agreeing_sizes,
-    in_sizes,
-    take_apart,
-    text_by_text,
+from tertium.encoders.batch_invariance import (  # noqa: E402
+    BLOCK_SIZES,
+    BlockSizes,
+    find_invariant_block_sizes,
+    make_batch_invariant,
+    multiply_in_blocks,
+    multiply_text_by_text,
 )
 
 
-@pytest.mark.parametrize("sizes", [SIZES, SIZES[1:], SIZES[-1:]])
+@pytest.mark.parametrize("sizes", [BLOCK_SIZES, BLOCK_SIZES[1:], BLOCK_SIZES[-1:]])
 @pytest.mark.parametrize(("texts", "pieces"), [(1, 1), (3, 7), (5, 64), (16, 32), (9, 61)])
-def test_blocks_give_what_one_product_gives(texts: int, pieces: int, sizes: Sizes) -> None:
+def test_blocks_give_what_one_product_gives(texts: int, pieces: int, sizes: BlockSizes) -> None:
     torch.manual_seed(1)
     layer, x = torch.nn.Linear(24, 10), torch.randn(texts, pieces, 24)
-    found = in_sizes(layer, sizes)(x)
+    found = multiply_in_blocks(layer, sizes)(x)
     assert found.shape == (texts, pieces, 10)
     # one product may add up in another order: single precision, sums of 24 numbers of size 1
     assert torch.allclose(found, layer(x), atol=1e-5)
@@ -37,11 +37,13 @@ def test_a_layer_that_knows_places_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         moved[-1] += 1e-6  # as a kernel for the last rows would
         return moved
 
-    assert agreeing_sizes(lean, 16) == ()
+    assert find_invariant_block_sizes(lean, 16) == ()
     model = torch.nn.Sequential(torch.nn.Linear(16, 16))
-    monkeypatch.setattr("tertium.encoders.apart.agreeing_sizes", lambda *_: ())
-    take_apart(model)
-    assert model[0].forward.__qualname__.startswith(text_by_text.__name__)
+    monkeypatch.setattr(
+        "tertium.encoders.batch_invariance.find_invariant_block_sizes", lambda *_: ()
+    )
+    make_batch_invariant(model)
+    assert model[0].forward.__qualname__.startswith(multiply_text_by_text.__name__)
 
 
 def test_a_size_that_rarely_rounds_otherwise_is_left_out() -> None:
@@ -52,22 +54,24 @@ def test_a_size_that_rarely_rounds_otherwise_is_left_out() -> None:
     def rare(x: Any) -> Any:
         product = layer(x)
         chosen = (product * 2**20).long() % 6000 == 0
-        return torch.where(chosen, product * 1.01, product) if len(x) == SIZES[0] else product
+        return torch.where(chosen, product * 1.01, product) if len(x) == BLOCK_SIZES[0] else product
 
-    every = agreeing_sizes(layer, 64)
-    assert agreeing_sizes(rare, 64) == tuple(size for size in every if size != SIZES[0])
+    every = find_invariant_block_sizes(layer, 64)
+    assert find_invariant_block_sizes(rare, 64) == tuple(
+        size for size in every if size != BLOCK_SIZES[0]
+    )
 
 
 def test_rows_do_not_change_with_their_neighbors() -> None:
     torch.manual_seed(2)
     torch.set_num_threads(1)
     layer = torch.nn.Linear(384, 384)
-    sizes = agreeing_sizes(layer, 384)
+    sizes = find_invariant_block_sizes(layer, 384)
     if not sizes:
         pytest.skip("this processor's products depend on places: texts are multiplied one by one")
-    x = torch.randn(SIZES[-1] + SIZES[0] + 3, 384)
+    x = torch.randn(BLOCK_SIZES[-1] + BLOCK_SIZES[0] + 3, 384)
     with torch.inference_mode():
-        together = in_sizes(layer, sizes)(x[None])[0]
-        for place in (0, 31, SIZES[-1], len(x) - 1):
-            alone = in_sizes(layer, sizes)(x[None, place : place + 1])[0, 0]
+        together = multiply_in_blocks(layer, sizes)(x[None])[0]
+        for place in (0, 31, BLOCK_SIZES[-1], len(x) - 1):
+            alone = multiply_in_blocks(layer, sizes)(x[None, place : place + 1])[0, 0]
             assert torch.equal(alone, together[place])

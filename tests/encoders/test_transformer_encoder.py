@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from tertium.encoders import Encoder, load_encoder
-from tertium.encoders.transformer import Transformer
+from tertium.encoders.transformer_encoder import TransformerEncoder
 from tertium.errors import ModelError, UsageError
-from tertium.runtime import runtime
+from tertium.execution import runtime
 
 torch = pytest.importorskip("torch")
-body = importlib.import_module("tertium.encoders.body")
-network = importlib.import_module("tertium.encoders.network")
-transformer = importlib.import_module("tertium.encoders.transformer")
+backbone = importlib.import_module("tertium.encoders.backbone")
+network = importlib.import_module("tertium.encoders.encoder_network")
+transformer = importlib.import_module("tertium.encoders.transformer_encoder")
 
 ARCHITECTURES = ["bert", "roberta", "mpnet", "distilbert", "albert", "t5", "xlm-roberta"]
 TEXTS = [
@@ -56,8 +56,8 @@ def test_token_vectors_equal_automodel(kind: str, tiny_model: TinyModel) -> None
     for layer in range(4):
         found = load_encoder(f"dir/{folder}@{layer}").encode(TEXTS)
         for place, (states, pieces) in enumerate(expected):
-            assert list(found.pieces[place]) == pieces
-            np.testing.assert_allclose(found.tokens(place), states[layer], atol=1e-5)
+            assert list(found.tokens[place]) == pieces
+            np.testing.assert_allclose(found.token_vectors(place), states[layer], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "t5"])
@@ -75,9 +75,9 @@ def test_all_layers_and_a_mean_of_layers(kind: str, tiny_model: TinyModel) -> No
 
 def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@1")
-    assert isinstance(encoder, Transformer)
+    assert isinstance(encoder, TransformerEncoder)
     calls: list[str] = []
-    for number, layer in enumerate(encoder.body.network._model.layers):
+    for number, layer in enumerate(encoder.backbone.network._model.layers):
         layer.register_forward_pre_hook(lambda *_, n=number: calls.append(f"layer {n}"))
     encoder.encode(["the cat"], sentences=False)
     assert calls == ["layer 0"]
@@ -88,9 +88,9 @@ def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel)
 
 def test_a_model_of_transformers_runs_only_as_deep(tiny_model: TinyModel) -> None:
     encoder = load_encoder(f"dir/{tiny_model('distilbert')}@1")
-    assert isinstance(encoder, Transformer)
+    assert isinstance(encoder, TransformerEncoder)
     calls: list[str] = []
-    for number, layer in enumerate(encoder.body.network._model.model.transformer.layer):
+    for number, layer in enumerate(encoder.backbone.network._model.model.transformer.layer):
         layer.register_forward_pre_hook(lambda *_, n=number: calls.append(f"layer {n}"))
     encoder.encode(["the cat"], sentences=False)
     assert calls == ["layer 0"]
@@ -101,10 +101,10 @@ def test_a_model_whose_layers_are_not_found_runs_whole(
 ) -> None:
     name = f"dir/{tiny_model('distilbert')}@2"
     expected = load_encoder(name).encode(TEXTS)
-    body._network.cache_clear()
-    monkeypatch.setattr("tertium.encoders.hooked._same_states", lambda *_: False)
+    backbone._network.cache_clear()
+    monkeypatch.setattr("tertium.encoders.transformers_model._same_states", lambda *_: False)
     found = load_encoder(name).encode(TEXTS)
-    body._network.cache_clear()
+    backbone._network.cache_clear()
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6)
     np.testing.assert_allclose(found.sentences, expected.sentences, atol=1e-6)
 
@@ -139,7 +139,7 @@ def test_one_pass_gives_tokens_and_sentences(tiny_model: TinyModel) -> None:
     alone = encoder.encode(TEXTS, tokens=False)
     np.testing.assert_allclose(both.sentences, alone.sentences, atol=1e-6)
     assert alone.vectors.shape == (0, 16)
-    assert alone.pieces == ((),) * len(TEXTS)
+    assert alone.tokens == ((),) * len(TEXTS)
 
 
 POOLINGS = [
@@ -164,7 +164,12 @@ def test_sentence_vectors_equal_sentence_transformers(
     pooling = parts.Pooling(16, pooling_mode=modes)
     dense = base.Dense(16 * len(modes), 6)
     model = sentence_transformers.SentenceTransformer(
-        modules=[base.Transformer(str(tiny_model("bert"))), pooling, dense, base.Normalize()],
+        modules=[
+            base.TransformerEncoder(str(tiny_model("bert"))),
+            pooling,
+            dense,
+            base.Normalize(),
+        ],
         device="cpu",
     )
     model.save(str(folder))
@@ -177,15 +182,15 @@ def test_sentence_vectors_equal_sentence_transformers(
 def test_minilm_equals_automodel_and_sentence_transformers(minilm: str) -> None:
     sentence_transformers = pytest.importorskip("sentence_transformers")
     encoder = load_encoder(f"{minilm}@4")
-    assert isinstance(encoder, Transformer)
+    assert isinstance(encoder, TransformerEncoder)
     texts = ["The cat sat on the mat.", "Zürich's Café costs €5!", "", "漢字 and words"]
     found = encoder.encode(texts)
     reference = sentence_transformers.SentenceTransformer(str(encoder.weights.folder), device="cpu")
     np.testing.assert_allclose(found.sentences, reference.encode(texts), atol=1e-5)
     for place, text in enumerate(texts):
         states, pieces = hidden_states(encoder.weights.folder, text)
-        assert list(found.pieces[place]) == pieces
-        np.testing.assert_allclose(found.tokens(place), states[4], atol=1e-5)
+        assert list(found.tokens[place]) == pieces
+        np.testing.assert_allclose(found.token_vectors(place), states[4], atol=1e-5)
 
 
 def test_minilm_describes_itself(minilm: str) -> None:
@@ -212,7 +217,9 @@ def test_vectors_do_not_depend_on_batch_order_or_neighbors(
         with runtime(**choices):
             together = encoder.encode([TEXTS[i] for i in order])
         for place, text in enumerate(order):
-            np.testing.assert_allclose(together.tokens(place), alone[text].vectors, atol=2e-6)
+            np.testing.assert_allclose(
+                together.token_vectors(place), alone[text].vectors, atol=2e-6
+            )
             np.testing.assert_allclose(
                 together.sentences[place], alone[text].sentences[0], atol=2e-6
             )
@@ -220,7 +227,7 @@ def test_vectors_do_not_depend_on_batch_order_or_neighbors(
 
 def test_duplicates_are_equal_to_the_last_bit(tiny_model: TinyModel) -> None:
     found = load_encoder(f"dir/{tiny_model('bert')}@2").encode(["a cat", "the dog sat", "a cat"])
-    assert np.array_equal(found.tokens(0), found.tokens(2))
+    assert np.array_equal(found.token_vectors(0), found.token_vectors(2))
     assert np.array_equal(found.sentences[0], found.sentences[2])
 
 
@@ -237,8 +244,8 @@ def test_a_long_text_is_cut_and_counted(
     monkeypatch.setattr(transformer, "MOST_KNOWN", 3)
     others = [f"{long} {n}" for n in range(9)]
     assert [encoder.count_truncated([text, long]) for text in others] == [2] * 9
-    assert isinstance(encoder, Transformer)
-    assert len(encoder._known) <= 3  # a corpus has no end
+    assert isinstance(encoder, TransformerEncoder)
+    assert len(encoder._is_truncated) <= 3  # a corpus has no end
 
 
 def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
@@ -248,12 +255,12 @@ def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
     found = windowed.encode([text, "a dog"])
     assert found.truncated.tolist() == [False, False]
     assert windowed.count_truncated([text]) == 0
-    assert len(found.pieces[0]) == 63
+    assert len(found.tokens[0]) == 63
     cut = load_encoder(f"dir/{folder}@2").encode([text, "a dog"])
     # Up to the middle of the overlap of the first two windows, the first window is what is kept.
-    np.testing.assert_allclose(found.tokens(0)[:13], cut.tokens(0)[:13], atol=1e-6)
-    np.testing.assert_allclose(found.tokens(1), cut.tokens(1), atol=1e-6)
-    assert np.abs(found.tokens(0)).sum(axis=1).min() > 0
+    np.testing.assert_allclose(found.token_vectors(0)[:13], cut.token_vectors(0)[:13], atol=1e-6)
+    np.testing.assert_allclose(found.token_vectors(1), cut.token_vectors(1), atol=1e-6)
+    assert np.abs(found.token_vectors(0)).sum(axis=1).min() > 0
     assert windowed.signature_fields()["long"] == "window"
 
 
@@ -261,9 +268,9 @@ def test_special_tokens_are_rows_with_empty_pieces(tiny_model: TinyModel) -> Non
     folder = tiny_model("bert")
     plain = load_encoder(f"dir/{folder}@2").encode(TEXTS)
     special = load_encoder(f"dir/{folder}@2", special=True).encode(TEXTS)
-    assert special.pieces[1] == ("", "a", "dog", "")
-    assert special.pieces[2] == ()
-    np.testing.assert_allclose(special.tokens(1)[1:-1], plain.tokens(1), atol=1e-6)
+    assert special.tokens[1] == ("", "a", "dog", "")
+    assert special.tokens[2] == ()
+    np.testing.assert_allclose(special.token_vectors(1)[1:-1], plain.token_vectors(1), atol=1e-6)
 
 
 def test_bf16_is_close_and_holds_only_bf16_numbers(tiny_model: TinyModel) -> None:

@@ -1,7 +1,7 @@
-"""A deterministic encoder without weights, for tests, examples and trying an idea.
+"""A deterministic encoder without weights, for tests and examples.
 
-Each lower-cased word gets a unit vector drawn from a generator seeded by its hash, so equal words
-have cosine 1 and different ones a cosine near 0. Contextual it is not.
+Each lower-cased word gets a random unit vector, seeded by its hash. Equal words have cosine 1,
+different words a cosine near 0. Vectors do not depend on context.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
-from tertium.encoders.encoder import Embeddings, EncoderName, from_parts
+from tertium.encoders.encoder import Embeddings, EncoderName, make_embeddings
 from tertium.errors import UsageError
 
 
@@ -23,7 +23,7 @@ class ToyEncoder:
     """Random but reproducible word vectors; a sentence vector is their mean.
 
     >>> e = ToyEncoder().encode(["the cat", "The dog"])
-    >>> e.pieces, e.vectors.shape, bool((e.tokens(0)[0] == e.tokens(1)[0]).all())
+    >>> e.tokens, e.vectors.shape, bool((e.token_vectors(0)[0] == e.token_vectors(1)[0]).all())
     ((('the', 'cat'), ('the', 'dog')), (4, 16), True)
     """
 
@@ -47,25 +47,25 @@ class ToyEncoder:
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        pieces = self.pieces(texts)
-        matrices = [self._matrix(words) for words in pieces]
+        words = self.tokenize(texts)
+        matrices = [self._word_matrix(text_words) for text_words in words]
         means = [m.mean(axis=0) if len(m) else np.zeros(self.dim) for m in matrices]
-        return from_parts(
+        return make_embeddings(
             matrices if tokens else [m[:0] for m in matrices],
-            pieces if tokens else [() for _ in texts],
+            words if tokens else [() for _ in texts],
             np.array(means, dtype=np.float32).reshape(-1, self.dim)[:, : self.dim * sentences],
             [self.count_truncated([text]) > 0 for text in texts],
             self.dim,
         )
 
-    def pieces(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
+    def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(text.lower().split())[: self.max_length] for text in texts]
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         limit = self.max_length
         return 0 if limit is None else sum(len(text.split()) > limit for text in texts)
 
-    def count_opaque(self, texts: Sequence[str]) -> int:
+    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
         return 0  # every word has a vector
 
     def signature_fields(self) -> Mapping[str, str]:
@@ -74,22 +74,22 @@ class ToyEncoder:
     def fingerprint(self, part: str) -> str:
         return ""
 
-    def _matrix(self, words: Sequence[str]) -> Float32Array:
+    def _word_matrix(self, words: Sequence[str]) -> Float32Array:
         matrix = np.zeros((len(words), self.dim), dtype=np.float32)
         for row, word in enumerate(words):
-            matrix[row] = _vector(word, self.dim)
+            matrix[row] = _random_vector(word, self.dim)
         return matrix
 
 
 @lru_cache(maxsize=1 << 14)
-def _vector(word: str, dim: int) -> FloatArray:
+def _random_vector(word: str, dim: int) -> FloatArray:
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8])
     vector = np.random.default_rng(seed).normal(size=dim)
     return np.asarray(vector / np.linalg.norm(vector))
 
 
 def load(name: EncoderName, *, precision: str, long: str, special: bool, device: str) -> ToyEncoder:
-    """The toy encoder; it knows no other precision than fp32 and no special tokens."""
+    """Load the toy encoder, which supports only fp32 and has no special tokens."""
     if precision != "fp32":
-        raise UsageError(f"encoder toy computes in fp32 only, not {precision}")
+        raise UsageError(f"encoder toy supports only fp32, not {precision}")
     return ToyEncoder()

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 
 from tertium.encoders import load_encoder
-from tertium.encoders.static import StaticEncoder, files_of, read_table, read_text, width_of
+from tertium.encoders.word_vectors import (
+    WordVectorEncoder,
+    list_files,
+    read_dim,
+    read_table,
+    read_text,
+)
 from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.text.bounds import ENCODED_PIECES
+from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 LINES = ["cat 1 0 0", "dog 0 1 0", "New York 0 0 1", "ice 2 0 0", ". 5 5 5"]
 MATRIX = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 0], [5, 5, 5]]
@@ -25,15 +31,15 @@ def vectors(tmp_path: Path) -> Path:
     return path
 
 
-def static(path: Path) -> StaticEncoder:
+def static(path: Path) -> WordVectorEncoder:
     found = load_encoder(f"file/{path}")
-    assert isinstance(found, StaticEncoder)
+    assert isinstance(found, WordVectorEncoder)
     return found
 
 
 def test_words_become_vectors_and_a_sentence_their_mean(vectors: Path) -> None:
     found = static(vectors).encode(["Cat, dog."])
-    assert found.pieces == (("cat", "dog", "."),)
+    assert found.tokens == (("cat", "dog", "."),)
     assert found.vectors.tolist() == [[1, 0, 0], [0, 1, 0], [5, 5, 5]]
     assert found.sentences.tolist() == [[2, 2, pytest.approx(5 / 3)]]
 
@@ -43,11 +49,11 @@ def test_unknown_words_are_skipped_and_counted(vectors: Path) -> None:
     found = encoder.encode(["a cat", "zebra", ""])
     assert found.lengths.tolist() == [1, 0, 0]
     assert found.sentences[1:].tolist() == [[0, 0, 0]] * 2
-    assert encoder.count_unknown(["a cat", "zebra, zebra"]) == 4
+    assert encoder.count_unknown_words(["a cat", "zebra, zebra"]) == 4
 
 
 def test_a_compound_is_looked_up_by_its_parts(vectors: Path) -> None:
-    assert static(vectors).pieces(["ice-cat", "ice-zebra"]) == [("ice", "cat"), ("ice",)]
+    assert static(vectors).tokenize(["ice-cat", "ice-zebra"]) == [("ice", "cat"), ("ice",)]
 
 
 @pytest.mark.parametrize(
@@ -61,14 +67,14 @@ def test_a_compound_is_looked_up_by_its_parts(vectors: Path) -> None:
 def test_texts_are_split_as_glove_was(text: str, words: list[str], tmp_path: Path) -> None:
     path = tmp_path / "all.txt"
     path.write_text("".join(f"{word} 1 2\n" for word in words), encoding="utf-8")
-    assert static(path).pieces([text]) == [tuple(words)]
+    assert static(path).tokenize([text]) == [tuple(words)]
 
 
 def test_word2vec_header_is_no_word(tmp_path: Path) -> None:
     path = tmp_path / "v.vec"
     path.write_text("5 3\n" + "\n".join(LINES), encoding="utf-8")
     matrix, words = read_text(path)
-    assert (matrix.tolist(), words[0], width_of(path)) == (MATRIX, "cat", 3)
+    assert (matrix.tolist(), words[0], read_dim(path)) == (MATRIX, "cat", 3)
 
 
 def test_a_word_may_contain_a_space(vectors: Path) -> None:
@@ -94,9 +100,9 @@ def test_the_index_is_read_instead_of_the_text(
     vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    first = read_table(files_of(vectors), "a" * 64)
+    first = read_table(list_files(vectors), "a" * 64)
     vectors.write_text("damaged")
-    again = read_table(files_of(vectors), "a" * 64)
+    again = read_table(list_files(vectors), "a" * 64)
     assert again.rows == first.rows
     assert again.matrix.tolist() == MATRIX
 
@@ -105,10 +111,10 @@ def test_a_half_written_index_is_made_anew(
     vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    read_table(files_of(vectors), "b" * 64)
+    read_table(list_files(vectors), "b" * 64)
     (index,) = (tmp_path / "cache" / "word-vectors").glob("*.npy")
     index.write_bytes(index.read_bytes()[:40])
-    assert read_table(files_of(vectors), "b" * 64).matrix.tolist() == MATRIX
+    assert read_table(list_files(vectors), "b" * 64).matrix.tolist() == MATRIX
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(
@@ -117,7 +123,7 @@ def test_a_cache_that_cannot_be_written_is_no_error(
     blocked = tmp_path / "file-not-folder"
     blocked.write_text("")
     monkeypatch.setenv("TERTIUM_CACHE", str(blocked))
-    assert read_table(files_of(vectors), "c" * 64).matrix.tolist() == MATRIX
+    assert read_table(list_files(vectors), "c" * 64).matrix.tolist() == MATRIX
 
 
 @pytest.mark.parametrize("content", ["", "cat\ndog\n", "cat 1 2\ndog 1\n", "cat 1 x\ndog 1 2\n"])
@@ -152,8 +158,12 @@ def test_glove_knows_its_words() -> None:
     found = encoder.encode(["the king", "queen", "cabbage"])
     # The first line of glove.6B.50d.txt begins: the 0.418 0.24968 -0.41242 0.1217
     beginning = [0.418, 0.24968, -0.41242, 0.1217]
-    np.testing.assert_allclose(found.tokens(0)[0][:4], beginning, atol=1e-5)
-    king, queen, cabbage = found.tokens(0)[1], found.tokens(1)[0], found.tokens(2)[0]
+    np.testing.assert_allclose(found.token_vectors(0)[0][:4], beginning, atol=1e-5)
+    king, queen, cabbage = (
+        found.token_vectors(0)[1],
+        found.token_vectors(1)[0],
+        found.token_vectors(2)[0],
+    )
 
     def cosine(a: np.ndarray, b: np.ndarray) -> float:
         return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
@@ -164,11 +174,11 @@ def test_glove_knows_its_words() -> None:
 
 def test_a_book_is_cut_and_counted(vectors: Path) -> None:
     encoder = static(vectors)
-    whole, book = "dog cat " * (ENCODED_PIECES // 2), "dog cat " * ENCODED_PIECES
-    assert encoder.encode([whole, book]).lengths.tolist() == [ENCODED_PIECES] * 2
+    whole, book = "dog cat " * (MAX_ENCODED_TOKENS // 2), "dog cat " * MAX_ENCODED_TOKENS
+    assert encoder.encode([whole, book]).lengths.tolist() == [MAX_ENCODED_TOKENS] * 2
     assert encoder.encode([whole, book]).truncated.tolist() == [False, True]
     assert encoder.count_truncated([whole, book]) == 1
 
 
 def test_a_text_of_unknown_words_is_counted(vectors: Path) -> None:
-    assert static(vectors).count_opaque(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2
+    assert static(vectors).count_out_of_vocabulary(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2

@@ -1,4 +1,4 @@
-"""Networks that are made for weights from a file: no random ones are drawn before."""
+"""Build networks whose weights are loaded from a file, without random initialization."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 
-class Uninitialised(TorchFunctionMode):
-    """Networks made inside have no first numbers, which loaded ones would replace.
+class SkipInit(TorchFunctionMode):
+    """Context in which `torch.nn.init` functions leave tensors unchanged.
 
-    Drawing them takes time, and on a network without memory torch before 2.13 loads its compiler.
+    Initialization takes time, and on meta tensors torch before 2.13 would import its compiler.
     """
 
     def __torch_function__(

@@ -1,0 +1,101 @@
+"""Group texts into batches by length, and split batches that do not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+
+from tertium.arrays import IntArray
+
+T = TypeVar("T")
+R = TypeVar("R")
+Batch = TypeVar("Batch", bound=Any)
+
+
+def plan_batches(
+    lengths: Sequence[int] | IntArray, *, budget: int, overhead: int, limit: int | None = None
+) -> list[IntArray]:
+    """Partition items into batches of similar length, longest first.
+
+    `budget` limits the padded tokens of a batch (a longer item gets its own batch), `limit` the
+    number of items. `overhead` is the cost of starting a batch, in tokens: a shorter item joins the
+    current batch if its padding costs less than a new batch. With overhead 0, all items of a batch
+    have the same length.
+
+    >>> [batch.tolist() for batch in plan_batches([3, 9, 3, 8], budget=18, overhead=4)]
+    [[1, 3], [0, 2]]
+    >>> [batch.tolist() for batch in plan_batches([3, 9, 3, 8], budget=18, overhead=0)]
+    [[1], [3], [0, 2]]
+    """
+    sizes = np.asarray(lengths, dtype=np.int64)
+    order = np.argsort(-sizes, kind="stable")
+    runs = np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1) if len(order) else []
+    batches: list[list[int]] = []
+    current: list[int] = []
+    longest = 0
+    for run in runs:  # items of one length
+        length, start = int(sizes[run[0]]), 0
+        if current:
+            free = _max_items(longest, budget, limit) - len(current)
+            joining = min(free, len(run))
+            if joining > 0 and joining * (longest - length) <= overhead:
+                current += run[:joining].tolist()
+                start = joining
+        for item in run[start:].tolist():
+            full = len(current) >= _max_items(length, budget, limit)
+            if not current or longest != length or full:
+                current, longest = [], length
+                batches.append(current)
+            current.append(item)
+    return [np.array(batch, dtype=np.int64) for batch in batches]
+
+
+def _max_items(length: int, budget: int, limit: int | None) -> int:
+    """Return how many items of this length fit into one batch, at least one."""
+    count = max(1, budget // max(1, length))
+    return count if limit is None else min(count, limit)
+
+
+def split_by_size(items: Iterable[T], sizes: Iterable[int], max_size: int) -> list[list[T]]:
+    """Split items, in order, into lists of at most `max_size` in total, or of a single item.
+
+    >>> split_by_size("abcd", [2, 2, 3, 9], max_size=4)
+    [['a', 'b'], ['c'], ['d']]
+    """
+    parts: list[list[T]] = []
+    total = max_size
+    for item, size in zip(items, sizes, strict=True):
+        if total + size > max_size or not parts:
+            parts.append([])
+            total = 0
+        parts[-1].append(item)
+        total += size
+    return parts
+
+
+def split_evenly(items: Sequence[T], sizes: Sequence[int], count: int) -> list[Sequence[T]]:
+    """Split items, in order, into at most `count` non-empty parts of similar total size.
+
+    >>> split_evenly("abcdef", [1, 2, 1, 1, 2, 1], 2)
+    ['abc', 'def']
+    >>> split_evenly("abc", [1, 9, 1], 3)
+    ['a', 'b', 'c']
+    """
+    ends = np.cumsum(sizes)
+    parts = ((ends - np.asarray(sizes) / 2) * count / ends[-1:]).astype(np.int64)
+    cuts = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(items)]
+    return [items[start:stop] for start, stop in pairwise(cuts) if start < stop]
+
+
+def run_or_split(function: Callable[[Batch], R], batch: Batch) -> list[R]:
+    """Run a function on a batch, or on its halves if the device runs out of memory."""
+    try:
+        return [function(batch)]
+    except RuntimeError as error:
+        if type(error).__name__ != "OutOfMemoryError" or len(batch) == 1:
+            raise
+    half = len(batch) // 2
+    return run_or_split(function, batch[:half]) + run_or_split(function, batch[half:])

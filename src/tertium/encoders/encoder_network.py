@@ -1,0 +1,145 @@
+"""The network of a model folder on a device: token ids in, hidden states and pooled vectors out.
+
+Our own forward pass (`bert`) runs the architectures it supports, transformers (`transformers_model`)
+all others. On a CPU, texts of a batch are grouped by length; on a GPU, they are padded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from tertium.arrays import BoolArray, IntArray
+from tertium.encoders.batch_invariance import single_threaded
+from tertium.encoders.batching import plan_batches
+from tertium.encoders.bert import BertModel, read_bert_config
+from tertium.encoders.linear_layers import DTYPES, check_precision
+from tertium.encoders.pooling import Pooling
+from tertium.encoders.weight_files import TensorLoader
+from tertium.execution import current_runtime
+
+if TYPE_CHECKING:
+    from tertium.encoders.transformers_model import TransformersModel
+
+# Tokens per batch, and the cost of starting a batch in tokens, measured with minilm. On a CPU it
+# pays more to keep activations in the cache than to multiply large matrices.
+TOKEN_BUDGETS = {"cpu": 1024, "gpu": 16384}
+BATCH_OVERHEADS = {"cpu": 1024, "gpu": 2048}
+MIN_BATCH_TOKENS = 256  # batches are not made smaller than this to occupy all threads
+
+
+class EncoderNetwork:
+    """The network of a model folder on a device.
+
+    `depth` is its number of layers. Layer 0 is the embedding layer, layer `depth` the output.
+    `load_tensors` replaces the weights in the folder.
+    """
+
+    def __init__(
+        self, folder: Path, *, device: str, precision: str, load_tensors: TensorLoader | None = None
+    ) -> None:
+        check_precision(precision, device)
+        self.device, self.precision = device, precision
+        self._model = _load_model(folder, load_tensors, precision, device)
+        self.depth, self.pad_token_id = self._model.depth, self._model.pad_token_id
+
+    @cached_property
+    def requires_batch_size_one(self) -> bool:
+        """Whether texts of a batch would change each other's vectors on this CPU."""
+        if self.device != "cpu":
+            return False
+        with torch.inference_mode(), single_threaded():
+            return not self._model.is_batch_invariant()
+
+    def __call__(
+        self, rows: Sequence[Sequence[int]], layers: Sequence[int], pooling: Pooling | None
+    ) -> tuple[list[Tensor], Tensor | None]:
+        """Run texts, given as token ids with special tokens, through the network.
+
+        Returns the states of each layer, (texts, positions, d), and the pooled vectors
+        (texts, width) if `pooling` is given.
+        """
+        groups, mask = self._group(rows)
+        needed = frozenset(layers) | ({self.depth} if pooling else set())
+        with torch.inference_mode():
+            states = self._model(groups, mask, needed)
+            pooled = self._pool(pooling, states[self.depth], mask) if pooling else None
+            return [self._round(join_groups(states[layer])) for layer in layers], pooled
+
+    def plan_batches(self, lengths: Sequence[int] | IntArray) -> list[IntArray]:
+        """Partition texts of these token counts into batches that suit device and runtime."""
+        runtime, kind = current_runtime(), "cpu" if self.device == "cpu" else "gpu"
+        budget = TOKEN_BUDGETS[kind]
+        if kind == "cpu":
+            threads = runtime.threads or torch.get_num_threads()
+            budget = min(budget, max(MIN_BATCH_TOKENS, -(-int(np.sum(lengths)) // threads)))
+        return plan_batches(
+            lengths,
+            budget=runtime.token_budget or budget,
+            overhead=BATCH_OVERHEADS[kind],
+            limit=1 if self.requires_batch_size_one else runtime.batch_size,
+        )
+
+    def _group(self, rows: Sequence[Sequence[int]]) -> tuple[list[Tensor], Tensor | None]:
+        """Convert rows to tensors (texts, length): by length on a CPU, padded on a GPU."""
+        if self.device == "cpu":
+            return [torch.tensor(list(same)) for _, same in groupby(rows, len)], None
+        ids, mask = pad_rows(rows, self.pad_token_id)
+        device_mask = None if mask is None else torch.from_numpy(mask).to(self.device)
+        return [torch.from_numpy(ids).to(self.device)], device_mask
+
+    def _pool(self, pooling: Pooling, groups: Sequence[Tensor], mask: Tensor | None) -> Tensor:
+        if self.device != "cpu":
+            [states] = groups
+            full = mask if mask is not None else states.new_ones(states.shape[:2])
+            return pooling(states.float(), full)
+        texts = [group[i : i + 1].float().clone() for group in groups for i in range(len(group))]
+        return torch.cat([pooling(text, text.new_ones(text.shape[:2])) for text in texts])
+
+    def _round(self, states: Tensor) -> Tensor:
+        """Round to the network's precision, as fp32, so that a cache stores the exact values."""
+        return states.to(DTYPES[self.precision]).float()
+
+
+def _load_model(
+    folder: Path, load_tensors: TensorLoader | None, precision: str, device: str
+) -> BertModel | TransformersModel:
+    config = read_bert_config(folder)
+    if config is None:
+        from tertium.encoders.transformers_model import TransformersModel
+
+        return TransformersModel(folder, load_tensors, precision=precision, device=device)
+    return BertModel(folder, config, load_tensors, precision=precision, device=device)
+
+
+def join_groups(groups: Sequence[Tensor]) -> Tensor:
+    """Concatenate groups of texts (texts, length, d), padding shorter ones with zeros."""
+    width = max(group.shape[1] for group in groups)
+    padded = [F.pad(group, (0, 0, 0, width - group.shape[1])) for group in groups]
+    return padded[0] if len(padded) == 1 else torch.cat(padded)
+
+
+def pad_rows(rows: Sequence[Sequence[int]], pad_token_id: int) -> tuple[IntArray, BoolArray | None]:
+    """Pad rows of token ids to one matrix, with a mask if their lengths differ.
+
+    >>> pad_rows([[5, 6, 7], [8]], 0)
+    (array([[5, 6, 7],
+           [8, 0, 0]]), array([[ True,  True,  True],
+           [ True, False, False]]))
+    """
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    width = int(lengths.max())
+    if int(lengths.min()) == width:
+        return np.array(rows, dtype=np.int64), None
+    ids = np.full((len(rows), width), pad_token_id, dtype=np.int64)
+    mask = np.arange(width) < lengths[:, None]
+    ids[mask] = np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+    return ids, mask

@@ -1,0 +1,217 @@
+"""Read the settings of a model folder without loading the model.
+
+`modules.json` lists the sentence-transformers modules after the transformer (see `pooling`). A model
+without it uses mean pooling, as in sentence-transformers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from tertium.cache.cached_files import cached_file_hash
+from tertium.encoders.pooling import DENSE_WEIGHTS, Dense, Pooling
+from tertium.errors import ModelError, UsageError
+from tertium.schema import POSITIVE, Rule, check_value, load_json, read_json_object
+
+HIDDEN_KEYS = ("hidden_size", "d_model", "dim", "n_embd", "emb_dim")
+DEPTH_KEYS = ("num_hidden_layers", "num_layers", "encoder_layers", "n_layers", "n_layer")
+POSITION_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len")
+# Model types that number positions from one past the id of the padding token.
+OFFSET_POSITION_TYPES = ("roberta", "mpnet", "camembert", "longformer", "esm", "data2vec-text")
+# Files that decide tokens or pooling.
+HASHED_FILES = ("*.json", "*.txt", "*.model", "*/config.json", "*/model.safetensors")
+DEFAULT_MAX_LENGTH = 512  # as BERT, if neither model nor tokenizer has a limit
+MAX_SIZE = 1 << 20  # layers or values of a state: a larger number is a damaged file
+POOLING_MODES = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+ACTIVATIONS = {"Tanh": "tanh", "Identity": "", "ReLU": "relu", "Sigmoid": "sigmoid"}
+MODULES_FILE, CONFIG_FILE = "modules.json", "config.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """Sizes and pooling of a model.
+
+    `hidden` is the size of a state, `depth` the number of layers, `max_length` the number of
+    positions, special tokens included. `hash` covers every file that decides tokens or pooling.
+    `prefix` is a prompt before every text.
+    """
+
+    hidden: int
+    depth: int
+    max_length: int
+    pooling: Pooling
+    hash: str
+    prefix: str = ""
+
+
+def read_settings(folder: Path, prefix: str = "") -> ModelSettings:
+    """Read the settings of a model folder; `prefix` is used if it has no prompt of its own."""
+    file = folder / CONFIG_FILE
+    config = read_optional_json(file)
+    if not config:
+        raise ModelError(f"{folder} has no readable config.json: not a model folder")
+    text_config = config.get("text_config") or {}
+    config = {**config, **check_value(Mapping[str, Any], text_config, file, "text_config")}
+    return ModelSettings(
+        hidden=_read_size(config, HIDDEN_KEYS, folder),
+        depth=_read_size(config, DEPTH_KEYS, folder),
+        max_length=_read_max_length(config, folder),
+        pooling=read_pooling(folder),
+        hash=_hash_settings(folder, prefix),
+        prefix=_read_prompt(folder) or prefix,
+    )
+
+
+def parse_layers(layer: str, depth: int, name: str) -> tuple[int, ...]:
+    """Return the layers of a layer choice, checked against the depth of the model.
+
+    >>> parse_layers("4", 6, "minilm"), parse_layers("2-4", 6, "minilm"), parse_layers("all", 2, "")
+    ((4,), (2, 3, 4), (0, 1, 2))
+    >>> parse_layers("2+4", 6, "minilm"), concatenates_layers("2+4"), concatenates_layers("2-4")
+    ((2, 4), True, False)
+    """
+    if layer == "all":
+        return tuple(range(depth + 1))
+    if "+" in layer:
+        numbers = tuple(int(part) for part in layer.split("+"))
+    else:
+        first, _, last = layer.partition("-")
+        numbers = tuple(range(int(first), int(last or first) + 1))
+    if not numbers or max(numbers) > depth:
+        raise UsageError(f"encoder {name} has layers 0 to {depth}: there is no layer {layer}")
+    return numbers
+
+
+def concatenates_layers(layer: str) -> bool:
+    """Return whether a layer choice concatenates its layers; otherwise it averages them."""
+    return layer == "all" or "+" in layer
+
+
+def _read_max_length(config: Mapping[str, Any], folder: Path) -> int:
+    file, tokenizer_file = folder / CONFIG_FILE, folder / "tokenizer_config.json"
+    key = next((key for key in POSITION_KEYS if config.get(key)), POSITION_KEYS[0])
+    positions = check_value(int | None, config.get(key), file, key)
+    model_type = check_value(str, config.get("model_type", ""), file, "model_type")
+    if positions is not None and any(name in model_type for name in OFFSET_POSITION_TYPES):
+        pad_token_id = check_value(int | None, config.get("pad_token_id"), file, "pad_token_id")
+        positions -= (1 if pad_token_id is None else pad_token_id) + 1
+    limit = read_optional_json(tokenizer_file).get("model_max_length")
+    limit = check_value(float | None, limit, tokenizer_file, "model_max_length")
+    # transformers writes 10^30 for a tokenizer without a limit
+    limits = [int(n) for n in (positions, limit) if n is not None and 0 < n < 10**9]
+    return min(limits, default=DEFAULT_MAX_LENGTH)
+
+
+def _read_prompt(folder: Path) -> str:
+    """Return the prompt that sentence-transformers would put before every text."""
+    settings = read_optional_json(folder / "config_sentence_transformers.json")
+    prompts, name = settings.get("prompts"), settings.get("default_prompt_name")
+    return str(prompts.get(name) or "") if isinstance(prompts, dict) and name else ""
+
+
+def _read_size(config: Mapping[str, Any], keys: tuple[str, ...], folder: Path) -> int:
+    for key in keys:
+        if config.get(key) is not None:
+            kind = Annotated[int, Rule(lambda n: 0 < n <= MAX_SIZE, f"1 to {MAX_SIZE:,}")]
+            return int(check_value(kind, config[key], folder / CONFIG_FILE, key))
+    raise ModelError(f"{folder / CONFIG_FILE} has none of {', '.join(keys)}: not an encoder")
+
+
+def _hash_settings(folder: Path, prefix: str) -> str:
+    files = sorted({file for pattern in HASHED_FILES for file in folder.glob(pattern)})
+    lines = [
+        f"{file.relative_to(folder).as_posix()} {cached_file_hash(file)}"
+        for file in files
+        if file.is_file()
+    ]
+    lines += [prefix] if prefix else []
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Module:
+    """An entry of modules.json."""
+
+    type: str
+    path: str
+    idx: int = 0
+    name: str = ""
+    kwargs: Any = None
+
+
+def read_pooling(folder: Path) -> Pooling:
+    """Read the pooling of a model folder from its sentence-transformers settings."""
+    try:
+        content = load_json(folder / MODULES_FILE)
+    except FileNotFoundError:
+        return Pooling()
+    modules = check_value(tuple[_Module, ...], content, folder / MODULES_FILE, "modules")
+    modes: tuple[str, ...] = ("mean",)
+    dense_layers: list[Dense] = []
+    normalize = False
+    for module in modules:
+        kind, module_folder = module.type.rpartition(".")[2], folder / module.path
+        if kind == "Pooling":
+            modes = _read_pooling_modes(read_optional_json(module_folder / CONFIG_FILE))
+        elif kind == "Dense":
+            dense_layers.append(_read_dense(module_folder))
+        elif kind == "Normalize":
+            normalize = True
+        elif kind != "Transformer":
+            raise ModelError(
+                f"{folder} needs the sentence-transformers module {kind}, which tertium does not "
+                "support: remove modules.json to use its token vectors and mean pooling"
+            )
+    sentence_settings = read_optional_json(folder / "sentence_bert_config.json")
+    lowercase = bool(sentence_settings.get("do_lower_case", False))
+    return Pooling(
+        modes=modes, dense_layers=tuple(dense_layers), normalize=normalize, lowercase=lowercase
+    )
+
+
+def _read_pooling_modes(settings: dict[str, Any]) -> tuple[str, ...]:
+    value = settings.get("pooling_mode")
+    if value is not None:
+        modes = tuple(map(str, value)) if isinstance(value, list) else (str(value),)
+    else:
+        modes = tuple(mode for key, mode in POOLING_MODES.items() if settings.get(key))
+    unknown = set(modes) - set(POOLING_MODES.values())
+    if unknown or not modes:
+        raise ModelError(f"unknown pooling mode {', '.join(sorted(unknown))[:80] or 'none'!r}")
+    return modes
+
+
+def _read_dense(folder: Path) -> Dense:
+    settings = read_optional_json(folder / CONFIG_FILE)
+    activation = str(settings.get("activation_function", "Identity")).rpartition(".")[2]
+    if activation not in ACTIVATIONS or settings.get("use_residual"):
+        raise ModelError(
+            f"{folder}: a dense layer with activation {activation} or a residual is not supported"
+        )
+    if not (folder / DENSE_WEIGHTS).is_file():
+        raise ModelError(
+            f"{folder} has no {DENSE_WEIGHTS}: convert its weights "
+            "(pickles such as pytorch_model.bin are not loaded)"
+        )
+    kind, value = Annotated[int, POSITIVE], settings.get("out_features")
+    width = check_value(kind, value, folder / CONFIG_FILE, "out_features")
+    return Dense(folder=folder, activation=ACTIVATIONS[activation], width=width)
+
+
+def read_optional_json(file: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, or an empty one if the file does not exist."""
+    try:
+        return read_json_object(file)
+    except FileNotFoundError:
+        return {}
