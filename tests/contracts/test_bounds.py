@@ -20,7 +20,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.segment import Segment
-from tertium.text.bounds import ENCODED_PIECES
+from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
 WORDS = "the parliament rejected a new budget on Tuesday".split()
 BOOK = " ".join(WORDS[place * place % len(WORDS)] for place in range(5_000))
@@ -83,13 +83,13 @@ def test_a_ranker_counts_what_its_metrics_cut() -> None:
 @pytest.mark.parametrize("spec", ["glove", "use"])
 def test_an_encoder_without_a_length_reads_so_many_pieces(spec: str) -> None:
     encoder = load_encoder(spec)
-    assert [len(pieces) for pieces in encoder.pieces([BOOK])] == [ENCODED_PIECES]
+    assert [len(pieces) for pieces in encoder.tokenize([BOOK])] == [MAX_ENCODED_TOKENS]
     assert encoder.count_truncated([BOOK, "a cat"]) == 1
 
 
 def test_windows_end_with_the_bound() -> None:
     encoder = load_encoder("minilm", long="window")
-    assert [len(pieces) for pieces in encoder.pieces([BOOK])] == [ENCODED_PIECES]
+    assert [len(pieces) for pieces in encoder.tokenize([BOOK])] == [MAX_ENCODED_TOKENS]
     assert encoder.count_truncated([BOOK, " ".join(WORDS * 100)]) == 1
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.cache.memory import WIDEST_STORED, forget
-from tertium.encoders import Encoder, embed, load_encoder
+from tertium.cache.vector_cache import MAX_STORED_WIDTH, clear_memory
+from tertium.encoders import Encoder, embed_texts, load_encoder
 from tertium.errors import MissingResourceError
-from tertium.runtime import runtime
+from tertium.execution import runtime
 
 NAMES = [
     "toy",
@@ -35,7 +35,7 @@ TOLERANCE = 2e-5
 
 @pytest.fixture(params=NAMES)
 def encoder(request: pytest.FixtureRequest) -> Encoder:
-    forget()
+    clear_memory()
     try:
         loaded = load_encoder(request.param)
         loaded.encode(["try"])
@@ -58,8 +58,8 @@ def test_shapes_fit_together(encoder: Encoder) -> None:
     assert found.vectors.shape == (int(found.offsets[-1]), encoder.dim)
     assert found.sentences.shape == (len(TEXTS), encoder.sentence_dim)
     assert found.vectors.dtype == found.sentences.dtype == np.float32
-    assert [len(p) for p in found.pieces] == found.lengths.tolist()
-    assert list(found.pieces) == encoder.pieces(TEXTS)
+    assert [len(p) for p in found.tokens] == found.lengths.tolist()
+    assert list(found.tokens) == encoder.tokenize(TEXTS)
     assert encoder.dim % encoder.layers == 0
     assert np.isfinite(found.vectors).all()
     assert np.isfinite(found.sentences).all()
@@ -83,7 +83,7 @@ def test_what_is_not_asked_for_is_empty(encoder: Encoder) -> None:
 
 def test_equal_texts_have_equal_vectors(encoder: Encoder) -> None:
     found = encoder.encode(TEXTS)
-    assert np.array_equal(found.tokens(1), found.tokens(4))
+    assert np.array_equal(found.token_vectors(1), found.token_vectors(4))
     assert np.array_equal(found.sentences[1], found.sentences[4])
 
 
@@ -95,23 +95,25 @@ def test_order_neighbors_and_batches_change_nothing(encoder: Encoder) -> None:
     for place, i in enumerate(order):
         alone = encoder.encode([TEXTS[i]])
         for other, row in ((shuffled, place), (alone, 0)):
-            assert other.pieces[row] == together.pieces[i]
-            np.testing.assert_allclose(other.tokens(row), together.tokens(i), atol=TOLERANCE)
+            assert other.tokens[row] == together.tokens[i]
+            np.testing.assert_allclose(
+                other.token_vectors(row), together.token_vectors(i), atol=TOLERANCE
+            )
             np.testing.assert_allclose(other.sentences[row], together.sentences[i], atol=TOLERANCE)
 
 
 def test_the_cache_changes_nothing(
     encoder: Encoder, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tertium.runtime import choose_device
+    from tertium.execution import resolve_device
 
-    if encoder.dim > WIDEST_STORED and choose_device("auto") != "cpu":
+    if encoder.dim > MAX_STORED_WIDTH and resolve_device("auto") != "cpu":
         pytest.skip("too wide to be stored: what a GPU computes again may differ in last bits")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path_factory.mktemp("cache")))
-    cold = embed(encoder, TEXTS)
-    forget()
-    warm = embed(encoder, TEXTS)
-    assert cold.pieces == warm.pieces
+    cold = embed_texts(encoder, TEXTS)
+    clear_memory()
+    warm = embed_texts(encoder, TEXTS)
+    assert cold.tokens == warm.tokens
     assert np.array_equal(cold.vectors, warm.vectors)
     assert np.array_equal(cold.sentences, warm.sentences)
     assert np.array_equal(cold.truncated, warm.truncated)

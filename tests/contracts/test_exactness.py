@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tertium.cache.memory import forget
+from tertium.cache.vector_cache import clear_memory
 from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError
+from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.models.checkpoint import shipped_models
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.registry import METRICS, RANKERS
-from tertium.runtime import runtime
 from tertium.segment import Segment
 
 VARIANTS = [
@@ -31,7 +31,7 @@ VARIANTS = [
     "tertium-small:scale=mqm",
 ]
 RANKER_VARIANTS = [
-    str(shipped_models() / name) for name in ("pairwise-minilm", "pairwise-published")
+    str(bundled_models_folder() / name) for name in ("pairwise-minilm", "pairwise-published")
 ]
 TAKEN = 2  # segments of each system of the example
 
@@ -46,7 +46,7 @@ def texts(example: TestSet) -> list[Segment]:
 
 def cold(spec: str, segments: list[Segment], **choices: object) -> np.ndarray:
     """Scores computed anew, under these choices of a run."""
-    forget()
+    clear_memory()
     with runtime(cache=False, memory=0, **choices):
         return load_metric(spec).score(segments).segments
 
@@ -55,7 +55,7 @@ def cold(spec: str, segments: list[Segment], **choices: object) -> np.ndarray:
 def test_nothing_but_the_text_decides_a_score(spec: str, texts: list[Segment]) -> None:
     metric, rng = load_metric(spec), np.random.default_rng(1)
     order = rng.permutation(len(texts))
-    forget()
+    clear_memory()
     try:
         found = metric.score(texts).segments  # in batches as they come, which fills the cache
     except MissingResourceError as error:
@@ -75,7 +75,7 @@ def test_nothing_but_two_texts_decides_a_preference(spec: str, texts: list[Segme
     left, right = texts[:TAKEN], texts[TAKEN : 2 * TAKEN]
 
     def prefer(rows: Sequence[int], **choices: object) -> np.ndarray:
-        forget()
+        clear_memory()
         with runtime(cache=False, memory=0, **choices):
             return load_ranker(spec).prefer([left[n] for n in rows], [right[n] for n in rows])
 

@@ -14,17 +14,23 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, ModelError, TertiumError, UsageError
-from tertium.evaluation.training import Plan, find_learner, learners, options_of, train
+from tertium.evaluation.training import (
+    TrainingPlan,
+    find_trainable_class,
+    train,
+    trainable_classes,
+    trainable_options,
+)
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.flagship.base import TertiumBase
-from tertium.models.card import CARD, WRITTEN
-from tertium.models.checkpoint import shipped_models
-from tertium.models.trained import UNSAVED, Trained, load_checkpoint
+from tertium.metrics.flagship.tertium_base import TertiumBase
+from tertium.models.checkpoint import bundled_models_folder
+from tertium.models.model_card import CARD, WRITTEN
+from tertium.models.trained_model import UNSAVED, TrainedModel, load_checkpoint
 from tertium.segment import Judgment, Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
-NAMES = [cls.name for cls in learners()]
+NAMES = [cls.name for cls in trainable_classes()]
 # what makes a learner quick, by what it reads
 QUICK: dict[str, dict[str, Any]] = {
     "epochs": {"epochs": 1},
@@ -65,14 +71,17 @@ def preferences(seed: int, count: int = 12) -> list[Preference]:
     return [Preference(*pair, item=str(n)) for n, pair in enumerate(pairs)]
 
 
-def data_for(cls: type[Trained], seed: int) -> list[Any]:
-    return judgments(seed) if "scores" in cls.teachers else preferences(seed)
+def data_for(cls: type[TrainedModel], seed: int) -> list[Any]:
+    return judgments(seed) if "scores" in cls.accepted_data else preferences(seed)
 
 
 @lru_cache(maxsize=32)
 def trained(name: str, seed: int = 1) -> Any:
     """A learner that learned something, quickly."""
-    cls, reads = find_learner(name), {option.name for option in options_of(find_learner(name))}
+    cls, reads = (
+        find_trainable_class(name),
+        {option.name for option in trainable_options(find_trainable_class(name))},
+    )
     options = {k: v for key, quick in QUICK.items() if key in reads for k, v in quick.items()}
     spec = f"{name}:{SPECS[name]}" if name in SPECS else name
     return train(spec, data_for(cls, seed), dev=data_for(cls, 7), **options)
@@ -87,7 +96,7 @@ def judge(model: Any) -> np.ndarray:
     return model.prefer(segments, [dataclasses.replace(s, hypothesis="noon") for s in segments])
 
 
-def load(cls: type[Trained]) -> Callable[[str], Any]:
+def load(cls: type[TrainedModel]) -> Callable[[str], Any]:
     return load_metric if cls.kind == "metric" else load_ranker
 
 
@@ -159,7 +168,7 @@ def test_a_model_that_was_not_saved_lives_with_its_process(name: str) -> None:
 
 def test_the_folder_of_another_learner_is_refused(name: str, tmp_path: Path) -> None:
     trained(name).save(tmp_path / "m")
-    other: Any = find_learner("svr" if name != "svr" else "esim")
+    other: Any = find_trainable_class("svr" if name != "svr" else "esim")
     with pytest.raises(ModelError, match=f"holds a model of {name}, not of {other.name}"):
         other.load(tmp_path / "m")
     stranger: Any = other(model=str(tmp_path / "m"))
@@ -182,11 +191,11 @@ def test_a_folder_has_a_card_and_keeps_one_that_a_person_wrote(name: str, tmp_pa
 
 
 def test_it_learns_from_its_teachers_only(name: str) -> None:
-    cls = find_learner(name)
+    cls = find_trainable_class(name)
     with pytest.raises(DataError, match="nothing to learn from"):
         cls.train([])
     for kind, rows in (("scores", judgments(1)), ("comparisons", preferences(1))):
-        if kind not in cls.teachers:
+        if kind not in cls.accepted_data:
             with pytest.raises(
                 UsageError, match=r"learns from .*(--train|--preferences).*; it cannot use"
             ):
@@ -194,7 +203,7 @@ def test_it_learns_from_its_teachers_only(name: str) -> None:
 
 
 def test_what_shares_a_reference_with_dev_or_held_out_is_not_learned(name: str) -> None:
-    rows = data_for(find_learner(name), 1)
+    rows = data_for(find_trainable_class(name), 1)
     with pytest.raises(DataError, match="nothing is left"):
         train(name, rows, dev=rows)
     with pytest.raises(DataError, match="nothing is left"):
@@ -202,31 +211,31 @@ def test_what_shares_a_reference_with_dev_or_held_out_is_not_learned(name: str) 
 
 
 def test_both_recipes_are_settings_and_options_of_it(name: str) -> None:
-    cls = find_learner(name)
+    cls = find_trainable_class(name)
     assert set(cls.recipes) == {"published", "ours"}
     for recipe, preset in cls.recipes.items():
-        assert preset.says
+        assert preset.description
         assert isinstance(preset.options, cls.options)
         kind: Any = cls.settings or cls
-        assert kind(**Plan.make(name, recipe).settings)
-    given = Plan.make(f"{name}:{SPECS[name]}") if name in SPECS else Plan.make(name)
+        assert kind(**TrainingPlan.make(name, recipe).settings)
+    given = TrainingPlan.make(f"{name}:{SPECS[name]}") if name in SPECS else TrainingPlan.make(name)
     assert given.cls is cls
     with pytest.raises(UsageError, match="unknown recipe 'theirs'"):
-        Plan.make(name, "theirs")
+        TrainingPlan.make(name, "theirs")
     with pytest.raises(UsageError, match=f"{name} does not read --epoch-s"):
-        Plan.make(name, epoch_s=3)
+        TrainingPlan.make(name, epoch_s=3)
 
 
 def test_the_spec_and_the_call_go_before_the_recipe() -> None:
-    plan = Plan.make("esim:hidden=3", "ours", epochs=2)
+    plan = TrainingPlan.make("esim:hidden=3", "ours", epochs=2)
     assert plan.settings == {"difference": "absolute", "input_dropout": 0.0, "hidden": 3}
     assert (plan.options.epochs, plan.options.schedule) == (2, "linear")
-    assert Plan.make("esim", "published").settings == {}
+    assert TrainingPlan.make("esim", "published").settings == {}
 
 
 def test_what_ships_is_equal_by_weights_too(tmp_path: Path) -> None:
-    shutil.copytree(shipped_models() / "tertium-base", tmp_path / "base")
-    shutil.copytree(shipped_models() / "bleu-r", tmp_path / "bleu-r")
+    shutil.copytree(bundled_models_folder() / "tertium-base", tmp_path / "base")
+    shutil.copytree(bundled_models_folder() / "bleu-r", tmp_path / "bleu-r")
     assert TertiumBase(folder=str(tmp_path / "base")) == TertiumBase()
     assert TertiumBase(references="mean") != TertiumBase()
     assert load_metric("tertium-small") == load_metric("tertium-small")
@@ -235,5 +244,5 @@ def test_what_ships_is_equal_by_weights_too(tmp_path: Path) -> None:
 
 def test_a_model_that_ships_is_found_by_its_name() -> None:
     ranker = load_ranker("pairwise:model=pairwise-minilm")
-    assert ranker == load_ranker(str(shipped_models() / "pairwise-minilm"))
+    assert ranker == load_ranker(str(bundled_models_folder() / "pairwise-minilm"))
     assert load_metric("esim:model=esim") == load_metric("esim")

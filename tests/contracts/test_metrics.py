@@ -16,7 +16,7 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.segment import Segment
-from tertium.specs import ranges
+from tertium.specs import field_ranges
 from tertium.testing import check_metric
 
 SPECS = [*METRICS, *ALIASES]
@@ -51,7 +51,7 @@ def every_third(whole: TestSet) -> TestSet:
 
 def test_metric_orders_the_example(metric: Metric, example: TestSet) -> None:
     result = score(every_third(example), metric)
-    good, fair, poor = (s.system for s in result.of_metric(metric.spec))
+    good, fair, poor = (s.system for s in result.metric_scores(metric.spec))
     assert (good > poor and fair > poor) if metric.higher_is_better else (good < poor > fair)
 
 
@@ -81,7 +81,7 @@ def numeric_fields() -> list[tuple[str, str]]:
 def test_every_number_has_a_range(name: str, field: str) -> None:
     table = METRICS if name in METRICS else RANKERS
     cls = resolve(table, name, "metric or ranker")
-    allowed = ranges(cls)[field]
+    allowed = field_ranges(cls)[field]
     for value in (math.nan, math.inf, -math.inf, -1, -0.5, -1e308):
         assert value not in allowed
         with pytest.raises(UsageError, match=f"{field} must be"):

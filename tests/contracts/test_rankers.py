@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
+from tertium.errors import DataError, LengthError, MissingInputError, UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
 from tertium.registry import RANKERS
@@ -70,7 +70,7 @@ def test_faults_are_refused(ranker: Ranker, segments: list[Segment]) -> None:
         ranker.prefer(segments[:2], segments[:1])
     with pytest.raises(DataError, match="pair 1"):
         ranker.prefer([segments[0]], [segments[1]])
-    with pytest.raises(NeedsError, match="needs references"):
+    with pytest.raises(MissingInputError, match="needs references"):
         ranker.prefer([Segment("a", "b")], [Segment("c", "b")])
     with pytest.raises(DataError, match="nothing to score"):
         ranker.prefer([], [])
@@ -87,8 +87,8 @@ def test_an_explanation_says_what_each_pair_says(ranker: Ranker, segments: list[
     first = segments[0]
     rivals = [first, *(dataclasses.replace(first, hypothesis=t) for t in ("no", "not at all"))]
     explained = ranker.explain(rivals, ["a", "b", "c"])
-    assert explained.votes is not None
-    chances = np.array(explained.votes.chances)
+    assert explained.win_probabilities is not None
+    chances = np.array(explained.win_probabilities.chances)
     np.testing.assert_allclose(chances + chances.T, 1.0, atol=1e-6)
     np.testing.assert_allclose(chances[0, 1:], ranker.prefer([first] * 2, rivals[1:]), atol=1e-6)
     assert explained.score == pytest.approx(ranker.win_rates([rivals])[0][0])

@@ -14,15 +14,15 @@ import pytest
 import torch
 
 from tertium.data.judgments import JudgmentSet
-from tertium.data.leaks import SHARED
-from tertium.encoders.toy import ToyEncoder
+from tertium.data.train_test_overlap import SHARED
+from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.heads.metric import ESIM, BiLSTM, BiLSTMAttention
-from tertium.metrics.heads.settings import HeadOptions
+from tertium.metrics.heads.options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.judged import training_sets, without_leaks
+from tertium.models.training_data import remove_leaks, sort_training_sets
 from tertium.segment import Judgment, Preference, Segment
 
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
@@ -100,20 +100,20 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def scores_of(metric: Any, rows: list[Judgment]) -> np.ndarray:
+def scores_from_totals(metric: Any, rows: list[Judgment]) -> np.ndarray:
     return metric.score([row.segment for row in rows]).segments
 
 
 def test_a_tiny_set_is_learned(name: str, trained: dict[str, Any]) -> None:
     rows = judged(16)
-    r = np.corrcoef(scores_of(trained[name], rows), [row.score for row in rows])[0, 1]
+    r = np.corrcoef(scores_from_totals(trained[name], rows), [row.score for row in rows])[0, 1]
     assert r > 0.95
 
 
 def test_a_batch_of_one_scores_as_a_batch_of_many(name: str, trained: dict[str, Any]) -> None:
     rows = [*judged(6, seed=3), Judgment(Segment("", "x", ("the cat",)), 0.0)]
-    alone = [scores_of(trained[name], [row])[0] for row in rows]
-    np.testing.assert_allclose(alone, scores_of(trained[name], rows), atol=1e-6)
+    alone = [scores_from_totals(trained[name], [row])[0] for row in rows]
+    np.testing.assert_allclose(alone, scores_from_totals(trained[name], rows), atol=1e-6)
 
 
 def test_one_seed_gives_equal_weights(name: str) -> None:
@@ -137,14 +137,16 @@ def test_several_references_take_the_best_or_the_mean(name: str, trained: dict[s
 def test_sources_can_be_compared_with(name: str, against: str) -> None:
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
     metric = TRAINERS[name](judged(8), against=against, **short)
-    assert "source" in metric.needs
-    assert ("references" in metric.needs) == (against == "both")
+    assert "source" in metric.required_inputs
+    assert ("references" in metric.required_inputs) == (against == "both")
     rows = judged(4, seed=4)
     other = [replace(r, segment=replace(r.segment, source="moon moon")) for r in rows]
-    assert not np.allclose(scores_of(metric, rows), scores_of(metric, other))
+    assert not np.allclose(scores_from_totals(metric, rows), scores_from_totals(metric, other))
     if against == "source":
         bare = [replace(r, segment=replace(r.segment, references=())) for r in rows]
-        np.testing.assert_allclose(scores_of(metric, bare), scores_of(metric, rows), atol=1e-6)
+        np.testing.assert_allclose(
+            scores_from_totals(metric, bare), scores_from_totals(metric, rows), atol=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
     arguments = {"dev": dev, "options": options, "folder": folder}
     with pytest.raises(KeyboardInterrupt):
         TRAINERS["esim"](data, on_epoch=kill, **arguments)
-    assert np.isfinite(scores_of(load_metric(str(folder)), dev)).all()
+    assert np.isfinite(scores_from_totals(load_metric(str(folder)), dev)).all()
     turned = [replace(row, score=-row.score) for row in dev]  # other epochs would be the best
     with pytest.raises(UsageError, match="other data or settings"):
         TRAINERS["esim"](data, **{**arguments, "dev": turned})
@@ -246,22 +248,22 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
 def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path) -> None:
     short = replace(OPTIONS, epochs=1)
     first = TRAINERS[name](judged(8), folder=tmp_path / "m", options=short)
-    before, digest = scores_of(first, judged(4)), first.checkpoint.hash
+    before, digest = scores_from_totals(first, judged(4)), first.checkpoint.hash
     again = TRAINERS[name](judged(8), folder=tmp_path / "m", options=replace(short, seed=2))
     assert again.checkpoint.hash != digest
-    assert (scores_of(again, judged(4)) != before).any()
+    assert (scores_from_totals(again, judged(4)) != before).any()
 
 
 def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgments() -> None:
-    from tertium.metrics.heads.training import Numbered
-    from tertium.models.judged import JudgedSets
+    from tertium.metrics.heads.training import NumberedSets
+    from tertium.models.training_data import TrainingSets
 
     rows = [*judged(2), *(replace(row, lp="fi-en") for row in judged(2, seed=1))]
-    sets, _ = training_sets(rows)
-    numbered = Numbered.of(JudgedSets(sets), "reference", {})
+    sets, _ = sort_training_sets(rows)
+    numbered = NumberedSets.from_sets(TrainingSets(sets), "reference", {})
     assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
     bare = JudgmentSet(name="x", lp="cs-en", judgments=tuple(replace(r, lp="") for r in rows))
-    assert set(Numbered.of(JudgedSets([bare]), "reference", {}).groups) == {"cs-en"}
+    assert set(NumberedSets.from_sets(TrainingSets([bare]), "reference", {}).groups) == {"cs-en"}
 
 
 def test_a_folder_is_checked_also_where_assertions_are_off(
@@ -288,13 +290,13 @@ def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
     rows = judged(10)
     dev = [replace(rows[3], segment=replace(rows[3].segment, hypothesis="another"))]
     shouted = replace(dev[0].segment, references=(dev[0].segment.references[0].upper() + "!",))
-    held, _ = training_sets([replace(dev[0], segment=shouted)])
-    (kept,), _ = without_leaks(*training_sets(rows), held)
+    held, _ = sort_training_sets([replace(dev[0], segment=shouted)])
+    (kept,), _ = remove_leaks(*sort_training_sets(rows), held)
     assert len(kept) == 9
-    assert kept.left_out == {SHARED: 1}
+    assert kept.excluded_counts == {SHARED: 1}
     assert rows[3] not in kept.judgments
     with pytest.raises(DataError, match="held out"):
-        without_leaks(*training_sets([rows[3]]), held)
+        remove_leaks(*sort_training_sets([rows[3]]), held)
 
 
 def test_training_leaves_out_what_dev_holds_and_says_so(
@@ -354,7 +356,7 @@ def test_an_encoder_of_another_hash_is_refused(
 ) -> None:
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda self: "f" * 64))
     with pytest.raises(ModelError, match="was trained with toy"):
-        scores_of(trained[name], judged(2))
+        scores_from_totals(trained[name], judged(2))
 
 
 def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_path: Path) -> None:
@@ -374,7 +376,7 @@ def test_weights_that_do_not_fit_their_settings_are_refused(tmp_path: Path) -> N
     config = tmp_path / "m" / "config.json"
     config.write_text(config.read_text().replace('"hidden": 8', '"hidden": 9'))
     with pytest.raises(ModelError, match="do not fit"):
-        scores_of(load_metric(str(tmp_path / "m")), judged(2))
+        scores_from_totals(load_metric(str(tmp_path / "m")), judged(2))
 
 
 def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:
@@ -382,4 +384,4 @@ def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:
     options = SVROptions(c=(1.0,), epsilon=(10.0,), gamma=(0.1,), folds=3)
     metric = SVR.train(judged(16), encoders=["toy"], options=options).save(tmp_path / "m")
     assert metric.checkpoint.arrays["coefficients"].shape == (0,)
-    assert np.ptp(scores_of(metric, judged(4))) == 0
+    assert np.ptp(scores_from_totals(metric, judged(4))) == 0

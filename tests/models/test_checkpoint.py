@@ -13,8 +13,8 @@ from tertium.errors import DataError, ModelError
 from tertium.models.checkpoint import (
     Checkpoint,
     check_encoder,
-    halve,
     read_checkpoint,
+    round_to_half,
     write_checkpoint,
 )
 
@@ -24,7 +24,7 @@ def checkpoint(**changes: object) -> Checkpoint:
         "name": "esim",
         "config": {"encoder": "toy", "hidden": 2},
         "encoders": {"toy": "ab" * 32},
-        "arrays": halve(
+        "arrays": round_to_half(
             {
                 "w": np.array([[0.1, 0.2], [0.3, 1 / 3]], dtype=np.float32),
                 "b": np.array(0.7, dtype=np.float32),
@@ -88,7 +88,7 @@ def test_missing_files_and_keys_are_named(tmp_path: Path) -> None:
 
 def test_diverged_weights_are_refused() -> None:
     with pytest.raises(ModelError, match="diverged"):
-        halve({"w": np.array([1e6], dtype=np.float32)})
+        round_to_half({"w": np.array([1e6], dtype=np.float32)})
 
 
 def test_what_half_precision_cannot_hold_is_stored_as_it_is(tmp_path: Path) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.data.rankings import ItemTexts, PairJudgment, gather
+from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
 from tertium.meta import kendall_strict, pearson
-from tertium.models.examples import average_pearson, compared_pairs, strict_tau
+from tertium.models.training_examples import average_pearson, number_compared_pairs, strict_tau
 
 
 def test_average_pearson_equals_the_meta_evaluations() -> None:
@@ -41,18 +41,18 @@ def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
         for n in range(20)
     }
     said = [
-        PairJudgment(str(n), left, right, verdict)
+        PairwiseJudgment(str(n), left, right, verdict)
         for n in range(20)
         for verdict in (0.0, 1.0, 1.0, 0.5)
         for left, right in [rng.choice(list(systems), 2, replace=False)]
     ]
-    one = gather(said, texts, name="demo")
+    one = build_ranking_set(said, texts, name="demo")
     scores = {s.hypothesis: float(rng.normal()) for s in one.segments}
     rows = np.array([scores[s.hypothesis] for s in one.segments])
     left, right = rows[one.left], rows[one.right]
     assert (left == right).sum() > 10
     table: dict[str, int] = {}
-    data = compared_pairs([one], "reference", table)
+    data = number_compared_pairs([one], "reference", table)
     pairs = np.array([scores[list(table)[n]] for n in data.pairs.hypotheses])
     found = strict_tau(pairs, data.better, data.worse, data.weights)
     assert found == pytest.approx(float(kendall_strict(one.verdicts, left, right)))

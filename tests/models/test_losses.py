@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from tertium.models.training import pairwise_loss
+from tertium.models.training_loop import pairwise_loss
 
 
 def test_pairwise_losses_by_hand() -> None:

@@ -1,1 +1,1 @@
-"""What a trained thing is: a folder of settings and weights, and the loop that makes one."""
+"""Trained models: checkpoints, training data, options and the training loop."""

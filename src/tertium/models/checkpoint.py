@@ -1,11 +1,10 @@
-"""A trained model is a folder: `config.json` says what it is, `weights.safetensors` what it knows.
+"""Read and write trained models: folders with `config.json` and `weights.safetensors`.
 
-Both are written beside their place and moved there in one step, the configuration last and with the
-sha256 of the weights it belongs to, so that a folder is whole or refused. What half precision can
-hold is stored so and computed with in single; what needs more is as it was. A missing number is NaN
-here and null in the file, for JSON knows no NaN. What is read is checked: settings against their
-declaration (`tertium.schema`), numbers for being finite, and put into a network by one way
-(`load_into`). Models that ship are such folders of a package of their own.
+Both files are written to temporary files and renamed, the configuration last and with the sha256
+of its weights, so a folder is either complete or refused. Arrays that fit half precision are
+stored in half and computed in single precision. A missing number is NaN in memory and null in
+JSON. Settings are checked against their dataclass (`tertium.schema`) and weights for finite
+numbers. Bundled models are such folders in the package `tertium_models`.
 """
 
 from __future__ import annotations
@@ -23,29 +22,29 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.atomic import replace_content, write_text
-from tertium.cache.files import hash_of
-from tertium.data.formats import null_missing
+from tertium.atomic import open_atomic, write_text
+from tertium.cache.cached_files import hash_file
+from tertium.data.formats import missing_to_null
 from tertium.errors import DataError, MissingResourceError, ModelError
-from tertium.schema import Sha256, read, read_json
+from tertium.schema import Sha256, read_dataclass, read_json_object
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 Array = NDArray[Any]
-KINDS = {"f": "floating point", "i": "whole numbers", "u": "whole numbers"}
+DTYPE_LABELS = {"f": "floating point", "i": "integers", "u": "integers"}
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
-OLDER = ".older.weights.safetensors"  # the second name of weights that are being replaced
+PREVIOUS_WEIGHTS = ".older.weights.safetensors"  # name of weights while they are replaced
 WEIGHTS_HASH = "weights_sha256"
-PACKAGE = "tertium_models"  # what ships lies there
-WEIGHTS_WANTED = "the package tertium-models (in a checkout: pip install ./weights)"
-MISSING = Path("/nowhere") / PACKAGE  # where nothing is installed: no folder of it exists
+PACKAGE = "tertium_models"  # contains the bundled models
+HOW_TO_INSTALL = "the package tertium-models (in a checkout: pip install ./weights)"
+MISSING = Path("/nowhere") / PACKAGE  # used if the package is not installed
 T = TypeVar("T")
 Module = TypeVar("Module", bound="nn.Module")
 
 
-class Like(NamedTuple):
-    """What an array must be: its `kind` as numpy's dtypes name it, and its shape.
+class ArraySpec(NamedTuple):
+    """Expected type and shape of an array; `kind` is the kind of a numpy dtype.
 
     A size is a number, or a name that stands for the same number wherever it occurs.
     """
@@ -55,47 +54,47 @@ class Like(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def shipped_models() -> Path:
-    """The folder that holds one folder for each model that ships, found without importing it."""
+def bundled_models_folder() -> Path:
+    """Return the folder of bundled models, found without importing the package."""
     spec = find_spec(PACKAGE)
     places = list(spec.submodule_search_locations or ()) if spec else []
     return Path(places[0]) if places else MISSING
 
 
-def are_installed() -> bool:
-    """Whether the models that ship are there at all."""
-    return shipped_models().is_dir()
+def has_bundled_models() -> bool:
+    """Whether the package with bundled models is installed."""
+    return bundled_models_folder().is_dir()
 
 
-def find_shipped(name: str) -> Path:
-    """The folder of a model that ships; what would bring it where it is not there."""
-    if not are_installed():
+def find_bundled_model(name: str) -> Path:
+    """Return the folder of a bundled model; raise with instructions if it is missing."""
+    if not has_bundled_models():
         raise MissingResourceError(
-            f"the weights of {name} are not installed: install {WEIGHTS_WANTED}"
+            f"the weights of {name} are not installed: install {HOW_TO_INSTALL}"
         )
-    if not (shipped_models() / name).is_dir():
+    if not (bundled_models_folder() / name).is_dir():
         raise MissingResourceError(
-            f"no weights ship for {name}: train them (`tertium train {name}`) and name "
-            "their folder with model=FOLDER"
+            f"there is no bundled model for {name}: train one (`tertium train {name}`) and pass "
+            "its folder with model=FOLDER"
         )
-    return shipped_models() / name
+    return bundled_models_folder() / name
 
 
 def write_arrays(
     file: Path, arrays: Mapping[str, Array], header: Mapping[str, str] | None = None
 ) -> str:
-    """Replace a safetensors file; the sha256 of the new one."""
+    """Replace a safetensors file; return the sha256 of its content."""
     from safetensors.numpy import save
 
     plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = save(plain, metadata=dict(header or {}))
-    with replace_content(file, make_folder=True) as stream:
+    with open_atomic(file, make_folder=True) as stream:
         stream.write(content)
     return hashlib.sha256(content).hexdigest()
 
 
 def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
-    """The arrays and the header of a safetensors file."""
+    """Read the arrays and the header of a safetensors file."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -105,53 +104,55 @@ def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
     except FileNotFoundError:
         raise ModelError(f"{file}: no such file") from None
     except (SafetensorError, OSError, MemoryError) as error:
-        raise ModelError(f"{file} is damaged or was cut short: {error}") from None
+        raise ModelError(f"{file} is damaged or incomplete: {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise ModelError(f"{file} holds numbers of a type numpy does not know: {error}") from None
+        raise ModelError(f"{file} has an array type that numpy does not support: {error}") from None
 
 
 def check_finite(arrays: Mapping[str, Array], where: object) -> None:
-    """Refuse numbers that are NaN or infinite."""
+    """Raise if an array contains NaN or infinite numbers."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelError(f"{where}: {name} holds NaN or infinite numbers: train the model anew")
+            raise ModelError(f"{where}: {name} has NaN or infinite numbers: train the model again")
 
 
 def check_arrays(
-    arrays: Mapping[str, Array], wanted: Mapping[str, Like], where: object, **sizes: int
+    arrays: Mapping[str, Array], wanted: Mapping[str, ArraySpec], where: object, **sizes: int
 ) -> dict[str, int]:
-    """Refuse other names, types and shapes than those wanted; what the named sizes are.
+    """Raise unless names, types and shapes are as expected; return the named sizes.
 
-    >>> check_arrays({"w": np.zeros((2, 3))}, {"w": Like("f", ("rows", 3))}, "weights")
+    >>> check_arrays({"w": np.zeros((2, 3))}, {"w": ArraySpec("f", ("rows", 3))}, "weights")
     {'rows': 2}
     """
     check_names(arrays, wanted, where)
     for name, (kind, shape) in wanted.items():
         array = arrays[name]
         if array.dtype.kind != kind:
-            raise ModelError(f"{where}: {name} is of type {array.dtype}, expected {KINDS[kind]}")
-        known = len(array.shape) == len(shape) and all(
-            found == (sizes.setdefault(size, found) if isinstance(size, str) else size)
-            for found, size in zip(array.shape, shape, strict=True)
+            raise ModelError(
+                f"{where}: {name} is of type {array.dtype}, expected {DTYPE_LABELS[kind]}"
+            )
+        fits = len(array.shape) == len(shape) and all(
+            length == (sizes.setdefault(size, length) if isinstance(size, str) else size)
+            for length, size in zip(array.shape, shape, strict=True)
         )
-        if not known:
+        if not fits:
             expected = ", ".join(str(sizes.get(str(size), size)) for size in shape)
             raise ModelError(f"{where}: {name} has shape {array.shape}, expected ({expected})")
     return sizes
 
 
-def check_names(found: Iterable[str], wanted: Iterable[str], where: object) -> None:
-    """Refuse weights that lack a name or have one too many."""
-    there, expected = set(found), set(wanted)
-    if missing := sorted(expected - there):
-        raise ModelError(f"{where} has no {missing[0]} ({len(missing)} missing): it is incomplete")
-    if unknown := sorted(there - expected):
-        raise ModelError(f"{where} has {unknown[0][:60]!r}, which its config.json has no place for")
+def check_names(names: Iterable[str], wanted: Iterable[str], where: object) -> None:
+    """Raise if weights are missing or unexpected."""
+    present, expected = set(names), set(wanted)
+    if missing := sorted(expected - present):
+        raise ModelError(f"{where} is incomplete: no {missing[0]} ({len(missing)} missing)")
+    if unknown := sorted(present - expected):
+        raise ModelError(f"{where}: unexpected {unknown[0][:60]!r} for its config.json")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stored:
-    """What the `config.json` of a trained metric or ranker declares."""
+class StoredConfig:
+    """Content of the `config.json` of a trained metric or ranker."""
 
     metric: str | None = None
     ranker: str | None = None
@@ -163,17 +164,16 @@ class Stored:
 
     def __post_init__(self) -> None:
         if (self.metric is None) == (self.ranker is None):
-            raise ModelError("it must name a metric or a ranker")
+            raise ModelError("expected either a metric or a ranker entry")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Checkpoint:
-    """What is stored of a trained metric or ranker (`kind`).
+    """The stored state of a trained metric or ranker (`kind`).
 
-    `name` is its registered name, `config` what rebuilds it; `encoders` maps the name of each
-    encoder it was trained with to the sha256 of its weights; `arrays` are its weights (`halve`
-    makes them small); `training` says what it was trained on and how, `fields` how it is used,
-    where that is not the default: the same weights are read with others.
+    `name` is the registered name and `config` the settings that rebuild it. `encoders` maps each
+    encoder used in training to the sha256 of its weights. `arrays` are the weights. `training`
+    describes data and options, and `fields` the non-default fields chosen after training.
     """
 
     name: str
@@ -196,35 +196,35 @@ class Checkpoint:
         return digest.hexdigest()
 
 
-def halve(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """Arrays of single precision rounded to half, as they are to be stored and computed with."""
+def round_to_half(arrays: Mapping[str, Array]) -> dict[str, Array]:
+    """Round single-precision arrays to half precision, as they are stored."""
     return {name: _round_to_half(array) for name, array in arrays.items()}
 
 
 def _round_to_half(array: Array) -> Array:
     if array.dtype != np.float32:
         return array
-    if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:  # nor is NaN
-        raise ModelError("weights are too large for half precision: training has diverged")
+    if not np.abs(array).max(initial=0) <= np.finfo(np.float16).max:  # true for NaN, too
+        raise ModelError("weights are too large for half precision: training diverged")
     return array.astype(np.float16).astype(np.float32)
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, single precision as half where that loses nothing."""
+    """Write a checkpoint; single precision is stored as half if that loses nothing."""
     arrays = {name: _compact(array) for name, array in checkpoint.arrays.items()}
     config = {
         checkpoint.kind: checkpoint.name,
         "config": dict(checkpoint.config),
         "encoders": dict(checkpoint.encoders),
-        "training": null_missing(checkpoint.training),
+        "training": missing_to_null(checkpoint.training),
         **({"fields": dict(checkpoint.fields)} if checkpoint.fields else {}),
     }
     write_folder(folder, config, arrays)
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
-    """Read a checkpoint; an error says what is missing or damaged."""
-    stored = read(Stored, read_config(folder), folder / CONFIG)
+    """Read a checkpoint; raise `ModelError` if it is incomplete or damaged."""
+    stored = read_dataclass(StoredConfig, read_config(folder), folder / CONFIG)
     return Checkpoint(
         name=stored.metric or stored.ranker or "",
         kind="ranker" if stored.ranker else "metric",
@@ -248,71 +248,71 @@ def _compact(array: Array) -> Array:
 
 
 def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
-    """Write both files, the configuration last; it names the weights it belongs to.
+    """Write weights and configuration, which contains the hash of the weights.
 
-    Weights that lie there already keep a second name until the new configuration is in place, so
-    that a process killed between the two files leaves the older model whole.
+    Existing weights are kept under a second name until the new configuration is written, so an
+    interrupted write leaves the previous model intact.
     """
-    older = _keep_older(folder)
+    previous = _keep_previous(folder)
     try:
         digest = write_arrays(folder / WEIGHTS, arrays)
     except DataError:
-        if older and older.samefile(folder / WEIGHTS):  # nothing was replaced
-            older.unlink()
+        if previous and previous.samefile(folder / WEIGHTS):  # nothing was replaced
+            previous.unlink()
         raise
     text = json.dumps({**config, WEIGHTS_HASH: digest}, indent=1, allow_nan=False)
     write_text(folder / CONFIG, text + "\n")
-    if older:
-        older.unlink(missing_ok=True)
+    if previous:
+        previous.unlink(missing_ok=True)
 
 
-def _keep_older(folder: Path) -> Path | None:
-    """A second name for the weights that a folder's configuration belongs to, if it is whole."""
-    older, file = folder / OLDER, folder / WEIGHTS
+def _keep_previous(folder: Path) -> Path | None:
+    """Link the current weights of a valid folder to a second name; None if there are none."""
+    previous, file = folder / PREVIOUS_WEIGHTS, folder / WEIGHTS
     try:
-        wanted = read_config(folder).get(WEIGHTS_HASH)
-        if older.is_file() and hash_of(older) == wanted:
-            return older  # an interrupted writing kept it, and the weights are not its own
-        older.unlink(missing_ok=True)
-        older.hardlink_to(file)
-    except (ModelError, OSError):  # nothing to keep, or a disk without second names
+        expected = read_config(folder).get(WEIGHTS_HASH)
+        if previous.is_file() and hash_file(previous) == expected:
+            return previous  # left by an interrupted write
+        previous.unlink(missing_ok=True)
+        previous.hardlink_to(file)
+    except (ModelError, OSError):  # no valid model, or a file system without hard links
         return None
-    return older
+    return previous
 
 
-def read_weights(folder: Path, wanted: str | None) -> dict[str, Array]:
-    """The arrays of a folder; refused where other weights than those of a hash lie there."""
+def read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
+    """Read the arrays of a folder; raise unless their file has the expected hash."""
     file = folder / WEIGHTS
-    older = folder / OLDER
-    if wanted is not None and older.is_file() and hash_of(older) == wanted:
-        file = older  # writing was interrupted: the configuration is still the older one's
+    previous = folder / PREVIOUS_WEIGHTS
+    if expected is not None and previous.is_file() and hash_file(previous) == expected:
+        file = previous  # an interrupted write: the configuration is still the previous one
     arrays, _ = read_arrays(file)
-    if wanted is not None and (found := hash_of(file)) != wanted:
+    if expected is not None and (actual := hash_file(file)) != expected:
         raise ModelError(
-            f"{file} is not the file that {CONFIG} was written for (its sha256 is {found[:12]}..., "
-            f"not {wanted[:12]}...): it is damaged, or writing was interrupted; save or train "
-            "the model again"
+            f"{file} does not belong to its {CONFIG} (sha256 {actual[:12]}..., expected "
+            f"{expected[:12]}...): it is damaged or writing was interrupted; save or train the "
+            "model again"
         )
     check_finite(arrays, file)
     return arrays
 
 
 def read_config(folder: Path, kind: str = "metric") -> dict[str, Any]:
-    """What `config.json` says; `kind` is what the folder was taken for."""
+    """Read `config.json`; `kind` is what the folder was expected to hold."""
     file = folder / CONFIG
     try:
-        return read_json(file)
+        return read_json_object(file)
     except FileNotFoundError:
         raise ModelError(f"{folder} has no {CONFIG}: not a trained {kind}") from None
 
 
-def read_declared(kind: type[T], checkpoint: Checkpoint, where: str) -> T:
-    """The settings of a checkpoint that lies `where`, as the dataclass that declares them."""
-    return read(kind, checkpoint.config, Path(where) / CONFIG, "config")
+def parse_config(kind: type[T], checkpoint: Checkpoint, where: str) -> T:
+    """Parse the settings of a checkpoint into the dataclass that declares them."""
+    return read_dataclass(kind, checkpoint.config, Path(where) / CONFIG, "config")
 
 
 def _null_to_nan(value: Any) -> Any:
-    """The way back from `null_missing`: what a file has no number for is NaN.
+    """Replace null by NaN, the inverse of `null_missing`.
 
     >>> _null_to_nan({"dev": [None, 1.5]})
     {'dev': [nan, 1.5]}
@@ -325,31 +325,33 @@ def _null_to_nan(value: Any) -> Any:
 
 
 def check_encoder(name: str, trained_with: str, found: str) -> None:
-    """Refuse an encoder whose weights are not those a model was trained with."""
+    """Raise unless an encoder has the weights that the model was trained with."""
     if trained_with != found:
         raise ModelError(
-            f"this model was trained with {name} of sha256 {trained_with[:12]}..., but the one "
-            f"found here is {found[:12]}...: install that version, or train the model anew"
+            f"this model was trained with {name} of sha256 {trained_with[:12]}..., but the "
+            f"installed one has {found[:12]}...: install that version, or train the model again"
         )
 
 
-def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object) -> Module:
-    """The network that `make` constructs, holding these tensors, ready to score.
+def build_network(
+    make: Callable[[], Module], tensors: Mapping[str, Tensor], where: object
+) -> Module:
+    """Build the network of `make`, load these tensors, and prepare it for inference.
 
-    It is made without memory first, so that settings which ask for a network of any size are
-    refused by the shapes of the weights before anything is reserved for it.
+    The network is first created without memory, so that a configuration of absurd size is refused
+    by the shapes of the weights before anything is allocated.
     """
     import torch
 
-    from tertium.encoders.blank import Uninitialised
+    from tertium.encoders.skip_init import SkipInit
 
     try:
-        with torch.device("meta"), Uninitialised():
+        with torch.device("meta"), SkipInit():
             shapes = make().state_dict()
     except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
-        raise ModelError(f"the config.json of {where} asks for an impossible network") from None
+        raise ModelError(f"the config.json of {where} describes an impossible network") from None
     check_tensors(tensors, shapes, where)
-    with Uninitialised():
+    with SkipInit():
         network = make()
     network.load_state_dict(dict(tensors))
     return network.eval().requires_grad_(False)
@@ -358,7 +360,7 @@ def load_into(make: Callable[[], Module], tensors: Mapping[str, Tensor], where: 
 def check_tensors(
     tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], where: object
 ) -> None:
-    """Refuse tensors of other names, shapes or types, and numbers that are not finite."""
+    """Raise unless names, shapes and types of tensors match and all numbers are finite."""
     check_names(tensors, wanted, where)
     for name, place in wanted.items():
         found = tensors[name]
@@ -370,4 +372,4 @@ def check_tensors(
         if found.is_floating_point() != place.is_floating_point():
             raise ModelError(f"{where}: {name} is of type {found.dtype}, expected {place.dtype}")
         if not bool(found.isfinite().all()):
-            raise ModelError(f"{where}: {name} holds NaN or infinite numbers")
+            raise ModelError(f"{where}: {name} has NaN or infinite numbers")

@@ -11,11 +11,11 @@ import pytest
 
 import tertium
 from tertium.arrays import FloatArray
-from tertium.errors import DataError, NeedsError, UsageError
+from tertium.errors import DataError, MissingInputError, UsageError
 from tertium.metrics.base.metric import NOTHING, SegmentMetric
-from tertium.segment import Segment, place_segments
+from tertium.segment import Segment, attach_context
 from tertium.spans import Span
-from tertium.testing import context_does_not_matter, errors_are_marked_or_refused
+from tertium.testing import check_context_independence, check_error_spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class Counting(SegmentMetric):
     title: ClassVar[str] = "Counting"
 
     @property
-    def needs(self) -> frozenset[str]:
+    def required_inputs(self) -> frozenset[str]:
         return NOTHING
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
@@ -40,7 +40,7 @@ class Reading(Counting):
     reads_context = True
 
     @property
-    def needs(self) -> frozenset[str]:
+    def required_inputs(self) -> frozenset[str]:
         return frozenset({"context"})
 
 
@@ -58,42 +58,42 @@ class Marking(Counting):
 
 
 TEXTS = [Segment("ab"), Segment("ab"), Segment("abc")]
-PLACED = place_segments(TEXTS, ["talk"] * 3)
+PLACED = attach_context(TEXTS, ["talk"] * 3)
 
 
 def test_a_metric_that_does_not_read_context_scores_equal_texts_equally() -> None:
     assert Counting().score(PLACED).segments[:2].tolist() == [2.0, 2.0]
-    assert len(Counting().distinguish(PLACED)[0]) == 2
+    assert len(Counting().deduplicate(PLACED)[0]) == 2
 
 
 def test_a_metric_that_reads_context_is_asked_for_each_place() -> None:
     assert Reading().score(PLACED).segments.tolist() == [2.0, 102.0, 203.0]
-    twice = [*PLACED, *place_segments(TEXTS, ["talk"] * 3)]
-    distinct, rows = Reading().distinguish(twice)
+    twice = [*PLACED, *attach_context(TEXTS, ["talk"] * 3)]
+    distinct, rows = Reading().deduplicate(twice)
     assert (len(distinct), rows) == (3, [0, 1, 2, 0, 1, 2])
-    with pytest.raises(NeedsError, match="needs the document, and segment 1 is of none"):
+    with pytest.raises(MissingInputError, match="needs the document, and segment 1 is of none"):
         Reading().score(TEXTS)
 
 
 def test_test_sets_with_documents_give_context() -> None:
     testset = tertium.TestSet(systems={"A": ("x", "y", "z")}, documents=("1", "2", "2"))
-    places = [s.context.place for s in testset.segments("A") if s.context]
+    places = [s.context.position for s in testset.segments("A") if s.context]
     assert places == [0, 0, 1]
     assert tertium.TestSet(systems={"A": ("x",)}).segments("A")[0].context is None
 
 
 def test_equal_segments_are_marked_once() -> None:
     Marking.calls.clear()
-    marked = Marking().mark([Segment("axb"), Segment("ok"), Segment("axb")])
+    marked = Marking().mark_errors([Segment("axb"), Segment("ok"), Segment("axb")])
     assert marked == [(Span(1, 2, severity="major"),), (), (Span(1, 2, severity="major"),)]
     assert Marking.calls == [2]
-    assert Marking().gives_spans
-    assert not Counting().gives_spans
+    assert Marking().can_mark_errors
+    assert not Counting().can_mark_errors
 
 
 def test_most_metrics_mark_nothing_and_say_so() -> None:
     with pytest.raises(UsageError, match="chrf does not say where a translation is wrong"):
-        tertium.load_metric("chrf").mark([Segment("a", None, ("b",))])
+        tertium.load_metric("chrf").mark_errors([Segment("a", None, ("b",))])
 
 
 def test_a_mark_behind_the_text_is_an_error_that_names_the_metric() -> None:
@@ -102,12 +102,12 @@ def test_a_mark_behind_the_text_is_an_error_that_names_the_metric() -> None:
             return [(Span(0, 99),) for _ in segments]
 
     with pytest.raises(DataError, match="counting: a span ends at 99"):
-        Beyond().mark([Segment("a")])
+        Beyond().mark_errors([Segment("a")])
 
 
 def test_the_laws_find_who_reads_context_in_secret() -> None:
     with pytest.raises(AssertionError):
-        context_does_not_matter(Counting(), TEXTS)
-    context_does_not_matter(Reading(), PLACED)
-    errors_are_marked_or_refused(Marking(), [Segment("axb"), Segment("ok")])
-    errors_are_marked_or_refused(Counting(), TEXTS)
+        check_context_independence(Counting(), TEXTS)
+    check_context_independence(Reading(), PLACED)
+    check_error_spans(Marking(), [Segment("axb"), Segment("ok")])
+    check_error_spans(Counting(), TEXTS)

@@ -9,7 +9,7 @@ import pytest
 
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.chrf import ChrF
+from tertium.metrics.lexical.chrf import CHRF
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.lexical.nist import NIST
 from tertium.metrics.lexical.ter import TER
@@ -41,8 +41,8 @@ STARTS: dict[str, Metric] = {
     "bleu": BLEU(),
     "bleu floor": BLEU(smooth_method="floor"),
     "bleu add-k": BLEU(smooth_method="add-k"),
-    "chrf": ChrF(),
-    "chrf eps": ChrF(eps_smoothing=True),
+    "chrf": CHRF(),
+    "chrf eps": CHRF(eps_smoothing=True),
     "ter": TER(),
     "ter asian": TER(normalized=True),
     "nist": NIST(),
@@ -63,5 +63,5 @@ def test_another_score_implies_another_signature(start: Any) -> None:
 
 def test_default_settings_keep_the_signature_of_sacrebleu() -> None:
     assert "|order:" not in BLEU().score(SEGMENTS).signature
-    assert "|beta:" not in ChrF().score(SEGMENTS).signature
+    assert "|beta:" not in CHRF().score(SEGMENTS).signature
     assert "smooth:floor[0.10]" in BLEU(smooth_method="floor").score(SEGMENTS).signature

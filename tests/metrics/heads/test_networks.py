@@ -11,8 +11,10 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tertium.encoders.blank import Uninitialised
-from tertium.encoders.layers import TransformerLayer
+from tertium.encoders.skip_init import SkipInit
+from tertium.encoders.transformer_layer import TransformerLayer
+from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences
+from tertium.metrics.heads.config import HeadConfig
 from tertium.metrics.heads.networks import (
     NETWORKS,
     LayerMix,
@@ -22,8 +24,6 @@ from tertium.metrics.heads.networks import (
     max_pool,
     mean_pool,
 )
-from tertium.metrics.heads.recurrence import Recurrent, Sequences
-from tertium.metrics.heads.settings import HeadConfig
 
 CONFIG = HeadConfig(hidden=4)
 
@@ -37,7 +37,7 @@ def softmax(x):
     return e / e.sum()
 
 
-def lstm_loop(module: Recurrent, x: np.ndarray) -> np.ndarray:
+def lstm_loop(module: BidirectionalLSTM, x: np.ndarray) -> np.ndarray:
     """A bidirectional LSTM over (tokens, d), gate by gate: i, f, g, o as torch stores them."""
     weights = {k: v.detach().double().numpy() for k, v in module.lstm.named_parameters()}
     size = module.lstm.hidden_size
@@ -130,12 +130,12 @@ def texts(lengths: list[int], seed: int = 0) -> list[np.ndarray]:
     return [rng.normal(size=(n, 3, 5)) for n in lengths]
 
 
-def padded(states: list[np.ndarray], fill: float = 0.0) -> Sequences:
+def padded(states: list[np.ndarray], fill: float = 0.0) -> PaddedSequences:
     width = max(1, *(len(s) for s in states))
     values = np.full((len(states), width, 3, 5), fill)
     for row, s in enumerate(states):
         values[row, : len(s)] = s
-    return Sequences(
+    return PaddedSequences(
         torch.tensor(values, dtype=torch.float32), torch.tensor([len(s) for s in states])
     )
 
@@ -145,7 +145,9 @@ def test_forward_equals_the_equations(name: str, absolute: bool) -> None:
     network = make(name, absolute=absolute)
     hypotheses, references = texts([4, 1, 6]), texts([5, 3, 2], seed=1)
     with torch.inference_mode():
-        found = network.score(network.read(padded(hypotheses)), [network.read(padded(references))])
+        found = network.score(
+            network.encode(padded(hypotheses)), [network.encode(padded(references))]
+        )
     for score, t, r in zip(found.tolist(), hypotheses, references, strict=True):
         assert score == pytest.approx(score_loop(name, network, t, r), abs=2e-6)
 
@@ -155,9 +157,9 @@ def test_padding_never_changes_a_score(name: str) -> None:
     hypotheses, references = texts([4, 1, 6, 9]), texts([5, 3, 2, 1], seed=1)
     with torch.inference_mode():
         filled = padded(hypotheses, fill=1e4), padded(references, fill=-1e4)
-        together = network.score(network.read(filled[0]), [network.read(filled[1])])
+        together = network.score(network.encode(filled[0]), [network.encode(filled[1])])
         alone = [
-            float(network.score(network.read(padded([t])), [network.read(padded([r]))]))
+            float(network.score(network.encode(padded([t])), [network.encode(padded([r]))]))
             for t, r in zip(hypotheses, references, strict=True)
         ]
     assert together.tolist() == pytest.approx(alone, abs=1e-6)
@@ -166,7 +168,7 @@ def test_padding_never_changes_a_score(name: str) -> None:
 def test_an_empty_side_has_a_finite_score_and_gradient(name: str) -> None:
     network = make(name).train()
     sides = padded(texts([0, 3])), padded(texts([2, 0], seed=1))
-    scores = network.score(network.read(sides[0]), [network.read(sides[1])])
+    scores = network.score(network.encode(sides[0]), [network.encode(sides[1])])
     scores.sum().backward()
     assert torch.isfinite(scores).all()
     assert all(p.grad is None or torch.isfinite(p.grad).all() for p in network.parameters())
@@ -174,7 +176,7 @@ def test_an_empty_side_has_a_finite_score_and_gradient(name: str) -> None:
 
 def test_two_sides_are_regressed_on_together(name: str) -> None:
     network = make(name, sides=2)
-    t, r, s = (network.read(padded(texts([4, 2], seed=n))) for n in range(3))
+    t, r, s = (network.encode(padded(texts([4, 2], seed=n))) for n in range(3))
     with torch.inference_mode():
         both = network.score(t, [r, s])
         joined = torch.cat([network.represent(t, r), network.represent(t, s)], dim=-1)
@@ -185,7 +187,7 @@ def test_two_sides_are_regressed_on_together(name: str) -> None:
 def test_the_encoders_vectors_have_a_dropout_of_their_own(name: str) -> None:
     assert NETWORKS[name](CONFIG, 3, 5).input_dropout.rate == 0.5
     network = NETWORKS[name](replace(CONFIG, input_dropout=0.0), 3, 5).train()
-    read = [network.read(padded(texts([4, 2]))).values for _ in range(2)]
+    read = [network.encode(padded(texts([4, 2]))).values for _ in range(2)]
     assert torch.equal(*read)
     rates = {m.p for m in network.regressor.modules() if isinstance(m, torch.nn.Dropout)}
     assert rates == {0.5}
@@ -206,7 +208,7 @@ def test_the_mix_starts_as_the_mean_of_the_layers() -> None:
 
 
 def test_recurrence_starts_with_an_open_forget_gate() -> None:
-    module = Recurrent(3, 4)
+    module = BidirectionalLSTM(3, 4)
     for suffix in ("", "_reverse"):
         hidden = getattr(module.lstm, f"bias_hh_l0{suffix}")
         assert hidden[4:8].tolist() == [1.0] * 4
@@ -224,8 +226,8 @@ def test_sequence_dropout_hides_the_same_dimensions_of_every_token() -> None:
 
 
 def test_attention_to_an_empty_text_is_nothing() -> None:
-    left = Sequences(torch.randn(1, 2, 3), torch.tensor([2]))
-    right = Sequences(torch.randn(1, 1, 3), torch.tensor([0]))
+    left = PaddedSequences(torch.randn(1, 2, 3), torch.tensor([2]))
+    right = PaddedSequences(torch.randn(1, 1, 3), torch.tensor([0]))
     seen, _ = cross_attention(left, right)
     assert (seen.values == 0).all()
     assert (mean_pool(right) == 0).all()
@@ -256,7 +258,7 @@ def test_a_network_to_be_loaded_draws_no_number(name: str) -> None:
     drawn = ("uniform_", "normal_", "orthogonal_", "linalg_qr")
     with Names() as usual:
         MAKERS[name]()
-    with Names() as loaded, Uninitialised():
+    with Names() as loaded, SkipInit():
         MAKERS[name]()
     assert any(called.endswith(drawn) for called in usual.names)
     assert not [called for called in loaded.names if called.endswith(drawn)]

@@ -24,12 +24,9 @@ from tertium.metrics.pairwise.network import (
     groups,
     inputs_of,
 )
-from tertium.metrics.pairwise.training import (
-    Comparisons,
-    PairwiseOptions,
-    Scaler,
-    train_networks,
-)
+from tertium.metrics.pairwise.options import PairwiseOptions
+from tertium.metrics.pairwise.scaling import Scaler
+from tertium.metrics.pairwise.training import Comparisons, train_networks
 
 
 def cost_of(

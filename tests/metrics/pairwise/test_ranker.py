@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.cache.files import rows_by_key
+from tertium.cache.cached_files import cached_rows
 from tertium.cli import main
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, ModelError, NeedsError, UsageError
+from tertium.errors import DataError, MissingInputError, ModelError, UsageError
 from tertium.evaluation.ranking import rank
-from tertium.metrics.base.featurizer import split_references
+from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.ranker import ByScore, load_ranker
-from tertium.metrics.pairwise.columns import Columns
+from tertium.metrics.base.ranker import ScoreRanker, load_ranker
+from tertium.metrics.pairwise.features import PairwiseFeatures
+from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.pairwise.ranker import Pairwise
-from tertium.metrics.pairwise.training import PairwiseOptions
-from tertium.metrics.pairwise.vectors import Projection, VectorName, sentence_vectors
-from tertium.models.trained import load_checkpoint
+from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName, sentence_vectors
+from tertium.models.trained_model import load_checkpoint
 from tertium.segment import Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
@@ -144,12 +144,12 @@ def test_the_source_is_read_where_a_vector_says_so() -> None:
         vectors=("source/toy",),
         features=("source/toy", "chrf"),
     )
-    assert ranker.needs == {"references", "source"}
+    assert ranker.required_inputs == {"references", "source"}
     pair = preferences(1, 3)[0]
     chance = ranker.prefer([pair.left], [pair.right])[0]
     moved = [dataclasses.replace(s, source="another text") for s in (pair.left, pair.right)]
     assert ranker.prefer([moved[0]], [moved[1]])[0] != pytest.approx(chance, abs=1e-6)
-    with pytest.raises(NeedsError, match="needs the source"):
+    with pytest.raises(MissingInputError, match="needs the source"):
         ranker.prefer([Segment("a", None, ("b",))], [Segment("c", None, ("b",))])
 
 
@@ -169,14 +169,14 @@ def test_every_cost_and_the_flat_network_train(small: Pairwise) -> None:
 
 def test_columns_are_the_metrics_own_scores(segments: list[Segment]) -> None:
     parts, _ = split_references(segments)
-    table = Columns(("bleu", "ter", "chrf"))(parts)
+    table = PairwiseFeatures(("bleu", "ter", "chrf"))(parts)
     for column, name in enumerate(("bleu", "ter", "chrf")):
         expected = load_metric(name).score(parts).segments
         np.testing.assert_allclose(table[:, column], expected, rtol=1e-6)
 
 
 def test_bleucomp_by_hand() -> None:
-    columns = Columns(("bleucomp",))
+    columns = PairwiseFeatures(("bleucomp",))
     row = columns([Segment("the cat sat on the mat", None, ("the cat sat on a mat",))])[0]
     found = dict(zip((n.removeprefix("bleucomp.") for n in columns.names), row, strict=True))
     # the, cat, sat, on, mat of six words; three of five bigrams; two of four; one of three
@@ -188,7 +188,7 @@ def test_bleucomp_by_hand() -> None:
 
 def test_a_metric_that_reads_neighbors_is_no_column() -> None:
     with pytest.raises(UsageError, match="neighbours"):
-        Columns(("nist:order=3",))([Segment("a", None, ("b",))])
+        PairwiseFeatures(("nist:order=3",))([Segment("a", None, ("b",))])
 
 
 def test_a_projection_keeps_the_directions_of_most_variance() -> None:
@@ -233,13 +233,13 @@ def test_rows_are_computed_once_and_survive_a_damaged_file(
         return np.array([[float(n)] for n in places])
 
     keys = [(str(n % 100),) for n in range(120)]
-    first = rows_by_key("test", keys, 1, compute)
+    first = cached_rows("test", keys, 1, compute)
     assert len(asked) == 100
-    assert (rows_by_key("test", keys[::-1], 1, compute)[::-1] == first).all()
+    assert (cached_rows("test", keys[::-1], 1, compute)[::-1] == first).all()
     assert len(asked) == 100
     (file,) = (tmp_path / "rows").iterdir()
     file.write_bytes(b"damaged")
-    assert (rows_by_key("test", keys, 1, compute) == first).all()
+    assert (cached_rows("test", keys, 1, compute) == first).all()
     assert len(asked) == 200
 
 
@@ -338,11 +338,11 @@ def test_a_name_goes_before_a_folder_of_that_name(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("chrf").mkdir()
-    assert load_ranker("chrf") == ByScore(metric=load_metric("chrf"))
+    assert load_ranker("chrf") == ScoreRanker(metric=load_metric("chrf"))
     default = load_ranker("pairwise")
     for name in ("chrf", "pairwise", "pairwise-minilm"):
         small.save(name)
-    assert load_ranker("chrf") == ByScore(metric=load_metric("chrf"))
+    assert load_ranker("chrf") == ScoreRanker(metric=load_metric("chrf"))
     assert load_ranker("pairwise") == default
     for folder in ("./chrf", "./pairwise", "./pairwise-minilm"):
         found = load_ranker(folder)
@@ -366,7 +366,7 @@ def test_a_trained_metric_ranks_from_its_folder(
     metric = load_metric("bleu-r")
     metric.save(name)  # type: ignore[attr-defined]
     ranker = load_ranker(f"./{name}")
-    assert isinstance(ranker, ByScore)
+    assert isinstance(ranker, ScoreRanker)
     assert ranker.metric.name == "bleu-r"
     assert load_ranker(ranker.spec) == ranker
     pairs = preferences(4, 4)
@@ -379,7 +379,7 @@ def test_a_folder_takes_fields_as_a_name_does(tmp_path: Path) -> None:
     folder = str(tmp_path / "svr")
     load_metric("svr").save(folder)  # type: ignore[attr-defined]
     ranker = load_ranker(f"{folder}:references=mean")
-    assert isinstance(ranker, ByScore)
+    assert isinstance(ranker, ScoreRanker)
     assert ranker.metric == load_metric("svr:references=mean")
     assert load_ranker(ranker.spec) == ranker
     Pairwise().save(tmp_path / "ranker")
@@ -436,7 +436,7 @@ def test_a_column_that_was_learned_anew_is_warned_of(
 @pytest.mark.slow
 def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
     """Measured on all of WMT12 de-en: strict tau .483; BLEU has .183. 400 comparisons: ± .045."""
-    rankings = Collection(human_data).rankings("rankings/wmt12", "de-en").drop_ties()
+    rankings = DatasetFolder(human_data).rankings("rankings/wmt12", "de-en").without_ties()
     some = rankings.select(np.random.default_rng(0).choice(len(rankings), 400, replace=False))
     chances = load_ranker("pairwise").prefer(
         [some.segments[n] for n in some.left], [some.segments[n] for n in some.right]
@@ -453,5 +453,5 @@ def test_a_ranking_by_scores_carries_the_metrics_signature() -> None:
 
 
 def test_what_is_missing_is_asked_for_in_the_name_of_the_metric() -> None:
-    with pytest.raises(NeedsError, match=r"^chrf needs references.*-r, a column ref"):
+    with pytest.raises(MissingInputError, match=r"^chrf needs references.*-r, a column ref"):
         load_ranker("chrf").win_rates([[Segment("a", None), Segment("b", None)]])

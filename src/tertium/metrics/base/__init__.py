@@ -1,1 +1,1 @@
-"""What all families of metrics share: what a metric and a ranker are, matching, links, columns."""
+"""Shared by all metric families: metric and ranker interfaces, loading, matching, features."""

@@ -1,7 +1,7 @@
-"""Why a translation has its score, or wins: the one thing that every `explain` returns.
+"""Explanations: the return type of every `explain` method.
 
-An explanation has one or several parts, by what its metric knows: texts compared piece by piece,
-reasons that features give, or the votes of a ranker.
+An explanation has parts that depend on the metric: texts compared piece by piece, contributions
+of features, marked errors, or win probabilities of a ranker.
 """
 
 from __future__ import annotations
@@ -11,22 +11,21 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, Literal
 
-from tertium.display import Displayed
+from tertium.display import Displayable
 from tertium.spans import Span
 
 Direction = Literal["precision", "recall", "transport"]
-Beside = Literal["", "source"]
 
-FAR = 0.15  # below the usual cosine by so much, a best partner is none
+UNMATCHED_MARGIN = 0.15  # a best match this far below the median cosine counts as no match
 
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """Piece `hypothesis` of the hypothesis and piece `other` of the other text, by their places.
+    """A link between piece `hypothesis` of the hypothesis and piece `other` of the other text.
 
-    `direction` says whose piece looked for a partner: the hypothesis's (precision), the other's
-    (recall), or both in one plan (transport). `similarity` is a cosine, or a distance in a plan;
-    `weight` is what the link contributes: a piece's share of its text, or the mass that moves.
+    `direction` says which side was matched: the hypothesis (precision), the other text (recall), or
+    both in a transport plan. `similarity` is a cosine, or a distance in a plan. `weight` is the
+    contribution of the link: the share of the piece in its text, or the mass that is moved.
     """
 
     hypothesis: int
@@ -38,11 +37,11 @@ class Link:
 
 @dataclass(frozen=True, kw_only=True)
 class TextComparison:
-    """A hypothesis beside one reference or its source: values, both texts' pieces, links.
+    """A hypothesis compared with one reference or the source: values, pieces and links.
 
-    Where a metric reads several texts at once, the values of a reference are those `beside` the
-    source, whose own comparison has none. `cosines` are those of all pieces, a row for each of the
-    hypothesis's, where links come from them.
+    `combined_with` is "source" if the metric reads reference and source jointly and `values` belong
+    to both; the comparison with the source then has no values. `cosines` has one row per hypothesis
+    piece and one column per piece of the other text, if the links are based on cosines.
     """
 
     side: Literal["reference", "source"]
@@ -52,35 +51,34 @@ class TextComparison:
     other_pieces: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     cosines: tuple[tuple[float, ...], ...] = ()
-    beside: Beside = ""
+    combined_with: Literal["", "source"] = ""
 
     @property
     def is_plan(self) -> bool:
-        """Whether links move mass from text to text, so that each has a distance."""
+        """Whether the links are a transport plan, with a distance each."""
         return any(link.direction == "transport" for link in self.links)
 
-    def partnerless(self) -> dict[str, list[str]]:
-        """The pieces whose best partner is far less similar than is usual here, by the text that
-        lacks it."""
+    def unmatched_pieces(self) -> dict[str, list[str]]:
+        """List pieces whose best match is unusually dissimilar, by the text that lacks them."""
         sides = (
             ("recall", "translation", [self.other_pieces[k.other] for k in self.links]),
             ("precision", self.side, [self.hypothesis_pieces[k.hypothesis] for k in self.links]),
         )
-        lacking: dict[str, list[str]] = {}
+        unmatched: dict[str, list[str]] = {}
         for direction, text, pieces in sides:
-            similar = [link.similarity for link in self.links if link.direction == direction]
-            usual = median(similar) if similar else 0.0
-            lacking[text] = [
+            similarities = [link.similarity for link in self.links if link.direction == direction]
+            usual = median(similarities) if similarities else 0.0
+            unmatched[text] = [
                 piece
                 for link, piece in zip(self.links, pieces, strict=True)
-                if link.direction == direction and link.similarity < usual - FAR
+                if link.direction == direction and link.similarity < usual - UNMATCHED_MARGIN
             ]
-        return lacking
+        return unmatched
 
 
 @dataclass(frozen=True, kw_only=True)
 class WordMatch:
-    """One word of the hypothesis (empty: none) with its partner in the reference (empty: none)."""
+    """A word of the hypothesis aligned with a word of the reference; an empty string means none."""
 
     hypothesis: str
     reference: str
@@ -90,7 +88,7 @@ class WordMatch:
 
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """What one feature adds to the score; `fired` are the sentences about what it found."""
+    """Contribution of one feature to the score; `fired` describes in words what the feature found."""
 
     feature: str
     group: str
@@ -100,15 +98,14 @@ class Contribution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reasons:
-    """A score taken apart by features.
+class FeatureAttribution:
+    """A score split into contributions of features.
 
-    `perfect` is what the reference itself would score; `groups` sums the contributions of each
-    group of features; `contributions` are those that are not zero or of features that fired, the
-    largest first; `faults` and `merits` are sentences about what was found; `alignment` is empty
-    where nothing is aligned. `follows` says of each direction whether anything that was found
-    speaks against entailment: forward from reference to hypothesis, backward from hypothesis to
-    reference.
+    `perfect` is the score of the reference itself. `groups` sums contributions per feature group.
+    `contributions` lists features that contribute or fired, largest first. `faults` and `merits`
+    are sentences about the translation. `alignment` lists aligned words, if any.
+    `follows` says for each direction whether nothing contradicts entailment: forward from reference
+    to hypothesis, backward from hypothesis to reference.
     """
 
     hypothesis: str
@@ -123,8 +120,8 @@ class Reasons:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Votes:
-    """The chance of each translation (row) to beat each other one, 1/2 against itself."""
+class WinProbabilities:
+    """Probability of each translation (row) to beat each other one (column); 1/2 on the diagonal."""
 
     names: tuple[str, ...]
     chances: tuple[tuple[float, ...], ...]
@@ -132,7 +129,7 @@ class Votes:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedText:
-    """A translation and its source with the errors that a metric marks in them."""
+    """A translation and its source with predicted error spans."""
 
     hypothesis: str
     source: str | None
@@ -140,29 +137,40 @@ class MarkedText:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation(Displayed):
-    """What a metric or ranker can say of a score, part by part.
+class Explanation(Displayable):
+    """Explanation of one score, returned by `Metric.explain` and `Ranker.explain`.
 
-    `comparisons` come from metrics that look at pieces, `reasons` from those over named features,
-    `marked` from those that mark errors, `votes` from rankers, whose score is the mean chance of
-    the first translation to win. `warnings` are what a reader of it should know of the texts.
+    `metric` is the spec and `score` the explained score. For a ranker the score is the mean win
+    probability of the first translation. The other parts are empty unless the metric provides them:
+
+    - `comparisons`: pieces of the texts and how they were matched (embedding metrics)
+    - `attribution`: contributions of named features (regression metrics)
+    - `marked_text`: error spans (metrics with `can_mark_errors`)
+    - `win_probabilities`: pairwise win probabilities (rankers)
+    - `warnings`: conditions that affect how to read the score
+
+    It is displayed as a table in a terminal and as HTML in a notebook; `as_dict` is for JSON.
     """
 
     metric: str
     score: float
     comparisons: tuple[TextComparison, ...] = ()
-    reasons: Reasons | None = None
-    votes: Votes | None = None
-    marked: MarkedText | None = None
+    attribution: FeatureAttribution | None = None
+    win_probabilities: WinProbabilities | None = None
+    marked_text: MarkedText | None = None
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain dictionaries, lists, texts and numbers, for JSON: what each part holds, at once."""
+        """Return plain dictionaries, lists, strings and numbers for JSON, with the parts merged."""
         values = asdict(self)
-        parts = (values.pop("reasons") or {}, values.pop("votes") or {})
-        if values.pop("marked") is not None and self.marked is not None:
-            values["spans"] = [span.as_dict() for span in self.marked.spans]
-        comparisons = values.pop("comparisons")
-        if comparisons:
+        merged = {
+            **(values.pop("attribution") or {}),
+            **(values.pop("win_probabilities") or {}),
+        }
+        if values.pop("marked_text") is not None and self.marked_text is not None:
+            values["spans"] = [span.as_dict() for span in self.marked_text.spans]
+        if comparisons := values.pop("comparisons"):
+            for comparison in comparisons:
+                comparison["beside"] = comparison.pop("combined_with")
             values["comparisons"] = comparisons
-        return {**values, **parts[0], **parts[1]}
+        return {**values, **merged}

@@ -1,4 +1,4 @@
-"""From names to metrics: specs, folders of trained ones, and other values of fields."""
+"""Load metrics from specs, names or folders of trained models, and replace fields."""
 
 from __future__ import annotations
 
@@ -9,66 +9,92 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.errors import PluginError, UnknownNameError, UsageError, one_line
+from tertium.errors import PluginError, UnknownNameError, UsageError, short_repr
+from tertium.execution import Runtime
 from tertium.metrics.base.metric import Metric, Scorer
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
-from tertium.specs import build, read_fields, split_spec
+from tertium.specs import build_dataclass, parse_fields, split_spec
 
-Made = TypeVar("Made", bound=Scorer)
+ScorerT = TypeVar("ScorerT", bound=Scorer)
+RUNTIME_OPTIONS = frozenset(field.name for field in dataclasses.fields(Runtime))
 
 
 def load_metric(spec: str | Path | Metric, **fields: Any) -> Metric:
-    """Build a metric from its spec, e.g. `load_metric("chrf:word_order=2")`.
+    """Build a metric from its spec.
 
-    Keyword arguments are fields too: `load_metric("chrf", word_order=2)`. The path of a folder
-    that a trained metric was saved to is a name as well; a registered one goes first, so write
-    `./esim` for a folder of that name. A metric is itself, with other fields where they are given.
+    `spec` is a name with optional fields, the path of a folder with a trained metric, or a metric.
+    Registered names take precedence over folders: write `./esim` for a folder of that name.
+    Keyword arguments replace fields.
+
+    >>> load_metric("chrf:word_order=2") == load_metric("chrf", word_order=2)
+    True
+
+    Device and threads are chosen for all metrics at once, not per metric:
+
+        with tertium.runtime(device="cuda"):
+            scores = tertium.load_metric("bertscore").score(segments)
     """
     if isinstance(spec, Metric):
-        return change_fields(spec, fields)
+        return replace_fields(spec, fields)
     if not isinstance(spec, str | Path):
-        raise _no_name(spec)
+        raise _not_a_spec(spec)
     spec = str(spec)
-    if is_folder(spec):
-        from tertium.models.trained import load_folder
+    if is_model_folder(spec):
+        from tertium.models.trained_model import load_folder
 
-        found: Metric = load_folder(Path(spec), METRICS, "metric")
-        return change_fields(found, fields)
+        trained: Metric = load_folder(Path(spec), METRICS, "metric")
+        return replace_fields(trained, fields)
     name, texts = split_spec(spec)
     if name in ALIASES:
         name, defaults = split_spec(ALIASES[name])
         texts = {**defaults, **texts}
-    if is_folder(name):
+    if is_model_folder(name):
         saved = load_metric(name)
-        return change_fields(saved, {**read_fields(type(saved), saved.name, texts), **fields})
+        _check_field_names(type(saved), saved.name, texts)
+        return replace_fields(saved, {**parse_fields(type(saved), saved.name, texts), **fields})
     if name not in METRICS:
         raise _unknown_name(name)
     cls = resolve(METRICS, name, "metric")
     if not (isinstance(cls, type) and issubclass(cls, Metric)):
-        raise PluginError(f"{name} is {one_line(cls)}, and no class of metrics: mend its package")
-    metric: Metric = build(cls, name, texts)
-    return change_fields(metric, fields)
+        raise PluginError(
+            f"metric {name!r} is {short_repr(cls)}: expected a subclass of Metric; fix the plugin"
+        )
+    _check_field_names(cls, name, texts)
+    metric: Metric = build_dataclass(cls, name, texts)
+    return replace_fields(metric, fields)
 
 
-def change_fields(scorer: Made, fields: Mapping[str, Any]) -> Made:
-    """A metric or ranker with other values of some fields."""
-    known = [field.name for field in dataclasses.fields(scorer) if field.init]  # type: ignore[arg-type]
-    unknown = next((name for name in fields if name not in known), None)
+def replace_fields(scorer: ScorerT, fields: Mapping[str, Any]) -> ScorerT:
+    """Return a copy of a metric or ranker with some fields replaced."""
+    _check_field_names(type(scorer), scorer.name, fields)
+    # numpy scalars would be printed as np.float64(...) in specs
+    plain = {n: v.item() if isinstance(v, np.generic) else v for n, v in fields.items()}
+    return dataclasses.replace(scorer, **plain) if plain else scorer  # type: ignore[type-var]
+
+
+def _check_field_names(cls: Any, name: str, fields: Iterable[str]) -> None:
+    """Raise for an unknown field; say where runtime options such as the device are chosen."""
+    known = [field.name for field in dataclasses.fields(cls) if field.init]
+    unknown = next((field for field in fields if field not in known), None)
+    if unknown in RUNTIME_OPTIONS:
+        example = '"cuda"' if unknown == "device" else "..."
+        raise UsageError(
+            f"{unknown} is not a field of {name}: it is chosen for all metrics at once, in Python "
+            f"`with tertium.runtime({unknown}={example}):`, on the command line "
+            f"--{unknown.replace('_', '-')}"
+        )
     if unknown is not None:
-        raise UnknownNameError(f"field of {scorer.name}", unknown, known)
-    # numbers of numpy, which loops over its arrays give, would print as such in a spec
-    own = {n: v.item() if isinstance(v, np.generic) else v for n, v in fields.items()}
-    return dataclasses.replace(scorer, **own) if own else scorer  # type: ignore[type-var]
+        raise UnknownNameError(f"field of {name}", unknown, known)
 
 
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:
-    """Metrics from specs or metrics, one or several; a metric given twice is refused."""
+    """Load one or several metrics from specs or metric objects; duplicates are refused."""
     if not isinstance(metrics, Iterable | Metric):
-        raise _no_name(metrics)
-    several = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    if not several:
-        raise UsageError("no metric given; `tertium list` shows what there is")
-    loaded = [load_metric(metric) for metric in several]
+        raise _not_a_spec(metrics)
+    specs_or_metrics = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    if not specs_or_metrics:
+        raise UsageError("no metric given: choose one or several (`tertium list` shows all)")
+    loaded = [load_metric(metric) for metric in specs_or_metrics]
     specs = [metric.spec for metric in loaded]
     repeated = next((spec for spec in specs if specs.count(spec) > 1), None)
     if repeated:
@@ -76,30 +102,30 @@ def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]
     return loaded
 
 
-def _no_name(given: object) -> UsageError:
-    if isinstance(given, type) and issubclass(given, Metric):
-        return UsageError(f"{given.__name__} is a class: make a metric of it, {given.__name__}()")
-    return UsageError(f"a metric is named by a text such as 'chrf', not by {one_line(given)}")
+def _not_a_spec(value: object) -> UsageError:
+    if isinstance(value, type) and issubclass(value, Metric):
+        return UsageError(f"{value.__name__} is a class: create a metric with {value.__name__}()")
+    return UsageError(f"expected a metric or a spec such as 'chrf', got {short_repr(value)}")
 
 
 def _unknown_name(name: str) -> UsageError:
     if name in RANKERS:
         return UsageError(
-            f"{name} is a ranker, which compares translations and scores none: "
-            f"use it with `tertium rank -m {name}` or load_ranker({name!r})"
+            f"{name} is a ranker, not a metric: use it with `tertium rank -m {name}` or "
+            f"load_ranker({name!r})"
         )
     if "/" in name:
-        return UsageError(f"{name}: no folder that a metric was saved to (no config.json there)")
+        return UsageError(f"{name} is not a folder with a trained metric: it has no config.json")
     parts = name.split(",")
     if len(parts) > 1 and {*parts} <= {*METRICS, *ALIASES}:
-        return UsageError(f"{name}: separate metrics by spaces, {' '.join(parts)}")
+        return UsageError(f"{name}: separate metrics with spaces, not commas: {' '.join(parts)}")
     return UnknownNameError("metric", name, [*METRICS, *ALIASES])
 
 
-def is_folder(spec: str) -> bool:
-    """Whether a spec is the path of a trained metric, not a name."""
-    known = spec in METRICS or spec in ALIASES
+def is_model_folder(spec: str) -> bool:
+    """Whether a spec is the path of a trained model and not a registered name."""
+    is_registered = spec in METRICS or spec in ALIASES
     try:
-        return not known and (Path(spec) / "config.json").is_file()
+        return not is_registered and (Path(spec) / "config.json").is_file()
     except OSError:
         return False

@@ -1,8 +1,8 @@
-"""What a metric is: statistics that sum, one formula from sums to score, and what it requires.
+"""Define metrics: summable statistics per segment and one formula from sums to scores.
 
-A metric is a frozen keyword-only dataclass: its constructor is its configuration, and `repr`,
-equality, the spec string and the command-line options all derive from its fields. Which texts a
-hypothesis is compared with, and what of several references counts, is said here once for all.
+A metric is a frozen keyword-only dataclass. Its constructor arguments are its configuration:
+`repr`, equality, the spec string and the command-line options are derived from its fields. This
+module also pairs hypotheses with references or sources and reduces over several references.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, NeedsError, PluginError, UsageError, one_line
+from tertium.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
 from tertium.extras import explain_missing
+from tertium.metrics.base.compatibility_calls import CompatibilityCalls
 from tertium.metrics.base.explanation import Explanation
-from tertium.metrics.base.odd_texts import count_odd_texts
-from tertium.metrics.base.peers import PeerCalls
+from tertium.metrics.base.text_warnings import count_text_warnings
 from tertium.scores import Scores
 from tertium.segment import Context, Segment
-from tertium.spans import Span, check_places
-from tertium.specs import check_ranges, check_types, print_spec
+from tertium.spans import Span, check_span_bounds
+from tertium.specs import check_ranges, check_types, format_spec
 from tertium.version import __version__
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 REFERENCES = frozenset({"references"})
 NOTHING: frozenset[str] = frozenset()
-NO_SCORE = "score that is no number"  # a warning
+NO_SCORE = "score that is no number"  # key of a warning
 Side = Literal["reference", "source"]
-Over = Literal["best", "mean"]  # what counts of several references
-WAYS = {  # `explain` takes texts where other commands take files
+ReferenceReduction = Literal["best", "mean"]  # over several references
+HOW_TO_PROVIDE = {
     "references": "give -r, a column ref in a file of records, or references= in Python",
     "source": "give -s, a column src in a file of records, or a source in Python",
     "context": "give --documents FILE, a column doc in a file of records, or documents in Python",
@@ -45,10 +45,10 @@ WAYS = {  # `explain` takes texts where other commands take files
 
 
 class Scorer(ABC):
-    """What a metric and a ranker share: a name, settings that are values, what it asks of segments.
+    """Common interface of metrics and rankers: name, configuration, input checks, signature.
 
-    A subclass is a frozen keyword-only dataclass; it sets `name` (as in specs) and `title` (as in
-    tables).
+    A subclass is a frozen keyword-only dataclass. It sets `name` (used in specs) and `title`
+    (shown in tables), and may set `citation` (a BibTeX entry).
     """
 
     name: ClassVar[str]
@@ -56,165 +56,182 @@ class Scorer(ABC):
     citation: ClassVar[str] = ""
 
     def __new__(cls, *args: Any, **fields: Any) -> Self:
-        made = super().__new__(cls)  # which refuses what is abstract
+        instance = super().__new__(cls)  # raises for abstract classes
         _check_class(cls)
         check_ranges(cls, fields)
         check_types(cls, fields)
-        return made
+        return instance
 
     @property
     def label(self) -> str:
-        """The name in tables and signatures; settings with a name of their own override it."""
+        """Name in tables and signatures; a preset with its own published name overrides it."""
         return self.title
 
     @property
-    def needs(self) -> frozenset[str]:
-        """What every segment must have, of "references", "source" and "context"."""
+    def required_inputs(self) -> frozenset[str]:
+        """Inputs every segment must have, from "references", "source" and "context"."""
         return REFERENCES
 
     def check(self, segments: Sequence[Segment]) -> None:
-        """Refuse segments that lack what it needs, naming the first."""
-        self.check_kind(segments)
+        """Raise if there are no segments or one lacks a required input; name the first one."""
+        self.check_segment_types(segments)
         if not segments:
-            raise DataError(f"{self.name}: there is nothing to score (no segments)")
-        self.check_needs(segments)
+            raise DataError(f"{self.name}: no segments to score")
+        self.check_required_inputs(segments)
 
-    def check_kind(self, segments: Sequence[Segment]) -> None:
-        """Refuse what is no list of segments."""
+    def check_segment_types(self, segments: Sequence[Segment]) -> None:
+        """Raise unless `segments` is a sequence of `Segment` objects."""
         if isinstance(segments, TestSet):
             raise UsageError(
-                f"{self.name} scores segments, not a test set: give it testset.segments(system), "
-                "or the test set to tertium.score"
+                f"{self.name} expects segments, got a test set: pass testset.segments(system), "
+                "or pass the test set to tertium.score"
             )
         if not isinstance(segments, Sequence):
-            hint = "wrap it in [...]" if isinstance(segments, Segment) else ""
+            is_single = isinstance(segments, Segment)
+            hint = "wrap it in [...]" if is_single else "predict accepts a data frame or records"
             raise UsageError(
-                f"{self.name} scores a list of segments, not {one_line(segments)}; "
-                f"{hint or 'predict takes a frame or records'}"
+                f"{self.name} expects a list of segments, got {short_repr(segments)}: {hint}"
             )
         if not all(isinstance(segment, Segment) for segment in segments):
-            stranger = next(s for s in segments if not isinstance(s, Segment))
+            other = next(s for s in segments if not isinstance(s, Segment))
             raise UsageError(
-                f"{self.name} scores segments, not {one_line(stranger)}: give it "
+                f"{self.name} expects segments, got {short_repr(other)}: pass "
                 'Segment("a translation", references=["a reference"]), or texts to corpus_score'
             )
 
-    def check_needs(self, segments: Sequence[Segment]) -> None:
-        """Refuse the first segment that lacks what it needs."""
-        needs = self.needs  # which what was trained reads from its settings
-        if not {*needs} <= {*WAYS}:
+    def check_required_inputs(self, segments: Sequence[Segment]) -> None:
+        """Raise for the first segment that lacks a required input."""
+        required = self.required_inputs
+        if not {*required} <= {*HOW_TO_PROVIDE}:
             raise PluginError(
-                f"{self.name} needs {one_line(needs)}: a metric or ranker needs a set of what "
-                f"segments may lack, of {', '.join(WAYS)}"
+                f"{self.name}: required_inputs is {short_repr(required)}: expected a set with "
+                f"any of {', '.join(HOW_TO_PROVIDE)}"
             )
         for number, segment in enumerate(segments, start=1):
-            if "references" in needs and not segment.references:
-                raise NeedsError(
+            if "references" in required and not segment.references:
+                raise MissingInputError(
                     f"{self.spec} needs references, and segment {number} has none: "
-                    f"{WAYS['references']}; or choose one that reads the source (tertium-multi)"
+                    f"{HOW_TO_PROVIDE['references']}; or choose a metric that needs only the source "
+                    "(`tertium list` shows the inputs of each)"
                 )
-            if "source" in needs and segment.source is None:
-                raise NeedsError(
-                    f"{self.spec} needs the source, and segment {number} has none: {WAYS['source']}"
+            if "source" in required and segment.source is None:
+                raise MissingInputError(
+                    f"{self.spec} needs the source, and segment {number} has none: {HOW_TO_PROVIDE['source']}"
                 )
-            if "context" in needs and segment.context is None:
-                raise NeedsError(
-                    f"{self.name} needs the document, and segment {number} is of none: "
-                    f"{WAYS['context']}"
+            if "context" in required and segment.context is None:
+                raise MissingInputError(
+                    f"{self.name} needs the document, and segment {number} has none: "
+                    f"{HOW_TO_PROVIDE['context']}"
                 )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        """Counts of what a reader of the score should know; only those above zero."""
-        return count_odd_texts(segments)
+        """Count conditions that affect how to read the score; only counts above zero."""
+        return count_text_warnings(segments)
 
     @property
     def spec(self) -> str:
-        """The text that rebuilds it: `load_metric(metric.spec) == metric`, of a ranker likewise."""
-        return print_spec(self.name, self)
+        """Spec string that rebuilds this object: `load_metric(metric.spec) == metric`."""
+        return format_spec(self.name, self)
 
     def signature(self, segments: Sequence[Segment]) -> str:
-        """What to publish beside a score, e.g. `BLEU|nrefs:1|case:mixed|...|version:0.1.0`."""
+        """Return the string to publish with a score, `BLEU|nrefs:1|case:mixed|...|version:0.1.0`."""
         parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
         parts["version"] = __version__
         return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        """Its own part of its signature; no key or value contains a pipe or colon."""
+        """Return this class's part of the signature; keys and values contain no pipe or colon."""
         return {}
 
 
-class Metric(PeerCalls, Scorer):
-    """Scores segments.
+class Metric(CompatibilityCalls, Scorer):
+    """A function from segments to scores. Load one with `load_metric` or build a subclass directly.
 
-    A subclass implements `statistics` and `reduce`. A segment's statistics never depend on its
-    neighbors unless `reads_corpus` says so (NIST's information weights, idf from the references),
-    in which case it is documented there.
+        metric = load_metric("chrf:word_order=2")
+        scores = metric.score([Segment("the cat sat", references=("a cat sat",))])
+        scores.system, scores.segments
+
+    The main methods are `score` (segments to `Scores`), `explain` (why one segment has its score,
+    if `can_explain`) and `mark_errors` (error spans, if `can_mark_errors`). The calls
+    `corpus_score`, `sentence_score`, `predict` and `compute` accept plain texts.
+
+    To write a metric, implement `columns`, `statistics` and `reduce`, or subclass `SegmentMetric`.
+    The statistics of a segment must not depend on other segments unless `reads_corpus` is true.
+
+    Class attributes: `higher_is_better` (default True), `decimals` (shown in tables, default 4) and
+    `reads_context` (whether the metric reads the surrounding document, default False).
     """
 
     higher_is_better: ClassVar[bool] = True
     decimals: ClassVar[int] = 4
-    reads_context: ClassVar[bool] = False  # what stands around a segment in its document
+    reads_context: ClassVar[bool] = False
 
     @property
     def reads_corpus(self) -> bool:
-        """Whether a segment's statistics depend on the other segments' references."""
+        """Whether the statistics of a segment depend on the references of other segments."""
         return False
 
     @property
-    def learned(self) -> tuple[str, ...]:
-        """The models behind a score, each with a hash of its weights; none where it is a formula.
+    def model_ids(self) -> tuple[str, ...]:
+        """Models used to compute scores, each with a hash of its weights; empty for a formula.
 
-        What is learned anew has other names here, wherever it is kept.
+        Retraining changes the identifier; moving the model does not.
         """
         return ()
 
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """The names of the k statistics, for callers who use them as features."""
+        """Names of the k statistics."""
 
     @abstractmethod
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        """One summable row for each segment, (n, k)."""
+        """Compute one summable row per segment, (n, k)."""
 
     @abstractmethod
     def reduce(self, totals: FloatArray) -> FloatArray:
-        """Sums of statistics to scores, (..., k) -> (...)."""
+        """Turn sums of statistics into scores, (..., k) -> (...)."""
 
     def reduce_segments(self, statistics: FloatArray) -> FloatArray:
-        """Single rows to segment scores; the same formula unless the publication says otherwise."""
+        """Turn single rows into segment scores; by default the same formula as `reduce`."""
         return self.reduce(statistics)
 
     def score(self, segments: Sequence[Segment]) -> Scores:
-        """Check what the metric needs, then score."""
+        """Check the segments and score them; returns `Scores` with segment and system scores.
+
+        >>> from tertium.metrics import load_metric
+        >>> scores = load_metric("ter").score([Segment("a b", references=("a c",))])
+        >>> scores.system, scores.segments
+        (50.0, array([50.]))
+        """
         self.check(segments)
         with explain_missing(self.name):
-            return self.wrap(segments, self.distinct_statistics(segments))
+            return self.make_scores(segments, self.compute_statistics(segments))
 
-    def distinct_statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        """`statistics` of each distinct segment, computed once and dealt out to all equal ones.
+    def compute_statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        """Compute `statistics` once per distinct segment and copy the rows to its duplicates.
 
-        So equal segments have equal scores, however a metric computes. Where a metric reads the
-        corpus, a segment that stands there twice counts twice, and all are given to it.
+        Equal segments therefore always get equal scores. A metric that reads the corpus receives
+        all segments, because duplicates count there.
         """
         if self.reads_corpus:
             return self._checked_statistics(segments)
-        distinct, rows = self.distinguish(segments)
+        distinct, rows = self.deduplicate(segments)
         return self._checked_statistics(distinct)[rows]
 
     def _checked_statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        """`statistics`, a row of numbers for each segment: others would go to wrong segments."""
+        """Call `statistics` and check the shape and type of the result."""
         rows = np.asarray(self.statistics(segments))
-        wanted = (len(segments), len(self.columns))
-        if rows.shape != wanted or rows.dtype.kind not in "fiu":
+        expected = (len(segments), len(self.columns))
+        if rows.shape != expected or rows.dtype.kind not in "fiu":
             raise PluginError(
-                f"{self.name} gave {rows.dtype} of shape {rows.shape} for {len(segments)} segments"
-                f": a metric gives numbers of shape {wanted}, a row for each segment in their order"
+                f"{self.name}: statistics returned {rows.dtype} of shape {rows.shape}: expected "
+                f"numbers of shape {expected}, one row per segment in order"
             )
         return rows
 
-    def distinguish(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[int]]:
-        """The segments that differ in what the metric reads, and which of them each one equals."""
+    def deduplicate(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[int]]:
+        """Return the distinct segments and, for each input segment, its index among them."""
         places: dict[tuple[Segment, Context | None], int] = {}
         distinct: list[Segment] = []
         rows = []
@@ -225,9 +242,9 @@ class Metric(PeerCalls, Scorer):
                 distinct.append(segment)
         return distinct, rows
 
-    def wrap(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
-        """Scores around statistics that were computed for these segments."""
-        lost = int((~np.isfinite(statistics)).any(axis=1).sum())
+    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
+        """Wrap statistics computed for these segments in a `Scores` object."""
+        undefined = int((~np.isfinite(statistics)).any(axis=1).sum())
         return Scores(
             metric=self.spec,
             name=self.label,
@@ -236,61 +253,76 @@ class Metric(PeerCalls, Scorer):
             reduce_segments=self.reduce_segments,
             signature=self.signature(segments),
             columns=self.columns,
-            warnings=self.warnings(segments) | ({NO_SCORE: lost} if lost else {}),
+            warnings=self.warnings(segments) | ({NO_SCORE: undefined} if undefined else {}),
             higher_is_better=self.higher_is_better,
             decimals=self.decimals,
             verbose=self.verbose(statistics.sum(axis=0)),
         )
 
-    def asks(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
-        """Which parts ("tokens", "sentences") of which encoders' vectors it will read, if any."""
+    def required_embeddings(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
+        """List the embeddings it will read: pairs of an encoder and "tokens" or "sentences"."""
         return []
 
     @property
-    def explains(self) -> bool:
-        """Whether the metric can say why a segment has its score."""
+    def can_explain(self) -> bool:
+        """Whether `explain` is implemented."""
         return type(self).explain is not Metric.explain
 
     def explain(self, segment: Segment) -> Explanation:
-        """Why a segment has its score, under a metric that can say."""
+        """Explain the score of one segment; raises `UsageError` unless `can_explain`."""
         raise UsageError(
-            f"{self.name} cannot explain its scores: use rte-r, mt-rte-r or another regression "
-            "on named features, or tertium-multi, tertium-small, bertscore, wmd or sentsim"
+            f"{self.name} cannot explain its scores: choose a metric whose `can_explain` is true"
         )
 
     @property
-    def gives_spans(self) -> bool:
-        """Whether the metric can say where a translation is wrong."""
+    def can_mark_errors(self) -> bool:
+        """Whether `spans` is implemented, so that `mark_errors` works."""
         return type(self).spans is not Metric.spans
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
-        """Where each translation is wrong, under a metric that can say; in order of place."""
-        raise UsageError(f"{self.name} does not say where a translation is wrong: it gives scores")
+        """Predict the error spans of each segment, in text order; implement this to mark errors."""
+        raise UsageError(
+            f"{self.name} does not predict error spans: choose a metric whose `can_mark_errors` "
+            "is true"
+        )
 
-    def mark(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
-        """Check what the metric needs, then mark each distinct segment once, and check places."""
+    def mark_errors(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        """Predict and validate the error spans of each segment; duplicates are computed once.
+
+        Raises `UsageError` unless `can_mark_errors`.
+        """
         self.check(segments)
-        distinct, rows = self.distinguish(segments)
+        distinct, rows = self.deduplicate(segments)
         with explain_missing(self.name):
             spans = self.spans(distinct)
         for segment, marked in zip(distinct, spans, strict=True):
-            check_places(marked, segment.hypothesis, "hypothesis", self.name)
-            check_places(marked, segment.source or "", "source", self.name)
+            check_span_bounds(marked, segment.hypothesis, "hypothesis", self.name)
+            check_span_bounds(marked, segment.source or "", "source", self.name)
         return [spans[row] for row in rows]
 
     def uncertainty(
         self, scores: FloatArray, segments: Sequence[Segment] = ()
     ) -> FloatArray | None:
-        """The standard deviation of people's scores around these, under a metric that tells it."""
+        """Return the standard deviation of human scores around these scores, or None if unknown."""
         return None
 
     def verbose(self, totals: FloatArray) -> str:
-        """What stands behind a system score in words, such as BLEU's precisions; may be empty."""
+        """Describe the components of a system score, e.g. BLEU's precisions; may be empty."""
         return ""
 
 
 class SegmentMetric(Metric):
-    """A metric whose system score is the mean of its segment scores: statistics [score, 1]."""
+    """A metric whose system score is the mean of its segment scores.
+
+    Subclasses implement only `segment_scores`. The statistics are [score, 1] per segment.
+
+        @dataclass(frozen=True, kw_only=True)
+        class LengthRatio(SegmentMetric):
+            name, title = "length-ratio", "Length ratio"
+
+            def segment_scores(self, segments):
+                return np.array([len(s.hypothesis) / len(s.references[0]) for s in segments])
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -298,15 +330,14 @@ class SegmentMetric(Metric):
 
     @abstractmethod
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        """The score of each segment, (n,)."""
+        """Compute the score of each segment, (n,)."""
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
         scores = np.asarray(self.segment_scores(segments))
         if scores.shape != (len(segments),) or scores.dtype.kind not in "bfiu":
             raise PluginError(
-                f"{self.name} gave {scores.dtype} of shape {scores.shape} for {len(segments)} "
-                f"segments: segment_scores gives numbers of shape ({len(segments)},), one for each "
-                "segment in their order"
+                f"{self.name}: segment_scores returned {scores.dtype} of shape {scores.shape}: "
+                f"expected numbers of shape ({len(segments)},), one per segment in order"
             )
         return np.column_stack([scores, np.ones(len(scores))])
 
@@ -316,66 +347,71 @@ class SegmentMetric(Metric):
 
 
 def _check_class(cls: type[Scorer]) -> None:
-    """Refuse a class of others that lacks what all that is told of it comes from."""
+    """Raise `PluginError` if a subclass is not a dataclass or lacks a name or title."""
     if not is_dataclass(cls):
         raise PluginError(
-            f"{cls.__name__} is no dataclass: write @dataclass(frozen=True, kw_only=True) above it"
+            f"{cls.__name__} is not a dataclass: decorate it with "
+            "@dataclass(frozen=True, kw_only=True)"
         )
-    for needed, says in {"name": "as specs name it", "title": "as tables do"}.items():
-        if not hasattr(cls, needed):
+    for attribute, use in {"name": "used in specs", "title": "shown in tables"}.items():
+        if not hasattr(cls, attribute):
             raise PluginError(
-                f'{cls.__name__} has no {needed}, {says}: write {needed}: ClassVar[str] = "..."'
+                f'{cls.__name__} has no {attribute} ({use}): add {attribute}: ClassVar[str] = "..."'
             )
 
 
 def count_references(segments: Sequence[Segment]) -> str:
-    """The number of references as signatures print it: a number, or `var` where it differs."""
+    """Format the number of references for signatures: a number, or `var` if it varies."""
     counts = {len(segment.references) for segment in segments}
     return str(counts.pop()) if len(counts) == 1 else "var"
 
 
-def comparisons(segments: Sequence[Segment], side: Side) -> tuple[IntArray, list[str], list[str]]:
-    """Which segment each comparison belongs to, its hypothesis and the text it is compared with.
+def pair_texts(segments: Sequence[Segment], side: Side) -> tuple[IntArray, list[str], list[str]]:
+    """Pair each hypothesis with each of its references, or with its source.
 
-    >>> comparisons([Segment("a", "A", ("x", "y"))], "reference")
+    Returns the segment index, hypothesis and other text of each pair.
+
+    >>> pair_texts([Segment("a", "A", ("x", "y"))], "reference")
     (array([0, 0]), ['a', 'a'], ['x', 'y'])
     """
-    owners, (left, right) = compared_columns(segments, side)
+    owners, (left, right) = text_columns(segments, side)
     return owners, left, right
 
 
-def compared_columns(segments: Sequence[Segment], against: str) -> tuple[IntArray, list[list[str]]]:
-    """The same for any number of sides: a column of hypotheses, and one of texts for each side.
+def text_columns(segments: Sequence[Segment], against: str) -> tuple[IntArray, list[list[str]]]:
+    """Pair hypotheses with references, source or both: segment indices and one column per text.
 
-    >>> compared_columns([Segment("a", "A", ("x", "y"))], "both")
+    >>> text_columns([Segment("a", "A", ("x", "y"))], "both")
     (array([0, 0]), [['a', 'a'], ['x', 'y'], ['A', 'A']])
     """
     rows = [
         (number, (segment.hypothesis, *texts))
         for number, segment in enumerate(segments)
-        for texts in segment.sides(against)
+        for texts in segment.comparison_texts(against)
     ]
-    width = 3 if against == "both" else 2  # also where there is no segment
+    width = 3 if against == "both" else 2
     owners: IntArray = np.array([number for number, _ in rows], dtype=np.int64)
     return owners, [[texts[column] for _, texts in rows] for column in range(width)]
 
 
 def distinct_texts(segments: Iterable[Segment], against: str) -> list[str]:
-    """The distinct texts that comparisons of segments are made of.
+    """List the distinct texts that are compared, in order of first appearance.
 
     >>> distinct_texts([Segment("a", "A", ("x", "y")), Segment("b", "A", ("x",))], "reference")
     ['a', 'x', 'y', 'b']
     """
-    pairs = ((s.hypothesis, *texts) for s in segments for texts in s.sides(against))
+    pairs = ((s.hypothesis, *texts) for s in segments for texts in s.comparison_texts(against))
     return list(dict.fromkeys(text for pair in pairs for text in pair))
 
 
-def over_references(
-    values: FloatArray, owners: IntArray, how: Over, *, higher_is_better: bool = True
+def reduce_references(
+    values: FloatArray, owners: IntArray, how: ReferenceReduction, *, higher_is_better: bool = True
 ) -> FloatArray:
-    """What each segment has, (n, ...), from what its comparisons have, (c, ...), `owners` rising.
+    """Reduce values per pair, (c, ...), to values per segment, (n, ...), by best or mean.
 
-    >>> over_references(np.array([1.0, 3, 2]), np.array([0, 0, 1]), "mean")
+    `owners` (c,) is the segment index of each pair, in ascending order.
+
+    >>> reduce_references(np.array([1.0, 3, 2]), np.array([0, 0, 1]), "mean")
     array([2., 2.])
     """
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
@@ -391,20 +427,20 @@ def over_references(
 
 
 @contextmanager
-def foresee(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[None]:
-    """Let metrics over one encoder have their vectors, layers and all, from one pass.
+def share_encoding(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[None]:
+    """Let several metrics over the same encoder share one forward pass per text.
 
-    The segments of each set say what they will ask. One metric has nothing to share.
+    The segments of each set determine which embeddings are needed. A single metric shares nothing.
     """
-    needs: list[tuple[Encoder, str]] = []
+    requests: list[tuple[Encoder, str]] = []
     for metric, segments in product(metrics if len(metrics) > 1 else (), sets):
         metric.check(segments)
         with explain_missing(metric.name):
-            needs += metric.asks(segments)
-    if not needs:
+            requests += metric.required_embeddings(segments)
+    if not requests:
         yield
         return
-    from tertium.encoders import foresee
+    from tertium.encoders import share_encoding
 
-    with foresee(needs):
+    with share_encoding(requests):
         yield

@@ -1,6 +1,6 @@
-"""Metrics that learn: a trained model (`models.trained`) that scores segments.
+"""Trainable metrics: trained models (`models.trained_model`) that score segments.
 
-A new one implements `fit`, which learns a `Checkpoint` from judged sets, and `segment_scores`.
+A new one implements `fit`, which learns a `Checkpoint` from a `TrainingJob`, and `segment_scores`.
 """
 
 from __future__ import annotations
@@ -11,73 +11,74 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertium.encoders import Encoder
-from tertium.encoders.encoder import count_unread
-from tertium.metrics.base.metric import Over, SegmentMetric, distinct_texts
-from tertium.metrics.base.odd_texts import ENGLISH, count_not_english
-from tertium.models.trained import Trained
-from tertium.runtime import Long, Precision
+from tertium.encoders.encoder import count_input_warnings
+from tertium.execution import LongTextPolicy, Precision
+from tertium.metrics.base.metric import ReferenceReduction, SegmentMetric, distinct_texts
+from tertium.metrics.base.text_warnings import ENGLISH, count_not_english
+from tertium.models.trained_model import TrainedModel
 from tertium.segment import Segment
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Trainable(Trained, SegmentMetric):
-    """A metric with weights that were learned from people."""
+class Trainable(TrainedModel, SegmentMetric):
+    """A metric with weights learned from human judgments."""
 
     model: str = ""
 
     @property
     def digest(self) -> str:
-        """What stands for the weights in signatures and caches."""
+        """Hash that identifies the weights in signatures and caches."""
         return self.weights_hash
 
     @property
-    def learned(self) -> tuple[str, ...]:
+    def model_ids(self) -> tuple[str, ...]:
         return (f"{self.name}@{self.digest[:8]}",)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        return {"weights": f"{self.origin}@{self.digest[:8]}"}
+        return {"weights": f"{self.weights_label}@{self.digest[:8]}"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ComparingMetric(Trainable):
-    """What compares a hypothesis with its references, its source or both over frozen encoders.
+class FrozenEncoderMetric(Trainable):
+    """A trained metric over frozen encoders that reads the reference, the source or both.
 
-    `references` takes the best or the mean over several; `precision` and `long` are the encoders'.
+    `references` takes the best score or the mean over several references. `precision` and `long`
+    configure the encoders.
     """
 
-    references: Over = "best"
+    references: ReferenceReduction = "best"
     precision: Precision = "fp32"
-    long: Long = "truncate"
+    long: LongTextPolicy = "truncate"
 
     @property
     @abstractmethod
     def config(self) -> Any:
-        """What was trained: the `settings` of its checkpoint."""
+        """Settings the model was trained with, from its checkpoint."""
 
     @property
     @abstractmethod
     def encoders(self) -> tuple[Encoder, ...]:
-        """The frozen encoders, of the weights it was trained with."""
+        """Frozen encoders, checked to have the weights used in training."""
 
     @property
-    def needs(self) -> frozenset[str]:
-        needed: frozenset[str] = self.config.needs
-        return needed
+    def required_inputs(self) -> frozenset[str]:
+        required: frozenset[str] = self.config.required_inputs
+        return required
 
-    def load_frozen(self, name: str, **how: Any) -> Encoder:
-        return super().load_frozen(name, precision=self.precision, long=self.long, **how)
+    def load_training_encoder(self, name: str, **how: Any) -> Encoder:
+        return super().load_training_encoder(name, precision=self.precision, long=self.long, **how)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = distinct_texts(segments, self.config.against)
-        counts = {**super().warnings(segments), **count_unread(self.encoders, texts)}
+        counts = {**super().warnings(segments), **count_input_warnings(self.encoders, texts)}
         for encoder in self.encoders:
-            if encoder.languages == ENGLISH and (foreign := count_not_english(segments)):
-                counts[f"language unknown to {encoder.name.partition('@')[0]}"] = foreign
+            if encoder.languages == ENGLISH and (count := count_not_english(segments)):
+                counts[f"language unknown to {encoder.name.partition('@')[0]}"] = count
         return counts
 
     @property
-    def learned(self) -> tuple[str, ...]:
-        return (*super().learned, *(e.signature_fields()["model"] for e in self.encoders))
+    def model_ids(self) -> tuple[str, ...]:
+        return (*super().model_ids, *(e.signature_fields()["model"] for e in self.encoders))
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = {"against": self.config.against, **super().signature_fields(segments)}
@@ -85,13 +86,13 @@ class ComparingMetric(Trainable):
             fields["refs"] = self.references
         texts = distinct_texts(segments, self.config.against)
         cut = max(encoder.count_truncated(texts) for encoder in self.encoders)
-        return {**fields, **_side_by_side(self.encoders), "trunc": str(cut)}
+        return {**fields, **_merge_signature_fields(self.encoders), "trunc": str(cut)}
 
 
-def _side_by_side(encoders: Sequence[Encoder]) -> dict[str, str]:
-    """What a signature says of encoders, different values of a field joined by a plus."""
+def _merge_signature_fields(encoders: Sequence[Encoder]) -> dict[str, str]:
+    """Merge the signature fields of encoders; different values are joined by a plus sign."""
     values: dict[str, dict[str, None]] = {}
     for encoder in encoders:
         for field, value in encoder.signature_fields().items():
             values.setdefault(field, {})[value] = None
-    return {field: "+".join(found) for field, found in values.items()}
+    return {field: "+".join(distinct) for field, distinct in values.items()}

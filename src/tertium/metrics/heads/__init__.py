@@ -1,1 +1,1 @@
-"""Networks over a frozen encoder, trained on judgments (Mathur, Baldwin, Cohn 2019)."""
+"""Networks over a frozen encoder, trained on human judgments (Mathur, Baldwin, Cohn 2019)."""

@@ -1,8 +1,8 @@
-"""BiLSTM, BiLSTM + attention and ESIM (Mathur et al. 2019): a network over a frozen encoder.
+"""BiLSTM, BiLSTM + attention and ESIM (Mathur et al. 2019): networks over a frozen encoder.
 
-A hypothesis is compared with its reference, its source or both, as the network was trained; over
-several references the best counts, or the mean. Training goes from comparisons to scores where
-both are given (what helped every head), or mixes them.
+A hypothesis is compared with its reference, its source or both, as in training. Several references
+are reduced to the best or the mean score. Given comparisons and scores, training uses comparisons
+first, which improved every head, or mixes them.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.encoders import Chunk, Encoder, pairwise
-from tertium.metrics.base.metric import compared_columns, over_references
-from tertium.metrics.base.trainable import ComparingMetric
-from tertium.metrics.heads.settings import RECIPES, SMALLER, HeadConfig, HeadOptions
-from tertium.models.checkpoint import Checkpoint, read_declared
-from tertium.models.judged import JudgedSets
-from tertium.models.options import Recipe
-from tertium.models.trained import Lesson
-from tertium.runtime import choose_device, current_runtime
+from tertium.encoders import Chunk, Encoder, compare_pairs
+from tertium.execution import current_runtime, resolve_device
+from tertium.metrics.base.metric import reduce_references, text_columns
+from tertium.metrics.base.trainable import FrozenEncoderMetric
+from tertium.metrics.heads.config import HeadConfig
+from tertium.models.checkpoint import Checkpoint, parse_config
+from tertium.models.trained_model import lazy_attribute
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.metrics.heads.scoring import HeadScorer
+    from tertium.models.training_data import TrainingSets
+    from tertium.models.training_job import TrainingJob
+    from tertium.models.training_options import Recipe
 
-
-BLOCK = 2048  # segments compared with two sides at once
-# options of one stage
+BLOCK = 2048  # segments per block when two sides are compared
+# options that only one training stage uses
 ON_SCORES = frozenset({"epochs", "patience", "batch_size", "rate", "schedule"})
 ON_COMPARISONS = frozenset({"comparison_epochs", "comparison_rate", "items", "loss"})
 
@@ -45,87 +45,97 @@ CITATION = """\
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PairHead(ComparingMetric):
-    """A trained head; the score is on the scale of the human scores it learned from.
+class PairHead(FrozenEncoderMetric):
+    """A trained head; scores are on the scale of the human scores it was trained on.
 
-    `model` names the folder it was saved to (empty: the one that ships); `references` takes the
-    best or the mean over several; `precision` and `long` are the encoder's.
+    `model` is the folder it was saved to (empty: the bundled model). `references` takes the best or
+    the mean over several references. `precision` and `long` configure the encoder.
     """
 
     citation: ClassVar[str] = CITATION
     settings: ClassVar[type[Any] | None] = HeadConfig
-    options: ClassVar[type[Any]] = HeadOptions
-    recipes: ClassVar[Mapping[str, Recipe]] = RECIPES
-    goes_on: ClassVar[bool] = True
+    options: ClassVar[type[Any]] = lazy_attribute("tertium.metrics.heads.options:HeadOptions")
+    recipes: ClassVar[Mapping[str, Recipe]] = lazy_attribute(
+        "tertium.metrics.heads.options:RECIPES"
+    )
+    resumable: ClassVar[bool] = True
+    train_examples: ClassVar[str] = """\
+  tertium train {name} --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/{name}
+  tertium train {name} --recipe published --train mine.tsv --dev dev.tsv -o models/published
+  tertium train {name}:encoder=mpnet --preferences rankings/wmt16/*-en.judgements.tsv.gz \\
+      --train mine.tsv --dev da/wmt15/*-en.jsonl.gz -o models/mine
+"""
 
     @property
     def config(self) -> HeadConfig:
-        """What was trained."""
-        return read_declared(HeadConfig, self.checkpoint, self.where)
+        """Settings the head was trained with."""
+        return parse_config(HeadConfig, self.checkpoint, self.location)
 
     @property
     def encoder(self) -> Encoder:
-        """The frozen encoder, of the weights it was trained with."""
-        return self.load_frozen(self.config.encoder_name)
+        """Frozen encoder, checked to have the weights used in training."""
+        return self.load_training_encoder(self.config.encoder_name)
 
     @property
     def encoders(self) -> tuple[Encoder, ...]:
         return (self.encoder,)
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        owners, (left, *columns) = compared_columns(segments, self.config.against)
-        return over_references(self._compare(left, columns), owners, self.references)
+        owners, (left, *columns) = text_columns(segments, self.config.against)
+        return reduce_references(self._compare(left, columns), owners, self.references)
 
     def _compare(self, left: list[str], columns: list[list[str]]) -> FloatArray:
-        """Scores of hypotheses against one column of texts for each side."""
+        """Score hypotheses against one column of texts per side."""
         import torch
 
-        scorer, encoder = loaded_scorer(self), self.encoder
+        scorer, encoder = load_scorer(self), self.encoder
 
         def represent(chunk: Chunk) -> FloatArray:
             with torch.inference_mode():
-                found: FloatArray = scorer.representations(chunk).cpu().numpy()
-            return found
+                vectors: FloatArray = scorer.representations(chunk).cpu().numpy()
+            return vectors
 
         def score(chunk: Chunk) -> FloatArray:
             with torch.inference_mode():
-                found: FloatArray = scorer.scores(scorer.representations(chunk)).cpu().numpy()
-            return found
+                scores: FloatArray = scorer.scores(scorer.representations(chunk)).cpu().numpy()
+            return scores
 
         if len(columns) == 1:
-            return pairwise(encoder, left, columns[0], score)
+            return compare_pairs(encoder, left, columns[0], score)
         result = np.zeros(len(left))
         for start in range(0, len(left), BLOCK):
             stop = start + BLOCK
-            parts = [pairwise(encoder, left[start:stop], c[start:stop], represent) for c in columns]
+            parts = [
+                compare_pairs(encoder, left[start:stop], c[start:stop], represent) for c in columns
+            ]
             with torch.inference_mode():
                 joined = torch.from_numpy(np.hstack(parts)).float().to(scorer.device)
                 result[start:stop] = scorer.scores(joined).cpu().numpy()
         return result
 
     @classmethod
-    def unread(cls, settings: Any, options: Any, data: JudgedSets) -> frozenset[str]:
+    def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
         if data.scores and data.comparisons:
             return ON_SCORES | {"after"} if options.mixed else frozenset()
-        of_both = {"after", "mixed"} if options.mixed else {"after"}
-        return (ON_COMPARISONS if data.scores else ON_SCORES) | of_both
+        for_both = {"after", "mixed"} if options.mixed else {"after"}
+        return (ON_COMPARISONS if data.scores else ON_SCORES) | for_both
 
     @classmethod
-    def fit(cls, lesson: Lesson) -> Checkpoint:
-        """Learn from judgments, from comparisons, or from comparisons and then judgments.
+    def fit(cls, job: TrainingJob) -> Checkpoint:
+        """Train on judgments, on comparisons, or on comparisons and then judgments.
 
-        The epoch that agrees best with `dev` is kept (average Pearson over language pairs of
-        judgments, else strict tau of comparisons); without `dev`, the last. In a folder the best
-        epoch so far always lies there, and the same call goes on after an interruption.
+        The best epoch on `dev` is kept (average Pearson over language pairs for judgments, strict
+        tau for comparisons); without `dev`, the last. With a folder, the best epoch so far is
+        always stored there, and the same call resumes after an interruption.
         """
         from tertium.metrics.heads.training import train_head
 
-        return train_head(cls.name, lesson)
+        return train_head(cls.name, job)
 
 
-def loaded_scorer(metric: PairHead) -> HeadScorer:
-    """The network of a metric on the device of the current runtime; kept between calls."""
-    device = choose_device(current_runtime().device)
+def load_scorer(metric: PairHead) -> HeadScorer:
+    """Return the network of a metric on the device of the current runtime (cached)."""
+    device = resolve_device(current_runtime().device)
     return _scorer(metric.checkpoint.hash, device, metric)
 
 
@@ -134,17 +144,19 @@ def _scorer(digest: str, device: str, metric: PairHead) -> HeadScorer:
     from tertium.metrics.heads.networks import restore_network
     from tertium.metrics.heads.scoring import HeadScorer
 
-    return HeadScorer(restore_network(metric.checkpoint, metric.encoder, metric.where).to(device))
+    return HeadScorer(
+        restore_network(metric.checkpoint, metric.encoder, metric.location).to(device)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BiLSTM(PairHead):
-    """A BiLSTM over each side, max and mean pooled; the two vectors matched and regressed on.
+    """A BiLSTM over each text, max- and mean-pooled; regression on the matched vectors.
 
         v = [mean h; max h]    y = w' ReLU(W' [t; r; t*r; t-r] + b) + b'
 
-    The sides meet only as pooled vectors: the quickest of the three, and with absolute differences
-    (as shipped) close to `esim`, which lets tokens meet and reads the meeting again.
+    The texts interact only as pooled vectors. It is the fastest of the three and, with absolute
+    differences (as bundled), close to `esim`.
     """
 
     name: ClassVar[str] = "bilstm"
@@ -153,11 +165,11 @@ class BiLSTM(PairHead):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BiLSTMAttention(PairHead):
-    """Each side re-expressed by softmax attention over the other, pooled, matched, regressed on.
+    """Each text re-expressed by softmax attention over the other, pooled and matched.
 
         h~_t = softmax(h_t h_r') h_r    v = [mean h~; max h~]    y as in `bilstm`
 
-    Tokens of the two sides meet, as they do not in `bilstm`; `esim` reads their meeting again.
+    Tokens of the two texts interact, unlike in `bilstm`; `esim` adds a second BiLSTM.
     """
 
     name: ClassVar[str] = "bilstm-attention"
@@ -166,14 +178,16 @@ class BiLSTMAttention(PairHead):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ESIM(PairHead):
-    """Enhanced sequential inference: attention, then a second BiLSTM over what was attended.
+    """Enhanced sequential inference: attention, then a second BiLSTM over the attended states.
 
         m = ReLU(F [h; h~; h*h~; h-h~])    p = [mean, max of BiLSTM(m) for r and t]
         y = w' ReLU(W' p + b) + b'
 
-    The strongest of the three where there is much to learn from.
+    The best of the three with much training data.
     """
 
     name: ClassVar[str] = "esim"
     title: ClassVar[str] = "ESIM"
-    recipes: ClassVar[Mapping[str, Recipe]] = {**RECIPES, "ours": SMALLER}
+    recipes: ClassVar[Mapping[str, Recipe]] = lazy_attribute(
+        "tertium.metrics.heads.options:ESIM_RECIPES"
+    )

@@ -1,18 +1,17 @@
 """The three networks of Mathur, Baldwin and Cohn (2019) over frozen token vectors.
 
-    BiLSTM              each side through a BiLSTM, pooled; the pooled vectors matched
-    BiLSTM + attention  each side re-expressed by the other side's states, pooled, matched
+    BiLSTM              each text through a BiLSTM, pooled; the pooled vectors are matched
+    BiLSTM + attention  each text re-expressed by the states of the other, pooled, matched
     ESIM                the same attention, then a second BiLSTM over own and attended states
 
-All share a learned mix of the encoder's layers in front and a feed-forward regressor behind, and
-all compare two vectors by [l; r; l*r; l-r]. The published difference has a sign, from which few
-examples do not teach a distance; with `absolute` it is |l-r|. A text goes through `read` once,
-however many comparisons it is part of; `represent` compares two sides; `score` regresses on one
-comparison (against the reference or the source) or on several side by side (against both). d is
-the encoder's width, h the hidden size, 2h a BiLSTM's output.
+All start with a learned mix of the encoder's layers, end in a feed-forward regressor, and match
+two vectors by [l; r; l*r; l-r]. The published difference is signed, which needs many examples to
+learn a distance; with `absolute` it is |l-r|. `encode` reads a text once, however many comparisons
+it is part of; `represent` compares two texts; `score` regresses on one comparison (reference or
+source) or two (both). d is the encoder's width, h the hidden size, 2h the output of a BiLSTM.
 
-Sequences of different length lie in one tensor (`recurrence.Sequences`), and whatever reduces or
-mixes tokens (pooling, attention) never looks at what is padding. `scoring` runs a trained network.
+Texts of different length share one padded tensor (`bilstm.PaddedSequences`); pooling and attention
+ignore padding. `scoring` runs a trained network.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ import torch
 from torch import Tensor, nn
 
 from tertium.encoders import Encoder
-from tertium.metrics.heads.recurrence import Recurrent, Sequences, draw_first
-from tertium.metrics.heads.settings import HeadConfig
-from tertium.models.checkpoint import Checkpoint, load_into, read_declared
+from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences, initialize_weights
+from tertium.metrics.heads.config import HeadConfig
+from tertium.models.checkpoint import Checkpoint, build_network, parse_config
 
 
-def mean_pool(texts: Sequences) -> Tensor:
-    """The mean over tokens, (texts, tokens, d) -> (texts, d); 0 for an empty text.
+def mean_pool(texts: PaddedSequences) -> Tensor:
+    """Average over tokens, (texts, tokens, d) -> (texts, d); 0 for an empty text.
 
-    >>> mean_pool(Sequences(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([2])))
+    >>> mean_pool(PaddedSequences(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([2])))
     tensor([[2.]])
     """
     weights = texts.mask.to(texts.values.dtype)[..., None]
     return (texts.values * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
 
 
-def max_pool(texts: Sequences) -> Tensor:
-    """The largest value over tokens, (texts, tokens, d) -> (texts, d); 0 for an empty text.
+def max_pool(texts: PaddedSequences) -> Tensor:
+    """Take the maximum over tokens, (texts, tokens, d) -> (texts, d); 0 for an empty text.
 
-    >>> max_pool(Sequences(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([2])))
+    >>> max_pool(PaddedSequences(torch.tensor([[[1.0], [3.0], [99.0]]]), torch.tensor([2])))
     tensor([[3.]])
     """
     mask = texts.mask
@@ -51,42 +50,42 @@ def max_pool(texts: Sequences) -> Tensor:
     return torch.where(mask.any(dim=1, keepdim=True), highest, torch.zeros_like(highest))
 
 
-def cross_attention(left: Sequences, right: Sequences) -> tuple[Sequences, Sequences]:
-    """Each side re-expressed as softmax-weighted sums of the other side's tokens.
+def cross_attention(
+    left: PaddedSequences, right: PaddedSequences
+) -> tuple[PaddedSequences, PaddedSequences]:
+    """Re-express each text as softmax-weighted sums of the tokens of the other.
 
-        a_ij = left_i . right_j      left~_i = sum_j softmax_j(a_ij) right_j,  right~_j alike
+        a_ij = left_i . right_j      left~_i = sum_j softmax_j(a_ij) right_j,  right~_j likewise
 
-    (Mathur et al. 2019, equations 7 to 9.) Where the other side is empty the sum is 0.
+    (Mathur et al. 2019, equations 7 to 9.) The sum is 0 if the other text is empty.
     """
     to_right, to_left = attention_weights(left, right)
-    from_right = Sequences(to_right @ right.values, left.lengths)
-    return from_right, Sequences(to_left @ left.values, right.lengths)
+    from_right = PaddedSequences(to_right @ right.values, left.lengths)
+    return from_right, PaddedSequences(to_left @ left.values, right.lengths)
 
 
-def attention_weights(left: Sequences, right: Sequences) -> tuple[Tensor, Tensor]:
-    """How much each left token looks at each right one, (pairs, left tokens, right tokens), and
-    the other way round."""
-    products = left.values @ right.values.transpose(1, 2)  # (pairs, left tokens, right tokens)
-    to_right = masked_softmax(products, right.mask)
-    return to_right, masked_softmax(products.transpose(1, 2), left.mask)
+def attention_weights(left: PaddedSequences, right: PaddedSequences) -> tuple[Tensor, Tensor]:
+    """Return attention from left to right, (pairs, left tokens, right tokens), and vice versa."""
+    dots = left.values @ right.values.transpose(1, 2)  # (pairs, left tokens, right tokens)
+    to_right = masked_softmax(dots, right.mask)
+    return to_right, masked_softmax(dots.transpose(1, 2), left.mask)
 
 
-def masked_softmax(products: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the last axis where `mask` (pairs, tokens) holds; all 0 where it never does."""
+def masked_softmax(logits: Tensor, mask: Tensor) -> Tensor:
+    """Softmax over the last axis where `mask` (pairs, tokens) is true; 0 if it never is."""
     hidden = ~mask[:, None, :]
-    shares = products.float().masked_fill(hidden, -torch.inf).softmax(dim=-1)
-    return shares.masked_fill(hidden, 0.0).to(products.dtype)
+    shares = logits.float().masked_fill(hidden, -torch.inf).softmax(dim=-1)
+    return shares.masked_fill(hidden, 0.0).to(logits.dtype)
 
 
 class SequenceDropout(nn.Module):
-    """Dropout that hides the same dimensions of every token of a text (Gal and Ghahramani 2016)."""
+    """Dropout of the same dimensions for every token of a text (Gal and Ghahramani 2016)."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.rate = rate
 
     def forward(self, values: Tensor) -> Tensor:
-        """(texts, tokens, d) -> the same."""
         if not self.training or self.rate == 0:
             return values
         ones = values.new_ones(values.shape[0], 1, values.shape[2])
@@ -94,7 +93,7 @@ class SequenceDropout(nn.Module):
 
 
 def split_layers(values: Tensor, layers: int) -> Tensor:
-    """Layers side by side, (..., layers x d), to (..., layers, d)."""
+    """Split concatenated layers, (..., layers x d) -> (..., layers, d)."""
     return values.view(*values.shape[:-1], layers, values.shape[-1] // layers)
 
 
@@ -118,9 +117,9 @@ class LayerMix(nn.Module):
 
 
 class Regressor(nn.Module):
-    """y = w' ReLU(W' p + b) + b', then to the scale of the human scores: (pairs, width) -> (pairs,)
+    """y = w' ReLU(W' p + b) + b', on the scale of the human scores: (pairs, width) -> (pairs,)
 
-    `centre` and `spread` are those of the human scores it was trained on.
+    `centre` and `spread` are mean and standard deviation of the human training scores.
     """
 
     def __init__(self, width: int, hidden: int, dropout: float) -> None:
@@ -143,134 +142,144 @@ class Regressor(nn.Module):
 
 
 class PairNetwork(nn.Module, ABC):
-    """A score for each pair of texts, over so many layers of width `dim`; see the module for its
-    three steps."""
+    """Base of the networks: scores pairs of texts, given `layers` layers of width `dim`."""
 
     def __init__(self, config: HeadConfig, layers: int, dim: int) -> None:
         super().__init__()
         self.layers, self.hidden = layers, config.hidden
         self.absolute = config.difference == "absolute"
         self.mix = LayerMix(layers)
-        dropout, of_input = config.dropout, config.input_dropout
-        self.input_dropout = SequenceDropout(dropout if of_input is None else of_input)
-        self.encoder = Recurrent(dim, config.hidden)
+        dropout, input_dropout = config.dropout, config.input_dropout
+        self.input_dropout = SequenceDropout(dropout if input_dropout is None else input_dropout)
+        self.encoder = BidirectionalLSTM(dim, config.hidden)
         self.regressor = Regressor(self.width * config.sides, config.hidden, dropout)
-        self.compose: Recurrent | None = None  # what reads sides again that have met
+        self.compose: BidirectionalLSTM | None = None  # second LSTM over interacting texts
 
     @property
     def width(self) -> int:
-        """The width of one comparison's representation: four matchings of two poolings."""
+        """Width of the representation of a comparison: four matchings of two poolings."""
         return 16 * self.hidden
 
     @property
-    def reading_width(self) -> int:
-        """The width of what `read` makes of a token."""
+    def encoded_width(self) -> int:
+        """Width of an encoded token."""
         return 2 * self.hidden
 
     @abstractmethod
-    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
-        """Two sides as they are once they have seen each other."""
+    def interact(
+        self, hypothesis: PaddedSequences, other: PaddedSequences
+    ) -> tuple[PaddedSequences, PaddedSequences]:
+        """Let two encoded texts interact."""
 
-    def describe(self, *sides: Sequences) -> Tensor:
-        """What a comparison looks like to the regressor, (pairs, width), of sides that met and,
-        where that is done, were read again."""
+    def summarize(self, *sides: PaddedSequences) -> Tensor:
+        """Represent two interacting texts for the regressor, (pairs, width)."""
         left, right = (pool(side) for side in sides)
         return match(left, right, self.absolute)
 
-    def represent(self, hypothesis: Sequences, other: Sequences) -> Tensor:
-        """What a comparison looks like to the regressor, (pairs, width)."""
-        sides = self.meet(hypothesis, other)
-        return self.describe(*(map(self.compose, sides) if self.compose is not None else sides))
+    def represent(self, hypothesis: PaddedSequences, other: PaddedSequences) -> Tensor:
+        """Represent a comparison of encoded texts for the regressor, (pairs, width)."""
+        sides = self.interact(hypothesis, other)
+        return self.summarize(*(map(self.compose, sides) if self.compose is not None else sides))
 
-    def shown_weights(self) -> Tensor | None:
-        """What tokens are multiplied by that `read` adds to their states, (more, 2h)."""
+    def projection_weights(self) -> Tensor | None:
+        """Weights of the token projections that `encode` appends to the states, (more, 2h)."""
         return None
 
-    def read(self, texts: Sequences) -> Sequences:
-        """Frozen states (texts, tokens, layers, d) to what `represent` takes: BiLSTM states
-        (texts, tokens, 2h), in ESIM with their projections."""
-        return self.read_mixed(Sequences(self.mix(texts.values), texts.lengths))
+    def encode(self, texts: PaddedSequences) -> PaddedSequences:
+        """Encode frozen states (texts, tokens, layers, d) to BiLSTM states (texts, tokens, 2h).
 
-    def read_mixed(self, texts: Sequences) -> Sequences:
-        """The same from states whose layers are mixed already, (texts, tokens, d)."""
-        states: Sequences = self.encoder(texts._replace(values=self.input_dropout(texts.values)))
+        ESIM appends projections of the states.
+        """
+        return self.encode_mixed(PaddedSequences(self.mix(texts.values), texts.lengths))
+
+    def encode_mixed(self, texts: PaddedSequences) -> PaddedSequences:
+        """Encode states whose layers are already mixed, (texts, tokens, d)."""
+        states: PaddedSequences = self.encoder(
+            texts._replace(values=self.input_dropout(texts.values))
+        )
         return states
 
-    def score(self, hypothesis: Sequences, others: Sequence[Sequences]) -> Tensor:
-        """Scores (pairs,) of hypotheses against each of their sides, all as `read` made them."""
+    def score(self, hypothesis: PaddedSequences, others: Sequence[PaddedSequences]) -> Tensor:
+        """Score encoded hypotheses against each of their sides, (pairs,)."""
         parts = [self.represent(hypothesis, other) for other in others]
         scores: Tensor = self.regressor(torch.cat(parts, dim=-1))
         return scores
 
 
 class BiLSTMNetwork(PairNetwork):
-    """m = [t; r; t*r; t-r] of each side's pooled states (equations 3 to 6)."""
+    """m = [t; r; t*r; t-r] of the pooled states of both texts (equations 3 to 6)."""
 
-    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
+    def interact(
+        self, hypothesis: PaddedSequences, other: PaddedSequences
+    ) -> tuple[PaddedSequences, PaddedSequences]:
         return hypothesis, other
 
 
 class AttentionNetwork(PairNetwork):
-    """The same of the states each side attends to on the other (equations 7 to 9)."""
+    """The same of the states that each text attends to in the other (equations 7 to 9)."""
 
-    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
+    def interact(
+        self, hypothesis: PaddedSequences, other: PaddedSequences
+    ) -> tuple[PaddedSequences, PaddedSequences]:
         return cross_attention(hypothesis, other)
 
 
 class ESIMNetwork(PairNetwork):
     """Enhanced sequential inference (equations 10 to 13; Chen et al. 2017).
 
-    p = [r_avg; r_max; t_avg; t_max] of a second BiLSTM over
-    ReLU(F [h; h~; h*h~; h-h~] + b).
+    p = [r_avg; r_max; t_avg; t_max] of a second BiLSTM over ReLU(F [h; h~; h*h~; h-h~] + b).
 
-    With F in four blocks, F [h; h~; h*h~; h-h~] is (F1 + F4) h + (F2 - F4) h~ + F3 (h*h~). The
-    first two products are made once for each text by `read`, the second before attention, with
-    which it commutes; only the third is left for each pair, and F4 |h-h~| where differences are
-    absolute.
+    With F in four blocks, F [h; h~; h*h~; h-h~] is (F1 + F4) h + (F2 - F4) h~ + F3 (h*h~). `encode`
+    computes the first two products once per text, the second before attention, with which it
+    commutes. Only the third is computed per pair, and F4 |h-h~| if differences are absolute.
     """
 
     def __init__(self, config: HeadConfig, layers: int, dim: int) -> None:
         super().__init__(config, layers, dim)
         self.dropout = SequenceDropout(config.dropout)
         self.project = linear(8 * config.hidden, config.hidden)
-        self.compose = Recurrent(config.hidden, config.hidden)
+        self.compose = BidirectionalLSTM(config.hidden, config.hidden)
 
     @property
     def width(self) -> int:
         return 8 * self.hidden
 
     @property
-    def reading_width(self) -> int:
+    def encoded_width(self) -> int:
         return 4 * self.hidden
 
-    def read_mixed(self, texts: Sequences) -> Sequences:
-        """[h; (F2 - F4) h; (F1 + F4) h] of each token, (texts, tokens, 4h); absolute: no F4."""
-        states = super().read_mixed(texts)
-        projected = states.values @ self.shown_weights().T
+    def encode_mixed(self, texts: PaddedSequences) -> PaddedSequences:
+        """Encode tokens to [h; (F2 - F4) h; (F1 + F4) h], (texts, tokens, 4h); absolute: no F4."""
+        states = super().encode_mixed(texts)
+        projected = states.values @ self.projection_weights().T
         return states._replace(values=torch.cat([states.values, projected], dim=-1))
 
-    def shown_weights(self) -> Tensor:
-        """(F2 - F4) and (F1 + F4), one below the other, (2h, 2h); absolute: no F4."""
+    def projection_weights(self) -> Tensor:
+        """(F2 - F4) stacked on (F1 + F4), (2h, 2h); absolute: no F4."""
         own, seen, _, difference = self.project.weight.chunk(4, dim=1)
         signed = 0 if self.absolute else difference
         return torch.cat([seen - signed, own + signed])
 
-    def describe(self, *sides: Sequences) -> Tensor:
+    def summarize(self, *sides: PaddedSequences) -> Tensor:
         return torch.cat([pool(side) for side in sides], dim=-1)
 
-    def meet(self, hypothesis: Sequences, other: Sequences) -> tuple[Sequences, Sequences]:
+    def interact(
+        self, hypothesis: PaddedSequences, other: PaddedSequences
+    ) -> tuple[PaddedSequences, PaddedSequences]:
         size = 2 * self.hidden
         plain = [side._replace(values=side.values[..., :size]) for side in (hypothesis, other)]
         to_other, to_hypothesis = attention_weights(*plain)
-        seen = 3 * self.hidden  # what each side shows the other: h and (F2 - F4) h
+        shared = 3 * self.hidden  # what each text passes to the other: h and (F2 - F4) h
         return (
-            self._join(other, to_hypothesis @ hypothesis.values[..., :seen]),
-            self._join(hypothesis, to_other @ other.values[..., :seen]),
+            self._join(other, to_hypothesis @ hypothesis.values[..., :shared]),
+            self._join(hypothesis, to_other @ other.values[..., :shared]),
         )
 
-    def _join(self, own: Sequences, seen: Tensor) -> Sequences:
-        """What the second BiLSTM reads of a side, (pairs, tokens, 4h), and of what it sees of the
-        other, (pairs, tokens, 3h)."""
+    def _join(self, own: PaddedSequences, seen: Tensor) -> PaddedSequences:
+        """Combine a text (pairs, tokens, 4h) with what it attends to (pairs, tokens, 3h).
+
+        The result is the input of the second BiLSTM.
+        """
         half = self.hidden
         h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
         h_seen, from_seen = seen[..., : 2 * half], seen[..., 2 * half :]
@@ -279,7 +288,7 @@ class ESIMNetwork(PairNetwork):
         if self.absolute:
             enhanced = enhanced + nn.functional.linear((h - h_seen).abs(), of_difference)
         projected = self.dropout((enhanced + from_own + from_seen).relu())
-        return Sequences(projected, own.lengths)
+        return PaddedSequences(projected, own.lengths)
 
 
 NETWORKS: Mapping[str, type[PairNetwork]] = {
@@ -289,13 +298,13 @@ NETWORKS: Mapping[str, type[PairNetwork]] = {
 }
 
 
-def pool(texts: Sequences) -> Tensor:
-    """[mean; max] over tokens, (texts, tokens, d) -> (texts, 2d)."""
+def pool(texts: PaddedSequences) -> Tensor:
+    """Concatenate mean and maximum over tokens, (texts, tokens, d) -> (texts, 2d)."""
     return torch.cat([mean_pool(texts), max_pool(texts)], dim=-1)
 
 
 def match(left: Tensor, right: Tensor, absolute: bool = False) -> Tensor:
-    """[l; r; l*r; l-r] along the last axis (Mou et al. 2016), or |l-r|, (..., d) -> (..., 4d)."""
+    """Return [l; r; l*r; l-r] (Mou et al. 2016), or with |l-r|, (..., d) -> (..., 4d)."""
     difference = left - right
     if absolute:
         difference = difference.abs()
@@ -303,20 +312,20 @@ def match(left: Tensor, right: Tensor, absolute: bool = False) -> Tensor:
 
 
 def linear(width: int, out: int) -> nn.Linear:
-    """A linear layer that starts uniform (Glorot) with a bias of 0."""
+    """Create a linear layer with Glorot-uniform weights and zero bias."""
     layer = nn.Linear(width, out)
-    draw_first(layer.weight, nn.init.xavier_uniform_)
+    initialize_weights(layer.weight, nn.init.xavier_uniform_)
     nn.init.zeros_(layer.bias)
     return layer
 
 
 def make_network(name: str, config: HeadConfig, encoder: Encoder) -> PairNetwork:
-    """A fresh network for an encoder."""
+    """Create a new network for an encoder."""
     return NETWORKS[name](config, encoder.layers, encoder.dim // encoder.layers)
 
 
 def restore_network(checkpoint: Checkpoint, encoder: Encoder, where: str) -> PairNetwork:
-    """The network of a checkpoint, ready to score."""
-    config = read_declared(HeadConfig, checkpoint, where)
+    """Restore the network of a checkpoint for inference."""
+    config = parse_config(HeadConfig, checkpoint, where)
     tensors = {name: torch.from_numpy(array) for name, array in checkpoint.arrays.items()}
-    return load_into(lambda: make_network(checkpoint.name, config, encoder), tensors, where)
+    return build_network(lambda: make_network(checkpoint.name, config, encoder), tensors, where)

@@ -1,10 +1,9 @@
-"""Scores by a trained head: texts are read once, then pairs are compared and judged.
+"""Score with a trained head: encode each text once, then compare pairs.
 
-Layers are mixed while the vectors lie flat. On a GPU texts, and later pairs, go through the network
-in batches of nearly equal length. On a CPU none changes another's last bits (`encoders.apart`):
-what meets in a pair is computed for that pair alone; products over tokens have a few fixed numbers
-of rows; and a BiLSTM takes a step of several texts at once (`RecurrentSteps`), in products of one
-shape however many texts there are.
+Layers are mixed on flat vectors. On a GPU, texts and pairs run in batches of similar length. On a
+CPU, results are batch-invariant to the last bit (`encoders.batch_invariance`): interactions are
+computed pair by pair, products over tokens have a few fixed numbers of rows, and a BiLSTM advances
+several texts per step in products of one shape (`RecurrentSteps`).
 """
 
 from __future__ import annotations
@@ -17,142 +16,149 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tertium.arrays import IntArray
-from tertium.encoders.apart import (
-    agreeing_sizes,
-    each_on_one_thread,
-    in_filled_blocks,
-    on_one_thread,
-    rows_to_try,
+from tertium.encoders.batch_invariance import (
+    apply_in_padded_blocks,
+    count_test_rows,
+    find_invariant_block_sizes,
+    map_single_threaded,
+    single_threaded,
 )
-from tertium.encoders.encoder import rows_of
-from tertium.encoders.pieces import plan_batches
-from tertium.encoders.stream import Chunk
+from tertium.encoders.batching import plan_batches
+from tertium.encoders.cached_encoding import Chunk
+from tertium.encoders.encoder import expand_ranges
+from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences, fast_tanh
 from tertium.metrics.heads.networks import PairNetwork, split_layers
-from tertium.metrics.heads.recurrence import Recurrent, Sequences, fast_tanh
 
-# Tokens that go through a network at once, and what starting a batch costs in tokens.
-BUDGET, OVERHEAD = 4096, 256
-SHARE = 64  # items dealt to a thread of a CPU
-TEXTS = 6  # of a step: kernels of AVX2 and AVX-512 alike add up six rows in one way
-TRIED_STEPS = 3  # of a text that tells whether its place among others matters
-Product = Callable[[Tensor, IntArray], Tensor]  # tokens of texts (total, d), the texts' lengths
+# Tokens per batch, and the overhead of a batch in tokens.
+TOKEN_BUDGET, BATCH_OVERHEAD = 4096, 256
+ITEMS_PER_THREAD = 64
+TEXTS = 6  # per step: AVX2 and AVX-512 kernels sum six rows in the same order
+TRIAL_STEPS = 3  # steps that test whether the position of a text matters
+Product = Callable[[Tensor, IntArray], Tensor]  # tokens (total, d), lengths of the texts
 
 
 class HeadScorer:
-    """A network on its device, ready to score; its weights must not change any more."""
+    """A network on its device, ready to score; its weights must not change afterwards."""
 
     def __init__(self, network: PairNetwork) -> None:
         self.network, self.device = network, network.mix.gamma.device
         if self.device.type == "cpu":
-            with torch.inference_mode(), on_one_thread():
-                shown, second = network.shown_weights(), network.compose
-                self._read = RecurrentSteps(network.encoder)
-                self._show = None if shown is None else product(shown)
-                self._reread = None if second is None else RecurrentSteps(second)
+            with torch.inference_mode(), single_threaded():
+                projection, second = network.projection_weights(), network.compose
+                self._first_lstm = RecurrentSteps(network.encoder)
+                self._project = None if projection is None else make_product(projection)
+                self._second_lstm = None if second is None else RecurrentSteps(second)
 
-    def scores(self, found: Tensor) -> Tensor:
-        """What the regressor says of comparisons, (m, width) -> (m,)."""
-        result = found.new_zeros(len(found))
+    def scores(self, representations: Tensor) -> Tensor:
+        """Apply the regressor to comparisons, (m, width) -> (m,)."""
+        result = representations.new_zeros(len(representations))
 
-        def run(rows: IntArray) -> None:
-            places = torch.from_numpy(rows).to(found.device)
-            result[places] = self.network.regressor(found[places])
+        def run_batch(rows: IntArray) -> None:
+            indices = torch.from_numpy(rows).to(representations.device)
+            result[indices] = self.network.regressor(representations[indices])
 
-        def run_share(rows: IntArray) -> None:
+        def run_each(rows: IntArray) -> None:
             for row in rows:
-                run(row[None])
+                run_batch(row[None])
 
-        self._run_all(run, run_share, np.ones(len(found), dtype=np.int64))
+        self._process(run_batch, run_each, np.ones(len(representations), dtype=np.int64))
         return result
 
     def representations(self, chunk: Chunk) -> Tensor:
-        """What each comparison of a chunk looks like to the regressor, (m, width)."""
-        states, offsets, lengths = self.read_texts(chunk), chunk.texts.offsets, chunk.texts.lengths
+        """Represent each comparison of a chunk for the regressor, (m, width)."""
+        states, texts = self.encode_texts(chunk), chunk.embeddings
+        offsets, lengths = texts.offsets, texts.lengths
         longest = np.maximum(lengths[chunk.left], lengths[chunk.right])
         result = torch.zeros(len(chunk), self.network.width, device=self.device)
 
-        def sides(rows: IntArray) -> tuple[Sequences, Sequences]:
+        def sides(rows: IntArray) -> tuple[PaddedSequences, PaddedSequences]:
             left, right = (gather(states, offsets, t[rows]) for t in (chunk.left, chunk.right))
             return left, right
 
-        def run(rows: IntArray) -> None:
-            found = self.network.represent(*sides(rows))
-            result[torch.from_numpy(rows).to(self.device)] = found
+        def run_batch(rows: IntArray) -> None:
+            indices = torch.from_numpy(rows).to(self.device)
+            result[indices] = self.network.represent(*sides(rows))
 
-        def run_share(rows: IntArray) -> None:
-            met = [self.network.meet(*sides(row[None])) for row in rows]
-            for row, pair in zip(rows, self._read_again(met), strict=True):
-                result[row] = self.network.describe(*pair)[0]
+        def run_each(rows: IntArray) -> None:
+            pairs = [self.network.interact(*sides(row[None])) for row in rows]
+            for row, pair in zip(rows, self._apply_second_lstm(pairs), strict=True):
+                result[row] = self.network.summarize(*pair)[0]
 
-        self._run_all(run, run_share, longest)
+        self._process(run_batch, run_each, longest)
         return result
 
-    def read_texts(self, chunk: Chunk) -> Tensor:
-        """What the network reads in all texts of a chunk, flat, (total tokens, width)."""
-        texts, network = chunk.texts, self.network
+    def encode_texts(self, chunk: Chunk) -> Tensor:
+        """Encode all texts of a chunk, flat, (total tokens, width)."""
+        texts, network = chunk.embeddings, self.network
         vectors = torch.from_numpy(texts.vectors).to(self.device)
         mixed = network.mix(split_layers(vectors, network.layers))  # (total tokens, d)
-        states = torch.zeros(len(mixed), network.reading_width, device=self.device)
+        states = torch.zeros(len(mixed), network.encoded_width, device=self.device)
 
-        def run(rows: IntArray) -> None:
-            read = network.read_mixed(gather(mixed, texts.offsets, rows))
-            places = rows_of(texts.offsets[rows], texts.offsets[rows + 1])
+        def run_batch(rows: IntArray) -> None:
+            read = network.encode_mixed(gather(mixed, texts.offsets, rows))
+            places = expand_ranges(texts.offsets[rows], texts.offsets[rows + 1])
             states[torch.from_numpy(places).to(self.device)] = read.values[read.mask]
 
-        def run_share(rows: IntArray) -> None:
-            places = torch.from_numpy(rows_of(texts.offsets[rows], texts.offsets[rows + 1]))
-            read = self._read(mixed[places], texts.lengths[rows])
-            if self._show is not None:
-                read = torch.cat([read, self._show(read, texts.lengths[rows])], dim=-1)
+        def run_each(rows: IntArray) -> None:
+            places = torch.from_numpy(expand_ranges(texts.offsets[rows], texts.offsets[rows + 1]))
+            read = self._first_lstm(mixed[places], texts.lengths[rows])
+            if self._project is not None:
+                read = torch.cat([read, self._project(read, texts.lengths[rows])], dim=-1)
             states[places] = read
 
-        self._run_all(run, run_share, texts.lengths)
+        self._process(run_batch, run_each, texts.lengths)
         return states
 
-    def _read_again(self, met: list[tuple[Sequences, Sequences]]) -> list[tuple[Sequences, ...]]:
-        """Pairs whose sides have seen each other, behind the second BiLSTM where there is one."""
-        if self._reread is None:
-            return [*met]
-        sides = [side for pair in met for side in pair]
+    def _apply_second_lstm(
+        self, pairs: list[tuple[PaddedSequences, PaddedSequences]]
+    ) -> list[tuple[PaddedSequences, ...]]:
+        """Apply the second BiLSTM to interacting texts, if there is one."""
+        if self._second_lstm is None:
+            return [*pairs]
+        sides = [side for pair in pairs for side in pair]
         lengths = np.array([int(side.lengths[0]) for side in sides])
         flat = torch.cat([side.values[0, :n] for side, n in zip(sides, lengths, strict=True)])
-        parts = torch.split(self._reread(flat, lengths), lengths.tolist())
-        # a copy each: it begins where memory is aligned; an empty text has one row of anything
+        parts = torch.split(self._second_lstm(flat, lengths), lengths.tolist())
+        # copies are memory-aligned; an empty text gets one arbitrary row
         read = [
-            Sequences(part[None].clone() if n else part.new_zeros(1, 1, part.shape[1]), one.lengths)
-            for part, n, one in zip(parts, lengths, sides, strict=True)
+            PaddedSequences(
+                part[None].clone() if n else part.new_zeros(1, 1, part.shape[1]), side.lengths
+            )
+            for part, n, side in zip(parts, lengths, sides, strict=True)
         ]
         return [*zip(read[::2], read[1::2], strict=True)]
 
-    def _run_all(
+    def _process(
         self,
-        run: Callable[[IntArray], None],
-        run_share: Callable[[IntArray], None],
+        run_batch: Callable[[IntArray], None],
+        run_each: Callable[[IntArray], None],
         lengths: IntArray,
     ) -> None:
-        """Run items of these lengths: on a GPU batches, on a CPU shares of them by threads."""
+        """Process items of these lengths: in batches on a GPU, in shares per thread on a CPU."""
         if self.device.type != "cpu":
-            for rows in plan_batches(lengths, budget=BUDGET, overhead=OVERHEAD):
-                run(rows)
+            for rows in plan_batches(lengths, budget=TOKEN_BUDGET, overhead=BATCH_OVERHEAD):
+                run_batch(rows)
             return
 
         def work(share: IntArray) -> None:
             with torch.inference_mode():
-                run_share(share)
+                run_each(share)
 
         order = np.argsort(-lengths, kind="stable")
-        for _ in each_on_one_thread(work, np.array_split(order, max(1, len(order) // SHARE))):
+        for _ in map_single_threaded(
+            work, np.array_split(order, max(1, len(order) // ITEMS_PER_THREAD))
+        ):
             pass
 
 
 class RecurrentSteps:
-    """A BiLSTM on a CPU: a step of `TEXTS` texts in both directions is one product.
+    """A BiLSTM on a CPU that computes a step of `TEXTS` texts in both directions in one product.
 
-    Its shape is the same for one text and for many, so that only a text's place could matter. That
-    is tried; where it does, a text has the first place, and the others are left free.
+    The product has the same shape for any number of texts, so only the position of a text could
+    affect its result. The constructor tests this; if it does, each text runs alone in position 0.
     """
 
-    def __init__(self, module: Recurrent) -> None:
+    def __init__(self, module: BidirectionalLSTM) -> None:
         self.size = size = module.lstm.hidden_size
 
         def both(name: str) -> Tensor:
@@ -162,10 +168,10 @@ class RecurrentSteps:
             return weights
 
         bias = both("bias_ih") + both("bias_hh")
-        self._enter = product(both("weight_ih").flatten(0, 1), bias.flatten())
+        self._input_gates = make_product(both("weight_ih").flatten(0, 1), bias.flatten())
         self._recurrent = both("weight_hh").transpose(1, 2).contiguous()  # (2, h, 4h)
         generator = torch.Generator().manual_seed(1)
-        texts = rows_to_try(TRIED_STEPS * 2 * size), TRIED_STEPS, 2, 1, 4 * size
+        texts = count_test_rows(TRIAL_STEPS * 2 * size), TRIAL_STEPS, 2, 1, 4 * size
         tried = (
             self._run(one.expand(-1, -1, TEXTS, -1).contiguous())
             for one in torch.randn(texts, generator=generator)
@@ -174,8 +180,8 @@ class RecurrentSteps:
         self.at_once = TEXTS if apart else 1
 
     def __call__(self, flat: Tensor, lengths: IntArray) -> Tensor:
-        """States of texts that lie one behind the other, (total, d) -> (total, 2h)."""
-        gates = self._enter(flat, lengths).view(len(flat), 2, 4 * self.size)
+        """Compute the states of concatenated texts, (total, d) -> (total, 2h)."""
+        gates = self._input_gates(flat, lengths).view(len(flat), 2, 4 * self.size)
         states = flat.new_empty(len(flat), 2, self.size)
         starts = np.cumsum(lengths) - lengths
         order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
@@ -195,7 +201,7 @@ class RecurrentSteps:
         return states.flatten(1)
 
     def _run(self, inputs: Tensor) -> Tensor:
-        """States of both directions, (steps, 2, TEXTS, h), of gates before the recurrence."""
+        """Run both directions on gate inputs; returns states (steps, 2, TEXTS, h)."""
         h = c = inputs.new_zeros(*inputs.shape[1:3], self.size)
         states = inputs.new_empty(len(inputs), *h.shape)
         for state, step in zip(states, inputs, strict=True):
@@ -205,27 +211,27 @@ class RecurrentSteps:
         return states
 
 
-def product(weight: Tensor, bias: Tensor | None = None) -> Product:
-    """x W' + b of tokens, in which no text's rows depend on others: see `apart`."""
+def make_product(weight: Tensor, bias: Tensor | None = None) -> Product:
+    """Return a batch-invariant function x W' + b over the tokens of texts."""
 
     def multiply(rows: Tensor) -> Tensor:
         return F.linear(rows, weight, bias)
 
     kind = F.linear, weight.shape, weight.dtype, bias is None
-    sizes = agreeing_sizes(multiply, weight.shape[1], kind)
+    sizes = find_invariant_block_sizes(multiply, weight.shape[1], kind)
 
     def multiply_texts(flat: Tensor, lengths: IntArray) -> Tensor:
-        if not len(flat):  # no text has a token
+        if not len(flat):
             return flat.new_zeros(0, len(weight))
         if sizes:
-            return in_filled_blocks(multiply, flat, sizes=sizes)
+            return apply_in_padded_blocks(multiply, flat, block_sizes=sizes)
         return torch.cat([multiply(one.clone()) for one in torch.split(flat, lengths.tolist())])
 
     return multiply_texts
 
 
-def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> Sequences:
-    """Some texts of a flat tensor (total tokens, d), padded; what is padding is anything."""
+def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> PaddedSequences:
+    """Select texts of a flat tensor (total tokens, d) as padded sequences with arbitrary padding."""
     lengths = offsets[rows + 1] - offsets[rows]
     width = max(1, int(lengths.max(initial=0)))
     places = np.minimum(offsets[rows][:, None] + np.arange(width), max(0, len(flat) - 1))
@@ -233,4 +239,4 @@ def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> Sequences:
         values = flat.new_zeros(len(rows), width, flat.shape[1])
     else:
         values = flat[torch.from_numpy(places).to(flat.device)]
-    return Sequences(values, torch.from_numpy(lengths))
+    return PaddedSequences(values, torch.from_numpy(lengths))

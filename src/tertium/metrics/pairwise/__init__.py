@@ -1,1 +1,1 @@
-"""Which of two translations is better, given the reference (Guzmán et al. 2015)."""
+"""Pairwise ranking of translations given the reference (Guzmán et al. 2015)."""

@@ -1,7 +1,6 @@
-"""All that a trained pairwise ranker is, in one value and one folder.
+"""The learned state of a pairwise ranker and its storage in a checkpoint.
 
-`config.json` says what it reads and how it was trained, `weights.safetensors` holds its numbers:
-the network, the scales of its inputs, the projections of its vectors, and how much n-grams tell.
+The weights include the network, input scales, projections of sentence vectors, and n-gram counts.
 """
 
 from __future__ import annotations
@@ -16,44 +15,50 @@ from typing import Annotated, Any
 import numpy as np
 
 from tertium.errors import ModelError
-from tertium.metrics.base.components import Information
+from tertium.metrics.base.lexical_features import NgramInformation
 from tertium.metrics.pairwise.network import PairwiseNetwork, Weights
-from tertium.metrics.pairwise.training import Scaler
-from tertium.metrics.pairwise.vectors import Projection, VectorName
-from tertium.models.checkpoint import CONFIG, WEIGHTS, Checkpoint, Like, check_arrays, read_declared
-from tertium.models.trained import SETTINGS, EqualByWeights
-from tertium.schema import NOT_NEGATIVE, POSITIVE, construct
+from tertium.metrics.pairwise.scaling import Scaler
+from tertium.metrics.pairwise.sentence_vectors import Projection, VectorName
+from tertium.models.checkpoint import (
+    CONFIG,
+    WEIGHTS,
+    ArraySpec,
+    Checkpoint,
+    check_arrays,
+    parse_config,
+)
+from tertium.models.trained_model import SETTINGS, EqualByWeights
+from tertium.schema import NON_NEGATIVE, POSITIVE, construct
 
 KINDS = ("vectors", "features")
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseConfig:
-    """What a folder says of a pairwise ranker.
+    """Stored settings of a pairwise ranker.
 
-    `settings` are its fields, `columns` the features it was trained on, `metrics` the learned
-    metrics among them, each with the model it was; `farthest` is where its scales cut (null:
-    nowhere).
+    `settings` are its fields, `columns` the features it was trained on, `metrics` the trained
+    metrics among them with their model identifiers, `farthest` the clipping of inputs (null: none).
     """
 
     settings: Mapping[str, Any]
     columns: tuple[str, ...]
-    information_total: Annotated[int, NOT_NEGATIVE]
+    information_total: Annotated[int, NON_NEGATIVE]
     farthest: Annotated[float, POSITIVE] | None
     metrics: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class InputNumbers:
-    """What makes inputs of texts, learned from references before there is a network."""
+    """Learned parts of the inputs, fitted to references before the network is trained."""
 
     projections: Mapping[VectorName, Projection] = field(default_factory=dict)
-    information: Information = field(default_factory=Information.nothing)
+    information: NgramInformation = field(default_factory=NgramInformation.empty)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairwiseModel(InputNumbers):
-    """The numbers of a ranker: the network, and what makes its inputs."""
+    """The learned state of a ranker: its network and the parts of its inputs."""
 
     network: PairwiseNetwork
     scaler: Scaler
@@ -61,14 +66,14 @@ class PairwiseModel(InputNumbers):
 
     @cached_property
     def digest(self) -> str:
-        """Twelve characters that stand for all numbers."""
+        """Twelve hexadecimal digits that identify the model."""
         summary = hashlib.sha256()
         for name, array in sorted(self.arrays(()).items()):
             summary.update(name.encode() + np.ascontiguousarray(array).tobytes())
         return summary.hexdigest()[:12]
 
     def arrays(self, vectors: Sequence[str]) -> dict[str, Any]:
-        """All numbers by name; projections are numbered by their place among `vectors`."""
+        """Return all arrays by name; projections are numbered by their position in `vectors`."""
         arrays: dict[str, Any] = dict(self.network.arrays)
         for kind in KINDS:
             arrays[f"{kind}.centre"] = self.scaler.centre[kind]
@@ -91,8 +96,8 @@ def as_checkpoint(
     metrics: Mapping[str, str],
     training: Mapping[str, Any],
 ) -> Checkpoint:
-    """What is stored of a ranker."""
-    settings = ranker.own_settings
+    """Return the checkpoint of a ranker."""
+    settings = ranker.scoring_fields
     return Checkpoint(
         name=ranker.name,
         kind="ranker",
@@ -111,9 +116,9 @@ def as_checkpoint(
 
 @lru_cache(maxsize=8)
 def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) -> PairwiseModel:
-    """The model of a checkpoint that reads these vectors; an error says what does not fit."""
+    """Restore a model from a checkpoint; raise `ModelError` if parts do not fit."""
     folder, arrays = Path(where), checkpoint.arrays
-    stored = read_declared(PairwiseConfig, checkpoint, where)
+    stored = parse_config(PairwiseConfig, checkpoint, where)
     names = [construct(VectorName.parse, {"text": v}, folder / CONFIG) for v in vectors]
     _check(stored, arrays, names, folder / WEIGHTS)
     return PairwiseModel(
@@ -134,7 +139,7 @@ def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) ->
             for n, name in enumerate(names)
             if name.width
         },
-        information=Information(
+        information=NgramInformation(
             arrays["information.keys"], arrays["information.counts"], stored.information_total
         ),
     )
@@ -143,28 +148,28 @@ def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) ->
 def _check(
     stored: PairwiseConfig, arrays: Mapping[str, Any], names: Sequence[VectorName], file: Path
 ) -> None:
-    """Refuse arrays that are not those of such a network."""
+    """Raise unless the arrays fit the configuration."""
     columns = len(stored.columns)
     wanted = {
-        "vectors.centre": Like("f", ("width",)),
-        "vectors.spread": Like("f", ("width",)),
-        "features.centre": Like("f", (columns,)),
-        "features.spread": Like("f", (columns,)),
-        "inner": Like("f", ("rows", "nodes")),
-        "outer": Like("f", ("weights",)),
-        "information.keys": Like("u", ("n-grams",)),
-        "information.counts": Like("u", ("n-grams",)),
+        "vectors.centre": ArraySpec("f", ("width",)),
+        "vectors.spread": ArraySpec("f", ("width",)),
+        "features.centre": ArraySpec("f", (columns,)),
+        "features.spread": ArraySpec("f", (columns,)),
+        "inner": ArraySpec("f", ("rows", "nodes")),
+        "outer": ArraySpec("f", ("weights",)),
+        "information.keys": ArraySpec("u", ("n-grams",)),
+        "information.counts": ArraySpec("u", ("n-grams",)),
     }
     for n, name in enumerate(names):
         if name.width:
-            wanted[f"projection.{n}.mean"] = Like("f", (f"dimensions {n}",))
-            wanted[f"projection.{n}.axes"] = Like("f", (f"dimensions {n}", name.width))
+            wanted[f"projection.{n}.mean"] = ArraySpec("f", (f"dimensions {n}",))
+            wanted[f"projection.{n}.axes"] = ArraySpec("f", (f"dimensions {n}", name.width))
     sizes = check_arrays(arrays, wanted, file)
     width, nodes = sizes["width"], sizes["nodes"]
     weights = (nodes or 3 * width) + 2 * columns + 1
     shapes = {
-        "inner": Like("f", (3 * width + 1, nodes - nodes % 3)),
-        "outer": Like("f", (weights,)),
+        "inner": ArraySpec("f", (3 * width + 1, nodes - nodes % 3)),
+        "outer": ArraySpec("f", (weights,)),
     }
     check_arrays({name: arrays[name] for name in shapes}, shapes, file)
     for kind in KINDS:

@@ -1,13 +1,13 @@
-"""The network that says which of two translations is better (Guzmán et al. 2015), and its costs.
+"""The network that predicts which of two translations is better (Guzmán et al. 2015).
 
     h_12 = tanh(W_12 [x_1, x_2] + b_12),  h_1r = tanh(W_1r [x_1, x_r] + b_1r),  h_2r likewise
     f(t_1, t_2, r) = sig(w [h_12, h_1r, h_2r, psi_1, psi_2] + b)                  (equation 3)
 
-The three groups are columns of one matrix over [x_1, x_2, x_r, 1] whose blocks outside a group are
-zero. A row of that product splits by text, so that scoring all pairs of many systems costs one
-product for each text and twelve additions for each pair. Gradients are written out by hand: the
-network is so small that a tensor library spends its time on bookkeeping. For the same reason
-`forward` and `gradient_of` take any leading axes: several networks go through them side by side.
+The three groups are columns of one matrix over [x_1, x_2, x_r, 1] with zero blocks outside the
+groups. Rows of this product split by text, so scoring all pairs of many systems takes one product
+per text and a few additions per pair. Gradients are computed by hand, because the network is so
+small that an autograd library would spend its time on bookkeeping. `forward` and `gradient_of`
+accept leading axes to train several networks in parallel.
 """
 
 from __future__ import annotations
@@ -20,20 +20,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.arrays import IntArray, products
+from tertium.arrays import IntArray, exact_dot_products
 from tertium.errors import LengthError
 
 Array = NDArray[np.float32]
 Cost = Literal["logistic", "kendall"]
 
-GAMMA = BETA = 100.0  # steepness of the step and of the penalty on ties; any large value will do
+GAMMA = BETA = 100.0  # steepness of the step and of the tie penalty; any large value works
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """Translations as numbers, one row each: vectors (n, d), those of what each is compared to
-    (n, d), and features (n, k).
-    """
+    """Inputs per translation: vectors (n, d), vectors of the compared text (n, d), features (n, k)."""
 
     vectors: Array
     anchors: Array
@@ -44,24 +42,24 @@ class Rows:
 
     @property
     def widths(self) -> tuple[int, int]:
-        """d and k."""
+        """The widths d and k."""
         return self.vectors.shape[1], self.features.shape[1]
 
     def take(self, index: IntArray) -> Rows:
-        """Some rows."""
+        """Select rows."""
         return Rows(
             vectors=self.vectors[index], anchors=self.anchors[index], features=self.features[index]
         )
 
 
 class Inputs(NamedTuple):
-    """A batch as the network reads it: z = [x_1, x_2, x_r, 1] (n, 3d + 1), psi (n, 2k)."""
+    """A batch of network inputs: z = [x_1, x_2, x_r, 1] (n, 3d + 1), psi (n, 2k)."""
 
     z: Array
     psi: Array
 
     def swap(self) -> Inputs:
-        """The same pairs, each in the other order."""
+        """Return the same pairs in the opposite order."""
         d, k = self.z.shape[-1] // 3, self.psi.shape[-1] // 2
         z = [self.z[..., d : 2 * d], self.z[..., :d], self.z[..., 2 * d :]]
         psi = [self.psi[..., k:], self.psi[..., :k]]
@@ -69,14 +67,14 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(rows: Rows, left: IntArray, right: IntArray) -> Inputs:
-    """The inputs for pairs of rows; both of a pair share what they are compared to."""
+    """Build the inputs of pairs of rows that share the compared text."""
     ones = np.ones((len(left), 1), dtype=np.float32)
     z = np.hstack([rows.vectors[left], rows.vectors[right], rows.anchors[left], ones])
     return Inputs(z, np.hstack([rows.features[left], rows.features[right]]))
 
 
 class Weights(NamedTuple):
-    """What is learned: `inner` (3d + 1, 3h), `outer` (3h + 2k + 1,); flat: h = 0, 3d + 2k + 1."""
+    """Weights `inner` (3d + 1, 3h) and `outer` (3h + 2k + 1,), or (3d + 2k + 1,) if h = 0."""
 
     inner: Array
     outer: Array
@@ -84,7 +82,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PairwiseNetwork:
-    """`hidden` nodes in each of the three groups; 0 is the flat network, a logistic regression."""
+    """`hidden` nodes in each of the three groups; 0 means logistic regression."""
 
     hidden: int
     width: int
@@ -95,7 +93,7 @@ class PairwiseNetwork:
     def start(
         cls, *, hidden: int, width: int, features: int, generator: np.random.Generator
     ) -> PairwiseNetwork:
-        """Weights uniform within sqrt(6 / (fan in + fan out)) (Glorot and Bengio), biases zero."""
+        """Initialize weights uniformly (Glorot and Bengio) and biases with zero."""
         hidden = hidden if width else 0
         inner = np.zeros((3 * width + 1, 3 * hidden), dtype=np.float32)
         if hidden:
@@ -109,32 +107,35 @@ class PairwiseNetwork:
 
     @property
     def arrays(self) -> Mapping[str, Array]:
-        """The weights by name, for storage."""
+        """Weights by name, for storage."""
         return {"inner": self.weights.inner, "outer": self.weights.outer}
 
     def probabilities(self, inputs: Inputs) -> Array:
-        """f(t_1, t_2, r) of each pair, in the order given, (n,)."""
+        """Return f(t_1, t_2, r) of each pair in the given order, (n,)."""
         return forward(self.weights, inputs, self.hidden)[1]
 
     def prefer(self, rows: Rows, left: IntArray, right: IntArray) -> Array:
-        """The chance that left is better, the mean over both orders of each pair, (pairs,).
+        """Return the probability that left is better, averaged over both orders, (pairs,).
 
-        Equals ((f(l, r) + 1 - f(r, l)) / 2), and a + b = 1 for prefer(l, r) = a, prefer(r, l) = b.
+        Equals (f(l, r) + 1 - f(r, l)) / 2, so that prefer(l, r) + prefer(r, l) = 1.
         """
         if rows.widths != (self.width, self.features):
             raise LengthError(
-                f"rows of {rows.widths} vectors and features for a network of "
+                f"rows have {rows.widths} vector and feature columns: expected "
                 f"{(self.width, self.features)}"
             )
         halves = self._halves(rows)
-        forth = self._combine(halves, left, right, left)
-        back = self._combine(halves, right, left, left)
-        # Written so that exchanging forth and back gives exactly the complement.
-        return (np.float32(0.5) + (forth - back) / np.float32(2)).astype(np.float32)
+        forward_order = self._combine(halves, left, right, left)
+        reverse_order = self._combine(halves, right, left, left)
+        # In this form, swapping the order gives exactly the complement.
+        return (np.float32(0.5) + (forward_order - reverse_order) / np.float32(2)).astype(
+            np.float32
+        )
 
     def _halves(self, rows: Rows) -> tuple[Array, Array, Array]:
-        """What each row adds to a pair as first, as second and as anchor; the last column is psi's
-        share of the output, each (n, 3h + 1).
+        """Return the contribution of each row as first, as second and as anchor, (n, 3h + 1) each.
+
+        The last column is the contribution of psi to the output.
         """
         d, k, (inner, outer) = self.width, self.features, self.weights
         if not self.hidden:
@@ -163,13 +164,13 @@ class PairwiseNetwork:
 
 
 def _exact(rows: Array, weights: Array) -> Array:
-    """rows (n, d) @ weights (d, m), a row's result the same whatever rows stand beside it."""
-    return products(rows, weights.T).astype(np.float32)
+    """Return rows (n, d) @ weights (d, m), independent of the other rows."""
+    return exact_dot_products(rows, weights.T).astype(np.float32)
 
 
-@cache  # it is wanted in every step of training
+@cache  # used in every training step
 def groups(width: int, hidden: int) -> Array:
-    """Which weights of `inner` exist: 1 inside the groups 12, 1r, 2r, and 0 outside them.
+    """Return the mask of `inner`: 1 inside the groups 12, 1r, 2r, and 0 outside.
 
     >>> groups(1, 1)
     array([[1., 1., 0.],
@@ -183,7 +184,7 @@ def groups(width: int, hidden: int) -> Array:
 
 
 def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array]:
-    """What the output node reads, (..., n, m), and the output, (..., n)."""
+    """Return the inputs of the output node, (..., n, m), and the output, (..., n)."""
     nodes = np.tanh(inputs.z @ weights.inner) if hidden else inputs.z[..., :-1]
     seen = np.concatenate([nodes, inputs.psi, inputs.z[..., -1:]], axis=-1)
     return seen, _sigmoid((seen @ weights.outer[..., None])[..., 0])
@@ -192,15 +193,15 @@ def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array
 def gradient_of(
     weights: Weights, inputs: Inputs, verdicts: Array, hidden: int, cost: Cost, decay: float
 ) -> Weights:
-    """The gradient, by the weights, of a batch's mean cost with its L2 penalty; verdicts (..., n).
+    """Return the gradient of the mean cost of a batch with L2 penalty; verdicts (..., n).
 
     With s = f(t_1, t_2, r) and D = s - f(t_2, t_1, r) the costs are
 
     Logistic: -(y log s + (1 - y) log(1 - s))                                      (equation 4)
     Kendall:  y sig(-g D) + (1 - y) sig(g D) + exp(-b D^2 / 2)                     (equation 6)
 
-    Equation 6 is printed with a minus sign in front, which would reward discordance; the text
-    around it says it penalises discordance, and so does this. Biases are not decayed.
+    Equation 6 is printed with a leading minus sign, which would reward discordance. The text of the
+    paper says that discordance is penalized, as it is here. Biases are not decayed.
     """
     if cost == "logistic":
         seen, s = forward(weights, inputs, hidden)
@@ -214,7 +215,7 @@ def gradient_of(
 
 
 def _kendall_gradient(weights: Weights, inputs: Inputs, verdicts: Array, hidden: int) -> Weights:
-    """Both orders of each pair go through the network, and back."""
+    """Compute the gradient of Kendall's cost from forward passes in both orders."""
     other = inputs.swap()
     seen, s = forward(weights, inputs, hidden)
     seen_other, s_other = forward(weights, other, hidden)
@@ -229,7 +230,7 @@ def _kendall_gradient(weights: Weights, inputs: Inputs, verdicts: Array, hidden:
 
 
 def _backward(weights: Weights, inputs: Inputs, seen: Array, slopes: Array, hidden: int) -> Weights:
-    """The gradient, given that of the cost by each pair's logit, (..., n)."""
+    """Return the gradient of the weights, given the gradient of each pair's logit, (..., n)."""
     outer = (slopes[..., None, :] @ seen)[..., 0, :]
     if not hidden:
         return Weights(np.zeros_like(weights.inner), outer)
@@ -240,6 +241,6 @@ def _backward(weights: Weights, inputs: Inputs, seen: Array, slopes: Array, hidd
 
 
 def _sigmoid(x: Array) -> Array:
-    # The minimum keeps exp within single precision; beyond it the result is 0 to the last bit.
+    # The minimum avoids overflow of exp; beyond it the result is 0 anyway.
     result = 1 / (1 + np.exp(np.minimum(-x, np.float32(80))))
     return np.asarray(result, dtype=x.dtype)

@@ -1,21 +1,25 @@
-"""Training of the pairwise network: scaled inputs, Adagrad over small batches, the best epoch kept.
+"""Train the pairwise network with Adagrad on small batches; keep the best epoch.
 
 Guzmán et al. 2015, section 4.4. The epoch with the highest strict tau on held-out comparisons is
-kept, the latest of those that tie. Networks that differ in their seed are trained side by side, in
-the same products, each with its own start and its own order of the data: five cost little more than
-one, and each is what it would be alone.
+kept, the latest one in case of ties. Networks with different seeds are trained in parallel in the
+same matrix products: five cost little more than one, with the same results as separate training.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tertium.arrays import IntArray
-from tertium.errors import DataError
+from tertium.arrays import IntArray, make_rng
+from tertium.data.rankings import sample_comparisons
+from tertium.errors import DataError, UsageError
+from tertium.execution import progress_task
+from tertium.metrics.base.feature_extractor import split_references
+from tertium.metrics.base.lexical_features import NgramInformation, tokenize_13a
+from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, as_checkpoint
 from tertium.metrics.pairwise.network import (
     Array,
     Cost,
@@ -26,44 +30,24 @@ from tertium.metrics.pairwise.network import (
     gradient_of,
     inputs_of,
 )
-from tertium.models.options import Options
-from tertium.runtime import task
-from tertium.specs import Range
+from tertium.metrics.pairwise.options import COST_STAGES, PairwiseOptions
+from tertium.metrics.pairwise.scaling import Scaler
+from tertium.metrics.pairwise.sentence_vectors import Projection, sentence_vectors
+from tertium.models.checkpoint import Checkpoint
+from tertium.models.training_job import TrainingJob
+from tertium.segment import Preference, Segment
 
-Scaling = Literal["minmax", "standard"]
-BLOCK = 2048  # pairs whose inputs are gathered at a time
-FARTHEST = 4.0  # standard deviations a standardised input may count from its mean
-TINY = 1e-8  # a spread below is a constant input; Adagrad starts here, not to divide by zero
+if TYPE_CHECKING:
+    from tertium.metrics.pairwise.ranker import Pairwise
 
-
-@dataclass(frozen=True, kw_only=True)
-class PairwiseOptions(Options):
-    """How to train; the defaults are the published ones but for `patience`."""
-
-    rate: Annotated[float, Range(0, above=True), "step of Adagrad"] = 0.01
-    kendall_rate: Annotated[float, Range(0), "step under Kendall's cost (0: --rate)"] = 0.0
-    batch_size: Annotated[int, Range(1), "comparisons of a step"] = 30
-    decay: Annotated[float, Range(0), "decay of weights"] = 1e-4
-    epochs: Annotated[int, Range(1), "epochs of each cost, at most"] = 10_000
-    patience: Annotated[int, Range(0), "epochs without a better one before it stops (0: never)"] = (
-        100
-    )
-    order: Annotated[
-        Literal["given", "random"], "in which order a pair is shown, in each epoch"
-    ] = "given"
-    choose_on: Annotated[int, Range(0), "comparisons drawn to choose by (0: all given)"] = field(
-        default=0, repr=False
-    )
-    seed: Annotated[int, Range(0), "of everything random"] = 0
-
-    def rate_of(self, cost: Cost) -> float:
-        """The rate under a cost."""
-        return (self.kendall_rate if cost == "kendall" else 0.0) or self.rate
+DEV_SAMPLE_SEED = 13  # the same dev comparisons for every training seed
+BLOCK_PAIRS = 2048  # pairs whose inputs are gathered at a time
+ADAGRAD_START = 1e-8  # avoids division by zero
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Comparisons:
-    """Human comparisons of rows, ties left out: `left` and `right` (n,), `verdicts` 1 or 0 (n,)."""
+    """Human comparisons without ties: `left` and `right` rows (n,), `verdicts` 1 or 0 (n,)."""
 
     rows: Rows
     left: IntArray
@@ -72,67 +56,21 @@ class Comparisons:
 
     def __post_init__(self) -> None:
         if not len(self.verdicts):
-            raise DataError("there is no comparison to learn from: ties do not count as such")
+            raise DataError("no comparison to learn from: ties are not used")
 
     def __len__(self) -> int:
         return len(self.verdicts)
 
     def tau(self, network: PairwiseNetwork) -> float:
-        """(concordant - discordant - ties) / all, of the mean over both orders of each pair."""
+        """Return (concordant - discordant - ties) / all for `prefer` (mean over both orders)."""
         chances = network.prefer(self.rows, self.left, self.right)
         agrees = np.where(self.verdicts > 0.5, chances > 0.5, chances < 0.5)
         return float(2 * agrees.mean() - 1)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scaler:
-    """Maps each input to about [-1, 1]: (x - centre) / spread, cut at `farthest` either way.
-
-    `minmax` puts the smallest and largest value of the training data at -1 and 1 and cuts nothing,
-    as published; `standard` takes mean and deviation, which one outlier cannot squeeze.
-    """
-
-    centre: Mapping[str, Array]
-    spread: Mapping[str, Array]
-    farthest: float
-
-    @classmethod
-    def fit(cls, rows: Rows, scaling: Scaling) -> Scaler:
-        """The scales of training rows; a text's vectors and its anchor's are scaled alike."""
-        both = np.vstack([rows.vectors, rows.anchors])
-        scales = {"vectors": _scale(both, scaling), "features": _scale(rows.features, scaling)}
-        return cls(
-            centre={name: centre for name, (centre, _) in scales.items()},
-            spread={name: spread for name, (_, spread) in scales.items()},
-            farthest=FARTHEST if scaling == "standard" else float("inf"),
-        )
-
-    def __call__(self, rows: Rows) -> Rows:
-        return Rows(
-            vectors=self._apply(rows.vectors, "vectors"),
-            anchors=self._apply(rows.anchors, "vectors"),
-            features=self._apply(rows.features, "features"),
-        )
-
-    def _apply(self, values: Array, kind: str) -> Array:
-        scaled = (values - self.centre[kind]) / self.spread[kind]
-        limited: Array = np.clip(scaled, -self.farthest, self.farthest).astype(np.float32)
-        return limited
-
-
-def _scale(values: Array, scaling: Scaling) -> tuple[Array, Array]:
-    if scaling == "standard":
-        centre, spread = values.mean(axis=0), values.std(axis=0)
-    else:
-        low, high = values.min(axis=0, initial=np.inf), values.max(axis=0, initial=-np.inf)
-        centre, spread = (high + low) / 2, (high - low) / 2
-    spread = np.where(spread > TINY, spread, 1.0)
-    return centre.astype(np.float32), spread.astype(np.float32)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Learned:
-    """A trained network, its tau on the held-out comparisons, and the epoch that was kept."""
+    """A trained network, its tau on held-out comparisons, and the selected epoch."""
 
     network: PairwiseNetwork
     tau: float
@@ -149,7 +87,7 @@ def train_networks(
     options: PairwiseOptions,
     seeds: Sequence[int],
 ) -> list[Learned]:
-    """Train a network from each seed by each cost in turn, going on from the best epoch before."""
+    """Train one network per seed with each cost in turn, continuing from the best epoch."""
     generators = [np.random.default_rng(seed) for seed in seeds]
     width, features = data.rows.widths
     starts = [
@@ -170,13 +108,13 @@ def _train_by(
     options: PairwiseOptions,
     generators: Sequence[np.random.Generator],
 ) -> list[Learned]:
-    """Go on until no network had a better tau for as long as the options say."""
+    """Train with one cost until no network has improved for `patience` epochs."""
     best, waited = list(before), [0] * len(before)
     weights = _stack([learned.network for learned in before])
-    optimiser = Adagrad(weights, options.rate_of(cost))
-    with task(f"training ({cost})", total=options.epochs) as advance:
+    optimizer = Adagrad(weights, options.rate_of(cost))
+    with progress_task(f"training ({cost})", total=options.epochs) as advance:
         for _ in range(options.epochs):
-            _epoch(weights, best[0].network.hidden, cost, data, options, optimiser, generators)
+            _epoch(weights, best[0].network.hidden, cost, data, options, optimizer, generators)
             for n, learned in enumerate(best):
                 if options.patience and waited[n] >= options.patience:
                     continue
@@ -190,7 +128,7 @@ def _train_by(
 
 
 def _choose_epoch(learned: Learned, network: PairwiseNetwork, held_out: Comparisons) -> Learned:
-    """What is kept after another epoch: its network if its tau is not lower."""
+    """Return the better of the best epoch so far and the current one (the current one if equal)."""
     tau = held_out.tau(network)
     history = (*learned.history, tau)
     if tau < learned.tau:
@@ -199,7 +137,7 @@ def _choose_epoch(learned: Learned, network: PairwiseNetwork, held_out: Comparis
 
 
 def _stack(networks: Sequence[PairwiseNetwork]) -> Weights:
-    """The weights of several networks side by side, `inner` (s, 3d + 1, 3h), `outer` (s, m)."""
+    """Stack the weights of several networks: `inner` (s, 3d + 1, 3h), `outer` (s, m)."""
     return Weights(
         np.stack([n.weights.inner for n in networks]), np.stack([n.weights.outer for n in networks])
     )
@@ -211,33 +149,33 @@ def _epoch(
     cost: Cost,
     data: Comparisons,
     options: PairwiseOptions,
-    optimiser: Adagrad,
+    optimizer: Adagrad,
     generators: Sequence[np.random.Generator],
 ) -> None:
-    """Change the weights of all networks: each sees every comparison once, in its own order."""
+    """Train all networks for one epoch, each on its own order of the comparisons."""
     shown = [_shuffle(data, options, generator) for generator in generators]
-    size = BLOCK - BLOCK % options.batch_size or options.batch_size
+    size = BLOCK_PAIRS - BLOCK_PAIRS % options.batch_size or options.batch_size
     for start in range(0, len(data), size):
         block = slice(start, start + size)
         parts = [inputs_of(data.rows, first[block], second[block]) for first, second, _ in shown]
         z, psi = np.stack([p.z for p in parts]), np.stack([p.psi for p in parts])
-        said = np.stack([verdicts[block] for _, _, verdicts in shown])
-        for at in range(0, said.shape[1], options.batch_size):
+        verdicts = np.stack([v[block] for _, _, v in shown])
+        for at in range(0, verdicts.shape[1], options.batch_size):
             part = slice(at, at + options.batch_size)
             batch = Inputs(z[:, part], psi[:, part])
-            gradient = gradient_of(weights, batch, said[:, part], hidden, cost, options.decay)
-            optimiser.step(weights, gradient)
+            gradient = gradient_of(weights, batch, verdicts[:, part], hidden, cost, options.decay)
+            optimizer.step(weights, gradient)
 
 
 def _shuffle(
     data: Comparisons, options: PairwiseOptions, generator: np.random.Generator
 ) -> tuple[IntArray, IntArray, Array]:
-    """All comparisons in a random order, as given or each in a random order of its two sides."""
+    """Shuffle all comparisons and, if `order` is random, swap sides at random."""
     order = generator.permutation(len(data))
-    turned = generator.random(len(data)) < (0.5 if options.order == "random" else 0.0)
-    first = np.where(turned, data.right, data.left)[order]
-    second = np.where(turned, data.left, data.right)[order]
-    verdicts = np.where(turned, 1 - data.verdicts, data.verdicts)[order]
+    swapped = generator.random(len(data)) < (0.5 if options.order == "random" else 0.0)
+    first = np.where(swapped, data.right, data.left)[order]
+    second = np.where(swapped, data.left, data.right)[order]
+    verdicts = np.where(swapped, 1 - data.verdicts, data.verdicts)[order]
     return first, second, verdicts.astype(np.float32)
 
 
@@ -246,9 +184,116 @@ class Adagrad:
 
     def __init__(self, weights: Weights, rate: float) -> None:
         self.rate = np.float32(rate)
-        self.sums = [np.full_like(array, TINY) for array in weights]
+        self.sums = [np.full_like(array, ADAGRAD_START) for array in weights]
 
     def step(self, weights: Weights, gradient: Weights) -> None:
         for array, slope, total in zip(weights, gradient, self.sums, strict=True):
             total += slope * slope
             array -= self.rate * slope / np.sqrt(total)
+
+
+def _fit_inputs(settings: Pairwise, segments: Sequence[Segment]) -> InputNumbers:
+    """Fit projections and n-gram information to the training references."""
+    references = list(dict.fromkeys(s.references[0] for s in segments))
+    projections = {
+        name: Projection.fit(sentence_vectors(name.encoder, references), name.width)
+        for name in settings.vector_names
+        if name.width
+    }
+    information = NgramInformation.empty()
+    if "nist" in settings.feature_columns().parts:
+        information = NgramInformation.from_texts(map(tokenize_13a, references))
+    return InputNumbers(projections=projections, information=information)
+
+
+def train_on_job(job: TrainingJob) -> Checkpoint:
+    """Train the ranker of a job; the dev comparisons select the epoch."""
+    if not job.dev.comparisons:
+        raise UsageError(
+            f"{job.settings.name} selects its epoch on dev comparisons: give some with dev= or "
+            "--dev-preferences"
+        )
+    options, held_out = job.options, job.dev.comparisons
+    if 0 < options.choose_on < sum(map(len, held_out)):
+        held_out = sample_comparisons(held_out, options.choose_on, make_rng(DEV_SAMPLE_SEED))
+    data, dev = (
+        [preference for judged in sets for preference in judged]
+        for sets in (job.data.comparisons, held_out)
+    )
+    note = job.note or job.data.sizes
+    (checkpoint,) = train_rankers(job.settings, data, dev, (options.seed,), options, note)
+    return checkpoint
+
+
+def train_rankers(
+    settings: Pairwise,
+    data: Iterable[Preference],
+    dev: Iterable[Preference],
+    seeds: Sequence[int],
+    options: PairwiseOptions,
+    note: Any,
+) -> list[Checkpoint]:
+    """Train rankers with these settings, one per seed; inputs are computed once."""
+    segments, make_comparisons = _number_comparisons(data)
+    numbers = _fit_inputs(settings, segments)
+    unscaled = settings.make_rows(segments, numbers)
+    scaler = Scaler.fit(unscaled, settings.scaling)
+    comparisons = make_comparisons(scaler(unscaled))
+    segments, make_comparisons = _number_comparisons(dev)
+    dev_comparisons = make_comparisons(scaler(settings.make_rows(segments, numbers)))
+    networks = train_networks(
+        comparisons,
+        dev_comparisons,
+        hidden=settings.hidden,
+        costs=COST_STAGES[settings.cost],
+        options=options,
+        seeds=seeds,
+    )
+    encoders, metrics = settings.encoder_hashes(), settings.metric_ids()
+    checkpoints = []
+    for seed, learned in zip(seeds, networks, strict=True):
+        training = {
+            "comparisons": len(comparisons),
+            "dev": len(dev_comparisons),
+            "tau": round(learned.tau, 4),
+            "epoch": learned.epoch,
+            "data": note,
+            "options": {**asdict(options), "seed": seed},
+        }
+        model = PairwiseModel(
+            network=learned.network,
+            scaler=scaler,
+            columns=settings.feature_columns().names,
+            projections=numbers.projections,
+            information=numbers.information,
+        )
+        checkpoints.append(
+            as_checkpoint(settings, model, encoders=encoders, metrics=metrics, training=training)
+        )
+    return checkpoints
+
+
+def _number_comparisons(
+    preferences: Iterable[Preference],
+) -> tuple[list[Segment], Callable[[Rows], Comparisons]]:
+    """Return segments with one reference each and a function from their rows to comparisons.
+
+    Ties are left out. A comparison with several references becomes one per reference.
+    """
+    rows: dict[Segment, int] = {}
+    left, right, verdicts = [], [], []
+    for preference in preferences:
+        if preference.is_tie:
+            continue
+        sides = (split_references([side])[0] for side in (preference.left, preference.right))
+        for a, b in zip(*sides, strict=True):
+            left.append(rows.setdefault(a, len(rows)))
+            right.append(rows.setdefault(b, len(rows)))
+            verdicts.append(preference.verdict)
+    if not rows:
+        raise DataError("no comparison with a reference to learn from")
+    index = np.array([left, right], dtype=np.int64)
+    targets = np.array(verdicts, dtype=np.float32)
+    return list(rows), lambda table: Comparisons(
+        rows=table, left=index[0], right=index[1], verdicts=targets
+    )

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from tertium.encoders import load_encoder
-from tertium.encoders.toy import ToyEncoder
+from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.errors import DataError, UsageError
-from tertium.metrics.heads.states import DiskStates, LiveStates
+from tertium.metrics.heads.encoder_states import DiskStates, LiveStates
 
 TEXTS = ["the cat sat on the mat", "a dog", "", "he went home and slept for a long time"]
 

@@ -1,4 +1,4 @@
-"""Texts that are odd in a way that scores suffer from: counted in warnings, never mended."""
+"""Count texts with properties that distort scores, for warnings; the texts are never changed."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Mapping, Sequence
 from unicodedata import is_normalized, normalize
 
 from tertium.segment import Segment
-from tertium.text.language_identification import are_english, is_not_english
+from tertium.text.language_identification import are_english, is_clearly_not_english
 
-ENGLISH = frozenset({"en"})  # the languages of an encoder that knows no other
-TOKENIZED = (" .", " 。")  # how a text ends that a tokenizer cut; a blank before "?" is French
+ENGLISH = frozenset({"en"})  # languages of an English-only encoder
+TOKENIZED = (" .", " 。")  # endings of tokenized text; a space before "?" is regular in French
 TOKENIZED_TEXTS = tuple(
     f"{side} ends in a tokenized period" for side in ("hypothesis", "reference")
 )
 
 
 def count_not_english(segments: Sequence[Segment]) -> int:
-    """How many segments have references that are not English, for metrics that know no other.
+    """Count segments whose reference is not English, for metrics that support only English.
 
-    All are where they are not English together: of 15,000 samples of English references, from one
-    to 300 lines, none was taken for another language, of others all of ten lines or more. Else
-    those that are clearly in another language, as in a test set of several.
+    If the references together are not English, all count. Otherwise only clearly non-English ones
+    count. In a test with 15,000 samples of 1 to 300 English references no sample was misclassified;
+    samples of ten or more references in other languages were always detected.
     """
     first = [segment.references[0] for segment in segments if segment.references]
-    return sum(map(is_not_english, first)) if are_english(first) else len(first)
+    return sum(map(is_clearly_not_english, first)) if are_english(first) else len(first)
 
 
-def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
-    """How many segments are odd in a way that any score suffers from; only counts above zero."""
+def count_text_warnings(segments: Sequence[Segment]) -> dict[str, int]:
+    """Count segments with properties that distort any score; only counts above zero."""
     tokenized = [
         sum(_is_tokenized(s.hypothesis) for s in segments),
         sum(any(map(_is_tokenized, s.references)) for s in segments),
@@ -45,13 +45,13 @@ def count_odd_texts(segments: Sequence[Segment]) -> dict[str, int]:
     return {kind: count for kind, count in counts.items() if count}
 
 
-def leave_tokenized(counts: Mapping[str, int]) -> dict[str, int]:
-    """Counts without those of tokenized texts, for a metric that is given such on purpose."""
+def drop_tokenized_warnings(counts: Mapping[str, int]) -> dict[str, int]:
+    """Drop the counts of tokenized texts, for metrics that are given tokenized input on purpose."""
     return {kind: count for kind, count in counts.items() if kind not in TOKENIZED_TEXTS}
 
 
 def _is_tokenized(text: str) -> bool:
-    """Whether a text is not as people write it: sacrebleu asks the same of 100 lines.
+    """Whether a text ends in a separated period; sacrebleu applies the same test to 100 lines.
 
     >>> _is_tokenized("A dog barks ."), _is_tokenized("A dog barks ..."), _is_tokenized(" . ")
     (True, False, False)
@@ -60,7 +60,7 @@ def _is_tokenized(text: str) -> bool:
 
 
 def _differ_in_form(segment: Segment) -> bool:
-    """Whether words would match if letters with accents were composed alike (NFC, NFD).
+    """Whether more words would match after Unicode normalization (NFC).
 
     >>> _differ_in_form(Segment("Cafe\\u0301", references=("Caf\\u00e9",)))
     True

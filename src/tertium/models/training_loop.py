@@ -1,11 +1,11 @@
-"""One training loop that knows neither network, data nor loss: it calls what it is given.
+"""A training loop that is independent of network, data and loss.
 
-    loss_of(batch) -> scalar tensor        batches(rng) -> the batches of one epoch
-    dev() -> float, higher is better       (absent: the last epoch is kept)
+    compute_loss(batch) -> scalar tensor   make_batches(rng) -> batches of one epoch
+    evaluate() -> float, higher is better  (None: the last epoch is kept)
 
-Adam, gradient clipping, an epoch's table row, early stopping, seeds, mixed precision, and a
-snapshot after every epoch from which an interrupted run goes on as if nothing had happened. The
-losses of comparisons (logistic, hinge) and the log of epochs are here, too.
+AdamW, gradient clipping, early stopping, seeding, mixed precision, a log row per epoch, and a
+snapshot after every epoch from which an interrupted run resumes exactly. Also contains the losses
+of comparisons (logistic, hinge).
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from torch import Tensor, nn
 
 from tertium.atomic import write_text
 from tertium.errors import DataError, UsageError
+from tertium.execution import progress_task
 from tertium.models.checkpoint import read_arrays, write_arrays
-from tertium.models.options import Epoch, PairLoss, TrainingOptions
-from tertium.runtime import task
+from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 
 logger = logging.getLogger(__name__)
 Batch = TypeVar("Batch")
@@ -41,7 +41,7 @@ COLUMNS = tuple(field.name for field in dataclasses.fields(Epoch))
 
 @dataclass(kw_only=True)
 class Run:
-    """What a stage of training has come to: its log, the best weights and their statistic."""
+    """State of a training stage: its log, the best dev statistic, and epochs since the best."""
 
     stage: str
     epochs: list[Epoch] = field(default_factory=list)
@@ -51,40 +51,39 @@ class Run:
 
 def fit(
     network: nn.Module,
-    batches: Callable[[np.random.Generator], Iterable[Batch]],
-    loss_of: Callable[[Batch], Tensor],
+    make_batches: Callable[[np.random.Generator], Iterable[Batch]],
+    compute_loss: Callable[[Batch], Tensor],
     *,
     options: TrainingOptions,
-    dev: Callable[[], float] | None = None,
+    evaluate: Callable[[], float] | None = None,
     stage: str = "training",
     snapshot: Path | None = None,
     identity: str = "",
     on_epoch: Callable[[Epoch], None] | None = None,
 ) -> Run:
-    """Train until nothing improves; leaves the best epoch's weights in the network.
+    """Train until `options` say stop; the network then has the weights of the best epoch.
 
-    With `snapshot`, a file written after every epoch, a run that was interrupted in this stage
-    goes on from there; `identity` stands for its data and settings. However training ends, the best
-    epoch is what the network holds; `on_epoch` finds it there too.
+    `snapshot` is a file written after every epoch, from which an interrupted run of the same stage
+    resumes; `identity` identifies its data and settings. `on_epoch` is called after each epoch.
     """
     torch.manual_seed(options.seed)
-    optimiser = torch.optim.AdamW(
+    optimizer = torch.optim.AdamW(
         network.parameters(), lr=options.rate, weight_decay=options.weight_decay
     )
     rng = np.random.default_rng(options.seed)
     run = Run(stage=stage)
     best = _copy(network)
-    found = read_snapshot(snapshot, identity) if snapshot is not None else None
-    if found is not None and found.stage == stage:
-        run, best = _restore(found, network, optimiser, rng)
+    saved = read_snapshot(snapshot, identity) if snapshot is not None else None
+    if saved is not None and saved.stage == stage:
+        run, best = _restore(saved, network, optimizer, rng)
     try:
         while len(run.epochs) < options.epochs and not 0 < options.patience <= run.since_best:
             started = time.perf_counter()
-            loss = _one_epoch(network, batches(rng), loss_of, optimiser, options, run)
-            value = math.nan if dev is None else _evaluate(network, dev)
-            best = _note(run, network, best, loss, value, time.perf_counter() - started)
+            loss = _train_epoch(network, make_batches(rng), compute_loss, optimizer, options, run)
+            value = math.nan if evaluate is None else _evaluate(network, evaluate)
+            best = _record_epoch(run, network, best, loss, value, time.perf_counter() - started)
             if snapshot is not None:
-                write_snapshot(snapshot, identity, _capture(run, network, best, optimiser, rng))
+                write_snapshot(snapshot, identity, _capture(run, network, best, optimizer, rng))
             if on_epoch is not None:
                 on_epoch(run.epochs[-1])
     finally:
@@ -93,69 +92,70 @@ def fit(
     return run
 
 
-def _one_epoch(
+def _train_epoch(
     network: nn.Module,
     batches: Iterable[Batch],
-    loss_of: Callable[[Batch], Tensor],
-    optimiser: torch.optim.Optimizer,
+    compute_loss: Callable[[Batch], Tensor],
+    optimizer: torch.optim.Optimizer,
     options: TrainingOptions,
     run: Run,
 ) -> float:
-    """One pass over the batches; the mean loss."""
+    """Train one epoch; return the mean loss."""
     network.train()
     losses: list[Tensor] = []
     number = len(run.epochs) + 1
-    known = list(batches)
-    with task(f"{run.stage}, epoch {number}", total=len(known)) as advance:
-        for step, batch in enumerate(known):
-            done = (number - 1 + step / len(known)) / options.epochs
-            for group in optimiser.param_groups:
-                group["lr"] = options.rate * (1 - done if options.schedule == "linear" else 1)
+    epoch_batches = list(batches)
+    with progress_task(f"{run.stage}, epoch {number}", total=len(epoch_batches)) as advance:
+        for step, batch in enumerate(epoch_batches):
+            progress = (number - 1 + step / len(epoch_batches)) / options.epochs
+            for group in optimizer.param_groups:
+                group["lr"] = options.rate * (1 - progress if options.schedule == "linear" else 1)
             with half_precision(network, options.mixed):
-                loss = loss_of(batch)
-            optimiser.zero_grad(set_to_none=True)
+                loss = compute_loss(batch)
+            optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(network.parameters(), options.clip)
-            optimiser.step()
+            optimizer.step()
             losses.append(loss.detach())
             advance(1)
     if not losses:
-        raise DataError(f"{run.stage}: there is nothing to train on")
+        raise DataError(f"{run.stage}: no training batches")
     mean = float(torch.stack(losses).mean())
     if not math.isfinite(mean):
         raise DataError(
-            f"{run.stage}, epoch {number}: the loss is {mean}; lower the rate ({options.rate:g})"
+            f"{run.stage}, epoch {number}: the loss is {mean}: lower the learning rate "
+            f"({options.rate:g})"
         )
     return mean
 
 
-def half_precision(network: nn.Module, wanted: bool) -> AbstractContextManager[Any]:
-    """Matrix products in bf16 where that is wanted and the network lies on a GPU."""
+def half_precision(network: nn.Module, enabled: bool) -> AbstractContextManager[Any]:
+    """Return a context with bf16 matrix products, if enabled and the network is on a GPU."""
     device = next(network.parameters()).device.type
-    if wanted and device == "cuda":
+    if enabled and device == "cuda":
         return torch.autocast(device, dtype=torch.bfloat16)
     return nullcontext()
 
 
-def _evaluate(network: nn.Module, dev: Callable[[], float]) -> float:
+def _evaluate(network: nn.Module, evaluate: Callable[[], float]) -> float:
     network.eval()
     with torch.inference_mode():
-        return dev()
+        return evaluate()
 
 
-def _note(
+def _record_epoch(
     run: Run, network: nn.Module, best: dict[str, Tensor], loss: float, value: float, seconds: float
 ) -> dict[str, Tensor]:
-    """Add a row to the log; the weights that are the best from now on."""
-    better = math.isnan(value) or value > run.best
-    if better:
+    """Append a row to the log; return the best weights so far."""
+    is_best = math.isnan(value) or value > run.best
+    if is_best:
         best, run.since_best = _copy(network), 0
         run.best = run.best if math.isnan(value) else value
     else:
         run.since_best += 1
     number = len(run.epochs) + 1
     run.epochs.append(
-        Epoch(stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=better)
+        Epoch(stage=run.stage, number=number, loss=loss, dev=value, seconds=seconds, best=is_best)
     )
     logger.info("%s, epoch %d: loss %.4f, dev %.4f", run.stage, number, loss, value)
     return best
@@ -166,10 +166,10 @@ def _copy(network: nn.Module) -> dict[str, Tensor]:
 
 
 class Snapshot(NamedTuple):
-    """A run after an epoch: all that is needed to go on from there.
+    """Complete state of a run after an epoch.
 
-    A safetensors file: `tensors` by kind (network, best, optimiser, random) and name, everything
-    else as JSON in its header, replaced in one step.
+    Stored as a safetensors file: `tensors` by kind (network, best, optimiser, random) and name,
+    everything else as JSON in the header.
     """
 
     stage: str
@@ -181,7 +181,7 @@ def _capture(
     run: Run,
     network: nn.Module,
     best: dict[str, Tensor],
-    optimiser: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer,
     rng: np.random.Generator,
 ) -> Snapshot:
     device = next(network.parameters()).device
@@ -190,7 +190,7 @@ def _capture(
         randomness["cuda"] = torch.cuda.get_rng_state(device)
     moments = {
         f"{number}.{name}": torch.as_tensor(value)
-        for number, values in optimiser.state_dict()["state"].items()
+        for number, values in optimizer.state_dict()["state"].items()
         for name, value in values.items()
     }
     return Snapshot(
@@ -211,32 +211,32 @@ def _capture(
 
 
 def _restore(
-    found: Snapshot, network: nn.Module, optimiser: torch.optim.Optimizer, rng: np.random.Generator
+    saved: Snapshot, network: nn.Module, optimizer: torch.optim.Optimizer, rng: np.random.Generator
 ) -> tuple[Run, dict[str, Tensor]]:
-    """Put everything back as it was after the snapshot's last epoch."""
-    device, tensors = next(network.parameters()).device, found.tensors
+    """Restore the state after the last epoch of a snapshot."""
+    device, tensors = next(network.parameters()).device, saved.tensors
     network.load_state_dict(tensors["network"])
     moments: dict[int, dict[str, Tensor]] = {}
-    for place, tensor in tensors["optimiser"].items():
-        number, _, name = place.partition(".")
+    for key, tensor in tensors["optimiser"].items():
+        number, _, name = key.partition(".")
         moments.setdefault(int(number), {})[name] = tensor
-    optimiser.load_state_dict({**optimiser.state_dict(), "state": moments})
-    rng.bit_generator.state = found.progress["order"]
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": moments})
+    rng.bit_generator.state = saved.progress["order"]
     torch.set_rng_state(tensors["random"]["torch"])
     if device.type == "cuda" and "cuda" in tensors["random"]:
         torch.cuda.set_rng_state(tensors["random"]["cuda"], device)
     run = Run(
-        stage=found.stage,
-        epochs=[Epoch(**row) for row in found.progress["epochs"]],
-        best=float(found.progress["best"]),
-        since_best=int(found.progress["since_best"]),
+        stage=saved.stage,
+        epochs=[Epoch(**row) for row in saved.progress["epochs"]],
+        best=float(saved.progress["best"]),
+        since_best=int(saved.progress["since_best"]),
     )
-    logger.info("%s: going on after epoch %d", run.stage, len(run.epochs))
+    logger.info("%s: resuming after epoch %d", run.stage, len(run.epochs))
     return run, {name: tensor.to(device) for name, tensor in tensors["best"].items()}
 
 
 def write_snapshot(file: Path, identity: str, snapshot: Snapshot) -> None:
-    """Replace the file; a run with other data and settings than `identity` does not go on."""
+    """Write a snapshot; only a run with the same `identity` can resume from it."""
     arrays = {
         f"{kind}.{name}": tensor.detach().cpu().numpy()
         for kind, part in snapshot.tensors.items()
@@ -248,24 +248,23 @@ def write_snapshot(file: Path, identity: str, snapshot: Snapshot) -> None:
 
 
 def read_snapshot(file: Path, identity: str) -> Snapshot | None:
-    """The snapshot in a file; None where there is none. One of another run is refused."""
+    """Read a snapshot, or return None if there is none; raise if it belongs to another run."""
     if not file.is_file():
         return None
     arrays, header = read_arrays(file)
     if header.get("identity") != identity:
         raise UsageError(
-            f"{file} is of a training run with other data or settings: give another folder, or "
-            "remove the file to begin anew"
+            f"{file} belongs to a training run with other data or settings: choose another "
+            "folder, or delete the file to start again"
         )
     tensors: dict[str, dict[str, Tensor]] = {}
     for name, array in arrays.items():
-        kind, _, rest = name.partition(".")
-        tensors.setdefault(kind, {})[rest] = torch.from_numpy(array)
+        kind, _, key = name.partition(".")
+        tensors.setdefault(kind, {})[key] = torch.from_numpy(array)
     return Snapshot(header["stage"], json.loads(header["progress"]), tensors)
 
 
-# Margins (comparisons,) to losses (comparisons,): log(1 + e^-m), the surprise of a model in which
-# the better of two wins with sigmoid(m), or max(0, 1 - m): nothing to gain past a margin of 1.
+# Losses of margins m, (comparisons,): log(1 + e^-m) and max(0, 1 - m).
 PAIR_LOSSES: Mapping[PairLoss, Callable[[Tensor], Tensor]] = {
     "logistic": lambda margins: nn.functional.softplus(-margins),
     "hinge": lambda margins: (1.0 - margins).clamp(min=0),
@@ -275,10 +274,9 @@ PAIR_LOSSES: Mapping[PairLoss, Callable[[Tensor], Tensor]] = {
 def pairwise_loss(
     scores: Tensor, better: Tensor, worse: Tensor, weights: Tensor, kind: PairLoss = "logistic"
 ) -> Tensor:
-    """The weighted mean loss of the margins y_better - y_worse.
+    """Return the weighted mean loss of the margins y_better - y_worse.
 
-    `better` and `worse` are rows of `scores`, `weights` how many people said so, all
-    (comparisons,).
+    `better` and `worse` are rows of `scores`, `weights` the number of raters, all (comparisons,).
 
     >>> scores = torch.tensor([0.0, 2.0])
     >>> pairwise_loss(scores, torch.tensor([1]), torch.tensor([0]), torch.tensor([3.0]), "hinge")
@@ -289,7 +287,7 @@ def pairwise_loss(
 
 
 def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
-    """Replace the log."""
+    """Write the log of epochs."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, delimiter="\t", lineterminator="\n")
     writer.writeheader()
@@ -298,7 +296,7 @@ def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
 
 
 def read_log(file: Path) -> list[Epoch]:
-    """The epochs of a log; none where there is no file."""
+    """Read the log of epochs; empty if there is no file."""
     if not file.is_file():
         return []
     with file.open(encoding="utf-8", newline="") as stream:

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 
 from tertium.encoders.encoder import load_encoder
-from tertium.encoders.toy import ToyEncoder
+from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.errors import MissingResourceError
-from tertium.metrics.base.featurizer import split_references
+from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.pairwise.columns import Columns, learned_model
+from tertium.metrics.pairwise.features import PairwiseFeatures, part_model_ids
+from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.pairwise.ranker import Pairwise
-from tertium.metrics.pairwise.training import PairwiseOptions
 from tertium.metrics.regression.metric import RegressionOptions
 from tertium.metrics.regression.regressions import BLEUR
 from tertium.metrics.regression.svr import SVR
 from tertium.models.checkpoint import Checkpoint
-from tertium.models.trained import load_checkpoint
+from tertium.models.trained_model import load_checkpoint
 from tertium.registry import METRICS, resolve
 from tertium.segment import Judgment, Preference, Segment
 
@@ -66,7 +66,7 @@ def a_bleu_r(seed: int) -> BLEUR:
 
 
 def column(metric: Metric) -> np.ndarray:
-    return Columns((metric.spec,))(SEGMENTS)[:, 0]
+    return PairwiseFeatures((metric.spec,))(SEGMENTS)[:, 0]
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -75,7 +75,7 @@ def test_every_metric_is_a_column(name: str, segments: list[Segment]) -> None:
     spec = f"{name}:encoder=toy" if "encoder" in fields and name != "mt-rte-r" else name
     parts, _ = split_references(segments)
     try:
-        table = Columns((spec,))(parts)
+        table = PairwiseFeatures((spec,))(parts)
     except MissingResourceError as error:
         pytest.skip(str(error))
     assert table.shape == (len(parts), 1)
@@ -87,12 +87,14 @@ def test_every_metric_is_a_column(name: str, segments: list[Segment]) -> None:
 
 def test_models_are_told_without_segments() -> None:
     toy = load_encoder("toy").signature_fields()["model"]
-    assert learned_model("chrf") == learned_model("bleucomp") == learned_model("layers/toy") == ""
-    assert learned_model("bertscore:encoder=toy") == toy
-    assert learned_model("sss:encoder=toy,against=both") == f"{toy}+{toy}"
+    assert (
+        part_model_ids("chrf") == part_model_ids("bleucomp") == part_model_ids("layers/toy") == ""
+    )
+    assert part_model_ids("bertscore:encoder=toy") == toy
+    assert part_model_ids("sss:encoder=toy,against=both") == f"{toy}+{toy}"
     metric = an_svr(1)
-    assert learned_model(metric.spec) == f"svr@{metric.checkpoint.hash[:8]}+{toy}"
-    assert learned_model("bleu-r").startswith("bleu-r@")
+    assert part_model_ids(metric.spec) == f"svr@{metric.checkpoint.hash[:8]}+{toy}"
+    assert part_model_ids("bleu-r").startswith("bleu-r@")
 
 
 @pytest.mark.parametrize("make", [an_svr, a_bleu_r], ids=["svr", "bleu-r"])
@@ -132,7 +134,7 @@ def test_the_rankers_that_ship_find_what_they_learned_to_read(
     load_checkpoint.cache_clear()
     ranker = Pairwise.load(name)
     assert ranker.checkpoint.config["metrics"] == (
-        {READ: learned_model(READ)} if name == "pairwise" else {}
+        {READ: part_model_ids(READ)} if name == "pairwise" else {}
     )
     assert ranker.trained.columns
     assert not caplog.text
@@ -142,18 +144,18 @@ def test_the_rankers_that_ship_find_what_they_learned_to_read(
 def test_rows_of_an_encoder_are_kept_by_its_weights(
     part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = Columns((part,))(SEGMENTS)
+    old = PairwiseFeatures((part,))(SEGMENTS)
     matrix = ToyEncoder._matrix
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda _: "0" * 64))
     monkeypatch.setattr(ToyEncoder, "_matrix", lambda self, words: abs(matrix(self, words)))
-    assert not np.allclose(Columns((part,))(SEGMENTS), old, atol=1e-3)
+    assert not np.allclose(PairwiseFeatures((part,))(SEGMENTS), old, atol=1e-3)
 
 
 def test_a_metric_that_reads_the_source_is_kept_by_it(tmp_path: Path) -> None:
     metric = an_svr(1, "both").save(tmp_path / "model")
-    columns = Columns((metric.spec,))
+    columns = PairwiseFeatures((metric.spec,))
     assert columns.reads_source
-    assert not Columns(("svr", "chrf")).reads_source
+    assert not PairwiseFeatures(("svr", "chrf")).reads_source
     two = [SEGMENTS[0], dataclasses.replace(SEGMENTS[0], source="ein ganz anderer Satz")]
     first, second = columns(two)[:, 0]
     np.testing.assert_allclose([first, second], metric.score(two).segments, rtol=1e-5)
@@ -162,5 +164,5 @@ def test_a_metric_that_reads_the_source_is_kept_by_it(tmp_path: Path) -> None:
 
 def test_a_ranker_needs_the_source_where_a_metric_among_its_columns_does() -> None:
     ranker = Pairwise(features=("chrf", "sss:encoder=toy,against=both"))
-    assert ranker.needs == {"references", "source"}
-    assert Pairwise(features=("chrf", "sss:encoder=toy")).needs == {"references"}
+    assert ranker.required_inputs == {"references", "source"}
+    assert Pairwise(features=("chrf", "sss:encoder=toy")).required_inputs == {"references"}

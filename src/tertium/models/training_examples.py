@@ -1,10 +1,9 @@
-"""What is learned from, as index arrays over distinct texts, and the batches.
+"""Training examples as index arrays over distinct texts, and their batches.
 
-A text, a pair of texts and a comparison are each numbered once: 500,000 comparisons of WMT rankings
-are about 140,000 pairs over 160,000 texts. A batch of comparisons is a batch of items: each
-pair of an item is scored once and takes part in all comparisons of that item. How well held-out
-people are agreed with, by which an epoch is chosen, is Pearson's r averaged over language pairs for
-scores, the strict tau for comparisons.
+Texts, pairs and comparisons are each numbered once: 500,000 comparisons of WMT rankings are about
+140,000 pairs over 160,000 texts. A batch of comparisons consists of items; each pair of an item
+is scored once and used in all its comparisons. The best epoch is selected on held-out data by
+Pearson's r averaged over language pairs (scores) or strict tau (comparisons).
 """
 
 from __future__ import annotations
@@ -17,20 +16,17 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.encoders.encoder import rows_of
+from tertium.encoders.encoder import expand_ranges
 from tertium.errors import DataError
-from tertium.models.judged import check_targets
+from tertium.models.training_data import check_targets
 
-WINDOW = 64  # batches that are sorted by length together
-TextNumbers = dict[str, int]  # each distinct text with its number, in the order they are met
+SORT_WINDOW = 64  # batches that are sorted by length together
+TextIds = dict[str, int]  # distinct texts and their numbers, in order of first use
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Hypotheses with what they are compared to: numbers of texts.
-
-    `hypotheses` (pairs,), `others` (pairs, sides).
-    """
+    """Pairs of texts as text ids: `hypotheses` (pairs,), `others` (pairs, sides)."""
 
     hypotheses: IntArray
     others: IntArray
@@ -43,8 +39,8 @@ class Pairs:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scored:
-    """Pairs with the human score of each, (pairs,)."""
+class ScoredPairs:
+    """Pairs with a human score each, (pairs,)."""
 
     pairs: Pairs
     targets: FloatArray
@@ -54,18 +50,18 @@ class Scored:
 
     @property
     def arrays(self) -> tuple[IntArray | FloatArray, ...]:
-        """All that tells it from others."""
+        """Arrays that identify the data."""
         return self.pairs.hypotheses, self.pairs.others, self.targets
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Compared:
-    """Pairs and what people preferred among them.
+class ComparedPairs:
+    """Pairs and human preferences among them.
 
-    `items` (pairs,) numbers the item of each pair; pair `better[k]` was preferred to pair
-    `worse[k]` by `weights[k]` people, all (comparisons,), comparisons of one item standing together
-    from `starts[item]` to `starts[item + 1]`. Where two systems said the same, `better[k]` is
-    `worse[k]`: nothing can be learned from that, but a metric has to tie, which counts as an error.
+    `items` (pairs,) is the item of each pair. Pair `better[k]` was preferred to `worse[k]` by
+    `weights[k]` raters, all (comparisons,). The comparisons of an item are contiguous, from
+    `starts[item]` to `starts[item + 1]`. If both systems produced the same text, `better[k]` equals
+    `worse[k]`: there is nothing to learn, but the tie counts as an error in strict tau.
     """
 
     pairs: Pairs
@@ -80,32 +76,34 @@ class Compared:
 
     @property
     def arrays(self) -> tuple[IntArray | FloatArray, ...]:
-        """All that tells it from others."""
+        """Arrays that identify the data."""
         verdicts = self.items, self.better, self.worse, self.weights
         return self.pairs.hypotheses, self.pairs.others, *verdicts
 
 
-def scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextNumbers) -> Scored:
-    """Every judged translation against each of its references, with its human score."""
+def number_scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextIds) -> ScoredPairs:
+    """Pair every judged translation with each of its references, with its human score."""
     hypotheses, others, targets = [], [], []
-    for judgment in (j for one in sets for j in one.judgments):
-        for texts in judgment.segment.sides(against):
+    for judgment in (j for judged in sets for j in judged.judgments):
+        for texts in judgment.segment.comparison_texts(against):
             hypotheses.append(table.setdefault(judgment.segment.hypothesis, len(table)))
             others.append([table.setdefault(text, len(table)) for text in texts])
             targets.append(judgment.score)
     values = np.array(targets, dtype=np.float64)
-    return Scored(pairs=_pairs(hypotheses, others), targets=check_targets(values))
+    return ScoredPairs(pairs=_pairs(hypotheses, others), targets=check_targets(values))
 
 
-def compared_pairs(sets: Iterable[RankingSet], against: str, table: TextNumbers) -> Compared:
-    """The comparisons without ties; equal ones are one with a weight."""
+def number_compared_pairs(
+    sets: Iterable[RankingSet], against: str, table: TextIds
+) -> ComparedPairs:
+    """Number the comparisons without ties; equal comparisons are merged and weighted."""
     places: dict[tuple[int, int, tuple[int, ...]], int] = {}
     better, worse, items = [], [], 0
-    for one in (rankings.drop_ties() for rankings in sets):
+    for one in (rankings.without_ties() for rankings in sets):
         rows: list[list[int]] = [[] for _ in one.segments]
-        for n in np.flatnonzero(one.is_compared):
-            segment, item = one.segments[n], items + int(one.item_of[n])
-            for texts in segment.sides(against):
+        for n in np.flatnonzero(one.compared_mask):
+            segment, item = one.segments[n], items + int(one.item_indices[n])
+            for texts in segment.comparison_texts(against):
                 own, *others = (
                     table.setdefault(text, len(table)) for text in (segment.hypothesis, *texts)
                 )
@@ -121,17 +119,17 @@ def compared_pairs(sets: Iterable[RankingSet], against: str, table: TextNumbers)
 
 def _merge_comparisons(
     keys: Sequence[tuple[int, int, tuple[int, ...]]], better: IntArray, worse: IntArray
-) -> Compared:
-    """Number items anew in order, and merge comparisons that were made more than once."""
+) -> ComparedPairs:
+    """Renumber items consecutively and merge repeated comparisons."""
     if not (better != worse).any():
         raise DataError(
-            "there is nothing to learn from: every comparison is a tie, or of a text with itself"
+            "no training data: every comparison is a tie or compares a text with itself"
         )
     _, items = np.unique([key[0] for key in keys], return_inverse=True)
     code = (items[better] * len(keys) + better) * len(keys) + worse
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
     starts = np.searchsorted(items[better[first]], np.arange(items.max() + 2))
-    return Compared(
+    return ComparedPairs(
         pairs=_pairs([key[1] for key in keys], [list(key[2]) for key in keys]),
         items=items.astype(np.int64),
         better=better[first],
@@ -148,19 +146,22 @@ def _pairs(hypotheses: Sequence[int], others: Sequence[Sequence[int]]) -> Pairs:
     )
 
 
-def plan(sizes: IntArray, batch: int, rng: np.random.Generator) -> Iterator[IntArray]:
-    """A random order of examples cut into batches of similar size, so that little is padding.
+def shuffle_into_batches(
+    sizes: IntArray, batch: int, rng: np.random.Generator
+) -> Iterator[IntArray]:
+    """Yield random batches of examples of similar size, to reduce padding.
 
-    The order is random; within a window of some batches examples are sorted by size, and the
-    batches of the window are shuffled again.
+    Examples are shuffled, sorted by size within windows of several batches, and the batches of each
+    window are shuffled again.
 
     >>> rng = np.random.default_rng(1)
-    >>> sorted(np.concatenate(list(plan(np.array([3, 1, 2, 5, 4]), 2, rng))).tolist())
+    >>> batches = shuffle_into_batches(np.array([3, 1, 2, 5, 4]), 2, rng)
+    >>> sorted(np.concatenate(list(batches)).tolist())
     [0, 1, 2, 3, 4]
     """
     order = rng.permutation(len(sizes))
-    for start in range(0, len(order), batch * WINDOW):
-        window = order[start : start + batch * WINDOW]
+    for start in range(0, len(order), batch * SORT_WINDOW):
+        window = order[start : start + batch * SORT_WINDOW]
         window = window[np.argsort(sizes[window], kind="stable")]
         batches = [window[n : n + batch] for n in range(0, len(window), batch)]
         for number in rng.permutation(len(batches)):
@@ -169,7 +170,7 @@ def plan(sizes: IntArray, batch: int, rng: np.random.Generator) -> Iterator[IntA
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ComparedBatch:
-    """Some items' pairs and comparisons; `better` and `worse` are rows of `pairs`."""
+    """Pairs and comparisons of some items; `better` and `worse` are rows of `pairs`."""
 
     pairs: Pairs
     better: IntArray
@@ -177,9 +178,9 @@ class ComparedBatch:
     weights: FloatArray
 
 
-def comparisons_of(data: Compared, items: IntArray) -> ComparedBatch:
-    """What can be learned from some items: comparisons of two texts, with each pair once."""
-    rows = rows_of(data.starts[items], data.starts[items + 1])
+def select_comparisons(data: ComparedPairs, items: IntArray) -> ComparedBatch:
+    """Select the comparisons of two different texts of some items, with each pair once."""
+    rows = expand_ranges(data.starts[items], data.starts[items + 1])
     rows = rows[data.better[rows] != data.worse[rows]]
     ends = np.concatenate([data.better[rows], data.worse[rows]])
     used, where = np.unique(ends, return_inverse=True)
@@ -191,35 +192,35 @@ def comparisons_of(data: Compared, items: IntArray) -> ComparedBatch:
     )
 
 
-def item_sizes(data: Compared, lengths: IntArray) -> IntArray:
-    """The longest text of each item, (items,)."""
+def longest_per_item(data: ComparedPairs, lengths: IntArray) -> IntArray:
+    """Return the length of the longest text of each item, (items,)."""
     sizes = np.zeros(len(data), dtype=np.int64)
-    np.maximum.at(sizes, data.items, pair_sizes(data.pairs, lengths))
+    np.maximum.at(sizes, data.items, longest_per_pair(data.pairs, lengths))
     return sizes
 
 
-def pair_sizes(pairs: Pairs, lengths: IntArray) -> IntArray:
-    """The longest text of each pair, (pairs,)."""
+def longest_per_pair(pairs: Pairs, lengths: IntArray) -> IntArray:
+    """Return the length of the longest text of each pair, (pairs,)."""
     longest: IntArray = np.maximum(lengths[pairs.hypotheses], lengths[pairs.others].max(axis=1))
     return longest
 
 
-def has_comparisons(data: Compared) -> BoolArray:
-    """Which items have a comparison of two texts, (items,)."""
+def has_decided_comparisons(data: ComparedPairs) -> BoolArray:
+    """Return which items have a comparison of two different texts, (items,)."""
     learned = data.items[data.better[data.better != data.worse]]
     flags: BoolArray = np.bincount(learned, minlength=len(data)) > 0
     return flags
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float:
-    """Pearson's r of two columns; 0 where one is constant."""
+    """Return Pearson's r of two columns; 0 if one is constant."""
     x, y = x - x.mean(), y - y.mean()
     size = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / size if size > 0 else 0.0
 
 
 def average_pearson(scores: FloatArray, human: FloatArray, groups: Sequence[str]) -> float:
-    """The mean of Pearson's r over groups; a group with constant scores counts as 0.
+    """Return the mean of Pearson's r over groups; a group with constant scores counts as 0.
 
     >>> average_pearson(np.array([1.0, 2, 1, 2]), np.array([1.0, 2, 2, 1]), ["a", "a", "b", "b"])
     0.0
@@ -232,9 +233,9 @@ def average_pearson(scores: FloatArray, human: FloatArray, groups: Sequence[str]
 def strict_tau(
     scores: FloatArray, better: IntArray, worse: IntArray, weights: FloatArray | None = None
 ) -> float:
-    """(concordant - discordant - ties) / all, over comparisons without human ties.
+    """Return (concordant - discordant - ties) / all, over comparisons without human ties.
 
-    `weights` (comparisons,) says how often each was made.
+    `weights` (comparisons,) is how often each comparison was made.
 
     >>> strict_tau(np.array([1.0, 2.0, 2.0]), np.array([1, 1]), np.array([0, 2]))
     0.0

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from tertium.errors import UsageError
-from tertium.metrics.base.components import COSTS, NAMES, Information, LexicalFeatures, tokens
-from tertium.metrics.base.featurizer import split_references
+from tertium.metrics.base.feature_extractor import split_references
+from tertium.metrics.base.lexical_features import (
+    COSTS,
+    NAMES,
+    LexicalFeatures,
+    NgramInformation,
+    tokenize_13a,
+)
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR
@@ -19,7 +25,7 @@ from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures,
 from tertium.metrics.regression.metric import CHUNK, rows_of
 from tertium.metrics.regression.regressions import EmbeddingFeatures, MetricColumn, greedy_match
 from tertium.segment import Segment
-from tertium.text.edits import Costs
+from tertium.text.ter_edits import Costs
 
 PAIRS = [
     ("the cat sat on the mat", "the cat sat on a mat"),
@@ -78,7 +84,9 @@ def test_nist_of_one_reference_is_nists() -> None:
 
 
 def test_information_prefers_rare_words() -> None:
-    learned = Information.of([["the", "cat"], ["the", "dog"], ["the", "cow"]], least=1)
+    learned = NgramInformation.from_texts(
+        [["the", "cat"], ["the", "dog"], ["the", "cow"]], min_count=1
+    )
     featurizer = LexicalFeatures(parts=("nist",), information=learned)
     common, rare = featurizer(
         [Segment("the", None, ("the dog",)), Segment("dog", None, ("the dog",))]
@@ -102,7 +110,7 @@ def test_columns_are_finite(text: str) -> None:
 
 
 def test_tokens_are_lower_case_words() -> None:
-    assert tokens("Hello, World!") == ("hello", ",", "world", "!")
+    assert tokenize_13a("Hello, World!") == ("hello", ",", "world", "!")
 
 
 def test_several_references_are_taken_apart() -> None:
@@ -126,14 +134,14 @@ def test_many_segments_are_computed_in_processes_with_the_same_rows() -> None:
     [("glove", True), ("file/my.txt", True), ("minilm@4", False), ("use", False), ("toy", False)],
 )
 def test_what_runs_a_network_is_not_forked(vectors: str, forks: bool) -> None:
-    assert EntailmentFeatures(vectors=vectors).forks == forks
-    assert not EmbeddingFeatures(vectors).forks
+    assert EntailmentFeatures(vectors=vectors).can_fork == forks
+    assert not EmbeddingFeatures(vectors).can_fork
 
 
 def test_a_column_of_a_metric_forks_where_it_is_a_formula() -> None:
-    assert MetricColumn(METEOR()).forks
-    assert not MetricColumn(load_metric("bertscore:encoder=toy")).forks
-    assert not MetricColumn(load_metric("tertium-small")).forks
+    assert MetricColumn(METEOR()).can_fork
+    assert not MetricColumn(load_metric("bertscore:encoder=toy")).can_fork
+    assert not MetricColumn(load_metric("tertium-small")).can_fork
 
 
 def test_many_segments_over_contextual_vectors_stay_in_this_process(

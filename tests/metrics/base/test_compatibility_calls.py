@@ -11,8 +11,8 @@ import pytest
 
 from tertium.compat import comet
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
-from tertium.metrics.base.peers import arrange
+from tertium.errors import DataError, LengthError, MissingInputError, UnknownNameError, UsageError
+from tertium.metrics.base.compatibility_calls import make_segments
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.segment import Segment
 
@@ -129,7 +129,7 @@ def test_what_has_no_order_is_no_list_of_texts(texts: Any) -> None:
 
 def test_a_missing_reference_is_none_and_its_segment_is_named() -> None:
     for missing in (None, float("nan"), pd.NA):
-        with pytest.raises(NeedsError, match="segment 2 has none"):
+        with pytest.raises(MissingInputError, match="segment 2 has none"):
             BLEU().corpus_score(HYPOTHESES, [REFERENCES[0], missing])  # type: ignore[list-item]
         with pytest.raises(DataError, match="hypotheses: segment 2 is"):
             BLEU().corpus_score([HYPOTHESES[0], missing], REFERENCES)  # type: ignore[list-item]
@@ -165,24 +165,24 @@ def test_sentence_score_wants_a_list() -> None:
 
 def test_lengths_are_checked_never_cut() -> None:
     with pytest.raises(LengthError, match="1 references for 2"):
-        arrange(HYPOTHESES, REFERENCES[:1])
+        make_segments(HYPOTHESES, REFERENCES[:1])
     with pytest.raises(LengthError, match="1 sources for 2"):
-        arrange(HYPOTHESES, REFERENCES, ["s"])
+        make_segments(HYPOTHESES, REFERENCES, ["s"])
     with pytest.raises(LengthError, match="streams of lengths"):
-        arrange(HYPOTHESES, [REFERENCES, BETTER[:1]], layout="streams")
+        make_segments(HYPOTHESES, [REFERENCES, BETTER[:1]], layout="streams")
     with pytest.raises(LengthError, match="references for 1 segments"):
-        arrange(HYPOTHESES, [["a"]], layout="segments")
+        make_segments(HYPOTHESES, [["a"]], layout="segments")
 
 
 def test_strings_in_place_of_lists_are_refused() -> None:
     with pytest.raises(UsageError, match="not one text"):
-        arrange("hello", ["hello"])
+        make_segments("hello", ["hello"])
     with pytest.raises(UsageError, match="not one text"):
-        arrange(["hello"], "hello")
+        make_segments(["hello"], "hello")
     with pytest.raises(DataError, match="mix plain texts and lists"):
-        arrange(["a", "b"], ["x", ["y"]])
+        make_segments(["a", "b"], ["x", ["y"]])
     with pytest.raises(UsageError, match="not one text"):
-        arrange(b"hello", ["hello"])  # type: ignore[arg-type]
+        make_segments(b"hello", ["hello"])  # type: ignore[arg-type]
     for reference in (1, b"y"):
         with pytest.raises(DataError, match=f"references: segment 2 is {reference!r}, not a text"):
-            arrange(["a", "b"], ["x", reference])  # type: ignore[list-item]
+            make_segments(["a", "b"], ["x", reference])  # type: ignore[list-item]

@@ -1,7 +1,7 @@
-"""A bidirectional LSTM over texts of different length that lie in one tensor.
+"""A bidirectional LSTM over padded sequences.
 
-What is padding is never looked at. On a CPU it is computed by products of our own, which learn in
-half of the time of torch's; `scoring` runs a trained one in steps of several texts.
+Padding never affects results. On a CPU it uses our own autograd function, which trains twice as
+fast as torch's LSTM. `scoring` runs a trained LSTM in batch-invariant steps.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.overrides import handle_torch_function, has_torch_function
 
 
-class Sequences(NamedTuple):
+class PaddedSequences(NamedTuple):
     """Texts as rows of tokens, padded to the longest.
 
-    `values` (texts, tokens, ...) holds anything after a text's end; `lengths` (texts,) lies on the
-    CPU, where recurrent networks want it. A text may be empty.
+    `values` (texts, tokens, ...) has arbitrary values in the padding; `lengths` (texts,) is on the
+    CPU, as recurrent networks require. A text may be empty.
     """
 
     values: Tensor
@@ -27,30 +27,30 @@ class Sequences(NamedTuple):
 
     @property
     def mask(self) -> Tensor:
-        """Where there is a token, (texts, tokens)."""
+        """Mask of tokens that are not padding, (texts, tokens)."""
         places = torch.arange(self.values.shape[1], device=self.values.device)
         return places < self.lengths.to(self.values.device)[:, None]
 
-    def take(self, rows: Tensor) -> Sequences:
-        """Some of the texts (indices on the CPU, which may repeat), no wider than they need."""
+    def take(self, rows: Tensor) -> PaddedSequences:
+        """Select texts by indices on the CPU, which may repeat; trims the padding."""
         lengths = self.lengths[rows]
         width = max(1, int(lengths.max())) if len(lengths) else 1
-        return Sequences(self.values[rows.to(self.values.device), :width], lengths)
+        return PaddedSequences(self.values[rows.to(self.values.device), :width], lengths)
 
 
-def draw_first(weights: Tensor, draw: Callable[[Tensor], Tensor]) -> None:
-    """First numbers, unless `Uninitialised` wants none: not all of torch's own draws ask it."""
+def initialize_weights(weights: Tensor, draw: Callable[[Tensor], Tensor]) -> None:
+    """Initialize weights, unless a torch function mode skips initialization."""
     if has_torch_function((weights,)):
         handle_torch_function(draw, (weights,), weights)
     else:
         draw(weights)
 
 
-class Recurrent(nn.Module):
+class BidirectionalLSTM(nn.Module):
     """A bidirectional LSTM over padded sequences: (texts, tokens, d) -> (texts, tokens, 2 hidden).
 
-    Started as its users in the field start it: input weights uniform (Glorot), recurrent weights
-    orthogonal, biases 0 but for the forget gate's, which is 1.
+    Input weights are initialized uniformly (Glorot), recurrent weights orthogonally, and biases
+    with 0, except 1 for the forget gate.
     """
 
     def __init__(self, width: int, hidden: int) -> None:
@@ -58,15 +58,15 @@ class Recurrent(nn.Module):
         self.lstm = nn.LSTM(width, hidden, batch_first=True, bidirectional=True)
         for name, weights in self.lstm.named_parameters():
             if name.startswith("weight_ih"):
-                draw_first(weights, nn.init.xavier_uniform_)
+                initialize_weights(weights, nn.init.xavier_uniform_)
             elif name.startswith("weight_hh"):
-                draw_first(weights, nn.init.orthogonal_)
+                initialize_weights(weights, nn.init.orthogonal_)
             else:
                 nn.init.zeros_(weights)
             if name.startswith("bias_hh"):
                 weights.data[hidden : 2 * hidden] = 1.0
 
-    def forward(self, texts: Sequences) -> Sequences:
+    def forward(self, texts: PaddedSequences) -> PaddedSequences:
         width = texts.values.shape[1]
         packed = nn.utils.rnn.pack_padded_sequence(
             texts.values.float(), texts.lengths.clamp(min=1), batch_first=True, enforce_sorted=False
@@ -74,14 +74,14 @@ class Recurrent(nn.Module):
         with torch.autocast(texts.values.device.type, enabled=False):
             if texts.values.device.type == "cpu":
                 states = packed._replace(data=self._on_cpu(packed))
-            else:  # cuDNN would round factors to 10 bits, and neighbors then move a score
+            else:  # TF32 would make scores depend on the batch
                 with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
                     states, _ = self.lstm(packed)
         padded, _ = nn.utils.rnn.pad_packed_sequence(states, batch_first=True, total_length=width)
-        return Sequences(padded, texts.lengths)
+        return PaddedSequences(padded, texts.lengths)
 
     def _on_cpu(self, packed: nn.utils.rnn.PackedSequence) -> Tensor:
-        """Both directions of all packed tokens, (total, 2 hidden)."""
+        """Run both directions over all packed tokens, (total, 2 hidden)."""
         sizes = tuple(packed.batch_sizes.tolist())
         sides = []
         for suffix in ("", "_reverse"):
@@ -95,18 +95,18 @@ class Recurrent(nn.Module):
 
 
 class DirectionalLSTM(torch.autograd.Function):
-    """Packed tokens (total, d) to states (total, h) on a CPU, in products as large as can be.
+    """One direction of an LSTM on a CPU: packed tokens (total, d) -> states (total, h).
 
-    Weights of the input are (4h, d), of the recurrence (4h, h). Tokens lie step after step, at each
-    step the texts that are long enough, longest first: `sizes` says how many. `reverse` begins at
-    each text's end.
+    Input weights are (4h, d), recurrent weights (4h, h). Packed tokens are ordered by step; `sizes`
+    is the number of texts at each step, longest texts first. `reverse` starts at the end of each
+    text.
 
         i, f, o = sigmoid(...), g = tanh(...)     c_t = f c_{t-1} + i g     h_t = o tanh(c_t)
 
-    Inputs are multiplied for all tokens at once, and so are the gradients of both weight matrices,
-    which torch's own CPU code adds up step by step. tanh(x) is 2 sigmoid(2x) - 1, at a third of its
-    cost; with the weights of g doubled beforehand one call serves all gates. On a GPU its own LSTM
-    is better.
+    The products of the inputs and the gradients of both weight matrices are computed for all tokens
+    at once, unlike in torch's CPU code. tanh(x) is computed as 2 sigmoid(2x) - 1 at a third of the
+    cost; with the weights of g doubled, one call computes all gates. On a GPU torch's LSTM is
+    faster.
     """
 
     @staticmethod
@@ -171,14 +171,14 @@ class DirectionalLSTM(torch.autograd.Function):
 
 
 def _steps(sizes: tuple[int, ...], reverse: bool) -> list[tuple[int, int]]:
-    """Where each step begins and how many texts it has, in the order they are run."""
+    """Return the start and the number of texts of each step, in execution order."""
     starts = [0, *accumulate(sizes)][:-1]
     steps = list(zip(starts, sizes, strict=True))
     return steps[::-1] if reverse else steps
 
 
 def _earlier(values: Tensor, steps: Sequence[tuple[int, int]], texts: int) -> Tensor:
-    """The states or cells each step started from, 0 where a text begins."""
+    """Return the states or cells before each step, 0 at the beginning of a text."""
     earlier, last = torch.zeros_like(values), values.new_zeros(texts, values.shape[1])
     for start, count in steps:
         earlier[start : start + count] = last[:count]
@@ -187,5 +187,5 @@ def _earlier(values: Tensor, steps: Sequence[tuple[int, int]], texts: int) -> Te
 
 
 def fast_tanh(x: Tensor) -> Tensor:
-    """tanh by way of sigmoid, at a third of its cost."""
+    """Compute tanh through sigmoid, at a third of the cost."""
     return (2 * x).sigmoid_().mul_(2).sub_(1)

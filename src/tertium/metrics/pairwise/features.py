@@ -1,15 +1,14 @@
-"""Columns of numbers that a pairwise network reads, by name.
+"""Feature columns that the pairwise network reads.
 
-    columns :=  4metrics | bleucomp | layers/ENCODER | source/ENCODER | the spec of a metric
+    features :=  4metrics | bleucomp | layers/ENCODER | source/ENCODER | the spec of a metric
 
-`4metrics` is short for bleu, nist, ter and meteor; `bleucomp` the sixteen numbers BLEU is made of
-(Guzmán et al. 2015, section 6.1); `source/use` the cosine of translation and source. NIST learns
-what n-grams tell from `information`, so that a segment's columns depend on that segment alone.
+`4metrics` is short for bleu, nist, ter and meteor. `bleucomp` are the sixteen components of BLEU
+(Guzmán et al. 2015, section 6.1). `source/use` is the cosine of translation and source. NIST takes
+n-gram counts from `information`, so the columns of a segment do not depend on other segments.
 
-`layers/` matches each token of one text with its most similar token of the other, as BERTScore
-does, in every layer; the similarities found are described by four numbers a direction: their mean
-(recall, precision), their deviation, the least of them, and the share of good ones. A last column
-says how far matched tokens are from each other's place. One pass serves all layers.
+`layers/` matches tokens greedily, as BERTScore does, in every layer of an encoder. Each direction
+has four columns: mean (recall, precision), standard deviation, minimum, and share of good matches.
+A last column measures how far matched tokens are displaced.
 """
 
 from __future__ import annotations
@@ -21,22 +20,23 @@ from functools import partial
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, products
-from tertium.cache.files import rows_by_key
+from tertium.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.cache.cached_files import cached_rows
+from tertium.encoders.cached_encoding import Chunk, compare_pairs
 from tertium.encoders.encoder import Encoder, load_encoder
-from tertium.encoders.stream import Chunk, pairwise
-from tertium.errors import NeedsError, UsageError
-from tertium.metrics.base.components import Information, brevity_penalty, nist_components, tokens
-from tertium.metrics.base.featurizer import reference_of
+from tertium.errors import MissingInputError, UsageError
+from tertium.execution import runtime
+from tertium.metrics.base.brevity import bleu_brevity_penalty
+from tertium.metrics.base.feature_extractor import only_reference
+from tertium.metrics.base.greedy_matching import cosine, find_best_matches
+from tertium.metrics.base.lexical_features import NgramInformation, nist_components, tokenize_13a
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.matching import cosine, find_partners
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.pairwise.vectors import SOURCE, sentence_vectors
-from tertium.runtime import runtime
+from tertium.metrics.pairwise.sentence_vectors import SOURCE, sentence_vectors
 from tertium.segment import Segment
 from tertium.version import __version__
 
-FOUR = ("bleu", "nist", "ter", "meteor")
+FOUR_METRICS = ("bleu", "nist", "ter", "meteor")
 LAYERS = "layers/"
 ORDERS = range(1, 5)
 BLEU_PARTS = (
@@ -48,34 +48,34 @@ BLEU_PARTS = (
     "ratio",
     "penalty",
 )
-NIST_ORDER = 5  # of the published score (Doddington 2002)
+NIST_ORDER = 5  # Doddington (2002)
 
 Compute = Callable[[Sequence[Segment]], FloatArray]
-GOOD = 0.7  # a cosine from which on a match counts as good
+GOOD_COSINE = 0.7  # matches above count as good
 DIRECTIONS = ("recall", "precision")
 MATCHES = ("", "-deviation", "-least", "-good")
 COLUMNS = (*(f"{d}{m}" for d in DIRECTIONS for m in MATCHES), "displacement")
-WHOLE = ("cosine", "length", "length-distance")
+SENTENCE_COLUMNS = ("cosine", "length", "length-distance")
 
 
 @dataclass(frozen=True)
-class Columns:
-    """A featurizer: the columns of several names, each computed once and kept on disk.
+class PairwiseFeatures:
+    """A feature extractor with columns of several groups, cached on disk.
 
-    >>> columns = Columns(("bleucomp", "chrf"))
+    >>> columns = PairwiseFeatures(("bleucomp", "chrf"))
     >>> row = columns([Segment("the cat sat", references=("the cat sat down",))])[0]
     >>> dict(zip(columns.names, row.round(3)))["bleucomp.penalty"]
     np.float64(0.717)
     """
 
     groups: tuple[str, ...]
-    information: Information = field(default_factory=Information.nothing)
+    information: NgramInformation = field(default_factory=NgramInformation.empty)
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The groups with short names written out, each once."""
-        written = [FOUR if group == "4metrics" else (group,) for group in self.groups]
-        return tuple(dict.fromkeys(part for group in written for part in group))
+        """Groups with abbreviations expanded, without duplicates."""
+        expanded = [FOUR_METRICS if g == "4metrics" else (g,) for g in self.groups]
+        return tuple(dict.fromkeys(part for group in expanded for part in group))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,12 +83,12 @@ class Columns:
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The metrics among its parts."""
+        """Metrics among the parts."""
         return tuple(metric for part in self.parts if (metric := _metric(part)))
 
     @property
     def reads_source(self) -> bool:
-        """Whether a column compares with the source."""
+        """Whether a column reads the source."""
         return any(map(_reads_source, self.parts))
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
@@ -97,45 +97,45 @@ class Columns:
 
     def _columns(self, part: str, segments: Sequence[Segment]) -> FloatArray:
         compute = _compute(part, self.information)
-        sourced = _reads_source(part)
+        with_source = _reads_source(part)
         keys = [
-            (s.hypothesis, reference_of(s), *((s.source or "",) if sourced else ()))
+            (s.hypothesis, only_reference(s), *((s.source or "",) if with_source else ()))
             for s in segments
         ]
-        rows = rows_by_key(
-            f"{part} {__version__} {self._decides(part)}",
+        rows = cached_rows(
+            f"{part} {__version__} {self._fingerprint(part)}",
             keys,
             len(_names(part)),
             lambda places: compute([segments[n] for n in places]),
         )
         return rows.astype(np.float64)
 
-    def _decides(self, part: str) -> str:
-        """What decides a part beside its name: information, weights, what a metric signs with."""
+    def _fingerprint(self, part: str) -> str:
+        """Return what determines a part besides its name: counts, weights or a metric's signature."""
         if part == "nist":
             digest = hashlib.sha256(self.information.keys.tobytes())
             digest.update(self.information.counts.tobytes())
             return digest.hexdigest()[:12]
-        if encoder := encoder_behind(part):
+        if encoder := part_encoder(part):
             return load_encoder(encoder).weights_hash
         metric = _metric(part)
-        return f"{metric.signature(())} {learned_model(part)}" if metric else ""
+        return f"{metric.signature(())} {part_model_ids(part)}" if metric else ""
 
 
-def learned_model(part: str) -> str:
-    """The models behind a part that is a learned metric, with their hashes; else nothing.
+def part_model_ids(part: str) -> str:
+    """Return the model identifiers of a part that is a trained metric; empty for other parts.
 
-    >>> learned_model("tertium-small")[:14], learned_model("chrf"), learned_model("bleucomp")
+    >>> part_model_ids("tertium-small")[:14], part_model_ids("chrf"), part_model_ids("bleucomp")
     ('tertium-small@', '', '')
     """
     metric = _metric(part)
-    return "+".join(metric.learned) if metric else ""
+    return "+".join(metric.model_ids) if metric else ""
 
 
-def encoder_behind(part: str) -> str:
-    """The encoder of a part that names one itself; of any other nothing.
+def part_encoder(part: str) -> str:
+    """Return the encoder named by a part; empty for parts that name none.
 
-    >>> encoder_behind("layers/minilm"), encoder_behind("source/use"), encoder_behind("chrf")
+    >>> part_encoder("layers/minilm"), part_encoder("source/use"), part_encoder("chrf")
     ('minilm', 'use', '')
     """
     prefix = next((prefix for prefix in (LAYERS, SOURCE) if part.startswith(prefix)), "")
@@ -143,15 +143,15 @@ def encoder_behind(part: str) -> str:
 
 
 def _metric(part: str) -> Metric | None:
-    """The metric of a part that is the spec of one."""
-    if part in ("bleucomp", "nist") or encoder_behind(part):
+    """Return the metric of a part, or None if the part is not the spec of a metric."""
+    if part in ("bleucomp", "nist") or part_encoder(part):
         return None
     return load_metric(part)
 
 
 def _reads_source(part: str) -> bool:
     metric = _metric(part)
-    return "source" in metric.needs if metric else part.startswith(SOURCE)
+    return "source" in metric.required_inputs if metric else part.startswith(SOURCE)
 
 
 def _names(part: str) -> tuple[str, ...]:
@@ -162,8 +162,8 @@ def _names(part: str) -> tuple[str, ...]:
     return (part,)
 
 
-def _compute(part: str, information: Information) -> Compute:
-    """What makes the columns of a part."""
+def _compute(part: str, information: NgramInformation) -> Compute:
+    """Return the function that computes the columns of a part."""
     if part == "bleucomp":
         return bleu_parts
     if part == "nist":
@@ -175,25 +175,27 @@ def _compute(part: str, information: Information) -> Compute:
     metric = load_metric(part)
     if metric.reads_corpus:
         raise UsageError(
-            f"{part} scores a segment by its neighbors, so it cannot be a column of a ranker"
+            f"{part} cannot be a feature of a ranker: its segment scores depend on the corpus"
         )
     return lambda segments: metric.score(segments).segments[:, None]
 
 
 def bleu_parts(segments: Sequence[Segment]) -> FloatArray:
-    """BLEU taken apart: precisions, matches, totals, lengths, their ratio, the penalty, (n, 16)."""
+    """Compute precisions, matches, totals, lengths, ratio and penalty of BLEU, (n, 16)."""
     rows = load_metric("bleu").statistics(segments)
     hypothesis, reference = rows[:, 0], rows[:, 1]
     matched, totals = rows[:, 2:6], rows[:, 6:10]
     precisions = np.divide(matched, totals, out=np.zeros_like(matched), where=totals > 0)
     ratio = hypothesis / np.maximum(reference, 1.0)
-    lengths = [hypothesis, reference, ratio, brevity_penalty(rows)]
+    lengths = [hypothesis, reference, ratio, bleu_brevity_penalty(rows)]
     return np.hstack([precisions, matched, totals, np.column_stack(lengths)])
 
 
-def _nist(information: Information, segments: Sequence[Segment]) -> FloatArray:
+def _nist(information: NgramInformation, segments: Sequence[Segment]) -> FloatArray:
     values = [
-        nist_components(tokens(s.hypothesis), tokens(reference_of(s)), information)[NIST_ORDER - 1]
+        nist_components(tokenize_13a(s.hypothesis), tokenize_13a(only_reference(s)), information)[
+            NIST_ORDER - 1
+        ]
         for s in segments
     ]
     return np.array(values)[:, None]
@@ -201,20 +203,21 @@ def _nist(information: Information, segments: Sequence[Segment]) -> FloatArray:
 
 def _source_cosine(encoder: str, segments: Sequence[Segment]) -> FloatArray:
     if any(segment.source is None for segment in segments):
-        raise NeedsError(f"the column source/{encoder} needs the source: give it with -s")
+        raise MissingInputError(f"feature source/{encoder} needs the source: give it with -s")
     left = sentence_vectors(encoder, [s.hypothesis for s in segments])
     right = sentence_vectors(encoder, [s.source or "" for s in segments])
     sizes = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
-    cosines = (left * right).sum(axis=1) / np.maximum(sizes, 1e-12)  # zeros: cosine 0
+    cosines = (left * right).sum(axis=1) / np.maximum(sizes, 1e-12)  # zero vectors: cosine 0
     column: FloatArray = cosines.astype(np.float64)[:, None]
     return column
 
 
 @dataclass(frozen=True)
 class LayerFeatures:
-    """Nine columns a layer of an encoder, the cosine of sentence vectors, and the lengths.
+    """Nine columns per encoder layer, the cosine of sentence vectors, and two length columns.
 
-    `length` is log((h + 1) / (r + 1)) of the numbers of pieces, `length-distance` its size.
+    `length` is log((h + 1) / (r + 1)) of the numbers of tokens, `length-distance` its absolute
+    value.
 
     >>> columns = LayerFeatures("toy")
     >>> row = columns([Segment("a cat", references=("a cat",))])[0]
@@ -228,16 +231,16 @@ class LayerFeatures:
     def names(self) -> tuple[str, ...]:
         layers = range(self._load().layers)
         by_layer = [f"{self.encoder}.{layer}.{name}" for layer in layers for name in COLUMNS]
-        return (*by_layer, *(f"{self.encoder}.{name}" for name in WHOLE))
+        return (*by_layer, *(f"{self.encoder}.{name}" for name in SENTENCE_COLUMNS))
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
         encoder = self._load()
-        # The states of all layers would fill the store; the columns are what is worth keeping.
+        # The states of all layers would fill the cache; only the columns are cached.
         with runtime(cache=False):
-            return pairwise(
+            return compare_pairs(
                 encoder,
                 [segment.hypothesis for segment in segments],
-                [reference_of(segment) for segment in segments],
+                [only_reference(segment) for segment in segments],
                 lambda chunk: _compare(chunk, encoder.layers),
                 sentences=True,
             ).reshape(len(segments), len(self.names))
@@ -249,44 +252,44 @@ class LayerFeatures:
 
 
 def _compare(chunk: Chunk, layers: int) -> FloatArray:
-    rows = np.zeros((len(chunk), len(COLUMNS) * layers + len(WHOLE)))
+    rows = np.zeros((len(chunk), len(COLUMNS) * layers + len(SENTENCE_COLUMNS)))
     units: dict[int, list[Float32Array]] = {}
     pairs = zip(chunk.left.tolist(), chunk.right.tolist(), strict=True)
     for row, (left, right) in enumerate(pairs):
         for text in (left, right):
             if text not in units:
-                units[text] = _by_layer(chunk.texts.tokens(text), layers)
+                units[text] = _by_layer(chunk.embeddings.token_vectors(text), layers)
         rows[row, : len(COLUMNS) * layers] = [
             value for h, r in zip(units[left], units[right], strict=True) for value in matches(h, r)
         ]
         ratio = np.log((len(units[left][0]) + 1) / (len(units[right][0]) + 1))
-        alike = cosine(chunk.texts.sentences[left], chunk.texts.sentences[right])
-        rows[row, -len(WHOLE) :] = alike, ratio, abs(ratio)
+        similarity = cosine(chunk.embeddings.sentences[left], chunk.embeddings.sentences[right])
+        rows[row, -len(SENTENCE_COLUMNS) :] = similarity, ratio, abs(ratio)
     return rows
 
 
 def matches(hypothesis: Float32Array, reference: Float32Array) -> list[float]:
-    """The nine columns of two lists of unit vectors; zeros where a text has none.
+    """Compute the nine columns of two lists of unit vectors; zeros if one is empty.
 
     >>> np.round(matches(np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32)[:1]), 2)
     array([1. , 0. , 1. , 1. , 0.5, 0.5, 0. , 0.5, 0.5])
     """
     if not len(hypothesis) or not len(reference):
         return [0.0] * len(COLUMNS)
-    partners = find_partners(products(hypothesis, reference))
+    matched = find_best_matches(exact_dot_products(hypothesis, reference))
     places = (np.arange(len(reference)) + 1) / len(reference)
-    apart = np.abs((partners.of_right + 1) / len(hypothesis) - places).mean()
+    displacement = np.abs((matched.of_right + 1) / len(hypothesis) - places).mean()
     described = [
         value
-        for found in (partners.recall, partners.precision)
-        for value in (found.mean(), found.std(), found.min(), (found > GOOD).mean())
+        for cosines in (matched.recall, matched.precision)
+        for value in (cosines.mean(), cosines.std(), cosines.min(), (cosines > GOOD_COSINE).mean())
     ]
-    return [*map(float, described), float(apart)]
+    return [*map(float, described), float(displacement)]
 
 
 def _by_layer(tokens: Float32Array, layers: int) -> list[Float32Array]:
-    """Unit vectors of each layer from vectors that hold all layers side by side."""
+    """Split vectors with all layers concatenated into unit vectors per layer."""
     stacked = tokens.reshape(len(tokens), layers, tokens.shape[1] // layers)
     sizes = np.linalg.norm(stacked, axis=2, keepdims=True)
-    stacked = stacked / np.maximum(sizes, 1e-12)  # zeros have no direction: cosine 0
+    stacked = stacked / np.maximum(sizes, 1e-12)  # zero vectors: cosine 0
     return [np.ascontiguousarray(stacked[:, layer]) for layer in range(layers)]

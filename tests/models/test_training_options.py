@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tertium.errors import UsageError
-from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.regression.metric import RegressionOptions
-from tertium.models.options import TrainingOptions
+from tertium.models.training_options import TrainingOptions
 
 
 @pytest.mark.parametrize("field", ["epochs", "batch_size", "rate", "clip"])
@@ -38,5 +38,5 @@ def test_options_given_in_python_have_their_types(given: dict[str, Any], message
         PairwiseOptions(**given)
     with pytest.raises(UsageError, match="prior='no': expected True or False"):
         RegressionOptions(prior="no")  # was yes
-    with pytest.raises(UsageError, match="expected a list, each of it a number"):
+    with pytest.raises(UsageError, match="expected a list, each item a number"):
         RegressionOptions(strengths=0.1)

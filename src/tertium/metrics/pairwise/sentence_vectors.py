@@ -1,11 +1,11 @@
-"""Sentence vectors that a pairwise network reads, by name.
+"""Sentence vectors that the pairwise network reads.
 
     vectors :=  ["source/"] (encoder | "syntax") ["~" width]
 
-`glove` is the mean of a sentence's word vectors (WIKI-GW in Guzmán et al. 2015), `syntax` the mean
-of its parser's token vectors, `minilm~32` a sentence encoder reduced to 32 dimensions. What a
-translation is compared to is its reference, or its source after `source/`, which asks for an
-encoder that knows both languages. `syntax25` is short for `syntax~25`.
+`glove` is the mean of the word vectors of a sentence (WIKI-GW in Guzmán et al. 2015), `syntax` the
+mean of the parser's token vectors, and `minilm~32` a sentence encoder reduced to 32 dimensions. A
+translation is compared with its reference, or with its source after `source/`, which requires an
+encoder for both languages. `syntax25` is short for `syntax~25`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tertium.arrays import Float32Array, products
-from tertium.cache.files import rows_by_key
+from tertium.arrays import Float32Array, exact_dot_products
+from tertium.cache.cached_files import cached_rows
+from tertium.encoders.cached_encoding import stream_embeddings
 from tertium.encoders.encoder import load_encoder
-from tertium.encoders.stream import stream
 from tertium.errors import UsageError
 
 SYNTAX = "syntax"
@@ -30,7 +30,7 @@ _REDUCED = re.compile(r"(.+)~(\d+)")
 
 
 class VectorName(NamedTuple):
-    """A name taken apart; `width` is 0 for vectors as they are.
+    """A parsed vector name; `width` is 0 if the vectors are not reduced.
 
     >>> VectorName.parse("source/use~64"), VectorName.parse("syntax25").width
     (VectorName(encoder='use', width=64, of_source=True), 25)
@@ -49,53 +49,53 @@ class VectorName(NamedTuple):
         reduced = _REDUCED.fullmatch(stem)
         encoder, width = (reduced[1], int(reduced[2])) if reduced else (stem, 0)
         if not encoder or (reduced and not width):
-            raise UsageError(f"{text!r} names no vectors: expected an encoder, or encoder~width")
+            raise UsageError(f"invalid vectors {text!r}: expected an encoder, or encoder~width")
         if of_source and encoder == SYNTAX:
-            raise UsageError("the parser reads English only, so there is no source/syntax")
+            raise UsageError("source/syntax is not available: the parser supports English only")
         return cls(encoder, width, of_source)
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """To a few dimensions: (v - mean) axes, with mean (d,) and axes (d, width)."""
+    """A linear projection to few dimensions: (v - mean) axes, with mean (d,) and axes (d, width)."""
 
     mean: Float32Array
     axes: Float32Array
 
     @classmethod
     def fit(cls, vectors: Float32Array, width: int) -> Projection:
-        """Along the directions in which vectors (n, d) vary most."""
+        """Fit the principal axes of vectors (n, d)."""
         if width > min(vectors.shape):
             raise UsageError(
-                f"{len(vectors)} vectors of {vectors.shape[1]} dimensions cannot be reduced "
-                f"to {width}: ask for fewer, or give more texts"
+                f"cannot reduce {len(vectors)} vectors of {vectors.shape[1]} dimensions to "
+                f"{width}: choose fewer dimensions, or give more texts"
             )
         mean = vectors.mean(axis=0)
         _, _, rows = np.linalg.svd(vectors - mean, full_matrices=False)
         axes = rows[:width].T
-        # A direction has no sign of its own: make its largest part positive.
+        # The sign of an axis is arbitrary: make its largest component positive.
         signs = np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(width)])
         return cls(mean.astype(np.float32), (axes * signs).astype(np.float32))
 
     def __call__(self, vectors: Float32Array) -> Float32Array:
-        return products(vectors - self.mean, self.axes.T).astype(self.axes.dtype)
+        return exact_dot_products(vectors - self.mean, self.axes.T).astype(self.axes.dtype)
 
 
 def sentence_vectors(encoder: str, texts: Sequence[str]) -> Float32Array:
-    """The vectors of texts by an encoder or by `syntax`, each distinct text once, (n, d)."""
+    """Compute sentence vectors with an encoder or `syntax`, once per distinct text, (n, d)."""
     if encoder == SYNTAX:
         return _syntax_vectors(texts)
     model = load_encoder(encoder)
     if not model.sentence_dim:
-        raise UsageError(f"encoder {encoder} gives no sentence vectors")
-    parts = [e.sentences for e in stream(model, texts, tokens=False, sentences=True)]
+        raise UsageError(f"encoder {encoder} has no sentence vectors: choose another one")
+    parts = [e.sentences for e in stream_embeddings(model, texts, tokens=False, sentences=True)]
     return np.concatenate(parts) if parts else np.zeros((0, model.sentence_dim), np.float32)
 
 
 def _syntax_vectors(texts: Sequence[str]) -> Float32Array:
     from tertium.linguistics.parse import load_parser, syntax_vectors
 
-    return rows_by_key(
+    return cached_rows(
         f"{SYNTAX} {load_parser().name}",
         [(text,) for text in texts],
         SYNTAX_WIDTH,
@@ -109,7 +109,7 @@ def joint_vectors(
     projections: Mapping[VectorName, Projection],
     count: int,
 ) -> Float32Array:
-    """Several vectors side by side, each of the texts that `texts_of` gives, (count, widths)."""
+    """Concatenate several vectors, each of the texts that `texts_of` returns, (count, widths)."""
     parts = [np.zeros((count, 0), dtype=np.float32)]
     for name in names:
         vectors = sentence_vectors(name.encoder, texts_of(name))

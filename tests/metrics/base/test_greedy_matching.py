@@ -5,25 +5,30 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tertium.encoders.encoder import Embeddings, from_parts, rows_of
-from tertium.encoders.stream import Chunk
-from tertium.metrics.base import matching, padded_matching
-from tertium.metrics.base.matching import content_weights, greedy, spans, unit
-from tertium.runtime import choose_device
+from tertium.encoders.cached_encoding import Chunk
+from tertium.encoders.encoder import Embeddings, expand_ranges, make_embeddings
+from tertium.execution import resolve_device
+from tertium.metrics.base import gpu_matching, greedy_matching
+from tertium.metrics.base.greedy_matching import (
+    content_weights,
+    match_greedily,
+    normalize_rows,
+    piece_ranges,
+)
 
 
 @pytest.fixture(autouse=True, params=["exact", "padded"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a CPU, and as on a GPU: on the one there is, or on a CPU in its place."""
-    device = choose_device("auto") if request.param == "padded" else None
-    monkeypatch.setattr(matching, "accelerator", lambda: device)
+    device = resolve_device("auto") if request.param == "padded" else None
+    monkeypatch.setattr(greedy_matching, "accelerator", lambda: device)
 
 
 def make_chunk(
     matrices: list[np.ndarray], pieces: list[tuple[str, ...]], pairs: list[tuple[int, int]]
 ) -> Chunk:
     pairs = sorted(pairs, key=lambda pair: pair[1])
-    texts = from_parts(
+    texts = make_embeddings(
         [np.asarray(m, dtype=np.float32).reshape(-1, 2) for m in matrices],
         pieces,
         np.zeros((len(matrices), 0), dtype=np.float32),
@@ -34,37 +39,37 @@ def make_chunk(
         pairs=np.arange(len(pairs)),
         left=np.array([p[0] for p in pairs]),
         right=np.array([p[1] for p in pairs]),
-        texts=texts,
+        embeddings=texts,
     )
 
 
 def test_precision_and_recall_by_hand() -> None:
     # Left: east. Right: east and north. East finds itself; of the right, north finds nothing.
     chunk = make_chunk([[[2, 0]], [[1, 0], [0, 3]]], [("e",), ("e", "n")], [(0, 1)])
-    assert greedy(chunk).tolist() == [[1.0, 0.5]]
+    assert match_greedily(chunk).tolist() == [[1.0, 0.5]]
 
 
 def test_weights_count_and_need_not_sum_to_one() -> None:
     chunk = make_chunk([[[2, 0]], [[1, 0], [0, 3]]], [("e",), ("e", "n")], [(0, 1)])
     weights = np.array([1, 3, 1], dtype=np.float32)
-    assert greedy(chunk, weights=weights).tolist() == [[1.0, 0.75]]
+    assert match_greedily(chunk, weights=weights).tolist() == [[1.0, 0.75]]
 
 
 def test_weights_of_zero_fall_back_to_equal_ones() -> None:
     chunk = make_chunk([[[2, 0]], [[1, 0], [0, 3]]], [("e",), ("e", "n")], [(0, 1)])
-    assert greedy(chunk, weights=np.zeros(3, dtype=np.float32)).tolist() == [[1.0, 0.5]]
+    assert match_greedily(chunk, weights=np.zeros(3, dtype=np.float32)).tolist() == [[1.0, 0.5]]
 
 
 def test_special_tokens_match_but_do_not_count() -> None:
     left = [[0, 1], [1, 0], [0, 1]]  # special north, east, special north
     chunk = make_chunk([left, [[1, 0], [0, 3]]], [("", "e", ""), ("e", "n")], [(0, 1)])
-    assert greedy(chunk, special=True).tolist() == [[1.0, 1.0]]
-    assert greedy(chunk, special=False).tolist() == [[1.0, 0.5]]
+    assert match_greedily(chunk, special=True).tolist() == [[1.0, 1.0]]
+    assert match_greedily(chunk, special=False).tolist() == [[1.0, 0.5]]
 
 
 def test_a_text_without_pieces_has_no_value() -> None:
     chunk = make_chunk([[[1, 0]], [], [[0, 1]]], [("a",), (), ("b",)], [(0, 1), (1, 2), (0, 2)])
-    values = greedy(chunk)
+    values = match_greedily(chunk)
     assert np.isnan(values[:2]).all()
     assert values[2].tolist() == [0.0, 0.0]
 
@@ -73,7 +78,7 @@ def slow(texts: Embeddings, i: int, j: int) -> tuple[float, float]:
     def cosine(x: np.ndarray, y: np.ndarray) -> float:
         return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
 
-    table = [[cosine(x, y) for y in texts.tokens(j)] for x in texts.tokens(i)]
+    table = [[cosine(x, y) for y in texts.token_vectors(j)] for x in texts.token_vectors(i)]
     precision = np.mean([max(row) for row in table])
     recall = np.mean([max(row[k] for row in table) for k in range(len(table[0]))])
     return float(precision), float(recall)
@@ -83,30 +88,30 @@ def slow(texts: Embeddings, i: int, j: int) -> tuple[float, float]:
 def test_one_product_for_many_hypotheses_equals_a_loop(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(padded_matching, "ROWS", rows)
+    monkeypatch.setattr(gpu_matching, "BATCH_ROWS", rows)
     rng = np.random.default_rng(3)
     matrices = [rng.normal(size=(n, 2)) for n in (3, 1, 5, 2, 4)]
     pieces = [tuple("abcdefgh"[: len(m)]) for m in matrices]
     pairs = [(0, 3), (1, 3), (2, 3), (2, 4), (4, 4)]
     chunk = make_chunk(matrices, pieces, pairs)
-    expected = [slow(chunk.texts, i, j) for i, j in pairs]
-    np.testing.assert_allclose(greedy(chunk), expected, atol=1e-6)
+    expected = [slow(chunk.embeddings, i, j) for i, j in pairs]
+    np.testing.assert_allclose(match_greedily(chunk), expected, atol=1e-6)
 
 
 def test_spans_leave_special_tokens_out() -> None:
     chunk = make_chunk([[[1, 0]] * 4, [], [[1, 0]]], [("", "a", "b", ""), (), ("c",)], [(0, 2)])
-    starts, stops = spans(chunk.texts)
+    starts, stops = piece_ranges(chunk.embeddings)
     assert (starts.tolist(), stops.tolist()) == ([1, 4, 4], [3, 4, 5])
-    assert content_weights(chunk.texts).tolist() == [0, 1, 1, 0, 1]
+    assert content_weights(chunk.embeddings).tolist() == [0, 1, 1, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("starts", "stops", "rows"), [([], [], []), ([3], [3], []), ([2, 0], [4, 1], [2, 3, 0])]
 )
 def test_rows_of_spans(starts: list[int], stops: list[int], rows: list[int]) -> None:
-    found = rows_of(np.array(starts, dtype=np.int64), np.array(stops, dtype=np.int64))
+    found = expand_ranges(np.array(starts, dtype=np.int64), np.array(stops, dtype=np.int64))
     assert found.tolist() == rows
 
 
 def test_unit_keeps_zero_rows() -> None:
-    assert unit(np.zeros((2, 3), dtype=np.float32)).tolist() == [[0, 0, 0]] * 2
+    assert normalize_rows(np.zeros((2, 3), dtype=np.float32)).tolist() == [[0, 0, 0]] * 2

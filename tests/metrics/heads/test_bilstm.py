@@ -8,14 +8,14 @@ import torch
 from torch import nn
 
 from tertium.metrics.heads import scoring
-from tertium.metrics.heads.recurrence import Recurrent, Sequences
-from tertium.metrics.heads.scoring import RecurrentSteps, product
+from tertium.metrics.heads.bilstm import BidirectionalLSTM, PaddedSequences
+from tertium.metrics.heads.scoring import RecurrentSteps, make_product
 
 
 @pytest.mark.parametrize("lengths", [[5, 3, 1, 3], [1], [7, 7]])
 def test_values_and_gradients_equal_torchs(lengths: list[int]) -> None:
     torch.manual_seed(0)
-    module = Recurrent(6, 4)
+    module = BidirectionalLSTM(6, 4)
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -25,7 +25,7 @@ def test_values_and_gradients_equal_torchs(lengths: list[int]) -> None:
     for own in (True, False):
         x = values.clone().requires_grad_()
         if own:
-            states = module(Sequences(x, torch.tensor(lengths))).values
+            states = module(PaddedSequences(x, torch.tensor(lengths))).values
         else:
             packed = nn.utils.rnn.pack_padded_sequence(
                 x, torch.tensor(lengths), batch_first=True, enforce_sorted=False
@@ -41,7 +41,7 @@ def test_values_and_gradients_equal_torchs(lengths: list[int]) -> None:
 @pytest.mark.parametrize("lengths", [[5, 3, 0, 1, 3, 9, 2, 2, 2, 4], [1], [0], [7, 7]])
 def test_steps_of_several_texts_are_those_of_each(lengths: list[int]) -> None:
     torch.manual_seed(0)
-    module = Recurrent(6, 4)
+    module = BidirectionalLSTM(6, 4)
     flat = torch.randn(sum(lengths), 6)
     texts = torch.split(flat, lengths)
     with torch.inference_mode():
@@ -59,8 +59,8 @@ def test_steps_of_several_texts_are_those_of_each(lengths: list[int]) -> None:
 def test_a_product_that_mixes_rows_is_made_text_by_text(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [torch.randn(n, 6) for n in (3, 40, 1)]
     lengths, weight = np.array([3, 40, 1]), torch.randn(4, 6)
-    monkeypatch.setattr(scoring, "agreeing_sizes", lambda *_: ())
-    parts = torch.split(product(weight)(torch.cat(texts), lengths), lengths.tolist())
+    monkeypatch.setattr(scoring, "find_invariant_block_sizes", lambda *_: ())
+    parts = torch.split(make_product(weight)(torch.cat(texts), lengths), lengths.tolist())
     for text, part in zip(texts, parts, strict=True):
-        assert torch.equal(part, product(weight)(text, np.array([len(text)])))
+        assert torch.equal(part, make_product(weight)(text, np.array([len(text)])))
         torch.testing.assert_close(part, text @ weight.T)

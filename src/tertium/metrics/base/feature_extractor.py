@@ -1,7 +1,7 @@
-"""What a featurizer is: segments to named columns.
+"""Define feature extractors: callables from segments to a table of named columns.
 
-A featurizer compares a hypothesis with one reference. A metric with several references compares it
-with each (`split_references`) and decides afterwards.
+A feature extractor compares a hypothesis with one reference. Metrics split segments with several
+references (`split_references`) and reduce over the references afterwards.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from tertium.errors import UsageError
 from tertium.segment import Segment
 
 
-class Featurizer(Protocol):
-    """Turns segments into rows of numbers; two that are equal make equal rows."""
+class FeatureExtractor(Protocol):
+    """A callable from segments to rows of numbers; equal extractors give equal rows."""
 
     @property
-    def forks(self) -> bool:
-        """Whether processes may share its rows: Python makes them one by one, no network runs."""
+    def can_fork(self) -> bool:
+        """Whether rows may be computed in forked processes (pure Python, no neural network)."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns."""
+        """Names of the columns."""
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
-        """One row for each segment, (n, len(names))."""
+        """Compute one row per segment, (n, len(names))."""
 
     def __hash__(self) -> int: ...
 
 
 def split_references(segments: Sequence[Segment]) -> tuple[list[Segment], IntArray]:
-    """One segment for each reference, and the number of the segment each came from.
+    """Split segments into one segment per reference; also return the index of the original segment.
 
     >>> parts, owner = split_references([Segment("h", references=("a", "b"))])
     >>> [p.references for p in parts], owner
@@ -46,11 +46,11 @@ def split_references(segments: Sequence[Segment]) -> tuple[list[Segment], IntArr
     return parts, np.repeat(np.arange(len(segments)), counts)
 
 
-def reference_of(segment: Segment) -> str:
-    """The one reference of a segment."""
+def only_reference(segment: Segment) -> str:
+    """Return the reference of a segment that has exactly one; raise otherwise."""
     if len(segment.references) != 1:
         raise UsageError(
-            f"features compare with one reference, and this segment has {len(segment.references)}: "
-            "take it apart with tertium.metrics.base.featurizer.split_references"
+            f"expected a segment with one reference, got {len(segment.references)}: split it with "
+            "tertium.metrics.base.feature_extractor.split_references"
         )
     return segment.references[0]

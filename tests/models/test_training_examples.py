@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from tertium.data.judgments import JudgmentSet
-from tertium.data.rankings import ItemTexts, PairJudgment, RankingSet, gather
+from tertium.data.rankings import ItemTexts, PairwiseJudgment, RankingSet, build_ranking_set
 from tertium.errors import DataError, UsageError
-from tertium.models.examples import (
-    compared_pairs,
-    comparisons_of,
-    has_comparisons,
-    item_sizes,
-    plan,
-    scored_pairs,
+from tertium.models.training_data import sort_training_sets
+from tertium.models.training_examples import (
+    has_decided_comparisons,
+    longest_per_item,
+    number_compared_pairs,
+    number_scored_pairs,
+    select_comparisons,
+    shuffle_into_batches,
 )
-from tertium.models.judged import training_sets
 from tertium.segment import Judgment, Preference, Segment
 
 
@@ -29,18 +29,18 @@ def rankings() -> RankingSet:
         "2": ItemTexts({"A": "a two", "B": "b two", "C": "c two"}, "s2", ("r two",)),
     }
     said = [
-        PairJudgment("1", "A", "B", 1.0, "x"),
-        PairJudgment("1", "B", "A", 0.0, "y"),  # the same said the other way round
-        PairJudgment("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
-        PairJudgment("2", "A", "B", 0.5),
-        PairJudgment("2", "C", "A", 1.0),
+        PairwiseJudgment("1", "A", "B", 1.0, "x"),
+        PairwiseJudgment("1", "B", "A", 0.0, "y"),  # the same said the other way round
+        PairwiseJudgment("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
+        PairwiseJudgment("2", "A", "B", 0.5),
+        PairwiseJudgment("2", "C", "A", 1.0),
     ]
-    return gather(said, texts, name="demo")
+    return build_ranking_set(said, texts, name="demo")
 
 
 def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
     table: dict[str, int] = {}
-    data = compared_pairs([rankings()], "reference", table)
+    data = number_compared_pairs([rankings()], "reference", table)
     said = {
         (list(table)[data.pairs.hypotheses[b]], list(table)[data.pairs.hypotheses[w]]): n
         for b, w, n in zip(data.better, data.worse, data.weights, strict=True)
@@ -53,9 +53,9 @@ def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
 
 def test_a_batch_of_items_holds_their_comparisons() -> None:
     table: dict[str, int] = {}
-    data = compared_pairs([rankings(), rankings()], "reference", table)
+    data = number_compared_pairs([rankings(), rankings()], "reference", table)
     assert len(data) == 4  # equal items of two sets stay apart
-    batch = comparisons_of(data, np.array([3, 0]))
+    batch = select_comparisons(data, np.array([3, 0]))
     better = [list(table)[batch.pairs.hypotheses[n]] for n in batch.better]
     assert sorted(better) == ["a one", "c two"]
     assert len(batch.pairs) == 4
@@ -67,14 +67,14 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
         "1": ItemTexts({"A": "same", "B": "same"}, None, ("r",)),
         "2": ItemTexts({"A": "a", "B": "b"}, None, ("r",)),
     }
-    said = [PairJudgment("1", "A", "B", 1.0), PairJudgment("2", "A", "B", 1.0)]
-    one = gather(said, texts, name="demo")
-    data = compared_pairs([one], "reference", {})
+    said = [PairwiseJudgment("1", "A", "B", 1.0), PairwiseJudgment("2", "A", "B", 1.0)]
+    one = build_ranking_set(said, texts, name="demo")
+    data = number_compared_pairs([one], "reference", {})
     assert data.weights.sum() == 2
-    assert has_comparisons(data).tolist() == [False, True]
+    assert has_decided_comparisons(data).tolist() == [False, True]
     only = one.select(np.array([0]))
     with pytest.raises(DataError, match="a text with itself"):
-        compared_pairs([only], "reference", {})
+        number_compared_pairs([only], "reference", {})
 
 
 def test_sides() -> None:
@@ -86,10 +86,10 @@ def test_sides() -> None:
 
 def test_sizes_are_those_of_the_longest_text() -> None:
     table: dict[str, int] = {}
-    data = compared_pairs([rankings()], "both", table)
+    data = number_compared_pairs([rankings()], "both", table)
     lengths = np.array([len(text) + 10 * (text == "s2") for text in list(table)])
-    assert item_sizes(data, lengths).tolist() == [5, 12]
-    assert has_comparisons(data).all()
+    assert longest_per_item(data, lengths).tolist() == [5, 12]
+    assert has_decided_comparisons(data).all()
 
 
 def test_only_ties_are_nothing_to_learn_from() -> None:
@@ -97,7 +97,7 @@ def test_only_ties_are_nothing_to_learn_from() -> None:
     ties = replace(one, verdicts=np.full(len(one), 0.5))
     said = rf"demo: no usable comparison \({len(one)} left out; tie: {len(one)}\)"
     with pytest.raises(DataError, match=said):
-        compared_pairs([ties], "reference", {})
+        number_compared_pairs([ties], "reference", {})
 
 
 @pytest.mark.parametrize(
@@ -108,13 +108,13 @@ def test_scores_nothing_can_be_learned_from(scores: list[float], message: str) -
     rows = tuple(Judgment(Segment(f"h{n}", None, ("r",)), s) for n, s in enumerate(scores))
     one = JudgmentSet(name="x", judgments=rows)
     with pytest.raises(DataError, match=message):
-        scored_pairs([one], "reference", {})
+        number_scored_pairs([one], "reference", {})
 
 
 def test_an_epoch_has_every_example_once_in_another_order_each_time() -> None:
     sizes = np.random.default_rng(0).integers(1, 50, size=500)
     rng = np.random.default_rng(1)
-    first, second = (list(plan(sizes, 8, rng)) for _ in range(2))
+    first, second = (list(shuffle_into_batches(sizes, 8, rng)) for _ in range(2))
     for batches in (first, second):
         assert sorted(np.concatenate(batches).tolist()) == list(range(500))
         assert max(len(b) for b in batches) == 8
@@ -126,15 +126,15 @@ def test_an_epoch_has_every_example_once_in_another_order_each_time() -> None:
 def test_single_comparisons_that_would_be_taken_for_others_are_refused() -> None:
     left, right, third = (Segment(text, "s", ("r",)) for text in ("a", "b", "c"))
     with pytest.raises(DataError, match=r"1 verdicts are not 1 .*, the first is nan"):
-        training_sets([Preference(left, right, 1.0), Preference(left, third, math.nan)])
+        sort_training_sets([Preference(left, right, 1.0), Preference(left, third, math.nan)])
     with pytest.raises(DataError, match="same references"):
-        training_sets([Preference(left, Segment("b", "s", ("another",)), 1.0)])
+        sort_training_sets([Preference(left, Segment("b", "s", ("another",)), 1.0)])
     names = {"left_system": "A", "right_system": "B"}
     named = [Preference(one, right, 1.0, **names) for one in (left, third)]
     with pytest.raises(DataError, match="A translates one item as 'a' and as 'c'"):
-        training_sets(named)
+        sort_training_sets(named)
 
 
 def test_a_score_that_is_a_text_is_refused() -> None:
     with pytest.raises(UsageError, match="the score '3' is not a number"):
-        training_sets([Judgment(Segment("a", None, ("r",)), "3")])
+        sort_training_sets([Judgment(Segment("a", None, ("r",)), "3")])

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.models.options import Epoch, TrainingOptions
-from tertium.models.training import fit
+from tertium.models.training_loop import fit
+from tertium.models.training_options import Epoch, TrainingOptions
 
 X = torch.linspace(-1, 1, 24)[:, None]
 Y = 3 * X + 1
@@ -57,7 +57,7 @@ def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
         batches,
         loss_on(net),
         options=TrainingOptions(epochs=9, patience=2, rate=0.05),
-        dev=lambda: next(values),
+        evaluate=lambda: next(values),
         on_epoch=lambda epoch: seen.append((epoch.best, weights(net))),
     )
     assert [e.dev for e in run.epochs] == [0.1, 0.5, 0.4, 0.3]
@@ -70,7 +70,7 @@ def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
 def test_no_patience_at_all_never_stops_early() -> None:
     net, values = network(), iter([0.9, 0.5, 0.4, 0.3])
     options = TrainingOptions(epochs=4, patience=0, rate=0.05)
-    run = fit(net, batches, loss_on(net), options=options, dev=lambda: next(values))
+    run = fit(net, batches, loss_on(net), options=options, evaluate=lambda: next(values))
     assert len(run.epochs) == 4
     assert run.best == 0.9
     assert weights(net) != weights(network())
@@ -90,7 +90,7 @@ def test_without_dev_the_last_epoch_is_kept() -> None:
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
     whole = network()
-    reference = fit(whole, batches, loss_on(whole), options=OPTIONS, dev=dev_on(whole))
+    reference = fit(whole, batches, loss_on(whole), options=OPTIONS, evaluate=dev_on(whole))
 
     class Killed(BaseException):
         pass
@@ -107,7 +107,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None
             batches,
             loss_on(first),
             options=OPTIONS,
-            dev=dev_on(first),
+            evaluate=dev_on(first),
             snapshot=file,
             identity="a",
             on_epoch=kill,
@@ -119,7 +119,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None
         batches,
         loss_on(second),
         options=OPTIONS,
-        dev=dev_on(second),
+        evaluate=dev_on(second),
         snapshot=file,
         identity="a",
     )
@@ -137,7 +137,14 @@ def test_an_interrupted_run_holds_its_best_epoch() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fit(net, batches, loss_on(net), options=OPTIONS, dev=lambda: next(values), on_epoch=hear)
+        fit(
+            net,
+            batches,
+            loss_on(net),
+            options=OPTIONS,
+            evaluate=lambda: next(values),
+            on_epoch=hear,
+        )
     assert weights(net) == kept[0] != kept[1]
 
 

@@ -1,0 +1,209 @@
+"""Greedy matching: match each piece with its most similar piece of the other text.
+
+    precision = sum_i w_i max_j cos(x_i, y_j) / sum_i w_i      over pieces x of the left text
+    recall    = sum_j w_j max_i cos(x_i, y_j) / sum_j w_j      over pieces y of the right text
+
+One matrix product compares a right text (a reference) with all its left texts (the hypotheses of
+all systems). The product is exact (`arrays`), so results do not depend on the batch. If networks
+run on a GPU, matching runs there as well (`gpu_matching`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, TypeVar
+
+import numpy as np
+
+from tertium.arrays import (
+    Float32Array,
+    FloatArray,
+    IntArray,
+    exact_dot_products,
+    exact_squared_norms,
+    round_to_grid,
+)
+from tertium.encoders.cached_encoding import Chunk
+from tertium.encoders.encoder import Embeddings, expand_ranges, offsets_from_lengths
+from tertium.execution import active_gpu
+from tertium.metrics.base.explanation import Direction, Link, TextComparison
+from tertium.metrics.base.metric import Side
+
+Vectors = TypeVar("Vectors", Float32Array, FloatArray)
+
+
+def normalize_rows(vectors: Vectors) -> Vectors:
+    """Scale rows to unit length; rows of zeros stay zero.
+
+    >>> normalize_rows(np.array([[3, 4], [0, 0]], dtype=np.float32))
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+    norms = np.sqrt(exact_squared_norms(vectors))
+    norms[norms == 0] = 1
+    result: Vectors = np.empty_like(vectors)
+    return np.divide(vectors, norms[:, None], out=result, dtype=np.float64, casting="same_kind")
+
+
+def cosine(a: Float32Array, b: Float32Array) -> float:
+    """Return the cosine of two vectors, or 0 if one of them is zero."""
+    size = float(np.sqrt(exact_squared_norms(np.stack([a, b])).prod()))
+    return float(exact_dot_products(a[None], b[None])[0, 0]) / size if size > 0 else 0.0
+
+
+def piece_ranges(texts: Embeddings, *, special: bool = False) -> tuple[IntArray, IntArray]:
+    """Return the start and stop row of each text, (n,) each; by default without special tokens."""
+    starts, stops = texts.offsets[:-1].copy(), texts.offsets[1:].copy()
+    if special:
+        return starts, stops
+    for i, pieces in enumerate(texts.tokens):
+        if pieces and not (pieces[0] and pieces[-1]):
+            real = [place for place, piece in enumerate(pieces) if piece]
+            starts[i], stops[i] = starts[i] + real[0], starts[i] + real[-1] + 1
+    return starts, stops
+
+
+def content_weights(texts: Embeddings) -> Float32Array:
+    """Return 1 for rows that are pieces of a text and 0 for special tokens, (rows,)."""
+    starts, stops = piece_ranges(texts)
+    steps = np.zeros(len(texts.vectors) + 1, dtype=np.float32)
+    np.add.at(steps, starts, 1)
+    np.add.at(steps, stops, -1)
+    return np.cumsum(steps[:-1], dtype=np.float32)
+
+
+def match_greedily(
+    chunk: Chunk, *, weights: Float32Array | None = None, special: bool = True
+) -> FloatArray:
+    """Compute precision and recall of each comparison in a chunk, (m, 2); NaN if a text is empty.
+
+    `weights` (rows,) weights each row of the chunk's vectors; the default is uniform, and uniform
+    weights are also used if those of a text sum to zero. Special tokens have no weight; with
+    `special`, pieces may still match them, as in the bert-score package.
+    """
+    starts, stops = piece_ranges(chunk.embeddings, special=special)
+    mass = _mass(chunk.embeddings, weights)
+    if device := active_gpu():
+        return _match_on_gpu(device, chunk, starts, stops, mass)
+    vectors = round_to_grid(normalize_rows(chunk.embeddings.vectors))
+    result = np.full((len(chunk), 2), np.nan)
+    for right, pairs in chunk.groups():
+        left = chunk.left[pairs]
+        places = np.flatnonzero(stops[left] > starts[left])
+        if stops[right] == starts[right] or not len(places):
+            continue
+        left = left[places]
+        rows, there = expand_ranges(starts[left], stops[left]), slice(starts[right], stops[right])
+        cosines = vectors[rows] @ vectors[there].T  # (left rows, right rows)
+        bounds = offsets_from_lengths(stops[left] - starts[left])[:-1]
+        best = np.maximum.reduceat(cosines, bounds, axis=0)  # (left texts, right rows)
+        found = cosines.max(axis=1) * mass[rows]
+        result[places + pairs.start, 0] = np.add.reduceat(found, bounds)
+        result[places + pairs.start, 1] = (best * mass[there]).sum(axis=1)
+    return result
+
+
+def _match_on_gpu(
+    device: str, chunk: Chunk, starts: IntArray, stops: IntArray, mass: Float32Array
+) -> FloatArray:
+    """Compute `match_greedily` on a GPU."""
+    from tertium.metrics.base.gpu_matching import match_padded
+
+    bounds = np.stack([starts, stops], axis=1)
+    left, right = bounds[chunk.left], bounds[chunk.right]
+    full = (np.diff(left) > 0).ravel() & (np.diff(right) > 0).ravel()
+    result = np.full((len(chunk), 2), np.nan)
+    result[full] = match_padded(chunk.embeddings.vectors, mass, left[full], right[full], device)
+    return result
+
+
+def _mass(texts: Embeddings, weights: Float32Array | None) -> Float32Array:
+    """Return the share of each row in the total weight of its text, (rows,)."""
+    plain = content_weights(texts)
+    chosen = plain if weights is None else weights * plain
+    owners = texts.text_indices
+    totals = np.bincount(owners, weights=chosen, minlength=len(texts))
+    chosen = np.where(totals[owners] > 0, chosen, plain)
+    totals = np.bincount(owners, weights=chosen, minlength=len(texts))
+    return (chosen / totals[owners]).astype(np.float32)
+
+
+def piece_vectors(chunk: Chunk, place: int) -> tuple[Float32Array, Float32Array]:
+    """Return unit vectors of the pieces of both texts of a comparison, without special tokens."""
+    starts, stops = piece_ranges(chunk.embeddings)
+    rows = (chunk.left[place], chunk.right[place])
+    left, right = (normalize_rows(chunk.embeddings.vectors[starts[i] : stops[i]]) for i in rows)
+    return left, right
+
+
+def round_cosines(cosines: FloatArray) -> tuple[tuple[float, ...], ...]:
+    """Convert cosines to plain floats with four decimals, for display."""
+    return tuple(tuple(round(value, 4) for value in row) for row in cosines.tolist())
+
+
+class BestMatches(NamedTuple):
+    """Best match of each piece on the other side and its cosine, in both directions."""
+
+    of_left: IntArray
+    precision: FloatArray
+    of_right: IntArray
+    recall: FloatArray
+
+
+def find_best_matches(cosines: FloatArray) -> BestMatches:
+    """Match two non-empty texts greedily, given cosines (left pieces, right pieces).
+
+    >>> find_best_matches(np.array([[0.5, 1.0], [0.9, 0.1]])).of_left
+    array([1, 0])
+    """
+    left, right = cosines.argmax(axis=1), cosines.argmax(axis=0)
+    precision = cosines[np.arange(len(left)), left]
+    return BestMatches(left, precision, right, cosines[right, np.arange(len(right))])
+
+
+def link_best_matches(cosines: FloatArray, directions: Sequence[Direction]) -> list[Link]:
+    """Link each piece to its best match, given cosines (hypothesis pieces, other pieces)."""
+    found = find_best_matches(cosines)
+    pairs: dict[Direction, list[tuple[int, int]]] = {
+        "precision": list(enumerate(found.of_left.tolist())),
+        "recall": [(i, j) for j, i in enumerate(found.of_right.tolist())],
+    }
+    return [
+        Link(
+            hypothesis=i,
+            other=j,
+            similarity=float(cosines[i, j]),
+            weight=1 / len(pairs[direction]),
+            direction=direction,
+        )
+        for direction in pairs
+        if direction in directions
+        for i, j in pairs[direction]
+    ]
+
+
+def compare_pieces(
+    text: str,
+    values: Mapping[str, float],
+    pieces: tuple[tuple[str, ...], tuple[str, ...]],
+    vectors: tuple[Float32Array, Float32Array],
+    side: Side = "reference",
+    combined_with: Literal["", "source"] = "",
+) -> TextComparison:
+    """Compare a hypothesis with another text by the vectors of their pieces, in both directions."""
+    links: list[Link] = []
+    cosines: tuple[tuple[float, ...], ...] = ()
+    if all(pieces):
+        # (hypothesis pieces, other pieces)
+        similar = exact_dot_products(normalize_rows(vectors[0]), normalize_rows(vectors[1]))
+        links, cosines = link_best_matches(similar, ("precision", "recall")), round_cosines(similar)
+    return TextComparison(
+        side=side,
+        combined_with=combined_with,
+        text=text,
+        values=dict(values),
+        hypothesis_pieces=pieces[0],
+        other_pieces=pieces[1],
+        links=tuple(links),
+        cosines=cosines,
+    )

@@ -1,0 +1,309 @@
+"""Trained metrics and rankers: train, save, load, and compare by weights.
+
+    esim = ESIM.train(judgments, dev=others)      # ready to score
+    esim.save("models/esim")
+    load_metric("models/esim") == esim
+
+The field `model` says where the weights come from: empty for the default bundled model, the name
+of another bundled model, a folder, or an internal key for a model that was not saved yet. Metrics
+and rankers inherit from `TrainedModel` and implement `fit` (training) and scoring. This module
+imports no training code until `train` is called.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from tertium.encoders import Encoder, load_encoder
+from tertium.errors import ModelError, UnknownNameError, UsageError
+from tertium.models.checkpoint import (
+    CONFIG,
+    Checkpoint,
+    bundled_models_folder,
+    check_encoder,
+    find_bundled_model,
+    parse_config,
+    read_checkpoint,
+    read_config,
+    write_checkpoint,
+)
+from tertium.models.model_card import write_card
+from tertium.registry import resolve
+from tertium.schema import MAX_SHOWN_CHARACTERS, check_fields, construct
+from tertium.specs import format_value, non_default_fields
+
+if TYPE_CHECKING:
+    from tertium.models.training_data import TrainingData, TrainingSets
+    from tertium.models.training_job import TrainingJob
+    from tertium.models.training_options import Epoch, Recipe
+
+UNSAVED = "unsaved-"  # prefix of the keys of unsaved models
+LOCATION_FIELDS = ("model", "folder")  # fields that locate weights and do not affect scores
+SETTINGS = "settings"  # key of the settings in config.json
+FIELDS = "fields"  # key of the fields that were chosen after training
+
+_unsaved: dict[str, Checkpoint] = {}
+
+
+class EqualByWeights(ABC):
+    """Equality by settings and weights, regardless of where the weights are stored.
+
+    Subclasses are frozen dataclasses declared with `eq=False`, which keeps this equality.
+    """
+
+    name: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def weights_hash(self) -> str:
+        """Hash of everything that was learned."""
+
+    @property
+    def scoring_fields(self) -> dict[str, Any]:
+        """Fields that affect scores: all except those that locate the weights."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in fields if f.name not in LOCATION_FIELDS}
+
+    @property
+    def _locations(self) -> list[str]:
+        return [getattr(self, name, "") for name in LOCATION_FIELDS]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EqualByWeights) or type(other) is not type(self):
+            return NotImplemented
+        if self.scoring_fields != other.scoring_fields:
+            return False
+        # equal locations need no reading, so the weights need not be installed
+        return self._locations == other._locations or self.weights_hash == other.weights_hash
+
+    def __hash__(self) -> int:
+        return hash((self.name, tuple(self.scoring_fields.items())))
+
+
+class _LazyAttribute:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        module, _, attribute = self.path.partition(":")
+        return getattr(importlib.import_module(module), attribute)
+
+
+def lazy_attribute(path: str) -> Any:
+    """Class attribute "module:attribute" that is imported on first use.
+
+    Scoring classes declare their training options this way without importing training code.
+    """
+    return _LazyAttribute(path)
+
+
+class TrainedModel(EqualByWeights):
+    """A metric or ranker learned from human judgments: a frozen dataclass with a field `model`.
+
+    Class attributes describe training:
+
+    - `settings`: dataclass of choices made before training (None: the fields of the class itself,
+      which are then stored with the model); `stored`: dataclass of the stored settings, if larger
+    - `options`: dataclass of training options; `recipes`: named presets of settings and options
+    - `accepted_data`: kinds of human data it can learn from, "scores" and "comparisons"
+    - `resumable`: whether interrupted training continues from a snapshot
+    - `train_examples`: example commands for `tertium train NAME --help`
+    """
+
+    kind: ClassVar[Literal["metric", "ranker"]] = "metric"
+    title: ClassVar[str]
+    settings: ClassVar[type[Any] | None] = None
+    stored: ClassVar[type[Any] | None] = None
+    options: ClassVar[type[Any]]
+    recipes: ClassVar[Mapping[str, Recipe]] = {}
+    accepted_data: ClassVar[tuple[str, ...]] = ("scores", "comparisons")
+    resumable: ClassVar[bool] = False
+    train_examples: ClassVar[str] = """\
+  tertium train {name} --train da/wmt15/*-en.jsonl.gz da/wmt16/*-en.jsonl.gz -o models/{name}
+"""
+
+    model: str
+
+    @classmethod
+    @abstractmethod
+    def fit(cls, job: TrainingJob) -> Checkpoint:
+        """Train on a job and return the checkpoint that this class scores with."""
+
+    @classmethod
+    def train(
+        cls,
+        data: TrainingData,
+        *,
+        dev: TrainingData = (),
+        options: Any = None,
+        folder: str | Path | None = None,
+        note: str = "",
+        on_epoch: Callable[[Epoch], None] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Train on judgments and comparisons; returns a model that is ready to score.
+
+        `dev` selects the best epoch and is never trained on: training data that shares a reference
+        with it is removed. With `folder`, the model is saved there. Keyword arguments are settings.
+        """
+        from tertium.models.training_data import check_accepted_data, prepare_training_sets
+        from tertium.models.training_job import TrainingJob
+
+        settings_class: Any = cls.settings or cls
+        chosen = settings_class(**settings)
+        sets, dev_sets = prepare_training_sets(cls.name, data, dev, chosen.required_inputs)
+        check_accepted_data(cls.name, cls.accepted_data, sets, dev_sets)
+        job = TrainingJob(
+            settings=chosen,
+            options=options if options is not None else cls.options(),
+            data=sets,
+            dev=dev_sets,
+            folder=Path(folder) if folder is not None else None,
+            note=note,
+            on_epoch=on_epoch,
+        )
+        trained = cls.from_checkpoint(cls.fit(job))
+        return trained if folder is None else trained.save(folder)
+
+    @classmethod
+    def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
+        """Return the options that training with these settings and data ignores."""
+        return frozenset()
+
+    @property
+    def location(self) -> str:
+        """Folder of the weights, or the key of an unsaved model."""
+        return resolve_model_path(self.model, self.bundled_name)
+
+    @property
+    def bundled_name(self) -> str:
+        """Name of the bundled model for these settings."""
+        return self.name
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """Checkpoint of the model, loaded on first use and checked against the fields."""
+        checkpoint = load_checkpoint(self.location)
+        if checkpoint.name != self.name:
+            raise ModelError(f"{self.location} is a {checkpoint.name} model: expected {self.name}")
+        stored = checkpoint.config.get(SETTINGS, {}) if self.settings is None else {}
+        for name, value in self.scoring_fields.items():
+            requested, trained = _format_setting(value), _format_setting(stored.get(name, value))
+            if requested != trained:
+                raise ModelError(
+                    f"{self.location} was trained with {name}={trained}, not {name}={requested}: "
+                    f"leave {name} out, or train a model with it"
+                )
+        return checkpoint
+
+    @property
+    def weights_hash(self) -> str:
+        return self.checkpoint.hash
+
+    @property
+    def weights_label(self) -> str:
+        """Name of the model in signatures."""
+        name = Path(self.model).name if self.model else "default"
+        return name.replace(":", "-").replace("|", "-")
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
+        """Create a model from a checkpoint in memory."""
+        key = UNSAVED + checkpoint.hash[:16]
+        _unsaved[key] = checkpoint
+        load_checkpoint.cache_clear()
+        return cls.load(key)
+
+    def save(self, folder: str | Path) -> Self:
+        """Write the model and its card to a folder; return a model that reads from there."""
+        checkpoint = dataclasses.replace(self.checkpoint, fields=self._chosen_fields)
+        write_checkpoint(Path(folder), checkpoint)
+        write_card(Path(folder), self.title, checkpoint)
+        load_checkpoint.cache_clear()
+        return dataclasses.replace(self, model=str(folder or "."))  # type: ignore[type-var]
+
+    @property
+    def _chosen_fields(self) -> dict[str, Any]:
+        """Non-default fields that the stored configuration does not contain."""
+        if self.settings is None:
+            return {}
+        names = self.scoring_fields
+        return {name: value for name, value in non_default_fields(self) if name in names}
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Load a model from a folder; raise `ModelError` if the folder is not valid."""
+        where = resolve_model_path(str(folder), cls.name)
+        checkpoint = load_checkpoint(where)
+        if checkpoint.name != cls.name:
+            raise ModelError(f"{where} is a {checkpoint.name} model: expected {cls.name}")
+        file = Path(where) / CONFIG
+        if cls.settings is None:
+            key, stored = f"config.{SETTINGS}", checkpoint.config.get(SETTINGS, {})
+        else:
+            key, stored = FIELDS, checkpoint.fields
+            parse_config(cls.stored or cls.settings, checkpoint, where)
+        fields = check_fields(cls, stored, file, key, without="model")
+        return construct(cls, {**fields, "model": str(folder)}, file, key)
+
+    def load_training_encoder(self, name: str, **how: Any) -> Encoder:
+        """Load an encoder and check that its weights are those used in training."""
+        encoder = load_encoder(name, **how)
+        check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
+        return encoder
+
+
+def resolve_model_path(model: str, bundled: str) -> str:
+    """Resolve the field `model` to a key, a folder, or a bundled model (by default `bundled`)."""
+    if not model:
+        return str(bundled_models_folder() / bundled)
+    bundled_folder = bundled_models_folder() / model
+    is_name = not model.startswith(UNSAVED) and Path(model).name == model
+    try:
+        is_bundled = is_name and not (Path(model) / CONFIG).is_file() and bundled_folder.is_dir()
+    except OSError:  # not a valid file name; reading it will raise
+        is_bundled = False
+    return str(bundled_folder) if is_bundled else model
+
+
+@lru_cache(maxsize=16)
+def load_checkpoint(where: str) -> Checkpoint:
+    """Load a checkpoint from a folder, or an unsaved one of this process."""
+    if where in _unsaved:
+        return _unsaved[where]
+    if where.startswith(UNSAVED):
+        raise UsageError(f"model {where} was not saved and does not exist in this process")
+    folder = Path(where)
+    if folder.parent == bundled_models_folder():
+        find_bundled_model(folder.name)
+    return read_checkpoint(folder)
+
+
+def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:
+    """Load the model saved in a folder; its configuration names a class in `table`."""
+    file, config = folder / CONFIG, read_config(folder)
+    name = config.get(kind)
+    if name is None and "ranker" in config:
+        raise UsageError(
+            f"{folder} is a ranker, not a metric: use it with `tertium rank -m {folder}`; "
+            "`tertium meta --scores` reads the output of its -sl -f json"
+        )
+    if not isinstance(name, str):
+        raise ModelError(f"{file} has no {kind!r} entry: not a trained {kind}")
+    if name not in table:
+        raise ModelError(f"{file}: {UnknownNameError(kind, name[:MAX_SHOWN_CHARACTERS], table)}")
+    cls = resolve(table, name, kind)
+    if not issubclass(cls, TrainedModel):
+        raise ModelError(f"{file}: {name!r} is not a trainable {kind}")
+    return cls.load(folder)
+
+
+def _format_setting(value: Any) -> str:
+    """Format a setting of an object or of its file; lists are formatted like tuples."""
+    return format_value(tuple(value) if isinstance(value, list) else value)

@@ -1,0 +1,188 @@
+"""Prepare human data for training: split by kind, check inputs, remove leaked references."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.data.human_data import reasons
+from tertium.data.judgments import NO_REFERENCE, JudgmentSet
+from tertium.data.rankings import ItemTexts, PairwiseJudgment, RankingSet, build_ranking_set
+from tertium.data.train_test_overlap import drop_overlap
+from tertium.errors import DataError, UsageError, short_repr
+from tertium.segment import Judgment, Preference, Segment
+
+logger = logging.getLogger(__name__)
+
+Judged = TypeVar("Judged", JudgmentSet, RankingSet)
+TrainingData = Iterable[JudgmentSet | RankingSet | Judgment | Preference]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSets:
+    """Sets of human scores and sets of comparisons."""
+
+    scores: Sequence[JudgmentSet] = ()
+    comparisons: Sequence[RankingSet] = ()
+
+    @property
+    def all(self) -> list[JudgmentSet | RankingSet]:
+        return [*self.scores, *self.comparisons]
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Number of judgments in each set, by name and language pair."""
+        sizes: Counter[str] = Counter()
+        for judged in self.all:
+            sizes[f"{judged.name} {judged.lp}".strip()] += len(judged)
+        return dict(sizes)
+
+
+def prepare_training_sets(
+    metric: str, data: TrainingData, dev: TrainingData, required_inputs: frozenset[str]
+) -> tuple[TrainingSets, TrainingSets]:
+    """Return the training sets and the dev sets, checked and without shared references.
+
+    Judgments that were left out, here or when the files were read, are logged.
+    """
+    dev_sets = _usable(*sort_training_sets(dev), required_inputs)
+    sets = _usable(*remove_leaks(*sort_training_sets(data), dev_sets.all), required_inputs)
+    for judged in (*sets.all, *dev_sets.all):
+        if left_out := {k: n for k, n in judged.excluded_counts.items() if k != NO_REFERENCE}:
+            logger.warning("%s: %d judgments%s", judged.title, len(judged), reasons(left_out))
+    check_training_inputs(metric, [*sets.all, *dev_sets.all], required_inputs)
+    return sets, dev_sets
+
+
+def _usable(
+    scores: list[JudgmentSet], rankings: list[RankingSet], required_inputs: frozenset[str]
+) -> TrainingSets:
+    """Drop single judgments without references, if the model needs references."""
+    if "references" in required_inputs:
+        scores = [one.drop_without_references() for one in scores]
+    return TrainingSets(scores, rankings)
+
+
+def sort_training_sets(data: TrainingData) -> tuple[list[JudgmentSet], list[RankingSet]]:
+    """Sort sets and single judgments into sets of scores and sets of comparisons."""
+    entries = [data] if isinstance(data, JudgmentSet | RankingSet) else list(data)
+    scores = [entry for entry in entries if isinstance(entry, JudgmentSet)]
+    rankings = [entry for entry in entries if isinstance(entry, RankingSet)]
+    judgments = tuple(entry for entry in entries if isinstance(entry, Judgment))
+    preferences = [entry for entry in entries if isinstance(entry, Preference)]
+    known = JudgmentSet | RankingSet | Judgment | Preference
+    if other := next((entry for entry in entries if not isinstance(entry, known)), None):
+        raise UsageError(
+            f"expected judgments or comparisons, got {short_repr(other)}: pass files, sets, a data "
+            "frame, or single judgments"
+        )
+    if judgments:
+        scores.append(JudgmentSet(name="judgements", judgments=judgments))
+    if preferences:
+        rankings.append(_ranking_set(preferences))
+    return scores, rankings
+
+
+def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
+    """Collect single comparisons into a set with one item per source and references."""
+    texts: dict[str, ItemTexts] = {}
+    comparisons = []
+    for p in preferences:
+        item = repr((p.item, p.left.source, p.left.references))
+        names = (p.left_system or p.left.hypothesis, p.right_system or p.right.hypothesis)
+        outputs = dict(zip(names, (p.left.hypothesis, p.right.hypothesis), strict=True))
+        if (p.left.source, p.left.references) != (p.right.source, p.right.references):
+            raise DataError(
+                "the translations of a comparison must have the same source and references, got "
+                f"{short_repr(p.left)} and {short_repr(p.right)}"
+            )
+        known = texts[item].outputs if item in texts else {}
+        for name in names:
+            if known.get(name, outputs[name]) != outputs[name]:
+                raise DataError(
+                    f"system {name} has two translations of one item, {short_repr(known[name])} "
+                    f"and {short_repr(outputs[name])}: use distinct item or system names"
+                )
+        texts[item] = ItemTexts({**known, **outputs}, p.left.source, p.left.references)
+        comparisons.append(PairwiseJudgment(item, *names, p.verdict, p.judge))
+    return build_ranking_set(comparisons, texts, name="preferences")
+
+
+def remove_leaks(
+    scores: Sequence[JudgmentSet],
+    rankings: Sequence[RankingSet],
+    held_out: Sequence[JudgmentSet | RankingSet],
+) -> tuple[list[JudgmentSet], list[RankingSet]]:
+    """Remove training data that shares a reference with held-out sets."""
+    if not held_out:
+        return list(scores), list(rankings)
+    references = dict.fromkeys((s.references, s.source) for h in held_out for s in h.segments)
+    rows = tuple(Judgment(Segment("", s, r), 0.0) for r, s in references)
+    forbidden = [JudgmentSet(name="held out", judgments=rows)]
+    return (
+        [_drop_shared(judged, forbidden) for judged in scores],
+        [_drop_shared(judged, forbidden) for judged in rankings],
+    )
+
+
+def _drop_shared(judged: Judged, held_out: Sequence[JudgmentSet]) -> Judged:
+    try:
+        return drop_overlap(judged, held_out)
+    except DataError:
+        raise DataError(
+            f"{judged.name} {judged.lp}".rstrip() + ": every reference also occurs in the dev or "
+            "held-out data, so nothing is left to train on"
+        ) from None
+
+
+def check_training_inputs(
+    metric: str, sets: Sequence[JudgmentSet | RankingSet], required_inputs: frozenset[str]
+) -> None:
+    """Raise if a training segment lacks an input that the model needs."""
+    for judged in sets:
+        everything = np.ones(len(judged), dtype=bool)
+        used = judged.compared_mask if isinstance(judged, RankingSet) else everything
+        for number in np.flatnonzero(used):
+            segment = judged.segments[number]
+            lacks = {"references": not segment.references, "source": segment.source is None}
+            if missing := [name for name in sorted(required_inputs) if lacks[name]]:
+                raise DataError(
+                    f"{metric} needs {' and '.join(sorted(required_inputs))}, and segment "
+                    f"{number + 1} of {judged.name} {judged.lp}".rstrip()
+                    + f" has no {' and no '.join(missing)}"
+                )
+
+
+def check_accepted_data(
+    metric: str, accepted: Sequence[str], sets: TrainingSets, dev: TrainingSets
+) -> None:
+    """Raise if there is no training data, or data of a kind that the model cannot use."""
+    labels = {
+        "scores": "human scores (--train, a JudgmentSet)",
+        "comparisons": "comparisons (--preferences, a RankingSet)",
+    }
+    for kind, label in labels.items():
+        if kind not in accepted and (getattr(sets, kind) or getattr(dev, kind)):
+            usable = " and ".join(labels[name] for name in accepted)
+            raise UsageError(f"{metric} learns from {usable}; it cannot use {label}")
+    if not sets.all:
+        raise DataError(f"{metric}: no training data: give judgments")
+
+
+def check_targets(targets: FloatArray, use: str = "learned from") -> FloatArray:
+    """Raise unless the human scores are finite and not all equal."""
+    if not len(targets):
+        raise DataError("no training data: no judgment has a text to compare with")
+    if not np.isfinite(targets).all():
+        raise DataError(f"{int((~np.isfinite(targets)).sum())} human scores are not numbers")
+    if np.ptp(targets) == 0:
+        raise DataError(
+            f"all {len(targets)} human scores are {targets[0]:g}: nothing can be {use} them"
+        )
+    return targets
