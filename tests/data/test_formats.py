@@ -130,7 +130,7 @@ def test_tables_know_headers_fields_and_quotes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a\tb\n1\t2\t3\n", "line 2: 3 fields where the header has 2"),
+        ("a\tb\n1\t2\t3\n", "line 2: 3 fields, but the header has 2"),
         ("a\ta\n1\t2\n", "'a' occurs more than once"),
         ("", "is empty"),
     ],
@@ -153,7 +153,7 @@ def test_a_header_is_no_row_where_fields_are_named(tmp_path: Path, first: str) -
     ("rows", "message"),
     [
         ('a,a\nb,"b\nc,c\nd,d\n', "a.csv, lines 3 to 5: a quote is not closed"),
-        ('a,a\n"A "dog" barks",b\nc,c\n', "a.csv, line 3: .*quotes .* are doubled"),
+        ('a,a\n"A "dog" barks",b\nc,c\n', "a.csv, line 3: .*double the quotes"),
     ],
 )
 def test_quotes_of_a_csv_are_closed_and_doubled(tmp_path: Path, rows: str, message: str) -> None:
@@ -168,9 +168,9 @@ def test_quotes_of_a_csv_are_closed_and_doubled(tmp_path: Path, rows: str, messa
 @pytest.mark.parametrize(
     ("name", "header", "message"),
     [
-        ("a.csv", "mt;ref", "parted by semicolons (mt;ref); expected commas"),
-        ("a.csv", "mt\tref", "parted by tabs"),
-        ("a.tsv", "mt,ref", "parted by commas (mt,ref); expected tabs"),
+        ("a.csv", "mt;ref", "separated by semicolons (mt;ref); expected commas"),
+        ("a.csv", "mt\tref", "separated by tabs"),
+        ("a.tsv", "mt,ref", "separated by commas (mt,ref); expected tabs"),
     ],
 )
 def test_columns_parted_by_something_else_are_told(
@@ -189,7 +189,7 @@ def test_quotes_of_a_csv_writer_in_a_tsv_are_told(
     (tmp_path / "a.tsv").write_text("\n".join(["mt\tref", *rows]) + "\n", encoding="utf-8")
     found = [record for _, record in read_table(tmp_path / "a.tsv")]
     assert found[0]["mt"] == '"She said ""no""."'
-    assert "a.tsv: fields quoted as in CSV: 2; TSV takes quotes for text" in caplog.text
+    assert "a.tsv: fields quoted as in CSV: 2; quotes are literal in TSV" in caplog.text
     caplog.clear()
     (tmp_path / "a.tsv").write_text('mt\tref\n"No."\t""No""\n', encoding="utf-8")
     assert len(list(read_table(tmp_path / "a.tsv"))) == 1
@@ -214,8 +214,8 @@ def test_tables_round_trip(tmp_path: Path) -> None:
         ('{"a": 1}\n{"a": \n', "line 2: not JSON"),
         ("[1]\n", "line 1: expected an object, .*jq -c"),
         ('[\n{"a": 1}\n]\n', "line 1: not JSON .*jq -c"),
-        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "line 1: JSON that is nested too deep"),
-        ('{"a": ' + "1" * 5000 + "}\n", "line 1: JSON that cannot be read"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}\n", "line 1: the JSON is nested too deep"),
+        ('{"a": ' + "1" * 5000 + "}\n", "line 1: the JSON cannot be read"),
         ("{}\n" r'{"a": ["\ud83d\ude00", "bad \ud800 here"]}', r"line 2: U\+D800 is half"),
         (r'{"a": {"b\u0000": 1}}', "line 1: NUL byte"),
         (r'{"a": "\udcff"}', "line 1: not UTF-8 .byte 0xff"),

@@ -43,7 +43,7 @@ def test_absent_scores_and_duplicates_are_left_out_and_counted(tmp_path: Path) -
     file.write_text("\n".join(["system\titem\tmt\tscore", *rows]) + "\n")
     found = read_judgments(file)
     assert len(found) == 2
-    assert found.left_out == {"duplicate row": 1, "no score": 3}
+    assert found.excluded_counts == {"duplicate row": 1, "no score": 3}
     assert len(read_judgments(file, repeats=True)) == 3
 
 
@@ -64,7 +64,7 @@ def test_a_score_that_is_no_number_names_file_and_line(tmp_path: Path, bad: str)
 def test_a_ragged_row_names_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("system,item,mt,score\nA,1,x,3\nA,2,5\n")
-    with pytest.raises(DataError, match=r"mine\.csv, line 3: 3 fields where the header has 4"):
+    with pytest.raises(DataError, match=r"mine\.csv, line 3: 3 fields, but the header has 4"):
         read_judgments(file)
 
 
@@ -79,7 +79,7 @@ def test_a_row_of_json_that_leaves_its_score_out_is_counted(tmp_path: Path) -> N
     file = tmp_path / "mine.jsonl"
     file.write_text('{"mt": "x"}\n{"mt": "y", "score": null}\n{"mt": "z", "score": 3}\n')
     found = read_judgments(file)
-    assert (found.scores.tolist(), found.left_out) == ([3.0], {"no score": 2})
+    assert (found.scores.tolist(), found.excluded_counts) == ([3.0], {"no score": 2})
     file.write_text('{"mt": "x"}\n{"mt": "y"}\n')
     with pytest.raises(DataError, match=r"line 1: no score .*found mt"):
         read_judgments(file)
@@ -105,7 +105,7 @@ def test_texts_come_from_a_test_set_and_what_has_none_is_counted(tmp_path: Path)
     file.write_text("\n".join(["system\titem\tscore", *rows]) + "\n")
     found = read_judgments(file, testset=texts)
     assert [s.hypothesis for s in found.segments] == ["y", "x"]
-    assert found.left_out == {"unknown system": 1, "no matching segment": 3}
+    assert found.excluded_counts == {"unknown system": 1, "no matching segment": 3}
 
 
 def test_nothing_usable_is_an_error_that_says_why(tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_names_that_begin_anew_in_one_language_pair_stay_whole_in_another(tmp_pa
     file = tmp_path / "mine.csv"
     rows = ("de-en,x,1", "de-en,y,2", "cs-en,x,1", "cs-en,y,1")
     file.write_text("lp,doc,item,system,score\n" + "".join(f"{row},A,1\n" for row in rows))
-    pairs = read_judgments(file).by_lp()
+    pairs = read_judgments(file).split_by_language_pair()
     assert pairs["de-en"].items == ("1", "2")
     assert pairs["cs-en"].items == ("x:1", "y:1")
 
@@ -250,7 +250,7 @@ def test_a_score_column_may_be_named_as_the_file_writes_it(tmp_path: Path) -> No
 def test_values_of_another_length_are_refused() -> None:
     found = JudgmentSet(name="x", judgments=(judgment("A", "1", 1.0),))
     with pytest.raises(LengthError, match="2 values for 1 judgments"):
-        found.arrange(np.zeros(2), "metric")
+        found.to_score_matrix(np.zeros(2), "metric")
 
 
 def test_language_pairs_come_apart(tmp_path: Path) -> None:
@@ -258,7 +258,10 @@ def test_language_pairs_come_apart(tmp_path: Path) -> None:
     file.write_text("lp,mt,score\nde-en,x,1\ncs-en,y,2\nde-en,z,3\n")
     found = read_judgments(file)
     assert found.lp == ""
-    assert {lp: len(part) for lp, part in found.by_lp().items()} == {"de-en": 2, "cs-en": 1}
+    assert {lp: len(part) for lp, part in found.split_by_language_pair().items()} == {
+        "de-en": 2,
+        "cs-en": 1,
+    }
 
 
 def test_scores_of_systems_are_nan_where_people_gave_none() -> None:
@@ -271,9 +274,9 @@ def test_translations_without_the_reference_that_others_have_are_left_out_and_co
 ) -> None:
     have, lack = Segment("a", None, ("b",)), Segment("b")
     judged = JudgmentSet(name="x", judgments=(Judgment(have, 1.0), Judgment(lack, 2.0)))
-    kept = judged.with_references()
-    assert (kept.segments, kept.left_out) == ((have,), {"no reference": 1})
+    kept = judged.drop_without_references()
+    assert (kept.segments, kept.excluded_counts) == ((have,), {"no reference": 1})
     assert caplog.messages == ["x: 1 of 2 translations have no reference"]
     none = JudgmentSet(name="x", judgments=(Judgment(lack, 2.0),))
-    assert none.with_references() is none
-    assert kept.with_references() is kept
+    assert none.drop_without_references() is none
+    assert kept.drop_without_references() is kept

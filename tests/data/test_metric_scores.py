@@ -14,7 +14,7 @@ from tertium.data.metric_scores import merge_levels, read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.reporting.tables.evaluations import segment_table, system_table
-from tertium.reporting.tables.table import render
+from tertium.reporting.tables.table import render_table
 
 
 def write(path, text):
@@ -70,8 +70,8 @@ def test_metrics_may_be_columns_as_score_prints_them(tmp_path):
         systems={"A": ["the cat", "x"], "B": ["y", "a cat"]}, references=[["a cat"]] * 2
     )
     study = tertium.score(testset, ["chrf", "ter"])
-    segments = write(tmp_path / "seg.tsv", render(segment_table(study), "tsv"))
-    whole = write(tmp_path / "sys.tsv", render(system_table(study), "tsv"))
+    segments = write(tmp_path / "seg.tsv", render_table(segment_table(study), "tsv"))
+    whole = write(tmp_path / "sys.tsv", render_table(system_table(study), "tsv"))
     for up, segment, system in zip(
         (True, False), read_metric_scores(segments), read_metric_scores(whole), strict=True
     ):
@@ -161,20 +161,20 @@ def test_json_says_which_way_is_better_as_tables_do(tmp_path, said, better):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "system\tvalue\nA\t1\n", "line 2: system and score are needed"),
+        ("a.tsv", "system\tvalue\nA\t1\n", "line 2: system or score is missing"),
         ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t1\t2\n", "line 3: a second score of A 1 by a"),
-        ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t\t2\n", "name no item"),
+        ("a.tsv", "system\titem\tscore\nA\t1\t1\nA\t\t2\n", "have no item"),
         ("a.tsv", "system\titem\tscore\nA\t1\tgood\n", "'good' is not a number"),
-        ("a.tsv", "system\titem\tscore\nA\t1\n", "2 fields where the header has 3"),
-        ("a.tsv", "system\titem\tscore\n", "holds no scores"),
+        ("a.tsv", "system\titem\tscore\nA\t1\n", "2 fields, but the header has 3"),
+        ("a.tsv", "system\titem\tscore\n", "contains no scores"),
         ("a.tsv", "system\tscore\thigher_is_better\nA\t1\tup\n", "'up'; expected true or false"),
         ("a.tsv", "system\tscore\thigher_is_better\nA\t1\t\nB\t1\t0\n", "line 3: .* differs"),
-        ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores of 'B', but 2 of 'A'"),
+        ("a.seg.score", "A\t1\nA\t2\nB\t1\n", "1 scores for 'B', but 2 for 'A'"),
         ("a.json", "{", "not JSON"),
         (
             "a.json",
             '[{"system": "A", "score": 1, "spec": "x", "items": [0, 0], "segments": [1, 2]}]',
-            "a name of its own for each of 2 segments",
+            "expected 2 distinct segment names",
         ),
         (
             "a.json",
@@ -182,7 +182,7 @@ def test_json_says_which_way_is_better_as_tables_do(tmp_path, said, better):
             '{"system": "B", "score": 1, "spec": "x", "items": [1], "segments": [1]}]',
             "different segments",
         ),
-        ("a.json", '[{"system": "A"}]', "record 1: not what `tertium score -f json` writes"),
+        ("a.json", '[{"system": "A"}]', "record 1: expected the output of `tertium score -f json`"),
         (
             "a.json",
             '[{"system": "A", "score": 1, "spec": "x"}, {"system": "A", "score": 1, "spec": "x"}]',

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.campaigns import read_mqm
-from tertium.data.ratings import average
+from tertium.data.annotation_campaigns import read_mqm
+from tertium.data.ratings import average_ratings
 from tertium.errors import DataError
 
 HEADER = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
@@ -41,7 +41,7 @@ def test_errors_weigh_and_raters_average(tmp_path: Path) -> None:
         ("B", "r1", -25.0),
         ("B", "r2", 0.0),
     ]
-    assert average(ratings).scores.tolist() == [pytest.approx(-3.05), -12.5]
+    assert average_ratings(ratings).scores.tolist() == [pytest.approx(-3.05), -12.5]
 
 
 def test_marks_are_taken_out_and_quotes_stay(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_marks_are_taken_out_and_quotes_stay(tmp_path: Path) -> None:
 
 def test_planted_errors_are_left_out_and_counted(tmp_path: Path) -> None:
     rows = [("A", "r1", "x", "Minor"), ("A", "r1", "Found", "HOTW-test")]
-    assert read_mqm(write(tmp_path, *rows)).left_out == {"quality-control row": 1}
+    assert read_mqm(write(tmp_path, *rows)).excluded_counts == {"quality-control row": 1}
 
 
 def test_an_unknown_severity_names_file_and_line(tmp_path: Path) -> None:

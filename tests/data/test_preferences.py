@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tertium.data.preferences import read_preferences
-from tertium.data.rankings import ItemTexts, PairJudgment, gather
+from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
@@ -34,8 +34,8 @@ def test_comparisons_are_rows_of_shared_segments(tmp_path: Path) -> None:
     assert found.left.tolist() == [0, 1, 3]
     assert found.right.tolist() == [1, 0, 4]
     assert found.judges == ("ann", "bob")
-    assert found.judge_of.tolist() == [0, 1, -1]
-    assert found.is_compared.tolist() == [True, True, False, True, True]
+    assert found.judge_indices.tolist() == [0, 1, -1]
+    assert found.compared_mask.tolist() == [True, True, False, True, True]
 
 
 def test_preferences_share_their_segments(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_unknown_systems_items_and_self_comparisons_are_counted(tmp_path: Path) 
     file = write(tmp_path, "1\t\tA\tB\ta", "2\t\tA\tC\ta", "9\t\tA\tB\ta", "1\t\tB\tB\ttie")
     found = read_preferences(file, texts=TEXTS)
     assert len(found) == 1
-    assert found.left_out == {
+    assert found.excluded_counts == {
         "unknown system": 1,
         "no matching segment": 1,
         "a system compared with itself": 1,
@@ -179,17 +179,17 @@ def test_without_texts_a_set_still_serves_for_systems(tmp_path: Path) -> None:
 
 
 def test_ties_leave_and_are_counted() -> None:
-    pairs = [PairJudgment("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
-    found = gather(pairs, TEXTS, name="x").drop_ties()
+    pairs = [PairwiseJudgment("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
+    found = build_ranking_set(pairs, TEXTS, name="x").without_ties()
     assert found.verdicts.tolist() == [1.0, 0.0]
-    assert found.left_out == {"tie": 2}
+    assert found.excluded_counts == {"tie": 2}
     with pytest.raises(DataError, match=r"no usable comparison .*tie.* 2"):
-        gather([pairs[1]] * 2, TEXTS, name="x").drop_ties()
+        build_ranking_set([pairs[1]] * 2, TEXTS, name="x").without_ties()
 
 
 def test_scores_of_segments_become_a_matrix() -> None:
-    found = gather([PairJudgment("1", "A", "B", 1.0)], TEXTS, name="x")
-    matrix = found.arrange(np.arange(5.0), "metric", "system")
+    found = build_ranking_set([PairwiseJudgment("1", "A", "B", 1.0)], TEXTS, name="x")
+    matrix = found.to_score_matrix(np.arange(5.0), "metric", "system")
     np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
     with pytest.raises(LengthError, match="4 scores for 5 segments"):
-        found.arrange(np.arange(4.0), "metric", "system")
+        found.to_score_matrix(np.arange(4.0), "metric", "system")

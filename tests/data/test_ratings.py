@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tertium.data.judgments import JudgmentSet
-from tertium.data.ratings import average, standardise
+from tertium.data.ratings import average_ratings, standardize_ratings
 from tertium.segment import Judgment, Segment
 
 
@@ -20,7 +20,7 @@ def ratings(*rows: tuple[str, str, str, float]) -> JudgmentSet:
 def test_z_scores_use_each_annotators_mean_and_sample_deviation() -> None:
     rows = [("ann", "A", "1", 10.0), ("ann", "B", "1", 20.0), ("ann", "A", "2", 30.0)]
     rows += [("bob", "A", "1", 90.0), ("bob", "B", "1", 100.0)]
-    found = standardise(ratings(*rows))
+    found = standardize_ratings(ratings(*rows))
     # ann: mean 20, sd sqrt((100 + 0 + 100) / 2) = 10; bob: mean 95, sd sqrt(50)
     expected = [-1.0, 0.0, 1.0, -5 / np.sqrt(50), 5 / np.sqrt(50)]
     np.testing.assert_allclose(found.scores, expected)
@@ -29,9 +29,9 @@ def test_z_scores_use_each_annotators_mean_and_sample_deviation() -> None:
 def test_annotators_without_spread_or_name_are_left_out_and_counted() -> None:
     rows = [("ann", "A", "1", 1.0), ("ann", "B", "1", 2.0), ("bob", "A", "1", 50.0)]
     rows += [("cy", "A", "1", 3.0), ("cy", "B", "1", 3.0), ("", "A", "1", 9.0)]
-    found = standardise(ratings(*rows))
+    found = standardize_ratings(ratings(*rows))
     assert len(found) == 2
-    assert found.left_out == {
+    assert found.excluded_counts == {
         "annotator with fewer than two different ratings": 3,
         "no annotator": 1,
     }
@@ -39,7 +39,7 @@ def test_annotators_without_spread_or_name_are_left_out_and_counted() -> None:
 
 def test_averages_are_over_all_ratings_of_one_translation() -> None:
     rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 40.0), ("ann", "B", "1", 5.0)]
-    found = average(ratings(*rows))
+    found = average_ratings(ratings(*rows))
     assert [(j.system, j.score, j.annotator) for j in found.judgments] == [
         ("A", 25.0, ""),
         ("B", 5.0, ""),
@@ -48,6 +48,6 @@ def test_averages_are_over_all_ratings_of_one_translation() -> None:
 
 def test_too_few_ratings_are_left_out_and_counted() -> None:
     rows = [("ann", "A", "1", 10.0), ("bob", "A", "1", 40.0), ("ann", "B", "1", 5.0)]
-    found = average(ratings(*rows), minimum=2)
+    found = average_ratings(ratings(*rows), minimum=2)
     assert len(found) == 1
-    assert found.left_out == {"fewer ratings than asked for": 1}
+    assert found.excluded_counts == {"fewer ratings than asked for": 1}

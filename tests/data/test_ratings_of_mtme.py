@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.evidence import read_evidence
-from tertium.data.mtme import read_rating_file
+from tertium.data.human_data_files import read_human_data
+from tertium.data.mt_metrics_eval import read_rating_file
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
 from tertium.spans import Span
@@ -32,8 +32,8 @@ def test_errors_are_read_with_the_scores_they_lie_beside(tmp_path: Path) -> None
     write(tmp_path / "human-scores" / "en-de.mqm.seg.score", "A\t-1".replace("\\\t", "\t"), "A\t0")
     lines = (f"A\t{rating(5, 8)}\trater1", f"A\t{rating(2, 5, source=True)}\trater2")
     write(tmp_path / "human-scores" / "en-de.mqm.seg.rating", *lines)
-    (found,) = read_evidence(tmp_path)
-    assert {key: m.spans for key, m in found.markings().items()} == {
+    (found,) = read_human_data(tmp_path)
+    assert {key: m.spans for key, m in found.error_annotations().items()} == {
         ("A", "1"): (Span(5, 8, severity="minor", category="Fluency", rater="rater1"),),
         ("A", "2"): (Span(2, 5, "source", "minor", "Fluency", "rater2"),),
     }

@@ -25,7 +25,7 @@ def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: 
         ({"src": "s"}, "here: no translation .looked for mt, .*; found src"),
         (
             {"text " * 20: "s"},
-            r"found (text ){8}\.{3}; where the first line is no header, .*--fields",
+            r"found (text ){8}\.{3}; if the first line is not a header, .*--fields",
         ),
         ({"src": "s", "hyp": None}, "here: no translation .hyp is null"),
         ({"mt": "a", "hyp": "b"}, "both 'mt' and 'hyp'"),

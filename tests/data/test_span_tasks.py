@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from tertium.data.campaigns import is_submission, read_esa
-from tertium.data.evidence import read_evidence
+from tertium.data.annotation_campaigns import is_span_task_submission, read_esa
+from tertium.data.human_data_files import read_human_data
 from tertium.errors import DataError
-from tertium.spans import Span, Unplaced
+from tertium.spans import Span, UnlocatedError
 
 GOLD = """\
 lp\tgold\tsid\tmt\tstart_id\tend_id\terror
@@ -35,14 +35,14 @@ en-de\tours\t1\tDie Katze sass im Hut.\t-1\t-1\tno-error
 def test_gold_labels(tmp_path):
     (tmp_path / "gold.tsv").write_text(GOLD)
     first, second, third = read_esa(tmp_path / "gold.tsv").judgments
-    assert (first.item, first.lp, first.markings.spans) == ("0", "en-de", ())
-    assert second.markings.spans == (
+    assert (first.item, first.lp, first.error_annotations.spans) == ("0", "en-de", ())
+    assert second.error_annotations.spans == (
         Span(18, 21, severity="major"),
         Span(10, 14, severity="minor"),
     )
     # a span that ends at its start marks one character; behind the text there is none to mark
-    assert third.markings.spans == (Span(0, 1, severity="minor"),)
-    assert third.markings.missing == (Unplaced("major"),)
+    assert third.error_annotations.spans == (Span(0, 1, severity="minor"),)
+    assert third.error_annotations.missing == (UnlocatedError("major"),)
 
 
 def test_training_data(tmp_path):
@@ -50,18 +50,18 @@ def test_training_data(tmp_path):
     _, second = read_esa(tmp_path / "train.tsv").judgments
     assert second.segment.source == "The cat sat in a hat."
     assert (second.system, second.annotator) == ("MT1", "r1")
-    assert second.markings.spans == (Span(10, 14, severity="major"),)
+    assert second.error_annotations.spans == (Span(10, 14, severity="major"),)
 
 
 def test_what_was_handed_in(tmp_path):
     path = tmp_path / "ours.txt"
     path.write_text(SUBMISSION)
-    assert is_submission(path)
-    (people,) = read_evidence(path)
+    assert is_span_task_submission(path)
+    (people,) = read_human_data(path)
     assert people.lp == "en-de"
     first, second = read_esa(path).judgments
-    assert first.markings.spans == (Span(0, 3, severity="minor"),)
-    assert second.markings.spans == ()
+    assert first.error_annotations.spans == (Span(0, 3, severity="minor"),)
+    assert second.error_annotations.spans == ()
     path.write_text(SUBMISSION + "en-de\tours\t2\tGut.\n")
     with pytest.raises(DataError, match="line 6: 4 fields; expected 7"):
         read_esa(path)
@@ -70,4 +70,4 @@ def test_what_was_handed_in(tmp_path):
 def test_a_plain_text_is_nothing_handed_in(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text("1\n2\n3\nno tabs here\n")
-    assert not is_submission(path)
+    assert not is_span_task_submission(path)

@@ -14,7 +14,7 @@ import pytest
 from tertium.data.judgments import read_judgments
 from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, NeedsError, UnknownNameError, UsageError
+from tertium.errors import DataError, LengthError, MissingInputError, UnknownNameError, UsageError
 from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
 from tertium.metrics import load_metric
@@ -43,7 +43,7 @@ def test_records_are_not_scored_as_plain_text(tmp_path: Path, name: str) -> None
     """A reference was scored with its braces and keys."""
     (tmp_path / "ours.txt").write_text("a\n", encoding="utf-8")
     (tmp_path / name).write_text('{"ref": "a"}\n', encoding="utf-8")
-    with pytest.raises(UsageError, match=f"{name} holds records, and plain text"):
+    with pytest.raises(UsageError, match=f"{name} contains records; expected plain text"):
         TestSet.read([tmp_path / "ours.txt"], [tmp_path / name])
 
 
@@ -52,7 +52,7 @@ def test_records_from_a_pipe_are_told_from_plain_text(tmp_path: Path) -> None:
     piped, plain = tmp_path / "0", tmp_path / "plain.txt"
     piped.write_text('{"MT": "a", "ref": "b"}\n', encoding="utf-8")
     plain.write_text('{"name": "a setting, translated"}\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"0: line 1 is a record, .* name ends in .jsonl"):
+    with pytest.raises(DataError, match=r"0: line 1 is a JSON record .* name ends in .jsonl"):
         TestSet.read([piped], [plain])
     assert len(TestSet.read([plain], [plain])) == 1
 
@@ -111,8 +111,8 @@ def test_segments_are_called_as_their_file_calls_them(
 ) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")}, documents=documents, columns=columns)
     assert testset.items == items
-    assert testset.items_among(["x", *items[:1]]) == items
-    assert testset.items_among(["none of these"]) == ("1", "2", "3")
+    assert testset.match_item_names(["x", *items[:1]]) == items
+    assert testset.match_item_names(["none of these"]) == ("1", "2", "3")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_what_people_said_finds_its_segment(
         won = read_preferences(compared, texts=testset)
         assert [p.left.hypothesis + p.right.hypothesis for p in won] == ["ad", "be", "cf"]
     rated.write_text("item,system,score\n7,A,1\n2,A,1\n1,A,1\n")
-    assert read_judgments(rated, testset=testset).left_out == {"no matching segment": 1}
+    assert read_judgments(rated, testset=testset).excluded_counts == {"no matching segment": 1}
 
 
 @pytest.mark.parametrize("names", [("1", "2", "1", "2"), ()])
@@ -167,7 +167,7 @@ def test_what_people_said_finds_its_segment_in_its_document(
     rated.write_text("doc,item,system,score\nz,2,A,1\nx,4,A,1\ny,7,A,1\n")  # z is nowhere known
     found = read_judgments(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["b"]
-    assert found.left_out == {"no matching segment": 2}
+    assert found.excluded_counts == {"no matching segment": 2}
 
 
 def test_a_name_that_two_segments_share_moves_no_judgment_to_another(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_name_that_two_segments_share_moves_no_judgment_to_another(tmp_path: P
         ("2", "d"),
         ("3", "e"),
     ]
-    assert found.left_out == {"no matching segment": 1}
+    assert found.excluded_counts == {"no matching segment": 1}
 
 
 def test_who_judged_one_document_needs_not_name_it() -> None:
@@ -191,8 +191,8 @@ def test_who_judged_one_document_needs_not_name_it() -> None:
         documents=("x", "x", "y", "y"),
         columns={"segment": ("1", "2", "1", "2")},
     )
-    assert testset.items_among(["1", "2"], {"1": "y", "2": "y"}) == ("x:1", "x:2", "1", "2")
-    assert testset.items_among(["1", "2"], {"1": "z", "2": "z"}) == ("1", "2", "3", "4")
+    assert testset.match_item_names(["1", "2"], {"1": "y", "2": "y"}) == ("x:1", "x:2", "1", "2")
+    assert testset.match_item_names(["1", "2"], {"1": "z", "2": "z"}) == ("1", "2", "3", "4")
 
 
 def test_whole_numbers_that_a_table_holds_as_fractions_are_names(tmp_path: Path) -> None:
@@ -256,11 +256,15 @@ def test_judgments_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")})
     rated = tmp_path / "rated.csv"
     rated.write_text("item,system,score\n0,A,1\n1,A,2\n2,A,3\n")
-    with pytest.raises(DataError, match=r"a segment 0 and none 3, but .* numbered from 1 to 3"):
+    with pytest.raises(DataError, match=r"segment 0 and none of 3, but .* numbered from 1 to 3"):
         read_judgments(rated, testset=testset)
     with pytest.raises(DataError, match="numbered from 1 to 3"):
-        testset.items_among(["0", "2"])
-    assert testset.items_among(["0", "3"]) == ("1", "2", "3")  # one more, not another beginning
+        testset.match_item_names(["0", "2"])
+    assert testset.match_item_names(["0", "3"]) == (
+        "1",
+        "2",
+        "3",
+    )  # one more, not another beginning
 
 
 def test_blanks_around_the_name_of_a_system_or_document_are_none_of_it(tmp_path: Path) -> None:
@@ -284,20 +288,20 @@ def test_a_name_that_one_document_repeats_moves_no_judgment_to_another(tmp_path:
     rated.write_text("doc,item,system,score\nx,4,A,1\nx,3,A,1\ny,2,A,1\n")
     found = read_judgments(rated, testset=testset)
     assert [segment.hypothesis for segment in found.segments] == ["e", "g"]
-    assert found.left_out == {"no matching segment": 1}
+    assert found.excluded_counts == {"no matching segment": 1}
 
 
 def test_lines_of_another_document_are_not_those_that_people_name(tmp_path: Path) -> None:
     testset = TestSet(
         systems={"A": ("a", "b", "c"), "B": ("d", "e", "f")}, documents=("x", "y", "y")
     )
-    assert testset.items_among(["1", "2"], {"1": "y", "2": "y"}) == ("x:1", "2", "3")
-    assert testset.items_among(["1", "2"], {"1": "z", "2": "y"}) == ("1", "2", "3")
+    assert testset.match_item_names(["1", "2"], {"1": "y", "2": "y"}) == ("x:1", "2", "3")
+    assert testset.match_item_names(["1", "2"], {"1": "z", "2": "y"}) == ("1", "2", "3")
     compared = tmp_path / "compared.csv"
     compared.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\ny,2,A,B,a\n")
     found = read_preferences(compared, texts=testset)
     assert [p.left.hypothesis + p.right.hypothesis for p in found] == ["be"]
-    assert found.left_out == {"no matching segment": 1}
+    assert found.excluded_counts == {"no matching segment": 1}
 
 
 def test_a_judged_segment_keeps_the_neighbors_that_nobody_judged(tmp_path: Path) -> None:
@@ -317,10 +321,10 @@ def test_judgments_that_count_lines_from_1_are_refused_beside_names_from_0(
     testset = TestSet(systems={"A": ("a", "b", "c")}, columns={"segment": ("0", "1", "2")})
     rated = tmp_path / "rated.csv"
     rated.write_text("item,system,score\n1,A,1\n2,A,2\n3,A,3\n")
-    with pytest.raises(DataError, match=r"a segment 3 and none 0, but .* numbered from 0 to 2"):
+    with pytest.raises(DataError, match=r"segment 3 and none of 0, but .* numbered from 0 to 2"):
         read_judgments(rated, testset=testset)
-    assert testset.items_among(["1", "3", "0"]) == ("0", "1", "2")
-    assert testset.items_among(["1", "3", "7"]) == ("0", "1", "2")  # those of a longer set
+    assert testset.match_item_names(["1", "3", "0"]) == ("0", "1", "2")
+    assert testset.match_item_names(["1", "3", "7"]) == ("0", "1", "2")  # those of a longer set
     padded = TestSet(systems={"A": ("a", "b", "c")})
     rated.write_text("item,system,score\n000,A,1\n001,A,2\n002,A,3\n")
     with pytest.raises(DataError, match=r"a segment 0 and none 3"):
@@ -376,9 +380,9 @@ def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> Non
         (
             '{"mt":"a","system":"x","id":0}\n{"mt":"b","system":"x","id":1}\n'
             '{"mt":"b","system":"y","id":1}\n{"mt":"a","system":"y","id":0}\n',
-            "segment 1 of system 'y' has the id '1', that of 'x' has '0'; sort the rows",
+            "segment 1 of system 'y' has id '1', that of 'x' has '0'; sort the rows",
         ),
-        ("\n", "holds no segments"),
+        ("\n", "contains no segments"),
     ],
 )
 def test_records_that_do_not_fit_are_refused(tmp_path: Path, rows: str, message: str) -> None:
@@ -413,7 +417,7 @@ def test_a_test_set_needs_a_system_and_parallel_parts() -> None:
         ({"documents": (1, 2)}, "documents: segment 1 is 1, not a text"),
         ({"systems": {"a": "ab"}}, "system 'a': expected a list of texts, got the one text 'ab'"),
         ({"systems": {"a": ("x", None)}}, "system 'a': segment 2 is None, not a text"),
-        ({"systems": {0: ("x", "y")}}, "the name of a system is 0"),
+        ({"systems": {0: ("x", "y")}}, "the system name 0 is not"),
     ],
 )
 def test_what_is_no_text_is_named_by_its_place(parts: dict[str, Any], message: str) -> None:
@@ -436,7 +440,7 @@ def test_a_segment_holds_texts(parts: tuple[Any, ...], message: str) -> None:
 
 
 def test_one_file_where_a_list_was_expected_is_told() -> None:
-    with pytest.raises(UsageError, match=r"^translations: a.txt is one file; give a list"):
+    with pytest.raises(UsageError, match=r"^translations: a.txt is a single file; give a list"):
         TestSet.read("a.txt")
     with pytest.raises(UsageError, match=r"^references: r.txt is one file; give a list"):
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
@@ -476,7 +480,7 @@ def test_rows_are_chosen_by_places_masks_and_slices() -> None:
         testset.subset([True, False])
     with pytest.raises(DataError, match="no row 3: 3 segments are counted from 0"):
         testset.subset([3])
-    with pytest.raises(UsageError, match="rows are a slice, a mask or a list"):
+    with pytest.raises(UsageError, match="expected a slice, a mask or a list"):
         testset.subset(["a"])
 
 
@@ -503,7 +507,9 @@ def test_what_is_in_memory_is_told_by_what_it_is() -> None:
 
 def test_a_path_is_no_test_set_and_a_text_no_segment() -> None:
     for call in (score, rank):
-        with pytest.raises(UsageError, match=r"expected a TestSet, got 'a.jsonl'; TestSet.read"):
+        with pytest.raises(
+            UsageError, match=r"expected a TestSet, got 'a.jsonl'; create one with TestSet.read"
+        ):
             call("a.jsonl", "chrf")  # type: ignore[operator]
     for texts in ("a cat", ["a cat"]):
         with pytest.raises(UsageError, match=r"chrf scores segments, not 'a.*texts to corpus_sc"):
@@ -513,7 +519,7 @@ def test_a_path_is_no_test_set_and_a_text_no_segment() -> None:
 def test_a_list_that_a_table_holds_as_text_is_no_reference(tmp_path: Path) -> None:
     file = tmp_path / "ours.tsv"
     file.write_text('mt\tref\na\t["x", "y"]\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"line 2: the reference is a list written as one text"):
+    with pytest.raises(DataError, match=r"line 2: the reference is a list written as text"):
         TestSet.from_records(file)
     file.write_text('mt\tref\na\t["x, y]\nb\t[1, 2]\nc\t["x"] and "y"]\n', encoding="utf-8")
     assert TestSet.from_records(file).references == (('["x, y]',), ("[1, 2]",), ('["x"] and "y"]',))
@@ -524,7 +530,7 @@ def test_an_empty_cell_among_references_is_none(tmp_path: Path) -> None:
     file.write_text("mt\tref1\tref2\na\tx\ty\nb\t\tz\nc\t\t\n", encoding="utf-8")
     testset = TestSet.from_records(file)
     assert testset.references == (("x", "y"), ("z",), ())
-    with pytest.raises(NeedsError, match="segment 3 has none"):
+    with pytest.raises(MissingInputError, match="segment 3 has none"):
         load_metric("chrf").score(testset.segments("ours"))
 
 

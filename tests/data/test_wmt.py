@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.data.wmt import MetricsTask, read_submission
+from tertium.data.wmt import MetricsTask, read_metric_submission
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.segment import Segment
 
@@ -57,7 +57,7 @@ def test_judgments_without_text_and_duplicates_are_counted(folder: Path) -> None
         ("A.1+B.2", "1", -0.5),
     ]
     assert found.judgments[1].segment.hypothesis == "same"
-    assert found.left_out == {
+    assert found.excluded_counts == {
         "duplicate row": 1,
         "unknown system": 1,
         "no matching segment": 1,
@@ -107,26 +107,26 @@ def test_what_is_not_there_is_named(folder: Path, tmp_path: Path) -> None:
         task.system_scores("de-en")
     with pytest.raises(DataError, match="no system outputs for en-cs"):
         task.testset("en-cs")
-    with pytest.raises(DataError, match=r"neither DA-syslevel\.csv nor"):
+    with pytest.raises(DataError, match=r"expected DA-syslevel\.csv or DA-seglevel"):
         MetricsTask.open(tmp_path)
 
 
 def test_a_submission_is_a_matrix(tmp_path: Path) -> None:
     rows = ["M\tcs-en\tnt\tA\t1\t0.5\tno\tyes", "M\tcs-en\tnt\tB\t1\tNone", "M\tcs-en\tnt\tA\t2\t1"]
     file = write(tmp_path / "M.seg.score", "\n".join(rows) + "\n")
-    matrix = read_submission(file)["M", "cs-en"]
+    matrix = read_metric_submission(file)["M", "cs-en"]
     np.testing.assert_array_equal(matrix.values, [[0.5, 1.0], [np.nan, np.nan]])
     systems = write(tmp_path / "M.sys.score", "M\tcs-en\tnt\tA\t0.5\nM\tcs-en\tnt\tB\t0.7\n")
-    assert read_submission(systems)["M", "cs-en"].system_scores.tolist() == [0.5, 0.7]
+    assert read_metric_submission(systems)["M", "cs-en"].system_scores.tolist() == [0.5, 0.7]
     with pytest.raises(DataError, match=r"line 4: a second score of A 1"):
-        read_submission(write(file, "\n".join([*rows, rows[0]]) + "\n"))
-    with pytest.raises(DataError, match=r"neither seg nor sys.*call it METRIC\.seg\.score"):
-        read_submission(write(tmp_path / "M.score", "\n".join(rows) + "\n"))
+        read_metric_submission(write(file, "\n".join([*rows, rows[0]]) + "\n"))
+    with pytest.raises(DataError, match=r"must contain the level, seg or sys.*METRIC\.seg\.score"):
+        read_metric_submission(write(tmp_path / "M.score", "\n".join(rows) + "\n"))
 
 
 @pytest.fixture(scope="module")
-def collection(human_data: Path) -> Collection:
-    return Collection(human_data)
+def collection(human_data: Path) -> DatasetFolder:
+    return DatasetFolder(human_data)
 
 
 def as_mapping(judged: JudgmentSet) -> dict[tuple[str, str], tuple[str, float]]:
@@ -134,15 +134,15 @@ def as_mapping(judged: JudgmentSet) -> dict[tuple[str, str], tuple[str, float]]:
 
 
 @pytest.mark.parametrize("lp", ["cs-en", "en-zh"])
-def test_wmt17_as_published_equals_the_converted_set(collection: Collection, lp: str) -> None:
+def test_wmt17_as_published_equals_the_converted_set(collection: DatasetFolder, lp: str) -> None:
     published = collection.metrics_task("wmt17-metrics-task").judgments(lp)
     converted = collection.judgments("da/wmt17", lp)
     assert len(published) == 560
-    assert published.left_out == {}
+    assert published.excluded_counts == {}
     assert as_mapping(published) == as_mapping(converted)
 
 
-def test_every_judged_system_of_wmt17_has_its_output(collection: Collection) -> None:
+def test_every_judged_system_of_wmt17_has_its_output(collection: DatasetFolder) -> None:
     """The numbers of systems are those Mathur et al. 2019 print above tables 3 and 4."""
     task = collection.metrics_task("wmt17-metrics-task")
     counts = {

@@ -46,7 +46,7 @@ def test_a_worse_left_system_loses(tmp_path: Path) -> None:
 def test_systems_that_were_not_ranked_are_counted(tmp_path: Path) -> None:
     found = read_rankings(write(tmp_path, row(1, -1, 3, 4, -1)))["cs-en"]
     assert len(found) == 3
-    assert found.left_out == {"rank missing": 2}
+    assert found.excluded_counts == {"rank missing": 2}
 
 
 def test_language_pairs_and_later_headers(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_texts_are_joined_and_unknown_systems_counted(tmp_path: Path) -> None:
     texts = TestSet(systems={s: tuple(f"{s}{n}" for n in range(1, 8)) for s in "ABCD"})
     found = read_rankings(write(tmp_path, row(1, 2, 3, 4, 5)), {"cs-en": texts})["cs-en"]
     assert len(found) == 6
-    assert found.left_out == {"unknown system": 4}
+    assert found.excluded_counts == {"unknown system": 4}
     assert next(iter(found)).left.hypothesis == "A7"
 
 
@@ -72,9 +72,12 @@ def test_texts_are_joined_and_unknown_systems_counted(tmp_path: Path) -> None:
     ("line", "message"),
     [
         (row(1, 2, 3, 4, 5).replace(",5", ",best"), "line 2: rank 'best'"),
-        (row(1, 2, 3, 4, 5) + ",more", "line 2: 22 fields where the header has 21"),
+        (row(1, 2, 3, 4, 5) + ",more", "line 2: 22 fields, but the header has 21"),
         (row(1, 2, 3, 4, 5).replace("Czech", ""), "line 2: no srclang"),
-        (row(1, 2, 3, 4, 5, item=""), "line 2: neither srcIndex nor segmentId"),
+        (
+            row(1, 2, 3, 4, 5, item=""),
+            "line 2: expected the segment number in srcIndex or segmentId",
+        ),
     ],
 )
 def test_a_faulty_row_names_file_and_line(tmp_path: Path, line: str, message: str) -> None:

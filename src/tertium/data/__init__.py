@@ -1,11 +1,17 @@
-"""Files to values: text, tables, test sets and human judgments. Knows nothing of scoring.
+"""Read files into values: test sets, human judgments and metric scores. Nothing is scored here.
 
-What is judged: `testset` (systems over segments), `candidates` (lists of translations), `challenge`
-(a better and a worse one). What people said of it, which has `human` in common: `judgments`
-(scores of translations, which `ratings` makes of raw ones), `rankings` (the better of two, read by
-`preferences`; `win_rates` makes systems' standings of them), `markings` (errors, as `campaigns`
-publish them); `evidence` reads any of these from whichever file. What metrics said:
-`metric_scores`. As others publish it: `mtme`, `wmt`, `qe`. A whole folder of it: `collection`, in
-numbers `overview`, packed `archive`. `slices` part it, `leaks` keeps tested segments out of
-training. Below all: `formats` (files), `records` (names of columns), `items` (names of segments).
+Test data: `testset` (system outputs), `candidate_lists` (N-best lists), `challenge_sets` (pairs of
+a better and a worse translation), `consistency` (checks of files and systems).
+
+Human data share the interface in `human_data`. `judgments` are scores of translations (`ratings`
+standardizes and averages raw ones). `rankings` are pairwise comparisons, read by `preferences` and
+turned into system scores by `win_rates`. `error_annotations` are marked errors, in the formats of
+`annotation_campaigns`. `human_data_files` reads all of these and detects the format.
+
+Published layouts: `mt_metrics_eval`, `wmt`, `wmt_quality_estimation`, and `tar_archive`. A folder
+of datasets: `dataset_folder` and `dataset_summaries`. Metric scores: `metric_scores`.
+
+Tools: `slices` groups segments, `train_test_overlap` removes test segments from training data,
+`segment_lookup` finds the segment of a judgment. Basics: `formats` (files), `records` (column
+names), `item_names` (segment names).
 """

@@ -1,8 +1,8 @@
-"""Lines, tables and records in and out of files, with errors that say where.
+"""Read and write text lines, tables and records; errors name the file and the line.
 
-Text is UTF-8, with or without a byte-order mark, with any line end, plain or gzip; an empty line is
-a segment like any other. Nothing is repaired in silence: bad bytes, NUL bytes, ragged rows and
-missing fields are errors that name file and line.
+Text is UTF-8 with or without a byte-order mark, with any line ending, plain or gzip. An empty line
+is a segment like any other. Invalid bytes, NUL bytes, ragged rows and missing fields are errors.
+The file name `-` is standard input, which can be read once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import logging
 import math
 import os
 import re
+import sys
+import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,63 +25,91 @@ from typing import Any
 
 from tertium.atomic import PathLike as PathLike
 from tertium.atomic import write_text
-from tertium.errors import DataError, UsageError, one_line
+from tertium.errors import DataError, UsageError, short_repr
 from tertium.extras import explain_missing
-from tertium.frames import frame_records, is_frame, is_missing
-from tertium.schema import distinct_keys
-from tertium.segment import check_characters
+from tertium.frames import frame_to_records, is_frame, is_missing
+from tertium.schema import reject_duplicate_keys
+from tertium.segment import check_surrogates
 
 logger = logging.getLogger(__name__)
 
+STDIN = "-"  # the file name that means standard input
 Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
 JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
 RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet"}
-BYTE_ORDER_MARKS = (  # the longer first: UTF-16's begins UTF-32's
+BYTE_ORDER_MARKS = (  # longest first: the UTF-32-LE mark starts with the UTF-16-LE mark
     (codecs.BOM_UTF32_LE, "UTF-32"),
     (codecs.BOM_UTF32_BE, "UTF-32"),
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
-
 LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
-_INDEX = "__index_level_"  # how pandas names what numbers the rows of a frame
-_ONE_A_LINE = "; one object a line is read, no comma behind it, as `jq -c '.[]'` makes of a list"
-_DECODER = json.JSONDecoder(object_pairs_hook=distinct_keys)  # once, not for each line
+
+_PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
+_JSONL_HINT = "; write one object per line without commas: jq -c '.[]' converts a list"
+_DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicate_keys)
+_stdin_reader: weakref.ref[Any] | None = None  # the stream that was read to its end
 
 csv.field_size_limit(1 << 24)
 
 
 def read_text(path: PathLike) -> str:
-    """The whole text of a file, plain or gzip, checked to be clean UTF-8."""
-    file = Path(path)
+    """Read a file, plain or gzip, and check that it is valid UTF-8."""
+    name = display_name(path)
     try:
-        data = file.read_bytes()
+        data = _read_stdin() if _is_stdin(path) else Path(path).read_bytes()
     except FileNotFoundError:
-        raise DataError(f"{file}: no such file") from None
+        raise DataError(f"{name}: no such file") from None
     except IsADirectoryError:
-        raise DataError(f"{file} is a directory; a file was expected") from None
+        raise DataError(f"{name} is a directory; expected a file") from None
     except OSError as error:
-        raise DataError(f"{file}: cannot be read ({error.strerror})") from None
+        raise DataError(f"{name}: cannot be read ({error.strerror})") from None
     if data[:2] == b"\x1f\x8b":
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{file}: damaged gzip file ({error})") from None
-    return decode(data, str(file))
+            raise DataError(f"{name}: damaged gzip file ({error})") from None
+    return decode(data, name)
+
+
+def _is_stdin(path: PathLike) -> bool:
+    return os.fspath(path) == STDIN
+
+
+def _read_stdin() -> bytes:
+    """Read standard input to its end; a second call raises an error."""
+    global _stdin_reader
+    stream = sys.stdin
+    if stream is None:
+        raise UsageError("standard input is closed: give a file instead of -")
+    if _stdin_reader is not None and _stdin_reader() is stream:
+        raise UsageError("- (standard input) is given twice: it can be read only once; use files")
+    _stdin_reader = weakref.ref(stream)
+    data: bytes = stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode()
+    return data
+
+
+def display_name(path: PathLike) -> str:
+    """Return the name of a file for messages.
+
+    >>> display_name("-"), display_name("runs/ours.txt")
+    ('standard input', 'runs/ours.txt')
+    """
+    return "standard input" if _is_stdin(path) else str(Path(path))
 
 
 def decode(data: bytes, where: str) -> str:
-    """UTF-8 bytes to text without byte-order mark; bad or NUL bytes are named by line."""
+    """Decode UTF-8 without a byte-order mark; errors name the line of the invalid byte."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         start = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
         line = data.count(b"\n", 0, start) + 1
-        marked = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "")
+        encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "")
         raise DataError(
             f"{where}, line {line}: not UTF-8 (byte 0x{data[start]:02x} at position {start}); "
-            f"convert it first: iconv -f {marked or 'LATIN1'} -t UTF-8 FILE > NEW"
-            + ("" if marked else ", or whatever it was written in for LATIN1")
+            f"convert it first: iconv -f {encoding or 'LATIN1'} -t UTF-8 FILE > NEW"
+            + ("" if encoding else " (replace LATIN1 by the encoding of the file)")
         ) from None
     nul = text.find("\0")
     if nul >= 0:
@@ -89,38 +119,40 @@ def decode(data: bytes, where: str) -> str:
 
 
 def check_text(text: str, where: str) -> None:
-    """Refuse what no text file could hold: NUL, and halves of surrogate pairs."""
+    """Raise an error for NUL and for unpaired surrogates, which no text file can contain."""
     if "\0" in text:
         raise DataError(
-            f"{where}: NUL byte; is this a text file? UTF-16 is converted by "
+            f"{where}: NUL byte; is this a text file? To convert UTF-16: "
             "iconv -f UTF-16LE -t UTF-8 FILE > NEW"
         )
-    check_characters(text, where)
+    check_surrogates(text, where)
 
 
 def check_record(record: Mapping[str, Any], where: str) -> None:
-    """The same for every text in a record, also inside lists and objects."""
-    left: list[Any] = [record]
-    while left:
-        value = left.pop()
+    """Apply `check_text` to every string in a record, including nested lists and objects."""
+    stack: list[Any] = [record]
+    while stack:
+        value = stack.pop()
         if isinstance(value, str):
             check_text(value, where)
         elif isinstance(value, Mapping):
-            left += [*value, *value.values()]
+            stack += [*value, *value.values()]
         elif isinstance(value, list):
-            left += value
+            stack += value
 
 
-def printable(path: PathLike) -> str:
-    """A path as text; a byte that is not UTF-8 becomes the replacement sign."""
+def decode_path(path: PathLike) -> str:
+    """Return a path as text; bytes that are not UTF-8 become U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def pair_in(path: PathLike) -> str:
-    """The language pair that a path names, in its file name or its folder; empty where none.
+def language_pair_in_path(path: PathLike) -> str:
+    """Return the language pair in a file name or its folder's name, or an empty string.
 
-    >>> pair_in("metric-scores/en-de/BLEU-refA.seg.score"), pair_in("out/chrf.zh-en.tsv")
-    ('en-de', 'zh-en')
+    >>> language_pair_in_path("metric-scores/en-de/BLEU-refA.seg.score")
+    'en-de'
+    >>> language_pair_in_path("out/chrf.zh-en.tsv")
+    'zh-en'
     """
     file = Path(path)
     words = [*file.name.split("."), file.parent.name]
@@ -128,14 +160,17 @@ def pair_in(path: PathLike) -> str:
 
 
 def read_lines(path: PathLike) -> list[str]:
-    r"""The lines of a file, without their ends; `\n`, `\r\n` and lone `\r` end a line.
+    r"""Read the lines of a file without their endings: `\n`, `\r\n` or a single `\r`.
 
-    Other separators that Python's `splitlines` knows (form feed, U+2028 ...) are part of the text,
-    as they are for every other tool that counts lines.
+    The other separators of `str.splitlines` (form feed, U+2028, ...) stay in the text, as in other
+    tools that count lines.
     """
-    text = read_text(path)
+    return _split_lines(read_text(path), display_name(path))
+
+
+def _split_lines(text: str, name: str) -> list[str]:
     if not text:
-        raise DataError(f"{Path(path)} is empty; expected one segment a line")
+        raise DataError(f"{name} is empty; expected one segment per line")
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -143,237 +178,257 @@ def read_lines(path: PathLike) -> list[str]:
 
 
 def read_jsonl(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a JSONL file, each with where it stands; blank lines are skipped."""
-    for number, line in enumerate(read_lines(path), start=1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        yield where, parse_object(line, where)
+    """Read the objects of a JSONL file, each with its location; blank lines are skipped."""
+    return _parse_jsonl(read_text(path), display_name(path))
 
 
-def parse_object(line: str, where: str) -> dict[str, Any]:
-    """The object of a line of JSONL, of texts that can be scored."""
-    is_other = is_line_of_list(line) or line.strip() == "{"
-    record = parse_json(line, where, _ONE_A_LINE if is_other else "")
+def _parse_jsonl(text: str, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(_split_lines(text, name), start=1):
+        if line.strip():
+            where = f"{name}, line {number}"
+            yield where, parse_json_object(line, where)
+
+
+def parse_json_object(line: str, where: str) -> dict[str, Any]:
+    """Parse one line of JSONL and check its texts."""
+    is_other_layout = is_json_list_line(line) or line.strip() == "{"
+    record = parse_json(line, where, _JSONL_HINT if is_other_layout else "")
     if not isinstance(record, dict):
-        raise DataError(f"{where}: expected an object, got {line[:40]!r}{_ONE_A_LINE}")
-    if "\\u" in line or "\0" in line:  # else nothing brings in what a text cannot hold
+        raise DataError(f"{where}: expected an object, got {line[:40]!r}{_JSONL_HINT}")
+    if "\\u" in line or "\0" in line:  # the only ways to write a forbidden character
         check_record(record, where)
     return record
 
 
-def is_line_of_list(line: str) -> bool:
-    """Whether a line begins a JSON list of objects, or is one of them with its comma.
+def is_json_list_line(line: str) -> bool:
+    """Return whether a line starts a JSON list of objects, or is an object with a comma.
 
-    >>> [is_line_of_list(line) for line in ("[", '[{"mt": ""},', '{"mt": ""},', '{"mt": ""}')]
+    >>> [is_json_list_line(line) for line in ("[", '[{"mt": ""},', '{"mt": ""},', '{"mt": ""}')]
     [True, True, True, False]
     """
-    bare = line.strip()
-    return bare == "[" or bare.startswith("[{") or (bare[:1] == "{" and bare.endswith("},"))
+    text = line.strip()
+    return text == "[" or text.startswith("[{") or (text[:1] == "{" and text.endswith("},"))
 
 
-def null_missing(value: Any) -> Any:
-    """A value as JSON can hold it: a number that is missing or infinite is null, tuples are lists.
+def missing_to_null(value: Any) -> Any:
+    """Convert a value for JSON: NaN and infinity become None, tuples become lists.
 
-    >>> null_missing({"dev": (float("nan"), 1.5)})
+    >>> missing_to_null({"dev": (float("nan"), 1.5)})
     {'dev': [None, 1.5]}
     """
     if isinstance(value, Mapping):
-        return {key: null_missing(item) for key, item in value.items()}
+        return {key: missing_to_null(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [null_missing(item) for item in value]
+        return [missing_to_null(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def parse_json(text: str, where: str, hint: str = "") -> Any:
-    """The value of a JSON text; `hint` ends the error where it is none."""
+    """Parse JSON; `hint` is appended to the error if it is invalid."""
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
         line = f", line {error.lineno}" if "\n" in text else ""
         raise DataError(f"{where}: not JSON ({error.msg}{line}){hint}") from None
     except RecursionError:
-        raise DataError(f"{where}: JSON that is nested too deeply to be read") from None
+        raise DataError(f"{where}: the JSON is nested too deeply") from None
     except ValueError as error:
-        raise DataError(f"{where}: JSON that cannot be read ({error})") from None
+        raise DataError(f"{where}: the JSON cannot be read ({error})") from None
 
 
 def read_table(
     path: PathLike, fields: Sequence[str] | None = None, *, delimiter: str | None = None
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a TSV or CSV file as dictionaries, each with where it ends: file and line.
+    """Read the rows of a TSV or CSV file as dictionaries, each with its location.
 
-    The first row is the header unless `fields` names the columns. The delimiter follows the suffix
-    (`.csv` comma, else tab). CSV knows quotes and newlines inside them; TSV takes fields literally,
-    and warns of those that a CSV writer put in quotes: these would be scored with them.
+    The first row is the header unless `fields` names the columns. The delimiter follows the suffix:
+    comma for `.csv`, otherwise tab. CSV fields may be quoted. TSV fields are literal; a warning
+    reports those that look quoted, because the quotes would be scored as text.
     """
     if delimiter is None:
         delimiter = "," if ".csv" in Path(path).suffixes else "\t"
-    rows = read_rows(path, delimiter)
+    return _parse_table(read_text(path), display_name(path), fields, delimiter)
+
+
+def _parse_table(
+    text: str, name: str, fields: Sequence[str] | None, delimiter: str
+) -> Iterator[tuple[str, dict[str, str]]]:
+    rows = parse_rows(text, delimiter, name)
     quoted = 0
     header = list(fields) if fields is not None else next(rows, (0, None))[1]
     if header is None:
-        raise DataError(f"{path} is empty; expected a header and rows")
-    header = [name.strip() for name in header]
-    check_delimiter(header, delimiter, path)
-    check_names_differ(header, path)
+        raise DataError(f"{name} is empty; expected a header and rows")
+    header = [column.strip() for column in header]
+    check_delimiter(header, delimiter, name)
+    check_unique_columns(header, name)
     for line, row in rows:
         if not row:
             continue
-        where = f"{path}, line {line}"
+        where = f"{name}, line {line}"
         if line == 1:
-            check_no_header(row, header, path)
+            reject_header_row(row, header, name)
         if len(row) != len(header):
             raise DataError(
-                f"{where}: {len(row)} fields where the header "
-                f"has {len(header)} ({', '.join(header)})"
+                f"{where}: {len(row)} fields, but the header has {len(header)} "
+                f"({', '.join(header)})"
             )
-        quoted += sum(map(is_quoted, row)) if delimiter == "\t" else 0
+        quoted += sum(map(is_csv_quoted, row)) if delimiter == "\t" else 0
         yield where, dict(zip(header, row, strict=True))
-    warn_of_quotes(path, quoted)
+    warn_about_csv_quotes(name, quoted)
 
 
-def read_rows(path: PathLike, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table as `split_rows` parts them, each with the line in which it ends."""
-    reader = split_rows(io.StringIO(read_text(path), newline=""), delimiter)
-    begun = 0
+def parse_rows(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
+    """Split a table into rows with `csv_rows`, each with the number of its last line."""
+    reader = csv_rows(io.StringIO(text, newline=""), delimiter)
+    last_line = 0
     try:
         for row in reader:
-            begun = reader.line_num
-            yield begun, row
+            last_line = reader.line_num
+            yield last_line, row
     except csv.Error as error:
-        raise DataError(f"{path}, {explain_rows(error, begun + 1, reader.line_num)}") from None
+        problem = describe_csv_error(error, last_line + 1, reader.line_num)
+        raise DataError(f"{name}, {problem}") from None
 
 
-def split_rows(lines: Iterable[str], delimiter: str) -> Any:
-    """The rows of a table as lists of cells, a reader of Python's csv.
+def csv_rows(lines: Iterable[str], delimiter: str) -> Any:
+    """Return a `csv.reader`: literal fields for tabs, strict quoting for other delimiters.
 
-    A quote that nobody closes would take all rows behind it for one text, and a cell with more
-    behind its closing quote would lose a quote: both are errors.
+    Strict quoting rejects an unclosed quote, which would swallow all later rows, and text after a
+    closing quote.
     """
     if delimiter == "\t":
         return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
-def explain_rows(error: csv.Error, first: int, last: int) -> str:
-    """What is wrong with the rows of some lines.
+def describe_csv_error(error: csv.Error, first: int, last: int) -> str:
+    """Describe an error of `csv_rows` with its lines and how to fix it.
 
-    >>> explain_rows(csv.Error("unexpected end of data"), 3, 9)
-    'lines 3 to 9: a quote is not closed; quotes inside of a field in quotes are doubled'
+    >>> describe_csv_error(csv.Error("unexpected end of data"), 3, 9)
+    'lines 3 to 9: a quote is not closed; double the quotes inside a quoted field'
     """
     where = f"line {last}" if first >= last else f"lines {first} to {last}"
-    said = {"unexpected end of data": "a quote is not closed"}.get(str(error), str(error))
-    remedy = "; quotes inside of a field in quotes are doubled"
-    return f"{where}: {said}" + (remedy if said != str(error) or "expected after" in said else "")
+    remedy = "; double the quotes inside a quoted field"
+    if str(error) == "unexpected end of data":
+        return f"{where}: a quote is not closed{remedy}"
+    return f"{where}: {error}" + (remedy if "expected after" in str(error) else "")
 
 
-def check_no_header(row: Sequence[str], fields: Sequence[str], path: PathLike) -> None:
-    """Refuse a first row that holds the names of columns which were given for a file without."""
+def reject_header_row(row: Sequence[str], fields: Sequence[str], path: PathLike) -> None:
+    """Raise an error if the first row repeats the column names given by `fields`."""
     if [cell.strip().lower() for cell in row] == [name.lower() for name in fields]:
         raise UsageError(
-            f"{path}: the first line is a header ({', '.join(fields)}), which would be scored as a "
-            "row: leave out --fields"
+            f"{path}: the first line is a header ({', '.join(fields)}) and would be scored as a "
+            "row: omit --fields"
         )
 
 
-def check_names_differ(names: Sequence[str], path: PathLike) -> None:
-    """Refuse a table of which two columns have one name."""
+def check_unique_columns(names: Sequence[str], path: PathLike) -> None:
+    """Raise an error if two columns have the same name."""
     if len(set(names)) < len(names):
         repeated = min(name for name in names if names.count(name) > 1)
         raise DataError(f"{path}: column {repeated!r} occurs more than once")
 
 
 def check_delimiter(header: Sequence[str], delimiter: str, path: PathLike) -> None:
-    """Refuse a lone column whose name holds what parts columns elsewhere."""
+    """Raise an error if the only column name contains another common delimiter."""
     names = {",": "commas", ";": "semicolons", "\t": "tabs"}
     if len(header) != 1:
         return
     if other := next((mark for mark in "\t;," if mark in header[0]), ""):
         raise DataError(
-            f"{path}: columns are parted by {names[other]} ({header[0]}); expected "
-            f"{names[delimiter]}: save it so, or with the suffix that it should have"
+            f"{path}: the columns are separated by {names[other]} ({header[0]}); expected "
+            f"{names[delimiter]}: save the file with {names[delimiter]}, or rename it (.tsv for "
+            "tabs, .csv for commas)"
         )
 
 
-def warn_of_quotes(path: PathLike, count: int) -> None:
-    """Warn of fields of a TSV that a CSV writer put in quotes, if there are any."""
+def warn_about_csv_quotes(path: PathLike, count: int) -> None:
+    """Warn if fields of a TSV file are quoted as in CSV."""
     if count:
         logger.warning(
-            "warning: %s: fields quoted as in CSV: %d; TSV takes quotes for text: write it without "
+            "warning: %s: fields quoted as in CSV: %d; quotes are literal in TSV: write it without "
             "quoting, or as .csv",
             path,
             count,
         )
 
 
-def is_quoted(field: str) -> bool:
-    """Whether a field is as a CSV writer quotes one: in quotes, and all quotes in it doubled.
+def is_csv_quoted(field: str) -> bool:
+    """Return whether a field is in quotes and all quotes inside it are doubled.
 
-    >>> is_quoted('"She said ""no""."'), is_quoted('"No."'), is_quoted('""No""')
+    >>> is_csv_quoted('"She said ""no""."'), is_csv_quoted('"No."'), is_csv_quoted('""No""')
     (True, False, False)
     """
     inner = field[1:-1]
-    ends = field[:1] == field[-1:] == '"'
-    return ends and '""' in inner and '"' not in inner.replace('""', "")
+    is_enclosed = field[:1] == field[-1:] == '"'
+    return is_enclosed and '""' in inner and '"' not in inner.replace('""', "")
 
 
 def read_records(
     path: Records, fields: Sequence[str] | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Records of a JSONL, TSV, CSV or Parquet file, by its suffix, each with where it stands.
+    """Read records with their locations from JSONL, TSV, CSV, Parquet, a list or a frame.
 
-    A table in memory is read as its file would be.
+    The suffix decides the format of a file. Standard input is JSONL if it starts with `{`,
+    otherwise TSV.
     """
     if not isinstance(path, str | os.PathLike):
-        return records_in_memory(path)
+        return iterate_records(path)
     suffixes = Path(path).suffixes
     if not {".parquet", *JSON_SUFFIXES} & {*suffixes}:
-        return read_table(path, fields)
+        return _read_piped_records(fields) if _is_stdin(path) else read_table(path, fields)
     if fields:
-        raise UsageError(f"{path}: --fields goes with a .tsv or .csv file without a header")
+        raise UsageError(f"{path}: --fields is for a .tsv or .csv file without a header")
     return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
 
 
+def _read_piped_records(fields: Sequence[str] | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    text, name = read_text(STDIN), display_name(STDIN)
+    if not fields and text.lstrip().startswith("{"):
+        return _parse_jsonl(text, name)
+    return _parse_table(text, name, fields, "\t")
+
+
 def default_name(source: Records, otherwise: str = "") -> str:
-    """What the contents of a file are called by its name; of a table in memory, as is said.
+    """Return the name of a file without suffixes, or `otherwise` if the source is not a file.
 
     >>> default_name("runs/ours.tsv.gz"), default_name([{"mt": "hello"}], "ours")
     ('ours', 'ours')
     """
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) or _is_stdin(source):
         return otherwise
-    return printable(Path(source).name).split(".")[0]
+    return decode_path(Path(source).name).split(".")[0]
 
 
-def records_in_memory(table: Any, each: str = "row") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rows of a frame (pandas, polars, Arrow) or of a list of records, each with its number.
+def iterate_records(table: Any, each: str = "row") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Iterate over a frame (pandas, polars, Arrow) or a list of records, with row numbers.
 
-    What frames hold for a missing value is None, arrays are lists.
+    Missing values become None and arrays become lists.
 
-    >>> [*records_in_memory([{"mt": "hello", "ref": float("nan")}])]
+    >>> [*iterate_records([{"mt": "hello", "ref": float("nan")}])]
     [('row 1', {'mt': 'hello', 'ref': None})]
     """
-    rows = frame_records(table) if is_frame(table) else table
+    rows = frame_to_records(table) if is_frame(table) else table
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
         raise UsageError(
             f'expected records, [{{"mt": ..., "ref": ...}}, ...], or a frame with such columns, '
-            f"not {one_line(table)}"
+            f"not {short_repr(table)}"
         )
     for number, row in enumerate(rows, start=1):
         where = f"{each} {number}"
-        if not isinstance(row, Mapping) and not hasattr(row, "to_dict"):  # as a row of a frame has
+        if not isinstance(row, Mapping) and not hasattr(row, "to_dict"):  # a pandas row has it
             raise UsageError(
-                f'{where}: expected a record, {{"mt": ..., "ref": ...}}, not {one_line(row)}'
+                f'{where}: expected a record, {{"mt": ..., "ref": ...}}, not {short_repr(row)}'
             )
         cells = row if isinstance(row, Mapping) else row.to_dict()
-        record = {str(name): _plain_cell(value) for name, value in cells.items()}
+        record = {str(name): _to_plain_cell(value) for name, value in cells.items()}
         check_record(record, where)
         yield where, record
 
 
-def _plain_cell(value: Any) -> Any:
-    value = value.tolist() if hasattr(value, "tolist") else value  # of numpy
+def _to_plain_cell(value: Any) -> Any:
+    value = value.tolist() if hasattr(value, "tolist") else value  # numpy
     return None if is_missing(value) else value
 
 
@@ -383,18 +438,18 @@ def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
     with explain_missing("a Parquet file"):
         from pyarrow import ArrowException, parquet
     try:
-        check_names_differ(parquet.read_schema(path).names, path)
+        check_unique_columns(parquet.read_schema(path).names, path)
         rows = parquet.read_table(path).to_pylist()
     except (ArrowException, OSError, ValueError) as error:
         raise DataError(f"{path}: not a Parquet file ({error})") from None
     for number, row in enumerate(rows, start=1):
         where = f"{path}, row {number}"
-        record = {k: v for k, v in null_missing(row).items() if not k.startswith(_INDEX)}
+        record = {k: v for k, v in missing_to_null(row).items() if not k.startswith(_PANDAS_INDEX)}
         check_record(record, where)
         yield where, record
 
 
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
-    """One object a line, atomically."""
-    lines = (json.dumps(null_missing(r), ensure_ascii=False, allow_nan=False) for r in records)
+    """Write one JSON object per line, atomically."""
+    lines = (json.dumps(missing_to_null(r), ensure_ascii=False, allow_nan=False) for r in records)
     write_text(path, (line + "\n" for line in lines))

@@ -1,7 +1,6 @@
-"""Human scores of single translations, read row by row.
+"""Human scores of single translations.
 
-Rows of one (system, item) are kept apart here and averaged only where a matrix is made. Columns go
-by any of their aliases.
+Repeated ratings of one (system, item) are kept and averaged only in a score matrix.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, divide
+from tertium.data.error_annotations import ANNOTATION_NAMES, read_error_annotations
 from tertium.data.formats import Records, default_name, read_records
-from tertium.data.human import Evidence, Texts, reasons
-from tertium.data.items import check_counting, name_items
-from tertium.data.markings import MARKED, markings_from
+from tertium.data.human_data import HumanData, Texts, reasons
+from tertium.data.item_names import assign_item_names, check_numbering_base
 from tertium.data.records import (
     ANNOTATOR_NAMES,
     DOCUMENT_NAMES,
@@ -29,23 +28,24 @@ from tertium.data.records import (
     ITEM_NAMES,
     LP_NAMES,
     SYSTEM_NAMES,
-    first,
-    labels_in,
-    lower_names,
+    get_first_alias,
+    get_text,
+    lowercase_columns,
+    read_labels,
     read_score,
     segment_from_record,
-    text_of,
 )
-from tertium.data.testset import FindSegment, TestSet, find_in
-from tertium.errors import DataError, LengthError, UsageError, one_line
+from tertium.data.segment_lookup import SegmentLookup, build_segment_lookup
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, LengthError, UsageError, short_repr
 from tertium.scores import ScoreMatrix
-from tertium.segment import Judgment, Segment, place_segments
+from tertium.segment import Judgment, Segment, attach_context
 from tertium.spans import (
     ESA_WEIGHTS,
     MQM_WEIGHTS,
-    Markings,
+    ErrorAnnotations,
     count_overlaps,
-    merge_markings,
+    merge_annotations,
 )
 
 logger = logging.getLogger(__name__)
@@ -54,15 +54,14 @@ NO_REFERENCE = "no reference"
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class JudgmentSet(Evidence):
-    """Scores of single translations, of one language pair (or of several, where `lp` is empty).
+class JudgmentSet(HumanData):
+    """Human scores of translations of one language pair, or of several if `lp` is empty.
 
-    `columns` hold what else the file says of an item, such as its domain, by language pair and
-    item.
+    `columns` contains other labels of the items, such as their domain, by (language pair, item).
 
-    >>> yes = Judgment(Segment("fine"), 80.0, item="1", system="A")
-    >>> no = Judgment(Segment("bad"), 20.0, item="1", system="B")
-    >>> JudgmentSet(name="demo", judgments=(yes, no)).matrix().values
+    >>> good = Judgment(Segment("fine"), 80.0, item="1", system="A")
+    >>> bad = Judgment(Segment("bad"), 20.0, item="1", system="B")
+    >>> JudgmentSet(name="demo", judgments=(good, bad)).matrix().values
     array([[80.],
            [20.]])
     """
@@ -72,17 +71,17 @@ class JudgmentSet(Evidence):
 
     def __post_init__(self) -> None:
         if not self.judgments:
-            raise DataError(f"{self.name}: no usable judgment{reasons(self.left_out)}")
-        strangers = [j for j in self.judgments if not isinstance(j, Judgment)]
-        if strangers:
+            raise DataError(f"{self.name}: no usable judgment{reasons(self.excluded_counts)}")
+        invalid = [j for j in self.judgments if not isinstance(j, Judgment)]
+        if invalid:
             raise UsageError(
-                f"{self.name}: expected judgments, got {one_line(strangers[0], 60)}: "
-                'Judgment(Segment("a translation"), 80.0, item="1", system="A") is one, and '
-                "read_judgments reads them from files and frames"
+                f"{self.name}: expected judgments, got {short_repr(invalid[0], 60)}: create them "
+                'with Judgment(Segment("a translation"), 80.0, item="1", system="A"), or read '
+                "them from files and frames with read_judgments"
             )
-        texts = [j.score for j in self.judgments if not isinstance(j.score, Real)]
-        if texts:
-            raise UsageError(f"{self.name}: the score {one_line(texts[0])} is not a number")
+        bad_scores = [j.score for j in self.judgments if not isinstance(j.score, Real)]
+        if bad_scores:
+            raise UsageError(f"{self.name}: the score {short_repr(bad_scores[0])} is not a number")
         object.__setattr__(self, "judgments", tuple(self.judgments))
 
     def __len__(self) -> int:
@@ -90,7 +89,7 @@ class JudgmentSet(Evidence):
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """What was judged, one for each judgment."""
+        """The judged segments, one for each judgment."""
         return tuple(j.segment for j in self.judgments)
 
     @cached_property
@@ -105,7 +104,7 @@ class JudgmentSet(Evidence):
 
     @cached_property
     def systems(self) -> tuple[str, ...]:
-        """The distinct systems; `a+b` counts as a and b (see `arrange`)."""
+        """The distinct systems; `a+b` counts as a and b (see `to_score_matrix`)."""
         names = dict.fromkeys(j.system for j in self.judgments)
         return tuple(dict.fromkeys(part for name in names for part in self._parts(name)))
 
@@ -117,11 +116,11 @@ class JudgmentSet(Evidence):
     def texts(self) -> Texts:
         return {key: j.segment for key, j in self._cells() if j.segment.hypothesis}
 
-    def markings(self) -> Mapping[tuple[str, str], Markings]:
+    def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
         marked: dict[tuple[str, str], list[Judgment]] = {}
         for key, judgment in self._cells():
             marked.setdefault(key, []).append(judgment)
-        merged = {key: merge_marks(own) for key, own in marked.items()}
+        merged = {key: merge_rater_annotations(group) for key, group in marked.items()}
         return {key: marks for key, marks in merged.items() if marks is not None}
 
     def labels(self) -> Mapping[str, Mapping[str, str]]:
@@ -131,37 +130,37 @@ class JudgmentSet(Evidence):
         }
 
     def _cells(self) -> list[tuple[tuple[str, str], Judgment]]:
-        """Each judgment under its system and item, as the matrix names them."""
+        """Return each judgment with its system and item, named as in the matrix."""
         items = self._column_names or [j.item for j in self.judgments]
         return [((j.system, item), j) for j, item in zip(self.judgments, items, strict=True)]
 
     @property
     def _column_names(self) -> tuple[str, ...]:
-        """Where no system was published, a name for each judgment: the second `x` is `x#2`."""
+        """A name for each judgment if systems are unknown: the second `x` is `x#2`."""
         if self.systems != ("",):
             return ()
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         names = []
         for judgment in self.judgments:
             item = judgment.item
-            seen[item] += 1
-            names.append(item if seen[item] == 1 else f"{item}#{seen[item]}")
+            counts[item] += 1
+            names.append(item if counts[item] == 1 else f"{item}#{counts[item]}")
         return tuple(names)
 
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
         return [(j.system, j.segment) for j in self.judgments] if self.has_texts else []
 
     def matrix(self, level: str = "segment") -> ScoreMatrix:
-        """The human scores as systems x items, NaN where nobody judged."""
-        return self.arrange(self.scores, "human", level)
+        """Return the human scores as systems x items, with NaN for missing scores."""
+        return self.to_score_matrix(self.scores, "human", level)
 
-    def arrange(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        """One value a judgment to systems x items; several of one cell are averaged.
+    def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
+        """Arrange one value per judgment as systems x items; values of the same cell are averaged.
 
-        WMT17 names two systems that gave the same text `a+b`. At segment level that is one
-        judgment, and keeps a row of its own; at system level it counts for a and for b (only
-        where each part is also a system by itself, so that a name with a plus sign stays whole).
-        Where no system was published the matrix has one row and a column for each judgment.
+        WMT17 names two systems with the same text `a+b`. At segment level, this is one judgment in
+        its own row. At system level, it counts for a and for b, if both also occur alone (otherwise
+        the plus sign is part of a name). Without system names, the matrix has one row and a column
+        for each judgment.
         """
         if len(values) != len(self):
             raise LengthError(f"{self.name}: {len(values)} values for {len(self)} judgments")
@@ -178,28 +177,28 @@ class JudgmentSet(Evidence):
         np.add.at(counts, tuple(where), 1.0)
         return ScoreMatrix(name, systems, divide(totals, counts), self.items)
 
-    def with_references(self) -> JudgmentSet:
-        """The same without translations that lack a reference where others have one, counted.
+    def drop_without_references(self) -> JudgmentSet:
+        """Drop and count translations without a reference, if others have one.
 
-        Human translations among the systems are often the reference themselves, and have no other.
+        Human translations among the systems are often the reference itself, and have no other.
         """
-        kept = tuple(j for j in self.judgments if j.segment.references)
-        lacking = len(self) - len(kept)
-        if not kept or not lacking:
+        judgments = tuple(j for j in self.judgments if j.segment.references)
+        dropped = len(self) - len(judgments)
+        if not judgments or not dropped:
             return self
         logger.warning(
-            "%s: %d of %d translations have no reference", self.title, lacking, len(self)
+            "%s: %d of %d translations have no reference", self.title, dropped, len(self)
         )
-        left_out = {**self.left_out, NO_REFERENCE: self.left_out.get(NO_REFERENCE, 0) + lacking}
-        return replace(self, judgments=kept, left_out=left_out)
+        counts = Counter(self.excluded_counts) + Counter({NO_REFERENCE: dropped})
+        return replace(self, judgments=judgments, excluded_counts=dict(counts))
 
-    def by_lp(self) -> dict[str, JudgmentSet]:
-        """One set for each language pair; what was left out stays counted with the whole."""
+    def split_by_language_pair(self) -> dict[str, JudgmentSet]:
+        """Return a set for each language pair, with empty `excluded_counts`."""
         groups: dict[str, list[Judgment]] = {}
         for judgment in self.judgments:
             groups.setdefault(judgment.lp, []).append(judgment)
         return {
-            lp: replace(self, lp=lp, judgments=tuple(group), left_out={})
+            lp: replace(self, lp=lp, judgments=tuple(group), excluded_counts={})
             for lp, group in groups.items()
         }
 
@@ -213,48 +212,50 @@ class JudgmentSet(Evidence):
         return parts if joint else (system,)
 
 
-def merge_marks(ratings: Sequence[Judgment]) -> Markings | None:
-    """All that was marked in one translation, by whom; None where nobody looked.
+def merge_rater_annotations(ratings: Sequence[Judgment]) -> ErrorAnnotations | None:
+    """Merge the error annotations of one translation; None if it was not annotated.
 
-    Several who have no names are told apart by their numbers.
+    If several raters have no name, they are numbered.
     """
-    looked = [(r.annotator, r.markings) for r in ratings if r.markings is not None]
-    own = []
-    for number, (annotator, marks) in enumerate(looked, start=1):
-        name = annotator or (str(number) if len(looked) > 1 else "")
-        spans = tuple(replace(s, rater=s.rater or name) for s in marks.spans)
-        missing = tuple(replace(e, rater=e.rater or name) for e in marks.missing)
-        own.append(replace(marks, spans=spans, missing=missing))
-    return merge_markings(own) if own else None
+    annotated = [r for r in ratings if r.error_annotations is not None]
+    annotations = []
+    for number, rating in enumerate(annotated, start=1):
+        errors = rating.error_annotations
+        assert errors is not None
+        name = rating.annotator or (str(number) if len(annotated) > 1 else "")
+        spans = tuple(replace(s, rater=s.rater or name) for s in errors.spans)
+        missing = tuple(replace(e, rater=e.rater or name) for e in errors.missing)
+        annotations.append(replace(errors, spans=spans, missing=missing))
+    return merge_annotations(annotations) if annotations else None
 
 
-def place_judgments(judgments: Sequence[Judgment]) -> list[Judgment]:
-    """Judgments with the context of their segments, where documents are known.
+def attach_judgment_context(judgments: Sequence[Judgment]) -> list[Judgment]:
+    """Add document context to segments whose documents are known.
 
-    The context of a translation is what its system made of the other items that were judged; one
-    that a test set gave knows those that were not.
+    The context of a translation consists of its system's translations of the other judged items. A
+    context from a test set is kept, because it also contains items that were not judged.
     """
-    rows: dict[tuple[str, str], dict[str, int]] = {}  # by language pair and system: item, first row
+    rows: dict[tuple[str, str], dict[str, int]] = {}  # (pair, system) -> item -> first row
     for n, j in enumerate(judgments):
         if j.document and j.segment.hypothesis and j.segment.context is None:
             rows.setdefault((j.lp, j.system), {}).setdefault(j.item, n)
     contexts: dict[tuple[str, str, str], Segment] = {}
     for (lp, system), items in rows.items():
-        own = [judgments[n] for n in items.values()]
-        placed = place_segments([j.segment for j in own], [j.document for j in own])
-        contexts |= {(lp, system, j.item): s for j, s in zip(own, placed, strict=True)}
+        group = [judgments[n] for n in items.values()]
+        segments = attach_context([j.segment for j in group], [j.document for j in group])
+        contexts |= {(lp, system, j.item): s for j, s in zip(group, segments, strict=True)}
     return [
-        replace(j, segment=placed) if placed == j.segment and j.segment.context is None else j
+        replace(j, segment=segment) if segment == j.segment and j.segment.context is None else j
         for j in judgments
-        for placed in [contexts.get((j.lp, j.system, j.item))]
+        for segment in [contexts.get((j.lp, j.system, j.item))]
     ]
 
 
 SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
-NO_LABELS = (*ITEM_NAMES, *SCORE_NAMES, *ANNOTATOR_NAMES, *LP_NAMES)
+NON_LABEL_NAMES = (*ITEM_NAMES, *SCORE_NAMES, *ANNOTATOR_NAMES, *LP_NAMES)
 DUPLICATE = "duplicate row"
 NO_SCORE = "no score"
-_WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # of files that have spans and no score
+_WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # for files with spans and without scores
 
 
 def read_judgments(
@@ -267,83 +268,83 @@ def read_judgments(
     score: str | None = None,
     repeats: bool = False,
 ) -> JudgmentSet:
-    """Read one's own judgments: a CSV, TSV, JSONL or Parquet file with a row for each, or a frame.
+    """Read human scores from a CSV, TSV, JSONL or Parquet file, or a frame, with a row for each.
 
-    Columns go by any of their aliases, the first that is there: the score (or the one `score`
-    names); item, system, annotator, language pair; the texts, unless `testset` holds them, whose
-    segments then are items 1, 2, ... Rows without a score, rows equal to an earlier one (unless
-    `repeats` says that they are separate ratings), and rows that name no segment or system of the
-    test set are left out and counted. A score that is not a number is an error. Marked errors
-    (`spans` and the other names) are kept, and are the score where there is no other.
+    Columns are found by any of their usual names: score (or the column named by `score`), item,
+    system, annotator, language pair and texts. With `testset`, the texts come from it, and items
+    are its segments 1, 2, ... Rows are excluded and counted if they have no score, repeat an
+    earlier row (unless `repeats` is true), or match no segment of the test set. Error annotations
+    are kept, and give the score if there is no other.
     """
-    find = find_in(testset) if testset is not None else None
+    lookup = build_segment_lookup(testset) if testset is not None else None
     names = (score.lower(),) if score else SCORE_NAMES
-    collector = Collector(find=find, score_names=names, repeats=repeats)
-    asked = set()
+    collector = JudgmentCollector(find_segment=lookup, score_names=names, repeats=repeats)
+    judged_items = set()
     for where, record in read_records(path, fields):
-        row = lower_names(record)
-        asked.add(text_of(row, ITEM_NAMES))
+        row = lowercase_columns(record)
+        judged_items.add(get_text(row, ITEM_NAMES))
         collector.add(row, where)
     if testset is not None:
-        check_counting(testset.items, asked, "segments of the test set")
-    return collector.finish(name or default_name(path, "judgments"), lp)
+        check_numbering_base(testset.items, judged_items, "segments of the test set")
+    return collector.build(name or default_name(path, "judgments"), lp)
 
 
-class Collector:
-    """Gathers judgments row by row and counts what it leaves out."""
+class JudgmentCollector:
+    """Collects judgments row by row and counts excluded rows."""
 
     def __init__(
         self,
         *,
-        find: FindSegment | None = None,
+        find_segment: SegmentLookup | None = None,
         score_names: Sequence[str] = SCORE_NAMES,
         repeats: bool = False,
     ) -> None:
-        self.find, self.score_names, self.repeats = find, tuple(score_names), repeats
-        self.kept: list[Judgment] = []
-        self.left_out: Counter[str] = Counter()
+        self.find_segment, self.score_names = find_segment, tuple(score_names)
+        self.repeats = repeats
+        self.judgments: list[Judgment] = []
+        self.excluded_counts: Counter[str] = Counter()
         self.overlaps = 0
-        self._scored, self._unscored = False, ""  # whether any row has a score; the first without
-        self._seen: set[Judgment] = set()
+        self._has_scores, self._no_score_error = False, ""
+        self._distinct: set[Judgment] = set()
         self._labels: list[tuple[Judgment, Mapping[str, str]]] = []
 
     def add(self, record: Mapping[str, Any], where: str) -> None:
-        """Take one row whose keys are lower case."""
-        marked = any(record.get(name) is not None for name in MARKED)
+        """Add a row whose keys are lowercase."""
+        is_annotated = any(record.get(name) is not None for name in ANNOTATION_NAMES)
         if any(name in record for name in self.score_names):
-            self._scored = True
-        elif (not marked or self.score_names != SCORE_NAMES) and not self._unscored:
-            # JSON may leave out what is missing in one row
-            wanted, found = ", ".join(self.score_names), ", ".join(record)
-            self._unscored = f"{where}: no score (looked for {wanted}; found {found})"
-        score = read_score(first(record, self.score_names), where)
-        if math.isnan(score) and not marked:
-            self.left_out[NO_SCORE] += 1
+            self._has_scores = True
+        elif (not is_annotated or self.score_names != SCORE_NAMES) and not self._no_score_error:
+            # not raised yet: a JSON record may omit a missing value
+            names, columns = ", ".join(self.score_names), ", ".join(record)
+            self._no_score_error = f"{where}: no score (looked for {names}; found {columns})"
+        score = read_score(get_first_alias(record, self.score_names), where)
+        if math.isnan(score) and not is_annotated:
+            self.excluded_counts[NO_SCORE] += 1
             return
-        item, system = text_of(record, ITEM_NAMES), text_of(record, SYSTEM_NAMES)
+        item, system = get_text(record, ITEM_NAMES), get_text(record, SYSTEM_NAMES)
         segment = self._segment(record, item, system, where)
         if isinstance(segment, str):
-            self.left_out[segment] += 1
+            self.excluded_counts[segment] += 1
             return
-        markings = markings_from(record, segment, where) if marked else None
-        if markings is not None:
-            self.overlaps += count_overlaps(markings.spans)
-            score = markings.score(_WEIGHTS) if math.isnan(score) else score
-        annotator, lp = text_of(record, ANNOTATOR_NAMES), text_of(record, LP_NAMES)
-        document = text_of(record, DOCUMENT_NAMES)
-        judgment = Judgment(segment, score, item, system, annotator, lp, document, markings)
+        annotations = read_error_annotations(record, segment, where) if is_annotated else None
+        if annotations is not None:
+            self.overlaps += count_overlaps(annotations.spans)
+            score = annotations.score(_WEIGHTS) if math.isnan(score) else score
+        annotator, lp = get_text(record, ANNOTATOR_NAMES), get_text(record, LP_NAMES)
+        document = get_text(record, DOCUMENT_NAMES)
+        judgment = Judgment(segment, score, item, system, annotator, lp, document, annotations)
         self._label(record, judgment)
-        self.keep(judgment)
+        self.add_judgment(judgment)
 
     def _label(self, record: Mapping[str, Any], judgment: Judgment) -> None:
-        labels = labels_in(record, NO_LABELS)
+        labels = read_labels(record, NON_LABEL_NAMES)
         if judgment.document:
             labels = labels | {"document": judgment.document}
         self._labels.append((judgment, labels))
 
     def _columns(self, renamed: Sequence[Judgment]) -> dict[str, dict[tuple[str, str], str]]:
-        """What columns say of each item; one that says two things of one item is left out."""
-        names = {j: (r.lp, r.item) for j, r in zip(self.kept, renamed, strict=True)}
+        """Return the labels of each item, without columns that are ambiguous for an item."""
+        names = {j: (r.lp, r.item) for j, r in zip(self.judgments, renamed, strict=True)}
         columns: dict[str, dict[tuple[str, str], str]] = {}
         ambiguous = set()
         for judgment, labels in self._labels:
@@ -351,45 +352,45 @@ class Collector:
             for name, value in labels.items():
                 if columns.setdefault(name, {}).setdefault(item, value) != value:
                     ambiguous.add(name)
-        return {name: own for name, own in columns.items() if name not in ambiguous}
+        return {name: labels for name, labels in columns.items() if name not in ambiguous}
 
-    def keep(self, judgment: Judgment) -> None:
-        """Take one judgment; an equal one is counted, not taken again."""
-        if judgment in self._seen and not self.repeats:
-            self.left_out[DUPLICATE] += 1
+    def add_judgment(self, judgment: Judgment) -> None:
+        """Add a judgment, unless it repeats an earlier one."""
+        if judgment in self._distinct and not self.repeats:
+            self.excluded_counts[DUPLICATE] += 1
             return
-        self._seen.add(judgment)
-        self.kept.append(judgment)
+        self._distinct.add(judgment)
+        self.judgments.append(judgment)
 
-    def finish(self, name: str, lp: str = "") -> JudgmentSet:
-        """The set; a language pair that all rows share is its own."""
-        if self._unscored and not self._scored:
-            raise DataError(self._unscored)
-        pairs = {j.lp for j in self.kept}
+    def build(self, name: str, lp: str = "") -> JudgmentSet:
+        """Build the set; if all rows have the same language pair, it is that of the set."""
+        if self._no_score_error and not self._has_scores:
+            raise DataError(self._no_score_error)
+        pairs = {j.lp for j in self.judgments}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
         if self.overlaps:
             where = f"{name} {lp}".rstrip()
-            said = "1 span overlaps" if self.overlaps == 1 else f"{self.overlaps:,} spans overlap"
-            logger.warning("%s: %s another of their rater", where, said)
-        renamed = name_items(self.kept)
+            count = "1 span overlaps" if self.overlaps == 1 else f"{self.overlaps:,} spans overlap"
+            logger.warning("%s: %s another span of the same rater", where, count)
+        renamed = assign_item_names(self.judgments)
         return JudgmentSet(
             name=name,
             lp=lp,
-            judgments=tuple(place_judgments(renamed)),
-            left_out=dict(self.left_out),
+            judgments=tuple(attach_judgment_context(renamed)),
+            excluded_counts=dict(self.excluded_counts),
             columns=self._columns(renamed),
         )
 
     def _segment(
         self, record: Mapping[str, Any], item: str, system: str, where: str
     ) -> Segment | str:
-        if self.find is not None:
-            return self.find(item, system, text_of(record, DOCUMENT_NAMES))
+        if self.find_segment is not None:
+            return self.find_segment(item, system, get_text(record, DOCUMENT_NAMES))
         if any(record.get(alias) is not None for alias in HYPOTHESIS_NAMES):
             return segment_from_record(record, where)
         if not (item and system):
             raise DataError(
-                f"{where}: neither a translation ({', '.join(HYPOTHESIS_NAMES)}) nor both an item "
-                f"and a system to look one up; found {', '.join(record)}"
+                f"{where}: expected a translation ({', '.join(HYPOTHESIS_NAMES)}), or an item and "
+                f"a system; found {', '.join(record)}"
             )
         return Segment("")

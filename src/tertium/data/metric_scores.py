@@ -1,10 +1,10 @@
-"""Scores that metrics gave: mt-metrics-eval and WMT score files, tables, JSON of `tertium score`.
+"""Read metric scores: mt-metrics-eval and WMT score files, tables, JSON of `tertium score`.
 
 NAME.seg.score, NAME.sys.score    SYSTEM SCORE, or METRIC LP TESTSET SYSTEM [SEGMENT] SCORE
-.tsv .csv .jsonl .parquet         system, score, and item for segment scores; metric and lp
-                                  where a file holds several; higher_is_better where it is not;
-                                  or a column for each metric, as `chrF ↑` and `TER ↓`
-.json                             what `tertium score -f json` and `--to-json` write
+.tsv .csv .jsonl .parquet         system and score; item for segment scores; metric and lp if there
+                                  are several; higher_is_better if it is false; or a column for
+                                  each metric, such as `chrF ↑` and `TER ↓`
+.json                             the output of `tertium score -f json` and `--to-json`
 """
 
 from __future__ import annotations
@@ -16,39 +16,43 @@ from typing import Any
 
 import numpy as np
 
-from tertium.data.formats import PathLike, pair_in, parse_json, read_lines, read_records, read_text
-from tertium.data.mtme import metric_of, read_score_file
+from tertium.data.formats import (
+    PathLike,
+    language_pair_in_path,
+    parse_json,
+    read_lines,
+    read_records,
+    read_text,
+)
+from tertium.data.mt_metrics_eval import metric_name_from_path, read_score_file
 from tertium.data.records import (
     ITEM_NAMES,
     LP_NAMES,
     SYSTEM_NAMES,
-    WARNINGS,
-    lower_names,
+    WARNINGS_SUFFIX,
+    get_text,
+    lowercase_columns,
     read_score,
-    text_of,
 )
-from tertium.data.wmt import read_submission
+from tertium.data.wmt import read_metric_submission
 from tertium.errors import DataError
-from tertium.frames import printed
+from tertium.frames import format_name
 from tertium.scores import ScoreMatrix
 
 METRIC_NAMES = ("metric", "spec", "name")
-TABLES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
+TABLE_SUFFIXES = frozenset({".tsv", ".csv", ".jsonl", ".ndjson", ".parquet"})
 
-ARROWS = {"↑": "true", "↓": "false"}  # behind a metric's name where it is a column of ours
+ARROWS = {"↑": "true", "↓": "false"}  # suffixes of metric columns: higher is better or not
 DIRECTIONS = {"": True, "true": True, "1": True, "false": False, "0": False}
 
-LAYOUT = (
-    "give a table of system, segment and score for each metric, as `tertium score -o` writes it"
-)
+LAYOUT = "expected columns system, segment and score, as written by `tertium score -o`"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MetricScores:
-    """One metric on one language pair: scores of segments, of systems, or both.
+    """The segment scores, system scores or both of one metric for one language pair.
 
-    `lp` is empty where neither the file nor its path says; `higher_is_better` is False only where
-    the file says so.
+    `lp` is empty if it is unknown. `higher_is_better` is true unless the file says otherwise.
     """
 
     metric: str
@@ -59,21 +63,25 @@ class MetricScores:
 
 
 def read_metric_scores(path: PathLike) -> list[MetricScores]:
-    """All metrics and language pairs of one file."""
+    """Read the scores of all metrics and language pairs in a file."""
     suffixes = set(Path(path).suffixes)
     if ".json" in suffixes:
         return _from_json(path)
-    if TABLES & suffixes:
+    if TABLE_SUFFIXES & suffixes:
         return _from_table(path)
     fields = next((len(line.split()) for line in read_lines(path) if line.strip()), 0)
     if fields <= 2:
-        return [_from_matrix(read_score_file(path), metric_of(path), pair_in(path))]
-    found = read_submission(path)
-    return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in found.items()]
+        return [
+            _from_matrix(
+                read_score_file(path), metric_name_from_path(path), language_pair_in_path(path)
+            )
+        ]
+    submission = read_metric_submission(path)
+    return [_from_matrix(matrix, metric, lp) for (metric, lp), matrix in submission.items()]
 
 
 def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
-    """Segment and system scores of one metric that lie in different files, put together."""
+    """Merge segment and system scores of the same metric from different files."""
     merged: dict[tuple[str, str], MetricScores] = {}
     for entry in scores:
         key = (entry.metric, entry.lp)
@@ -83,7 +91,7 @@ def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
         before = merged[key]
         if (before.segments and entry.segments) or (before.systems and entry.systems):
             where = f" on {entry.lp}" if entry.lp else ""
-            raise DataError(f"scores of {entry.metric}{where} are given twice; keep one file")
+            raise DataError(f"scores of {entry.metric}{where} are in two files; keep one file")
         merged[key] = replace(
             before,
             segments=before.segments or entry.segments,
@@ -93,9 +101,8 @@ def merge_levels(scores: Iterable[MetricScores]) -> list[MetricScores]:
 
 
 def _from_matrix(matrix: ScoreMatrix, metric: str, lp: str) -> MetricScores:
-    named = replace(matrix, name=metric)
     if matrix.values.shape[1] > 1:
-        return MetricScores(metric=metric, lp=lp, segments=named)
+        return MetricScores(metric=metric, lp=lp, segments=replace(matrix, name=metric))
     pairs = zip(matrix.systems, matrix.values[:, 0].tolist(), strict=True)
     return MetricScores(metric=metric, lp=lp, systems={s: v for s, v in pairs if v == v})
 
@@ -104,30 +111,30 @@ def _from_table(path: PathLike) -> list[MetricScores]:
     cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     directions: dict[tuple[str, str], bool] = {}
     records = [(where, part) for where, record in read_records(path) for part in _parts(record)]
-    rows = [(where, lower_names(record)) for where, record in records]
-    scored = any("score" in row for _, row in rows)  # JSON may leave out what is missing in one
+    rows = [(where, lowercase_columns(record)) for where, record in records]
+    has_scores = any("score" in row for _, row in rows)  # a JSON record may omit a missing value
     for where, row in rows:
-        system, item = text_of(row, SYSTEM_NAMES), text_of(row, ITEM_NAMES)
-        if columns := [name for name in row if f"{name}{WARNINGS}" in row]:
+        system, item = get_text(row, SYSTEM_NAMES), get_text(row, ITEM_NAMES)
+        if columns := [name for name in row if f"{name}{WARNINGS_SUFFIX}" in row]:
             raise DataError(
-                f"{where}: metrics are columns here ({', '.join(columns)}), as `tertium corpus` "
-                f"writes them, and `score` is what came with the rows; {LAYOUT}"
+                f"{where}: the metrics are columns ({', '.join(columns)}), as in the output of "
+                f"`tertium corpus`, and `score` is another column; {LAYOUT}"
             )
-        if not system or not scored:
+        if not system or not has_scores:
             raise DataError(
-                f"{where}: system and score are needed, found {', '.join(row)}; {LAYOUT}"
+                f"{where}: system or score is missing, found {', '.join(row)}; {LAYOUT}"
             )
-        metric = text_of(row, METRIC_NAMES) or metric_of(path)
-        key = metric, text_of(row, LP_NAMES) or pair_in(path)
-        up = _read_direction(row.get("higher_is_better"), where)
-        if directions.setdefault(key, up) != up:
+        metric = get_text(row, METRIC_NAMES) or metric_name_from_path(path)
+        key = metric, get_text(row, LP_NAMES) or language_pair_in_path(path)
+        is_higher_better = _read_direction(row.get("higher_is_better"), where)
+        if directions.setdefault(key, is_higher_better) != is_higher_better:
             raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")
         group = cells.setdefault(key, {})
         if (system, item) in group:
             raise DataError(f"{where}: a second score of {system} {item} by {metric}".rstrip())
         group[system, item] = read_score(row.get("score"), where)
     if not cells:
-        raise DataError(f"{path} holds no scores")
+        raise DataError(f"{path} contains no scores")
     return [
         replace(_from_cells(*key, group, path), higher_is_better=directions[key])
         for key, group in cells.items()
@@ -135,33 +142,33 @@ def _from_table(path: PathLike) -> list[MetricScores]:
 
 
 def _parts(record: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A record for each metric that is a column of it, else the record itself."""
+    """Yield a record for each column that is a metric, or the record itself."""
     columns = [name for name in record if name[-2:-1] == " " and name[-1:] in ARROWS]
     if not columns:
         yield record
     shared = {name: value for name, value in record.items() if name not in columns}
     for name in columns:
-        own = {"metric": name[:-2], "score": record[name], "higher_is_better": ARROWS[name[-1]]}
-        yield shared | own
+        direction = ARROWS[name[-1]]
+        yield shared | {"metric": name[:-2], "score": record[name], "higher_is_better": direction}
 
 
 def _read_direction(value: Any, where: str) -> bool:
-    """Whether higher is better; True where a file does not say."""
-    said = "" if value is None else printed(value).lower()
-    if said not in DIRECTIONS:
+    """Return whether higher is better; true if the value is missing."""
+    text = "" if value is None else format_name(value).lower()
+    if text not in DIRECTIONS:
         raise DataError(f"{where}: higher_is_better is {value!r}; expected true or false")
-    return DIRECTIONS[said]
+    return DIRECTIONS[text]
 
 
 def _from_cells(
     metric: str, lp: str, cells: Mapping[tuple[str, str], float], path: PathLike
 ) -> MetricScores:
-    whole = {system: score for (system, item), score in cells.items() if not item}
-    if len(whole) == len(cells):
-        return MetricScores(metric=metric, lp=lp, systems=whole)
-    if whole:
-        raise DataError(f"{path}: {len(whole)} of {metric}'s scores name no item, others do")
-    return MetricScores(metric=metric, lp=lp, segments=ScoreMatrix.of_cells(metric, cells))
+    systems = {system: score for (system, item), score in cells.items() if not item}
+    if len(systems) == len(cells):
+        return MetricScores(metric=metric, lp=lp, systems=systems)
+    if systems:
+        raise DataError(f"{path}: {len(systems)} scores of {metric} have no item, others do")
+    return MetricScores(metric=metric, lp=lp, segments=ScoreMatrix.from_cells(metric, cells))
 
 
 def _from_json(path: PathLike) -> list[MetricScores]:
@@ -170,13 +177,15 @@ def _from_json(path: PathLike) -> list[MetricScores]:
     groups: dict[str, list[dict[str, Any]]] = {}
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict) or not {"system", "score"} <= set(record):
-            raise DataError(f"{path}, record {number}: not what `tertium score -f json` writes")
-        groups.setdefault(text_of(record, ("spec", "name")), []).append(record)
+            raise DataError(
+                f"{path}, record {number}: expected the output of `tertium score -f json`"
+            )
+        groups.setdefault(get_text(record, ("spec", "name")), []).append(record)
     return [_from_records(metric, group, path) for metric, group in groups.items()]
 
 
 def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) -> MetricScores:
-    systems = tuple(printed(record["system"]) for record in records)
+    systems = tuple(format_name(record["system"]) for record in records)
     where = f"{path}, {metric}"
     if len(set(systems)) != len(systems):
         raise DataError(f"{where}: a system occurs twice")
@@ -193,7 +202,7 @@ def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) ->
         segments = ScoreMatrix(metric, systems, values, items)
     return MetricScores(
         metric=metric,
-        lp=pair_in(path),
+        lp=language_pair_in_path(path),
         segments=segments,
         systems={s: read_score(r["score"], where) for s, r in zip(systems, records, strict=True)},
         higher_is_better=directions.pop(),
@@ -201,12 +210,12 @@ def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) ->
 
 
 def _items_of(records: Sequence[Mapping[str, Any]], count: int, where: str) -> tuple[str, ...]:
-    """What segments are called: as all records say, or else 1, 2, ..."""
-    given = records[0].get("items")
-    if any(record.get("items") != given for record in records):
+    """Return the segment names, which all records must share; by default 1, 2, ..."""
+    first = records[0].get("items")
+    if any(record.get("items") != first for record in records):
         raise DataError(f"{where}: systems have different segments (items)")
-    items = [*range(1, count + 1)] if given is None else given
-    names = tuple(printed(item) for item in items) if isinstance(items, list) else ()
+    items = [*range(1, count + 1)] if first is None else first
+    names = tuple(format_name(item) for item in items) if isinstance(items, list) else ()
     if len(names) != count or len(set(names)) != count:
-        raise DataError(f"{where}: expected a name of its own for each of {count} segments (items)")
+        raise DataError(f"{where}: expected {count} distinct segment names (items)")
     return names

@@ -1,4 +1,4 @@
-"""Human comparisons of two translations, read row by row; columns go by any of their aliases."""
+"""Read human comparisons of two translations from files with a row for each."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertium.data.formats import PathLike, read_records
-from tertium.data.items import begin_anew
-from tertium.data.rankings import ItemTexts, PairJudgment, RankingSet, gather, texts_of
+from tertium.data.item_names import has_duplicates_across_documents
+from tertium.data.rankings import (
+    ItemTexts,
+    PairwiseJudgment,
+    RankingSet,
+    build_ranking_set,
+    texts_by_item,
+)
 from tertium.data.records import (
     ANNOTATOR_NAMES,
     DOCUMENT_NAMES,
     ITEM_NAMES,
     LP_NAMES,
-    lower_names,
-    references_from,
-    source_from,
+    lowercase_columns,
+    read_references,
+    read_source,
 )
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
-from tertium.frames import printed
+from tertium.frames import format_name
 
 LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")
 RIGHT_NAMES = ("system_b", "right", "right_system", "system_2", "system2", "system2id", "b")
@@ -45,16 +51,16 @@ def read_preferences(
     lp: str = "",
     fields: Sequence[str] | None = None,
 ) -> RankingSet:
-    """Read comparisons: a CSV, TSV or JSONL file with a row for each.
+    """Read comparisons from a CSV, TSV or JSONL file with a row for each.
 
-    Columns: item; the two systems (`system_a`, `system_b`); the verdict (`a`, `b`, `tie`, or the
-    name of the better system: where a system is called `b`, that system, unless other rows say `b`
-    of other systems); optionally the judge, and the document: where items begin anew in
-    each, they are DOCUMENT:NAME. Texts come from `texts` or from columns of
-    their own (`hypothesis_a`, `hypothesis_b`, source, reference).
+    Columns: item; the two systems (`system_a`, `system_b`); the preference (`a`, `b`, `tie`, or the
+    name of the better system); optionally the judge and the document. If item names repeat across
+    documents, items are `DOCUMENT:NAME`. The texts come from `texts` or from columns
+    (`hypothesis_a`, `hypothesis_b`, source, reference). If a system is named `a` or `b`, the
+    preference means that system, unless other rows show that it means the side.
     """
-    comparisons: list[PairJudgment] = []
-    said: list[_Verdict] = []
+    comparisons: list[PairwiseJudgment] = []
+    verdicts: list[_Verdict] = []
     documents: list[str] = []
     pairs: list[str] = []
     rows = []
@@ -63,30 +69,30 @@ def read_preferences(
         with _at(where):
             comparison, verdict = _comparison(record, columns)
         comparisons.append(comparison)
-        said.append(verdict)
+        verdicts.append(verdict)
         documents.append(_cell(record, columns.document))
         pairs.append(_cell(record, columns.lp))
-        holds_texts = texts is None and columns.left_text and columns.right_text
-        rows.append((where, record) if holds_texts else None)
-    comparisons = _name_items(_settle(path, comparisons, said), documents)
-    _refuse_pairs(path, comparisons, pairs)
-    homes = {c.item: home for c, home in zip(comparisons, documents, strict=True) if home}
+        has_texts = texts is None and columns.left_text and columns.right_text
+        rows.append((where, record) if has_texts else None)
+    comparisons = _name_items(_resolve_sides(path, comparisons, verdicts), documents)
+    _check_language_pairs(path, comparisons, pairs)
+    item_documents = {c.item: d for c, d in zip(comparisons, documents, strict=True) if d}
     if isinstance(texts, TestSet):
-        texts = texts_of(texts, comparisons, homes)
+        texts = texts_by_item(texts, comparisons, item_documents)
     elif texts is None:
         texts = _texts_in(rows, comparisons)
-    gathered = gather(
+    ranking_set = build_ranking_set(
         comparisons,
         texts,
         name=name or Path(path).name.split(".")[0],
         lp=lp or (pairs[0] if len(set(pairs)) == 1 else ""),
     )
-    return replace(gathered, documents=homes)
+    return replace(ranking_set, documents=item_documents)
 
 
 @contextmanager
 def _at(where: str) -> Iterator[None]:
-    """Say where the data are that an error is about."""
+    """Prefix errors with the location of the data."""
     try:
         yield
     except DataError as error:
@@ -94,40 +100,46 @@ def _at(where: str) -> Iterator[None]:
 
 
 def _texts_in(
-    rows: Iterable[tuple[str, Mapping[str, Any]] | None], comparisons: Sequence[PairJudgment]
+    rows: Iterable[tuple[str, Mapping[str, Any]] | None], comparisons: Sequence[PairwiseJudgment]
 ) -> dict[str, ItemTexts] | None:
-    """The texts that rows of comparisons hold, of which some may hold none."""
-    found: dict[str, ItemTexts] = {}
+    """Return the texts in the rows of comparisons, or None if no row has any."""
+    texts: dict[str, ItemTexts] = {}
     for row, comparison in zip(rows, comparisons, strict=True):
         if row is not None:
             where, record = row
             with _at(where):
-                _note_texts(found, record, _columns(tuple(record)), comparison)
-    return found or None
+                _add_texts(texts, record, _columns(tuple(record)), comparison)
+    return texts or None
 
 
-def _name_items(comparisons: list[PairJudgment], documents: Sequence[str]) -> list[PairJudgment]:
-    """Comparisons whose items are DOCUMENT:NAME where names begin anew, as those of judgments."""
-    if not begin_anew(zip((c.item for c in comparisons), documents, strict=True)):
+def _name_items(
+    comparisons: list[PairwiseJudgment], documents: Sequence[str]
+) -> list[PairwiseJudgment]:
+    """Rename items to `DOCUMENT:NAME` if their names repeat across documents."""
+    if not has_duplicates_across_documents(
+        zip((c.item for c in comparisons), documents, strict=True)
+    ):
         return comparisons
-    named = zip(comparisons, documents, strict=True)
-    return [c._replace(item=f"{home}:{c.item}") for c, home in named]
+    pairs = zip(comparisons, documents, strict=True)
+    return [c._replace(item=f"{document}:{c.item}") for c, document in pairs]
 
 
-def _refuse_pairs(
-    path: PathLike, comparisons: Sequence[PairJudgment], pairs: Sequence[str]
+def _check_language_pairs(
+    path: PathLike, comparisons: Sequence[PairwiseJudgment], pairs: Sequence[str]
 ) -> None:
-    """Refuse names of items that begin anew in each language pair: a set is of one."""
-    if begin_anew((c.item, lp) for c, lp in zip(comparisons, pairs, strict=True) if lp):
-        named = ", ".join(filter(None, dict.fromkeys(pairs)))
+    """Raise an error if item names repeat across language pairs."""
+    if has_duplicates_across_documents(
+        (c.item, lp) for c, lp in zip(comparisons, pairs, strict=True) if lp
+    ):
+        names = ", ".join(filter(None, dict.fromkeys(pairs)))
         raise DataError(
-            f"{path}: items of several language pairs ({named}) have the same names; give each "
-            "pair a file of its own"
+            f"{path}: items of several language pairs ({names}) have the same names; put each "
+            "language pair in its own file"
         )
 
 
 class _Columns(NamedTuple):
-    """Which column holds what; None where none does."""
+    """The column names of a file; None for a column that is absent."""
 
     item: str | None
     left: str | None
@@ -142,84 +154,87 @@ class _Columns(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _columns(header: tuple[str, ...]) -> _Columns:
-    """The columns of a header by their aliases; looked up once a file, not once a row."""
-    known = {name.lower(): name for name in header} | {name: name for name in header}
-    wanted = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
-    every = (*wanted, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES, LP_NAMES)
-    return _Columns(*(next((known[n] for n in names if n in known), None) for names in every))
+    """Find the columns of a header by their usual names; cached per header."""
+    columns = {name.lower(): name for name in header} | {name: name for name in header}
+    aliases = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
+    aliases = (*aliases, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES, LP_NAMES)
+    return _Columns(*(next((columns[n] for n in names if n in columns), None) for names in aliases))
 
 
 def _cell(record: Mapping[str, Any], column: str | None) -> str:
-    """A name under a column, empty where there is none."""
+    """Return a name in a column, or an empty string."""
     value = None if column is None else record[column]
-    return "" if value is None else printed(value)
+    return "" if value is None else format_name(value)
 
 
 class _Verdict(NamedTuple):
-    """What a verdict says as the name of a system, and as the mark of a side; None: nothing."""
+    """A preference read as the name of a system and as a side; None if it is not one."""
 
-    name: float | None
-    mark: float | None
+    system: float | None
+    side: float | None
 
     @property
-    def is_clear(self) -> bool:
-        return None in self or self.name == self.mark
+    def is_unambiguous(self) -> bool:
+        return None in self or self.system == self.side
 
 
-def _settle(
-    path: PathLike, comparisons: list[PairJudgment], said: Sequence[_Verdict]
-) -> list[PairJudgment]:
-    """Comparisons with `a` for the side, not for a system called so, where other rows show it."""
-    sides = any(one.name is None and one.mark != 0.5 for one in said)
-    if not sides or all(one.is_clear for one in said):
+def _resolve_sides(
+    path: PathLike, comparisons: list[PairwiseJudgment], verdicts: Sequence[_Verdict]
+) -> list[PairwiseJudgment]:
+    """Read preferences as sides, not as system names, if other rows show that they are sides."""
+    has_sides = any(v.system is None and v.side != 0.5 for v in verdicts)
+    if not has_sides or all(v.is_unambiguous for v in verdicts):
         return comparisons
-    if any(one.mark is None for one in said):
+    if any(v.side is None for v in verdicts):
         raise DataError(
-            f"{path}: preferences name sides in some rows and systems in others, and a system is "
-            "called as a side: call it otherwise, or name the better system in every row"
+            f"{path}: preferences are sides in some rows and systems in others, and a system has "
+            "the name of a side: rename it, or give the better system in every row"
         )
-    both = zip(comparisons, said, strict=True)
-    return [c if v.mark is None else c._replace(verdict=v.mark) for c, v in both]
+    pairs = zip(comparisons, verdicts, strict=True)
+    return [c if v.side is None else c._replace(verdict=v.side) for c, v in pairs]
 
 
-def _comparison(record: Mapping[str, Any], columns: _Columns) -> tuple[PairJudgment, _Verdict]:
+def _comparison(record: Mapping[str, Any], columns: _Columns) -> tuple[PairwiseJudgment, _Verdict]:
     cells = [_cell(record, column) for column in columns[:4]]
     if not all(cells):
         raise DataError(
             f"a comparison needs an item ({', '.join(ITEM_NAMES)}), two systems (system_a, "
             f"system_b) and a preference; found {', '.join(record) or 'nothing'}"
         )
-    item, left, right, said = cells
-    named, mark = {left: 1.0, right: 0.0}.get(said), VERDICTS.get(said.lower())
-    verdict = mark if named is None else named
-    if verdict is None:
-        raise DataError(f"preference {said!r} is none of a, b, tie, {left!r}, {right!r}")
-    judged = PairJudgment(item, left, right, verdict, _cell(record, columns.judge))
-    return judged, _Verdict(named, mark)
+    item, left, right, preference = cells
+    verdict = _Verdict({left: 1.0, right: 0.0}.get(preference), VERDICTS.get(preference.lower()))
+    value = verdict.side if verdict.system is None else verdict.system
+    if value is None:
+        raise DataError(f"preference {preference!r}: expected a, b, tie, {left!r} or {right!r}")
+    judge = _cell(record, columns.judge)
+    return PairwiseJudgment(item, left, right, value, judge), verdict
 
 
-def _note_texts(
-    found: dict[str, ItemTexts], record: Mapping[str, Any], columns: _Columns, pair: PairJudgment
+def _add_texts(
+    texts: dict[str, ItemTexts],
+    record: Mapping[str, Any],
+    columns: _Columns,
+    pair: PairwiseJudgment,
 ) -> None:
-    """Keep the texts a row carries; one that differs from an earlier row's is refused."""
+    """Add the texts of a row; a text that differs from that of an earlier row is an error."""
     sides = {
         pair.left: _text(record, columns.left_text or ""),
         pair.right: _text(record, columns.right_text or ""),
     }
-    lowered = lower_names(record)
+    lowered = lowercase_columns(record)
     where = f"item {pair.item!r}"
-    source, references = source_from(lowered, where), references_from(lowered, where)
-    entry = found.setdefault(pair.item, ItemTexts(sides, source, references))
-    both = ((entry.source, source), (entry.references, references))
-    if any(first and other and first != other for first, other in both):
+    source, references = read_source(lowered, where), read_references(lowered, where)
+    entry = texts.setdefault(pair.item, ItemTexts(sides, source, references))
+    values = ((entry.source, source), (entry.references, references))
+    if any(first and other and first != other for first, other in values):
         raise DataError(
-            f"another source or reference for {where}; where names begin anew in each document, "
-            "name it in a column `document`"
+            f"another source or reference for {where}; if item names repeat across documents, add "
+            "a column `document`"
         )
     for system, text in sides.items():
         if entry.outputs.get(system, text) != text:
             raise DataError(f"another text for system {system!r} of {where}")
-    found[pair.item] = ItemTexts(
+    texts[pair.item] = ItemTexts(
         outputs={**entry.outputs, **sides},
         source=source if entry.source is None else entry.source,
         references=entry.references or references,

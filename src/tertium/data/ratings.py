@@ -1,12 +1,11 @@
-"""From raw ratings to scores: each annotator's scale evened out, averaged, or one held out.
+"""Standardize and average raw ratings, and measure how well human raters agree with each other.
 
-Direct assessment (Graham et al. 2013) asks for a number from 0 to 100, and annotators use that
-scale differently. WMT subtracts each annotator's mean and divides by the annotator's standard
-deviation before it averages the ratings of a translation.
+In direct assessment (Graham et al. 2013), annotators give scores from 0 to 100 and use that scale
+differently. WMT converts the ratings of each annotator to z-scores before it averages them.
 
-A metric cannot agree with people better than they agree with each other: one rater of each
-translation, held out, or a second campaign are a row of a table like a metric's, whose name begins
-with `people`.
+A metric cannot agree with human raters better than they agree with each other. A held-out rater or
+a second campaign is therefore added to result tables like a metric, in a row whose name starts with
+`human`.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from dataclasses import replace
 
 import numpy as np
 
-from tertium.arrays import generator
-from tertium.data.human import Evidence
-from tertium.data.judgments import JudgmentSet, merge_marks
+from tertium.arrays import make_rng
+from tertium.data.human_data import HumanData
+from tertium.data.judgments import JudgmentSet, merge_rater_annotations
 from tertium.errors import DataError, UsageError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgment
 
 NO_ANNOTATOR = "no annotator"
-CONSTANT = "annotator with fewer than two different ratings"
-TOO_FEW = "fewer ratings than asked for"
+CONSTANT_ANNOTATOR = "annotator with fewer than two different ratings"
+TOO_FEW_RATINGS = "fewer ratings than asked for"
 ONE_RATER = "translation of one rater, who cannot be held out"
-RATER = "rater"  # what is given instead of the files of a second campaign
-PEOPLE = "people"
+HELD_OUT_RATER = "rater"  # the value of --human-baseline that holds out a rater
+HUMAN_ROW_PREFIX = "human"
 
 
-def standardise(ratings: JudgmentSet) -> JudgmentSet:
-    """Ratings as z-scores of their annotator: (rating - mean) / sd.
+def standardize_ratings(ratings: JudgmentSet) -> JudgmentSet:
+    """Convert ratings to z-scores per annotator: (rating - mean) / sd.
 
-    Mean and sd are over all of the annotator's ratings in the set; sd is the sample's (n - 1 in the
-    denominator), as in WMT. Ratings without annotator, and those of annotators who only ever gave
-    one value, have no z-score: they are left out and counted.
+    Mean and sample standard deviation (n - 1 in the denominator) are over all ratings of the
+    annotator in the set, as in WMT. Ratings without an annotator, and those of annotators who gave
+    only one value, are excluded and counted.
     """
     groups: dict[str, list[float]] = {}
     for rating in ratings.judgments:
@@ -47,92 +46,93 @@ def standardise(ratings: JudgmentSet) -> JudgmentSet:
         for annotator, scores in groups.items()
         if annotator and min(scores) < max(scores)
     }
-    kept, left_out = [], Counter(ratings.left_out)
+    judgments, excluded_counts = [], Counter(ratings.excluded_counts)
     for rating in ratings.judgments:
         if rating.annotator in scales:
             mean, deviation = scales[rating.annotator]
-            kept.append(replace(rating, score=(rating.score - mean) / deviation))
+            judgments.append(replace(rating, score=(rating.score - mean) / deviation))
         else:
-            left_out[CONSTANT if rating.annotator else NO_ANNOTATOR] += 1
-    return replace(ratings, judgments=tuple(kept), left_out=dict(left_out))
+            excluded_counts[CONSTANT_ANNOTATOR if rating.annotator else NO_ANNOTATOR] += 1
+    return replace(ratings, judgments=tuple(judgments), excluded_counts=dict(excluded_counts))
 
 
-def average(ratings: JudgmentSet, *, minimum: int = 1) -> JudgmentSet:
-    """One judgment for each translation of an item: the mean of its ratings, all their markings.
+def average_ratings(ratings: JudgmentSet, *, minimum: int = 1) -> JudgmentSet:
+    """Average the ratings of each translation and merge their error annotations.
 
-    A translation is (language pair, item, system, text). WMT asks for 15 ratings at segment level;
-    translations with fewer than `minimum` are left out, and their ratings counted.
+    A translation is identified by language pair, item, system and text. Translations with fewer
+    than `minimum` ratings are excluded and their ratings counted; WMT requires 15 at segment level.
     """
     groups: dict[Judgment, list[Judgment]] = {}
     for rating in ratings.judgments:
-        key = replace(rating, score=0.0, annotator="", markings=None)
+        key = replace(rating, score=0.0, annotator="", error_annotations=None)
         groups.setdefault(key, []).append(rating)
-    left_out = Counter(ratings.left_out)
-    kept = []
-    for key, own in groups.items():
-        if len(own) >= minimum:
-            score = float(np.mean([rating.score for rating in own]))
-            kept.append(replace(key, score=score, markings=merge_marks(own)))
+    judgments, excluded_counts = [], Counter(ratings.excluded_counts)
+    for key, group in groups.items():
+        if len(group) >= minimum:
+            score = float(np.mean([rating.score for rating in group]))
+            annotations = merge_rater_annotations(group)
+            judgments.append(replace(key, score=score, error_annotations=annotations))
         else:
-            left_out[TOO_FEW] += len(own)
-    return replace(ratings, judgments=tuple(kept), left_out=dict(left_out))
+            excluded_counts[TOO_FEW_RATINGS] += len(group)
+    return replace(ratings, judgments=tuple(judgments), excluded_counts=dict(excluded_counts))
 
 
-def even_out(people: Evidence) -> JudgmentSet:
-    """Evidence with z-scores of each annotator, which a matrix averages."""
-    if not isinstance(people, JudgmentSet):
-        raise UsageError(f"{people.name}: --standardise goes with ratings that name annotators")
-    return standardise(people)
+def standardize_human_ratings(human_data: HumanData) -> JudgmentSet:
+    """Apply `standardize_ratings`, or raise an error if the data are not ratings."""
+    if not isinstance(human_data, JudgmentSet):
+        raise UsageError(f"{human_data.name}: --standardize needs ratings with annotators")
+    return standardize_ratings(human_data)
 
 
 def hold_out_rater(
-    people: Evidence, level: str, *, seed: int = 12345
-) -> tuple[Evidence, ScoreMatrix]:
-    """The judgments less one rater of each translation, drawn by lot, and what those raters said.
+    human_data: HumanData, level: str, *, seed: int = 12345
+) -> tuple[HumanData, ScoreMatrix]:
+    """Hold out a random rater of each translation; return the other ratings and the held-out ones.
 
-    Translations with one rating leave nothing to compare; they are left out and counted.
+    Translations with a single rater are excluded and counted.
     """
-    if not isinstance(people, JudgmentSet):
-        raise UsageError(
-            f"{people.title}: a rater can be held out where people scored translations"
-        )
-    cells: dict[tuple[str, str], list[Judgment]] = {}
-    for judgment in people.judgments:
-        cells.setdefault((judgment.system, judgment.item), []).append(judgment)
-    rng = generator(seed)
-    held: list[Judgment] = []
-    kept: list[Judgment] = []
-    for ratings in cells.values():
-        place = int(rng.integers(len(ratings)))
+    if not isinstance(human_data, JudgmentSet):
+        raise UsageError(f"{human_data.title}: holding out a rater needs scores of translations")
+    groups: dict[tuple[str, str], list[Judgment]] = {}
+    for judgment in human_data.judgments:
+        groups.setdefault((judgment.system, judgment.item), []).append(judgment)
+    rng = make_rng(seed)
+    held_out: list[Judgment] = []
+    remaining: list[Judgment] = []
+    for ratings in groups.values():
+        index = int(rng.integers(len(ratings)))
         if len({rating.annotator for rating in ratings}) > 1:
-            held.append(ratings[place])
-            kept += ratings[:place] + ratings[place + 1 :]
-    if not held:
+            held_out.append(ratings[index])
+            remaining += ratings[:index] + ratings[index + 1 :]
+    if not held_out:
         raise DataError(
-            f"{people.title}: no translation has ratings of two annotators, so none is held out; "
-            "give a second campaign, --ceiling FILE"
+            f"{human_data.title}: no translation has ratings of two annotators, so none can be "
+            "held out; give a second campaign, --human-baseline FILE"
         )
-    alone = len(cells) - len(held)
-    left_out = Counter(people.left_out) + Counter({ONE_RATER: alone} if alone else {})
-    rest = replace(people, judgments=tuple(kept), left_out=dict(left_out))
-    others = replace(people, judgments=tuple(held)).matrix(level)
-    return rest, replace(others, name=f"{PEOPLE}: held-out rater")
+    single = len(groups) - len(held_out)
+    counts = Counter(human_data.excluded_counts) + Counter({ONE_RATER: single} if single else {})
+    reduced = replace(human_data, judgments=tuple(remaining), excluded_counts=dict(counts))
+    matrix = replace(human_data, judgments=tuple(held_out)).matrix(level)
+    return reduced, replace(matrix, name=f"{HUMAN_ROW_PREFIX}: held-out rater")
 
 
-def second_campaign(
-    people: Mapping[str, Evidence], others: Mapping[str, Evidence], level: str
+def align_second_campaign(
+    sets: Mapping[str, HumanData], second_sets: Mapping[str, HumanData], level: str
 ) -> dict[str, ScoreMatrix]:
-    """What a second campaign said of the sets of a first, by the name of the set."""
-    by_lp = {entry.lp: entry for entry in others.values()}
+    """Return the scores of a second campaign for each set of the first, by the set's name.
+
+    Sets are matched by name, then by language pair; a single set always matches a single set.
+    """
+    sets_by_lp = {entry.lp: entry for entry in second_sets.values()}
     rows = {}
-    for name, entry in people.items():
-        other = others.get(name) or by_lp.get(entry.lp)
-        if other is None and len(people) == len(others) == 1:
-            other = next(iter(others.values()))
-        if other is None:
-            raise DataError(f"{name}: --ceiling has no judgments of this language pair")
-        matrix = other.matrix(level)
+    for name, entry in sets.items():
+        match = second_sets.get(name) or sets_by_lp.get(entry.lp)
+        if match is None and len(sets) == len(second_sets) == 1:
+            match = next(iter(second_sets.values()))
+        if match is None:
+            raise DataError(f"{name}: --human-baseline has no judgments of this language pair")
+        matrix = match.matrix(level)
         if matrix is None:
-            raise UsageError(f"{other.title}: a ceiling needs human scores of segments")
-        rows[name] = replace(matrix, name=f"{PEOPLE}: {other.name}")
+            raise UsageError(f"{match.title}: a ceiling needs human scores of segments")
+        rows[name] = replace(matrix, name=f"{HUMAN_ROW_PREFIX}: {match.name}")
     return rows

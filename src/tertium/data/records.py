@@ -1,7 +1,7 @@
-"""What a record of any file says: the names people give to columns, and what stands under them.
+"""Read texts, names and scores from records under any of their usual column names.
 
-One thing goes by several names (`src`, `source`, `original`); names of systems, documents and items
-are texts, whichever file they are from and however it holds them, so that files meet.
+The names of systems, documents and items are always texts, however a file stores them, so that
+different files match.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from tertium.arrays import LARGEST
+from tertium.arrays import MAX_ABS_SCORE
 from tertium.errors import DataError
-from tertium.frames import printed
+from tertium.frames import format_name
 from tertium.segment import Segment
 
 SOURCE_NAMES = ("src", "source", "original")
@@ -28,18 +28,18 @@ LP_NAMES = ("lp", "langpair", "language_pair")
 TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES, *REFERENCE_NAMES})
 DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
-LONG_NAME = 40  # characters of a field's name; what is longer is rather a text
-WARNINGS = ".warnings"  # behind a metric's name where metrics are columns: that of its warnings
-NOT_JUDGED = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
+MAX_NAME_LENGTH = 40  # characters; a longer column name is probably a text
+WARNINGS_SUFFIX = ".warnings"  # METRIC.warnings is the column of a metric's warnings
+MISSING_SCORE_MARKS = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
 _KNOWN = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
 
 
-def fold_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A record whose names that we know are in lower case, as tables often capitalize them.
+def lowercase_known_columns(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Lowercase the column names that this module knows; other names are unchanged.
 
-    >>> fold_names({"System": "A", "mt": "hello", "Ref2": "hi", "Domain": "news"})
+    >>> lowercase_known_columns({"System": "A", "mt": "hello", "Ref2": "hi", "Domain": "news"})
     {'system': 'A', 'mt': 'hello', 'ref2': 'hi', 'Domain': 'news'}
     """
     if all(name == name.lower() or not _is_known(name.lower()) for name in record):
@@ -47,16 +47,18 @@ def fold_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
     folded: dict[str, Any] = {}
     for name, value in record.items():
         lowered = name.lower()
-        known = _is_known(lowered) and (name == lowered or lowered not in record)
-        folded[lowered if known else name] = value
+        is_renamed = _is_known(lowered) and (name == lowered or lowered not in record)
+        folded[lowered if is_renamed else name] = value
     return folded
 
 
-def lower_names(record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record whose names are all in lower case, but for one that another has already.
+def lowercase_columns(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Lowercase all column names, except one whose lowercase form also exists.
 
-    >>> lower_names({"Score": 1, "Domain": "news"}), lower_names({"score": 1, "Score": 2})
-    ({'score': 1, 'domain': 'news'}, {'score': 1, 'Score': 2})
+    >>> lowercase_columns({"Score": 1, "Domain": "news"})
+    {'score': 1, 'domain': 'news'}
+    >>> lowercase_columns({"score": 1, "Score": 2})
+    {'score': 1, 'Score': 2}
     """
     lowered = {name.lower(): value for name, value in record.items()}
     if len(lowered) == len(record):
@@ -68,114 +70,122 @@ def _is_known(name: str) -> bool:
     return name in _KNOWN or is_numbered_reference(name)
 
 
-def pick(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
-    """The value under one of several aliases, None where none is there; two at once are refused."""
+def get_unique_alias(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:
+    """Return the value of the only alias that has one, or None; two values are an error."""
     present = [name for name in names if record.get(name) is not None]
     if len(present) > 1:
         raise DataError(f"{where}: both {present[0]!r} and {present[1]!r} are given; keep one")
     return record[present[0]] if present else None
 
 
-def name_from(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
-    """The name of a system or document, empty where there is none; a number is a name.
+def read_name(record: Mapping[str, Any], names: Sequence[str], where: str) -> str:
+    """Return the name of a system or document, or an empty string; a number is a name.
 
-    >>> name_from({"system": 0}, SYSTEM_NAMES, "line 1")
+    >>> read_name({"system": 0}, SYSTEM_NAMES, "line 1")
     '0'
     """
-    value = pick(record, names, where)
+    value = get_unique_alias(record, names, where)
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise DataError(f"{where}: {names[0]} is {value!r}; expected a name or a number")
-    return printed(value)
+    return format_name(value)
 
 
 def read_score(value: Any, where: str) -> float:
-    """A score as a number; NaN where it is absent or marked so (`None`, `nan`, `NA`, empty).
+    """Parse a score; a missing one (absent, empty, `None`, `nan`, `NA`) is NaN.
 
     >>> read_score("72.5", "line 2"), read_score("None", "line 3")
     (72.5, nan)
     """
-    if value is None or (isinstance(value, str) and value.strip().lower() in NOT_JUDGED):
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING_SCORE_MARKS):
         return math.nan
     try:
         score = float(value)
     except (TypeError, ValueError):
         raise DataError(f"{where}: the score {value!r} is not a number") from None
-    except OverflowError:  # a whole number of more than 308 digits
+    except OverflowError:  # an integer of more than 308 digits
         score = math.inf
     if math.isinf(score):
         raise DataError(f"{where}: the score {str(value)[:40]!r} is not finite")
-    if abs(score) > LARGEST:
-        raise DataError(f"{where}: the score {value!r} is too large; expected at most {LARGEST:g}")
+    if abs(score) > MAX_ABS_SCORE:
+        raise DataError(
+            f"{where}: the score {value!r} is too large; expected at most {MAX_ABS_SCORE:g}"
+        )
     return score
 
 
-def first(record: Mapping[str, Any], names: Sequence[str]) -> Any:
-    """The value under the first of several aliases that has one."""
+def get_first_alias(record: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """Return the value of the first alias that has one, or None."""
     return next((record[name] for name in names if record.get(name) is not None), None)
 
 
-def text_of(record: Mapping[str, Any], names: Sequence[str]) -> str:
-    """The same as text, empty where there is none.
+def get_text(record: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return the value of the first alias that has one as text, or an empty string.
 
-    >>> text_of({"segment": 12}, ITEM_NAMES), text_of({}, ITEM_NAMES)
+    >>> get_text({"segment": 12}, ITEM_NAMES), get_text({}, ITEM_NAMES)
     ('12', '')
     """
-    value = first(record, names)
-    return "" if value is None else printed(value)
+    value = get_first_alias(record, names)
+    return "" if value is None else format_name(value)
 
 
 def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
-    """A segment from a record with any of the aliases people use.
+    """Create a segment from a record with any of the usual column names.
 
     >>> segment_from_record({"mt": "hello", "ref": ["hi", "hello"]}, "line 1")
     Segment(hypothesis='hello', source=None, references=('hi', 'hello'))
     """
-    hypothesis = pick(record, HYPOTHESIS_NAMES, where)
+    hypothesis = get_unique_alias(record, HYPOTHESIS_NAMES, where)
     if hypothesis is None:
         null = next((name for name in HYPOTHESIS_NAMES if name in record), "")
-        shown = [name if len(name) <= LONG_NAME else f"{name[:LONG_NAME]}..." for name in record]
-        why = f"looked for {', '.join(HYPOTHESIS_NAMES)}; found {', '.join(shown) or 'nothing'}"
-        if shown != [*record]:
-            why += "; where the first line is no header, name the columns with --fields"
+        cut = MAX_NAME_LENGTH
+        columns = [name if len(name) <= cut else f"{name[:cut]}..." for name in record]
+        reason = (
+            f"looked for {', '.join(HYPOTHESIS_NAMES)}; found {', '.join(columns) or 'nothing'}"
+        )
+        if columns != [*record]:
+            reason += "; if the first line is not a header, name the columns with --fields"
         if null:
-            why = f'{null} is null; an empty translation is ""'
-        raise DataError(f"{where}: no translation ({why})")
+            reason = f'{null} is null; an empty translation is ""'
+        raise DataError(f"{where}: no translation ({reason})")
     if not isinstance(hypothesis, str):
         raise DataError(f"{where}: expected text, got {hypothesis!r}")
-    return Segment(hypothesis, source_from(record, where), references_from(record, where))
+    return Segment(hypothesis, read_source(record, where), read_references(record, where))
 
 
-def source_from(record: Mapping[str, Any], where: str) -> str | None:
-    """The source of a record, None where there is none."""
-    source: Any = pick(record, SOURCE_NAMES, where)
+def read_source(record: Mapping[str, Any], where: str) -> str | None:
+    """Return the source of a record, or None."""
+    source: Any = get_unique_alias(record, SOURCE_NAMES, where)
     if source is not None and not isinstance(source, str):
         raise DataError(f"{where}: expected text, got {source!r}")
     return source
 
 
-def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """References given as one text, a list, numbered columns (`ref1`, `ref2`, ...), or both.
+def read_references(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Return the references: a text, a list, numbered columns (`ref1`, `ref2`, ...), or both.
 
-    Numbered ones follow in their order, and one that is blank is absent: a table has no other way
-    to say so. A blank text in a list, as a blank line of a file, is a reference without words, as
-    it is for sacrebleu; metrics count it among their warnings.
+    Numbered columns are sorted by number, and blank ones are absent, because a table cannot express
+    absence otherwise. A blank text in a list is an empty reference, as in sacrebleu; metrics warn
+    about it.
 
-    >>> references_from({"ref": "a", "ref10": "c", "ref2": "b", "ref3": ""}, "line 1")
+    >>> read_references({"ref": "a", "ref10": "c", "ref2": "b", "ref3": ""}, "line 1")
     ('a', 'b', 'c')
-    >>> references_from({"ref": ["a", ""]}, "line 1")
+    >>> read_references({"ref": ["a", ""]}, "line 1")
     ('a', '')
     """
-    value, columns = pick(record, REFERENCE_NAMES, where), _numbered_references(tuple(record))
+    value, columns = (
+        get_unique_alias(record, REFERENCE_NAMES, where),
+        _numbered_references(tuple(record)),
+    )
     if value is not None and not isinstance(value, str | Sequence):
         raise DataError(f"{where}: references must be a text or a list of texts, got {value!r}")
-    if isinstance(value, str) and is_listing(value):
+    if isinstance(value, str) and is_json_list(value):
         raise DataError(
-            f"{where}: the reference is a list written as one text, {value[:30]}...; give each one "
-            "a column (ref1, ref2, ...), or give JSONL or Parquet with lists"
+            f"{where}: the reference is a list written as text, {value[:30]}...; give each "
+            "reference a column (ref1, ref2, ...), or use JSONL or Parquet with lists"
         )
-    found = [] if value is None else [value] if isinstance(value, str) else list(value)
+    texts = [] if value is None else [value] if isinstance(value, str) else list(value)
     numbers: dict[tuple[int, str], str] = {}
     for number, column in columns:
         if record[column] is not None:
@@ -184,17 +194,17 @@ def references_from(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
                     f"{where}: both {numbers[number]!r} and {column!r} are given; keep one"
                 )
             numbers[number] = column
-            found.append(record[column])
-    for text in found:
+            texts.append(record[column])
+    for text in texts:
         if not isinstance(text, str):
             raise DataError(f"{where}: expected text, got {text!r}")
-    return tuple(text for text in found if text.strip() or not columns)
+    return tuple(text for text in texts if text.strip() or not columns)
 
 
-def is_listing(text: str) -> bool:
-    """Whether a text is a JSON list of texts, as tables of our own and of others hold it.
+def is_json_list(text: str) -> bool:
+    """Return whether a text is a JSON list of texts.
 
-    >>> is_listing('["a", "b"]'), is_listing('["Go!", he said]')
+    >>> is_json_list('["a", "b"]'), is_json_list('["Go!", he said]')
     (True, False)
     """
     if not (text.startswith('["') and text.endswith('"]')):
@@ -206,39 +216,40 @@ def is_listing(text: str) -> bool:
 
 
 def is_numbered_reference(name: str) -> bool:
-    """Whether a column is one of several references, such as `ref2`."""
+    """Return whether a column is one of several references, such as `ref2`."""
     return _NUMBERED.fullmatch(name) is not None
 
 
 @lru_cache(maxsize=256)
 def _numbered_references(header: tuple[str, ...]) -> list[tuple[tuple[int, str], str]]:
-    """The columns `ref1`, `ref_2`, ... of a header by number; found once a file, not once a row.
+    """Return the columns `ref1`, `ref_2`, ... of a header, sorted by number; cached per header.
 
-    A number is the count of its digits and the digits: Python reads no int of 5,000 of them.
+    A number is represented by its length and its digits, because Python does not parse integers of
+    thousands of digits.
     """
     matches = [(_NUMBERED.fullmatch(name), name) for name in header]
     numbers = [(match[1].lstrip("0"), name) for match, name in matches if match]
     return sorted(((len(digits), digits), name) for digits, name in numbers)
 
 
-def labels_in(record: Mapping[str, Any], more: Sequence[str] = ()) -> dict[str, str]:
-    """What a record says of a segment beside its texts, system and document; `more` are no labels.
+def read_labels(record: Mapping[str, Any], excluded: Sequence[str] = ()) -> dict[str, str]:
+    """Return the values that are not texts, systems, documents or in `excluded`, as labels.
 
-    >>> labels_in({"mt": "hello", "domain": "news", "year": 2024, "spans": [], "ref2": "hi"})
+    >>> read_labels({"mt": "hello", "domain": "news", "year": 2024, "spans": [], "ref2": "hi"})
     {'domain': 'news', 'year': '2024'}
     """
-    known = {*TEXT_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES, *more}
+    other_columns = {*TEXT_NAMES, *SYSTEM_NAMES, *DOCUMENT_NAMES, *excluded}
     return {
-        name: printed(value)
+        name: format_name(value)
         for name, value in record.items()
         if isinstance(value, str | int | float)
-        and name not in known
+        and name not in other_columns
         and not is_numbered_reference(name)
     }
 
 
 def record_from_segment(segment: Segment) -> dict[str, Any]:
-    """The record that `segment_from_record` reads back."""
+    """Return the record that `segment_from_record` reads."""
     record: dict[str, Any] = {"mt": segment.hypothesis}
     if segment.source is not None:
         record["src"] = segment.source

@@ -1,4 +1,4 @@
-"""Slices: the segments of one domain, document, length or language, or of one value of a column."""
+"""Group segments by document, length, language, or the values of a column."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import Literal
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.data.human import Evidence
+from tertium.data.human_data import HumanData
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
-from tertium.text.language_identification import identify
-from tertium.text.scripts import WITHOUT_BLANKS, main_script
+from tertium.text.language_identification import identify_language
+from tertium.text.scripts import UNSPACED_SCRIPTS, main_script
 
 LANGUAGE_NAMES = ("language", "lp", "langpair", "language_pair")
 NO_LABEL = "(none)"
-PARTS = 4  # of about equal size that lengths are cut into
-SAMPLED = 1000  # texts whose script is looked at
+LENGTH_SLICES = 4  # of about equal size
+SCRIPT_SAMPLE = 1000  # texts whose script is detected
 LengthUnit = Literal["word", "character"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Slicing:
-    """A label for each segment; `names` are the labels in the order in which they are shown."""
+    """A label for each segment; `names` are the distinct labels in display order."""
 
     by: str
     labels: tuple[str, ...]
     names: tuple[str, ...]
 
     def mask(self, name: str) -> BoolArray:
-        """Which segments have a label, (segments,)."""
+        """Return which segments have a label, (segments,)."""
         return np.array([label == name for label in self.labels])
 
 
 def slice_testset(testset: TestSet, by: str) -> Slicing:
-    """The segments of a test set by their document, length, language or a column.
+    """Label the segments of a test set by document, length, language or a column.
 
     >>> small = TestSet(systems={"a": ["x", "y", "z"]}, columns={"domain": ["news", "law", "news"]})
     >>> slice_testset(small, "domain").names
@@ -47,19 +47,20 @@ def slice_testset(testset: TestSet, by: str) -> Slicing:
     return _slicing(by, {**testset.columns, **documents}, texts, testset.name or "the test set")
 
 
-def slice_items(people: Evidence, items: Sequence[str], by: str) -> Slicing:
-    """The items that people judged in the same way; `items` are those that are wanted."""
+def slice_items(human_data: HumanData, items: Sequence[str], by: str) -> Slicing:
+    """Label the given items of human data by document, length, language or a column."""
     texts: dict[str, str] = {}
     if by in ("length", *LANGUAGE_NAMES):
-        for (_, item), segment in people.texts().items():
+        for (_, item), segment in human_data.texts().items():
             texts.setdefault(item, segment.source or "".join(segment.references[:1]))
-    labels = {name: [own.get(i, "") for i in items] for name, own in people.labels().items()}
-    if people.lp:
-        labels.setdefault("language", [people.lp] * len(items))
-    known = [texts[item] for item in items if item in texts]
-    if texts and len(known) < len(items):
-        raise DataError(f"{people.title}: some of the judged items have no text to measure")
-    return _slicing(by, labels, known, people.title)
+    columns = human_data.labels()
+    labels = {name: [values.get(i, "") for i in items] for name, values in columns.items()}
+    if human_data.lp:
+        labels.setdefault("language", [human_data.lp] * len(items))
+    item_texts = [texts[item] for item in items if item in texts]
+    if texts and len(item_texts) < len(items):
+        raise DataError(f"{human_data.title}: --by {by} needs a text for every judged item")
+    return _slicing(by, labels, item_texts, human_data.title)
 
 
 def _slicing(
@@ -67,42 +68,42 @@ def _slicing(
 ) -> Slicing:
     names = LANGUAGE_NAMES if by == "language" else (by,)
     column = next((columns[name] for name in names if name in columns), None)
-    alike = [name for name in columns if name.lower() == by.lower()]
-    if column is None and len(alike) == 1:  # those of judgments are read in lower case
-        column = columns[alike[0]]
+    matches = [name for name in columns if name.lower() == by.lower()]
+    if column is None and len(matches) == 1:  # columns of judgments are lowercase
+        column = columns[matches[0]]
     if column is None and by in ("length", "language"):
         if not any(texts):
-            raise DataError(f"{where}: --by {by} reads sources or references, and there are none")
+            raise DataError(f"{where}: --by {by} needs sources or references")
         if by == "length":
             return _by_length(texts)
-        column = [identify(text) for text in texts]
+        column = [identify_language(text) for text in texts]
     if column is None and by == "document":
-        raise DataError(f"{where}: --by document needs them named: give --documents FILE")
+        raise DataError(f"{where}: --by document needs document names: give --documents FILE")
     if column is None:
         raise UnknownNameError(f"column of {where}", by, {*columns, "length", "language"})
     labels = tuple(label or NO_LABEL for label in column)
     return Slicing(by=by, labels=labels, names=tuple(dict.fromkeys(labels)))
 
 
-def length_unit(texts: Sequence[str]) -> LengthUnit:
-    """What most of these texts are measured by: characters where their script has no blanks.
+def detect_length_unit(texts: Sequence[str]) -> LengthUnit:
+    """Return "character" if most texts are in a script without spaces, otherwise "word".
 
-    >>> length_unit(["two words", "some more"]), length_unit(["你好。", "再见。"])
+    >>> detect_length_unit(["two words", "some more"]), detect_length_unit(["你好。", "再见。"])
     ('word', 'character')
     """
-    some = texts[:: max(1, len(texts) // SAMPLED)]
-    return "character" if main_script("".join(some)) in WITHOUT_BLANKS else "word"
+    sample = texts[:: max(1, len(texts) // SCRIPT_SAMPLE)]
+    return "character" if main_script("".join(sample)) in UNSPACED_SCRIPTS else "word"
 
 
 def _by_length(texts: Sequence[str]) -> Slicing:
-    """Quarters by the characters of a text: words are no measure where a script has no blanks."""
+    """Label texts by quartile of their length in characters, which works for all scripts."""
     lengths = np.array([len(text) for text in texts])
-    cuts = np.unique(np.quantile(lengths, np.arange(1, PARTS) / PARTS).astype(int))
-    places = np.searchsorted(cuts, lengths)  # a length at a cut belongs to the shorter ones
+    cuts = np.unique(np.quantile(lengths, np.arange(1, LENGTH_SLICES) / LENGTH_SLICES).astype(int))
+    slices = np.searchsorted(cuts, lengths)  # a length equal to a cut belongs to the shorter slice
     names = {}
-    for place in np.unique(places):
-        own = lengths[places == place]
-        low, high = own.min(), own.max()
-        names[int(place)] = f"{low if low == high else f'{low}-{high}'} characters"
-    labels = tuple(names[int(place)] for place in places)
+    for index in np.unique(slices):
+        slice_lengths = lengths[slices == index]
+        low, high = slice_lengths.min(), slice_lengths.max()
+        names[int(index)] = f"{low if low == high else f'{low}-{high}'} characters"
+    labels = tuple(names[int(index)] for index in slices)
     return Slicing(by="length", labels=labels, names=tuple(names.values()))

@@ -1,69 +1,85 @@
-"""A test set: sources, references, documents, and what each system made of them.
-
-References are kept per segment, so any number of them, also a different number for each segment,
-means the same in every metric.
-"""
+"""A test set: the outputs of systems with their sources, references and documents."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tertium.arrays import chosen_rows
+from tertium.arrays import resolve_row_indices
+from tertium.data.consistency import (
+    check_parallel,
+    check_plain_text,
+    check_reference_lists,
+    check_same_documents,
+    check_same_item_names,
+    check_same_segments,
+    check_system_name,
+    name_systems,
+)
 from tertium.data.formats import (
-    JSON_SUFFIXES,
     PathLike,
     Records,
     default_name,
-    printable,
     read_lines,
     read_records,
     write_jsonl,
 )
-from tertium.data.items import begin_anew, check_counting, part_names
+from tertium.data.item_names import (
+    check_numbering_base,
+    disambiguate_names,
+    has_duplicates_across_documents,
+)
 from tertium.data.records import (
     DOCUMENT_NAMES,
     ITEM_NAMES,
     SYSTEM_NAMES,
-    TEXT_NAMES,
-    fold_names,
-    labels_in,
-    name_from,
+    lowercase_known_columns,
+    read_labels,
+    read_name,
     record_from_segment,
     segment_from_record,
 )
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, one_line
-from tertium.frames import is_frame, plain_column
-from tertium.segment import (
-    Segment,
-    check_characters,
-    check_texts,
-    place_segments,
-)
-
-NO_SEGMENT = "no matching segment"
-UNKNOWN_SYSTEM = "unknown system"
-FindSegment = Callable[[str, str, str], Segment | str]  # item, system, document
+from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
+from tertium.frames import is_frame, unwrap_arrow_column
+from tertium.segment import Segment, attach_context, check_texts
 
 
 @dataclass(frozen=True, repr=False)
 class TestSet:
-    """Named system outputs over the same segments.
+    """Outputs of one or more systems for the same segments.
 
-    `systems` maps a name to its outputs; `references` holds a tuple of references for each segment
-    (all empty where there are none); `sources` and `documents` are empty where not known. `columns`
-    hold whatever else is known of each segment, such as its domain.
+    Use `TestSet.from_lists` or `TestSet.from_frame` for data in memory, `TestSet.read` for parallel
+    text files, and `TestSet.from_records` for a file of records.
 
-    >>> small = TestSet(systems={"ours": ("hello",)}, references=(("hi", "hello there"),))
-    >>> small.segments("ours")
+    Parameters
+    ----------
+    systems
+        Translations by system name. All systems must have the same number of segments.
+    references
+        A list of references for each segment. Segments may have different numbers of references.
+        Empty if there are none.
+    sources
+        The source text of each segment. Empty if unknown.
+    documents
+        The document of each segment. Empty if unknown.
+    name
+        The name of the test set in messages and reports. It is ignored by `==`.
+    columns
+        Other labels of each segment by column name, such as its domain.
+
+    Examples
+    --------
+    >>> testset = TestSet(systems={"ours": ["hello"]}, references=[["hi", "hello there"]])
+    >>> testset
+    <TestSet of 1 segments: ours>
+    >>> testset.segments("ours")
     [Segment(hypothesis='hello', source=None, references=('hi', 'hello there'))]
     """
 
-    __test__ = False  # the name looks like a test class to pytest
+    __test__ = False  # tell pytest that this is not a test class
 
     systems: Mapping[str, Sequence[str]]
     references: Sequence[Sequence[str]] = ()
@@ -76,14 +92,14 @@ class TestSet:
         if not isinstance(self.systems, Mapping):
             raise UsageError(
                 'systems: expected {"a name": [its translations], ...}, not '
-                f"{one_line(self.systems)}; TestSet.from_records reads a table"
+                f"{short_repr(self.systems)}; TestSet.from_records reads a table"
             )
         if not self.systems:
             raise DataError("a test set needs at least one system output")
         self._check_types()
-        self._keep()
+        self._convert_to_tuples()
         size, first = len(self), next(iter(self.systems))
-        for label, values in self._parts():
+        for label, values in self._parallel_lists():
             if len(values) != size:
                 raise LengthError(
                     f"{label} has {len(values)} segments, but {first} has {size}; "
@@ -91,32 +107,34 @@ class TestSet:
                 )
         if any(self.documents) and not all(self.documents):
             number = list(self.documents).index("") + 1
-            raise DataError(f"segment {number} has no document, but others have; give each one")
+            raise DataError(f"segment {number} has no document, but others have; name one for each")
 
     def _check_types(self) -> None:
         for name, outputs in self.systems.items():
-            _check_name(name)
-            check_texts(plain_column(outputs), f"system {name!r}")
-        for part, kind in (("references", Iterable), ("columns", Mapping)):
-            if not isinstance(getattr(self, part), kind) and not is_frame(getattr(self, part)):
-                given = one_line(getattr(self, part))
-                raise UsageError(f"{part}: got {given}; leave it out where there are none")
-        check_texts(plain_column(self.sources), "sources")
-        check_texts(plain_column(self.documents), "documents")
+            check_system_name(name)
+            check_texts(unwrap_arrow_column(outputs), f"system {name!r}")
+        for part, expected_type in (("references", Iterable), ("columns", Mapping)):
+            value = getattr(self, part)
+            if not isinstance(value, expected_type) and not is_frame(value):
+                raise UsageError(f"{part}: got {short_repr(value)}; omit it if there are none")
+        check_texts(unwrap_arrow_column(self.sources), "sources")
+        check_texts(unwrap_arrow_column(self.documents), "documents")
         for name, labels in self.columns.items():
-            check_texts(plain_column(labels), f"column {name!r}")
-        _check_references(self.references)
+            check_texts(unwrap_arrow_column(labels), f"column {name!r}")
+        check_reference_lists(self.references)
 
-    def _keep(self) -> None:
-        """Make tuples of all texts: a list may change later, and [0] of a column be another."""
+    def _convert_to_tuples(self) -> None:
+        """Copy all texts to tuples: lists may change, and `[0]` of a pandas column is a label."""
         for part in ("systems", "columns"):
-            given = getattr(self, part)
-            object.__setattr__(self, part, {name: _own(texts) for name, texts in given.items()})
+            lists = getattr(self, part)
+            object.__setattr__(
+                self, part, {name: _to_tuple(texts) for name, texts in lists.items()}
+            )
         for part in ("sources", "documents"):
-            object.__setattr__(self, part, _own(getattr(self, part)))
-        object.__setattr__(self, "references", tuple(map(_own, _own(self.references))))
+            object.__setattr__(self, part, _to_tuple(getattr(self, part)))
+        object.__setattr__(self, "references", tuple(map(_to_tuple, _to_tuple(self.references))))
 
-    def _parts(self) -> Iterable[tuple[str, Sequence[Any]]]:
+    def _parallel_lists(self) -> Iterable[tuple[str, Sequence[Any]]]:
         yield from self.systems.items()
         for label in ("references", "sources", "documents"):
             values = getattr(self, label)
@@ -130,76 +148,112 @@ class TestSet:
     def __repr__(self) -> str:
         return f"<TestSet of {len(self)} segments: {', '.join(self.systems)}>"
 
-    @property
-    def items(self) -> tuple[str, ...]:
-        """What each segment is called: as the file of records calls it, else its number from 1.
+    @classmethod
+    def from_lists(
+        cls,
+        translations: Mapping[str, Sequence[str]] | Sequence[str],
+        sources: Sequence[str] | None = None,
+        references: Sequence[str] | Sequence[Sequence[str]] | None = None,
+    ) -> TestSet:
+        """Create a test set from lists of texts.
 
-        Names that begin anew in each document are DOCUMENT:NAME, as those of judgments are. Where
-        half the segments have a name of their own, those that share `x` are `x#1`, `x#2`, and one
-        without is its number with a mark, `#7`: neither is found under a name or number of another.
+        Parameters
+        ----------
+        translations
+            The translations of one system, or of several systems by name. A single system without
+            a name is called `system`.
+        sources
+            The source text of each segment.
+        references
+            One reference, or a list of references, for each segment.
 
-        >>> TestSet(systems={"ours": ("a", "b")}, columns={"segment": ("0", "1")}).items
-        ('0', '1')
+        Examples
+        --------
+        >>> TestSet.from_lists(["hello", "bye"], references=["hi", "goodbye"])
+        <TestSet of 2 segments: system>
+        >>> testset = TestSet.from_lists({"a": ["hello"], "b": ["hey"]}, references=[["hi", "hey"]])
+        >>> testset.references
+        (('hi', 'hey'),)
         """
-        numbers = tuple(str(n + 1) for n in range(len(self)))
-        names = next((self.columns[name] for name in ITEM_NAMES if name in self.columns), numbers)
-        if self.documents:
-            homes = list(zip(names, self.documents, strict=True))
-            if begin_anew((name, home) for name, home in homes if name):
-                names = [f"{home}:{name}" if name else "" for name, home in homes]
-        whole = all(names) and len(set(names)) == len(self)
-        return tuple(names) if whole else part_names(names) or numbers
+        systems = translations if isinstance(translations, Mapping) else {"system": translations}
+        texts = () if references is None else unwrap_arrow_column(references)
+        if isinstance(texts, str):
+            raise UsageError(
+                f"references: expected one reference per segment, got the text {texts[:40]!r}; "
+                "wrap it in [...]"
+            )
+        if isinstance(texts, Iterable) and hasattr(texts, "__len__") and not is_frame(texts):
+            texts = [(text,) if isinstance(text, str) else text for text in texts]
+        return cls(systems=systems, references=texts, sources=() if sources is None else sources)
 
-    def items_among(
-        self, known: Iterable[str], documents: Mapping[str, str] | None = None
-    ) -> tuple[str, ...]:
-        """The items as others call them: numbers from 1, where none of the names is known.
+    @classmethod
+    def from_frame(cls, frame: Any) -> TestSet:
+        """Create a test set from a pandas, polars or Arrow table with a row for each translation.
 
-        `documents` are those that others' items are of, where they say: who knows one document of
-        several calls NAME what is DOCUMENT:NAME here, and the name of a segment of another document
-        is not that of theirs.
+        The columns have the same names as in `from_records`: the translation (`mt`, `hypothesis`,
+        ...) and optionally `src`, `ref`, `system` and `document`.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> frame = pandas.DataFrame({"mt": ["hello", "bye"], "ref": ["hi", "goodbye"]})
+        >>> TestSet.from_frame(frame)
+        <TestSet of 2 segments: system>
         """
-        items, others, homes = self.items, set(known), documents or {}
-        within = {f"{home}:{name}": name for name, home in homes.items()}
-        if not set(items) & others:
-            if set(items) & set(within):
-                return tuple(within.get(item, item) for item in items)
-            items = tuple(str(n + 1) for n in range(len(self)))
-        check_counting(items, others, "segments of the test set")
-        own = {*self.documents}
-        elsewhere = {name for name, home in homes.items() if home in own}
-        return tuple(
-            f"{home}:{item}" if item in elsewhere and homes[item] != home else item
-            for item, home in zip(items, self.documents or [""] * len(items), strict=True)
-        )
+        if not is_frame(frame):
+            raise UsageError(
+                f"expected a pandas, polars or Arrow table, got {short_repr(frame)}; "
+                "TestSet.from_records reads lists of records"
+            )
+        return cls.from_records(frame)
 
-    def segments(self, system: str) -> list[Segment]:
-        """What one system made of every segment, with what it may be compared to."""
-        if system not in self.systems:
-            raise UnknownNameError("system", system, self.systems)
-        outputs = self.systems[system]
-        sources: Sequence[str | None] = self.sources or [None] * len(outputs)
-        references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
-        segments = [
-            Segment(hypothesis, source, tuple(refs))
-            for hypothesis, source, refs in zip(outputs, sources, references, strict=True)
-        ]
-        return place_segments(segments, self.documents) if self.documents else segments
+    @classmethod
+    def from_records(cls, path: Records, fields: Sequence[str] | None = None) -> TestSet:
+        """Read a JSONL, TSV, CSV or Parquet file with a record for each system and segment.
 
-    def subset(self, rows: Any) -> TestSet:
-        """The same systems on some of the segments (a slice, mask or list of places from 0)."""
-        chosen = chosen_rows(rows, len(self)).tolist()
+        Every system must translate the same segments in the same order. Columns other than those
+        below become `columns` if all systems have the same values.
 
-        def choose(values: Sequence[Any]) -> tuple[Any, ...]:
-            return tuple(values[n] for n in chosen) if values else ()
+        Parameters
+        ----------
+        path
+            A file, a list of records, or a frame (pandas, polars, Arrow). Columns are found by any
+            of their usual names, for example `mt` or `hypothesis`, `src` or `source`, `ref`
+            (a text or a list) or `ref1`, `ref2`, ..., `system`, `document`. Without a system
+            column all rows belong to one system, named after the file.
+        fields
+            Column names of a TSV or CSV file without a header.
 
-        return replace(
-            self,
-            systems={name: choose(outputs) for name, outputs in self.systems.items()},
-            references=choose(self.references),
-            sources=choose(self.sources),
-            documents=choose(self.documents),
-            columns={name: choose(labels) for name, labels in self.columns.items()},
+        Examples
+        --------
+        >>> TestSet.from_records([{"mt": "hello", "ref": "hi", "system": "ours"}])
+        <TestSet of 1 segments: ours>
+        """
+        origin = str(path) if isinstance(path, str | os.PathLike) else "the table"
+        default = default_name(path) or "system"
+        rows: dict[str, list[Segment]] = {}
+        documents: dict[str, list[str]] = {}
+        labels: dict[str, list[dict[str, str]]] = {}
+        for where, raw_record in read_records(path, fields):
+            record = lowercase_known_columns(raw_record)
+            system = read_name(record, SYSTEM_NAMES, where) or default
+            rows.setdefault(system, []).append(segment_from_record(record, where))
+            documents.setdefault(system, []).append(read_name(record, DOCUMENT_NAMES, where))
+            labels.setdefault(system, []).append(read_labels(record))
+        if not rows:
+            raise DataError(f"{origin} contains no segments")
+        first = next(iter(rows))
+        for system, segments in rows.items():
+            check_same_segments(origin, first, rows[first], system, segments)
+            check_same_documents(origin, first, documents[first], system, documents[system])
+            check_same_item_names(origin, first, labels[first], system, labels[system])
+        references = tuple(s.references for s in rows[first])
+        return cls(
+            systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
+            references=references if any(references) else (),
+            sources=_collect_sources(rows[first], origin),
+            documents=tuple(documents[first]) if any(documents[first]) else (),
+            columns=_shared_columns(list(labels.values())),
         )
 
     @classmethod
@@ -211,30 +265,44 @@ class TestSet:
         documents: PathLike | None = None,
         names: Sequence[str] | None = None,
     ) -> TestSet:
-        """Read parallel text files, one segment a line; every file must have as many lines.
+        """Read parallel text files with one segment per line.
 
-        Systems are named by their files unless `names` says otherwise.
+        Files may be gzipped. `-` is standard input, for one of the files.
+
+        Parameters
+        ----------
+        translations
+            A file for each system.
+        references
+            A file for each reference.
+        sources
+            The file of source texts.
+        documents
+            A file with the document name of each segment.
+        names
+            The names of the systems. By default they are named after their files.
+
+        Examples
+        --------
+        >>> TestSet.read(["examples/system-good.en.txt"], ["examples/reference-a.en.txt"])
+        <TestSet of 48 segments: system-good.en.txt>
         """
-        for label, given in {"translations": translations, "references": references}.items():
-            if isinstance(given, str | Path):
-                raise UsageError(f"{label}: {given} is one file; give a list of files, [...]")
-            if not isinstance(given, Sequence):
-                raise UsageError(f"{label}: expected a list of files, got {one_line(given)}")
-        for label, file in {"sources": sources, "documents": documents}.items():
-            if not isinstance(file, str | os.PathLike | None):
-                raise UsageError(f"{label}: expected one file, got {one_line(file)}")
-        systems = _name_systems(translations, names)
-        extra = [file for file in (sources, documents) if file is not None]
-        files = [*translations, *references, *extra]
+        for label, paths in {"translations": translations, "references": references}.items():
+            if isinstance(paths, str | Path):
+                raise UsageError(f"{label}: {paths} is a single file; give a list of files, [...]")
+            if not isinstance(paths, Sequence):
+                raise UsageError(f"{label}: expected a list of files, got {short_repr(paths)}")
+        for label, path in {"sources": sources, "documents": documents}.items():
+            if not isinstance(path, str | os.PathLike | None):
+                raise UsageError(f"{label}: expected one file, got {short_repr(path)}")
+        systems = name_systems(translations, names)
+        optional = [file for file in (sources, documents) if file is not None]
+        files = [*translations, *references, *optional]
         for file in files:
-            _check_plain(file)
+            check_plain_text(file)
         texts = [tuple(read_lines(file)) for file in files]
         for file, lines in zip(files, texts, strict=True):
-            if lines and _is_record(lines[0]):
-                raise DataError(
-                    f"{file}: line 1 is a record, and would be scored with its braces and keys; "
-                    "records are read from a file whose name ends in .jsonl"
-                )
+            check_plain_text(file, lines)
         check_parallel(files, texts)
         remaining = iter(texts)
         return cls(
@@ -244,48 +312,8 @@ class TestSet:
             documents=next(remaining) if documents is not None else (),
         )
 
-    @classmethod
-    def from_records(cls, path: Records, fields: Sequence[str] | None = None) -> TestSet:
-        """Read a JSONL, TSV, CSV or Parquet file: a row for each system and segment.
-
-        Records in memory serve as well, and frames of pandas, polars or Arrow.
-
-        Rows of one system keep their order; every system must translate the same segments. Without
-        a system column all rows are one system, named by the file. Other fields are `columns` where
-        all systems have the same values.
-
-        >>> TestSet.from_records([{"mt": "hello", "ref": "hi", "system": "ours"}])
-        <TestSet of 1 segments: ours>
-        """
-        where_from = str(path) if isinstance(path, str | os.PathLike) else "the table"
-        default = default_name(path) or "system"
-        rows: dict[str, list[Segment]] = {}
-        documents: dict[str, list[str]] = {}
-        labels: dict[str, list[dict[str, str]]] = {}
-        for where, given in read_records(path, fields):
-            record = fold_names(given)
-            system = name_from(record, SYSTEM_NAMES, where) or default
-            rows.setdefault(system, []).append(segment_from_record(record, where))
-            documents.setdefault(system, []).append(name_from(record, DOCUMENT_NAMES, where))
-            labels.setdefault(system, []).append(labels_in(record))
-        if not rows:
-            raise DataError(f"{where_from} holds no segments")
-        first = next(iter(rows))
-        for system, segments in rows.items():
-            _check_same_items(where_from, first, rows[first], system, segments)
-            _check_same_documents(where_from, first, documents[first], system, documents[system])
-            _check_same_names(where_from, first, labels[first], system, labels[system])
-        references = tuple(s.references for s in rows[first])
-        return cls(
-            systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
-            references=references if any(references) else (),
-            sources=_sources(rows[first], where_from),
-            documents=tuple(documents[first]) if any(documents[first]) else (),
-            columns=_shared_columns(list(labels.values())),
-        )
-
     def write(self, path: PathLike) -> None:
-        """Write the JSONL file that `from_records` reads back."""
+        """Write a JSONL file that `from_records` can read."""
         write_jsonl(
             path,
             (
@@ -297,209 +325,114 @@ class TestSet:
             ),
         )
 
+    @property
+    def items(self) -> tuple[str, ...]:
+        """The distinct name of each segment: from an item column, otherwise its number from 1.
 
-def _own(values: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(plain_column(values))
+        If names repeat across documents, they become `DOCUMENT:NAME`. If at least half of the names
+        are unique, repeated names `x` become `x#1`, `x#2` and a missing name becomes its number,
+        `#7`. Otherwise the segments are numbered.
+
+        >>> TestSet(systems={"ours": ["a", "b"]}, columns={"segment": ["0", "1"]}).items
+        ('0', '1')
+        """
+        numbers = tuple(str(n + 1) for n in range(len(self)))
+        names = next((self.columns[name] for name in ITEM_NAMES if name in self.columns), numbers)
+        if self.documents:
+            pairs = list(zip(names, self.documents, strict=True))
+            if has_duplicates_across_documents((name, doc) for name, doc in pairs if name):
+                names = [f"{doc}:{name}" if name else "" for name, doc in pairs]
+        if all(names) and len(set(names)) == len(self):
+            return tuple(names)
+        return disambiguate_names(names) or numbers
+
+    def match_item_names(
+        self, other_names: Iterable[str], other_documents: Mapping[str, str] | None = None
+    ) -> tuple[str, ...]:
+        """Return the names by which other data, such as human judgments, refer to the segments.
+
+        These are the `items`. If the other data know none of them, they are numbers from 1, or
+        `NAME` without `DOCUMENT:` if the other data are about one document. `other_documents` maps
+        the names of the other data to their documents, if known. A segment is never given the name
+        of a segment in another document.
+        """
+        items, names, documents = self.items, set(other_names), other_documents or {}
+        names_by_item = {f"{document}:{name}": name for name, document in documents.items()}
+        if not set(items) & names:
+            if set(items) & set(names_by_item):
+                return tuple(names_by_item.get(item, item) for item in items)
+            items = tuple(str(n + 1) for n in range(len(self)))
+        check_numbering_base(items, names, "segments of the test set")
+        elsewhere = {name for name, document in documents.items() if document in {*self.documents}}
+        return tuple(
+            f"{document}:{item}" if item in elsewhere and documents[item] != document else item
+            for item, document in zip(items, self.documents or [""] * len(items), strict=True)
+        )
+
+    def segments(self, system: str) -> list[Segment]:
+        """Return the segments of one system, with source, references and document context.
+
+        >>> TestSet.from_lists({"ours": ["hello"]}, sources=["hallo"]).segments("ours")
+        [Segment(hypothesis='hello', source='hallo', references=())]
+        """
+        if system not in self.systems:
+            raise UnknownNameError("system", system, self.systems)
+        outputs = self.systems[system]
+        sources: Sequence[str | None] = self.sources or [None] * len(outputs)
+        references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
+        segments = [
+            Segment(hypothesis, source, tuple(refs))
+            for hypothesis, source, refs in zip(outputs, sources, references, strict=True)
+        ]
+        return attach_context(segments, self.documents) if self.documents else segments
+
+    def subset(self, rows: Any) -> TestSet:
+        """Return the test set with some of its segments: a slice, a mask or indices from 0.
+
+        >>> TestSet.from_lists({"ours": ["a", "b", "c"]}).subset([0, 2]).systems
+        {'ours': ('a', 'c')}
+        """
+        indices = resolve_row_indices(rows, len(self)).tolist()
+
+        def select(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(values[n] for n in indices) if values else ()
+
+        return replace(
+            self,
+            systems={name: select(outputs) for name, outputs in self.systems.items()},
+            references=select(self.references),
+            sources=select(self.sources),
+            documents=select(self.documents),
+            columns={name: select(labels) for name, labels in self.columns.items()},
+        )
 
 
-def check_testset(given: Any) -> None:
-    """Refuse what is no test set, such as the path of one."""
-    if not isinstance(given, TestSet):
+def check_testset(value: Any) -> None:
+    """Raise an error if a value is not a test set."""
+    if not isinstance(value, TestSet):
         raise UsageError(
-            f"expected a TestSet, got {one_line(given, 60)}; "
-            "TestSet.read and TestSet.from_records read one"
+            f"expected a TestSet, got {short_repr(value, 60)}; create one with TestSet.read, "
+            "TestSet.from_records, TestSet.from_frame or TestSet.from_lists"
         )
 
 
-def _check_name(name: Any) -> None:
-    if not isinstance(name, str):
-        raise DataError(f"the name of a system is {name!r}, not a text")
-    if not name.strip():
-        raise DataError("a system has a blank name, which no table shows: name it")
-    check_characters(name, f"the name {name!r} of a system")
-
-
-def _check_references(references: Any) -> None:
-    """Refuse what is no list with a list of texts for each segment."""
-    if not hasattr(references, "__len__") or isinstance(references, Set):
-        kind = type(references).__name__  # a generator would be used up by a look at it
-        raise UsageError(
-            f"references: expected a list of references for each segment, got a {kind}"
-        )
-    if is_frame(references):
-        raise UsageError(
-            "references: expected a list of references for each segment, got a table: of its "
-            "columns make [[a text, ...], ...]; TestSet.from_records reads a whole table"
-        )
-    for number, texts in enumerate(plain_column(references), start=1):
-        if isinstance(texts, str):
-            raise UsageError(
-                f"references: segment {number} has the text {texts[:40]!r} where a list of "
-                "references was expected; wrap each in [...]"
-            )
-        check_texts(texts, f"references of segment {number}", "reference")
-
-
-def _check_plain(file: PathLike) -> None:
-    """Refuse records where a text was expected: each would be scored with its braces and keys."""
-    if Path(Path(file).name.removesuffix(".gz")).suffix in JSON_SUFFIXES:
-        raise UsageError(
-            f"{file} holds records, and plain text, one segment a line, is expected here; one file "
-            "of records holds translations, sources and references, and is given alone"
-        )
-
-
-def _is_record(line: str) -> bool:
-    """Whether a line is a record of ours in JSON: one that came through a pipe, for example."""
-    try:
-        record = json.loads(line) if line.startswith("{") else None
-    except ValueError:
-        return False
-    return isinstance(record, dict) and any(name.lower() in TEXT_NAMES for name in record)
-
-
-def check_parallel(files: Sequence[PathLike], texts: Sequence[Sequence[str]]) -> None:
-    """Refuse files of different length, naming both files and both counts."""
-    for file, text in zip(files[1:], texts[1:], strict=True):
-        if len(text) != len(texts[0]):
-            raise LengthError(
-                f"{files[0]} has {len(texts[0])} lines but {file} has {len(text)}; "
-                "they must be parallel, one segment a line"
-            )
-
-
-def _name_systems(translations: Sequence[PathLike], names: Sequence[str] | None) -> Sequence[str]:
-    """What the systems of some files are called: as is said, or by their files."""
-    if isinstance(names, str):
-        raise UsageError(f"names: {names!r} is one name; give a list of names, [...]")
-    if not translations:
-        raise DataError("no translations given")
-    if names is not None and len(names) != len(translations):
-        raise LengthError(f"{len(names)} names for {len(translations)} translation files")
-    systems = names if names is not None else distinct_names(translations)
-    for system in systems:
-        check_characters(system, f"the name {system!r}")
-    if len(set(systems)) != len(systems):
-        repeated = next(system for system in systems if list(systems).count(system) > 1)
-        raise DataError(f"two systems are named {repeated!r}; name them apart with --names")
-    return systems
-
-
-def distinct_names(files: Sequence[PathLike]) -> list[str]:
-    """Short names for files: the file name, or as much of the path as tells them apart.
-
-    >>> distinct_names(["a/out.txt", "b/out.txt"])
-    ['a/out.txt', 'b/out.txt']
-    >>> distinct_names(["runs/a.txt", "runs/b.txt"])
-    ['a.txt', 'b.txt']
-    """
-    parts = [Path(printable(file)).parts for file in files]
-    for depth in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(p[-depth:]) for p in parts]
-        if len(set(names)) == len(names):
-            return names
-    return [printable(file) for file in files]
-
-
-def _check_same_items(
-    path: str, first: str, expected: Sequence[Segment], system: str, found: Sequence[Segment]
-) -> None:
-    if len(found) != len(expected):
-        raise LengthError(
-            f"{path}: system {system!r} has {len(found)} segments, {first!r} has {len(expected)}; "
-            "every system must have the same segments in the same order"
-        )
-    for number, (a, b) in enumerate(zip(expected, found, strict=True), start=1):
-        if (a.source, a.references) == (b.source, b.references):
-            continue
-        has = "another source or other references than"
-        remedy = "sort the rows of all systems alike"
-        if a.source is not None and a.source == b.source:  # then they are rows of one segment
-            has = "other references than" if b.references else "no reference, unlike"
-            remedy = "give a segment the same references for all systems"
-        raise DataError(
-            f"{path}: segment {number} of system {system!r} has {has} that of {first!r}; {remedy}"
-        )
-
-
-def _check_same_documents(
-    path: str, first: str, expected: Sequence[str], system: str, found: Sequence[str]
-) -> None:
-    for number, (a, b) in enumerate(zip(expected, found, strict=True), start=1):
-        if a != b:
-            raise DataError(
-                f"{path}: segment {number} is of document {a!r} for system {first!r}, but of {b!r} "
-                f"for {system!r}; every system must have the same segments in the same order"
-            )
-
-
-def _check_same_names(
-    path: str,
-    first: str,
-    expected: Sequence[Mapping[str, str]],
-    system: str,
-    found: Sequence[Mapping[str, str]],
-) -> None:
-    """Refuse names that systems share in another order; what tells rows apart is shared by few."""
-    for column in ITEM_NAMES:
-        names, others = ([row.get(column, "") for row in rows] for rows in (expected, found))
-        if 2 * len({*names} & {*others} - {""}) <= len({*names}):
-            continue
-        for number, (a, b) in enumerate(zip(names, others, strict=True), start=1):
-            if a != b:
-                raise DataError(
-                    f"{path}: segment {number} of system {system!r} has the {column} {b!r}, that "
-                    f"of {first!r} has {a!r}; sort the rows of all systems alike"
-                )
+def _to_tuple(values: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(unwrap_arrow_column(values))
 
 
 def _shared_columns(systems: Sequence[Sequence[Mapping[str, str]]]) -> dict[str, tuple[str, ...]]:
-    """The labels that all systems share, by column; what differs is no property of a segment."""
+    """Return the columns whose values are equal for all systems."""
     names = dict.fromkeys(name for row in systems[0] for name in row)
-    found = {}
+    columns = {}
     for name in names:
-        first, *others = (tuple(row.get(name, "") for row in rows) for rows in systems)
-        if all(other == first for other in others):
-            found[name] = first
-    return found
+        first, *other_columns = (tuple(row.get(name, "") for row in rows) for rows in systems)
+        if all(column == first for column in other_columns):
+            columns[name] = first
+    return columns
 
 
-def _sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
+def _collect_sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
     sources = tuple(s.source for s in segments if s.source is not None)
     if sources and len(sources) != len(segments):
         raise DataError(f"{path}: some segments have a source and some have none")
     return sources
-
-
-def find_in(testset: TestSet) -> FindSegment:
-    """Look up segments of a test set by item, system and document (empty where it is not known).
-
-    Where items are words, numbers are those of lines, from 1; where they begin anew in each
-    document, a line is not taken for the item of another document, nor anywhere for one whose name
-    several segments share. For `a+b` the text of a is taken: both gave the same. What cannot be
-    found is named by reason.
-    """
-    segments = {system: testset.segments(system) for system in testset.systems}
-    places = {item: n for n, item in enumerate(testset.items)}
-    words = not any(map(str.isdecimal, places))
-    lines = {str(n + 1): n for n in range(len(testset))} if words else {}
-    shared = {item.rpartition("#")[0] for item in places} - {""}
-    known = {*testset.documents}
-
-    def place_of(item: str, document: str) -> int | None:
-        names = (f"{document}:{item}", item, item.lstrip("0"))  # 007 is 7
-        place = next((places[name] for name in names if name in places), None)
-        if place is None and shared.isdisjoint(names):
-            place = lines.get(names[-1])
-        if place is None or document not in known or testset.documents[place] == document:
-            return place
-        return None
-
-    def find(item: str, system: str, document: str) -> Segment | str:
-        for part in (system, *system.split("+")):
-            if part in segments:
-                place = place_of(item, document)
-                return NO_SEGMENT if place is None else segments[part][place]
-        return UNKNOWN_SYSTEM
-
-    return find

@@ -1,18 +1,18 @@
-"""WMT as it is published: the metrics task's texts, human and metric scores; relative rankings.
+"""Read WMT metrics tasks (texts, human and metric scores) and WMT relative rankings.
 
-    DA-seglevel.csv          LP DATA SYSTEM SID HUMAN, blank-separated; SID counts from 1
+    DA-seglevel.csv          LP DATA SYSTEM SID HUMAN, separated by blanks; SID counts from 1
     DA-syslevel.csv          LP HUMAN SYSTEM
     sources/ (or source/)    newstest2017-csen-src.cs
     references/              newstest2017-csen-ref.en
     system-outputs/          [newstest2017/]cs-en/newstest2017.online-A.0.cs-en
-    system-outputs-*.tar.xz  more of them, packed
+    system-outputs-*.tar.xz  more outputs, packed
 
-The folder may itself still be packed.
+The folder itself may be a tar file.
 
-In a file of rankings a judge ranks up to five systems, which makes ten pairs. Columns: `srclang,
-trglang, srcIndex, documentId, segmentId, judgeId`, then for each system `system1Number, system1Id,
-system1rank`, ... Later years leave some out, have two systems a row, or add a `rankingID`. Rank 1
-is best, equal ranks are ties, -1 is a system that was not ranked.
+In a ranking file, a judge ranks up to five systems per row, which gives ten pairs. Columns:
+`srclang, trglang, srcIndex, documentId, segmentId, judgeId`, then for each system `system1Number,
+system1Id, system1rank`, ... Later years omit some columns, have two systems per row, or add a
+`rankingID`. Rank 1 is best, equal ranks are ties, and -1 is a system that was not ranked.
 """
 
 from __future__ import annotations
@@ -29,22 +29,29 @@ from pathlib import Path
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.archive import Folder, bare_name, is_tar
 from tertium.data.formats import PathLike, read_lines, read_table
-from tertium.data.judgments import DUPLICATE, NO_SCORE, Collector, JudgmentSet
-from tertium.data.rankings import ItemTexts, PairJudgment, RankingSet, gather, texts_of
-from tertium.data.records import ANNOTATOR_NAMES, lower_names, read_score, text_of
-from tertium.data.testset import TestSet, find_in
+from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
+from tertium.data.rankings import (
+    ItemTexts,
+    PairwiseJudgment,
+    RankingSet,
+    build_ranking_set,
+    texts_by_item,
+)
+from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_score
+from tertium.data.segment_lookup import build_segment_lookup
+from tertium.data.tar_archive import UnpackedFolder, is_tar, strip_tar_suffix
+from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix
-from tertium.text.language_codes import OTHER_CODES
+from tertium.text.language_codes import CODE_ALIASES
 
 SEGMENT_FILE, SYSTEM_FILE = "DA-seglevel.csv", "DA-syslevel.csv"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SystemScores:
-    """What people make of whole systems: a score for each, higher is better.
+    """Human scores of systems, higher is better.
 
     >>> SystemScores(name="demo", scores={"A": 1.0, "B": 0.5}).of(["B", "A", "C"])
     array([0.5, 1. , nan])
@@ -53,40 +60,40 @@ class SystemScores:
     name: str
     scores: Mapping[str, float]
     lp: str = ""
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    excluded_counts: Mapping[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.scores)
 
     def of(self, systems: Sequence[str]) -> FloatArray:
-        """The scores of some systems, (systems,); NaN where people gave none."""
+        """Return the scores of the given systems, (systems,); NaN if missing."""
         return np.array([self.scores.get(system, math.nan) for system in systems])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MetricsTask:
-    """One year's metrics task; open a folder or its tar file with `MetricsTask.open`."""
+    """The metrics task of one year; open its folder or tar file with `MetricsTask.open`."""
 
     name: str
-    folder: Folder
-    _packed: list[Folder] = field(default_factory=list, repr=False)
+    folder: UnpackedFolder
+    _packed: list[UnpackedFolder] = field(default_factory=list, repr=False)
 
     @classmethod
     def open(cls, path: PathLike) -> MetricsTask:
-        """Open an unpacked folder, or unpack a tar file to a temporary one."""
-        folder = Folder(path)
+        """Open a folder, or unpack a tar file to a temporary folder."""
+        folder = UnpackedFolder(path)
         if not is_metrics_task(folder.path):
-            raise DataError(f"{path}: neither {SYSTEM_FILE} nor {SEGMENT_FILE} is in it")
-        return cls(name=bare_name(path), folder=folder)
+            raise DataError(f"{path}: expected {SYSTEM_FILE} or {SEGMENT_FILE} in this folder")
+        return cls(name=strip_tar_suffix(path), folder=folder)
 
     @cached_property
     def lps(self) -> tuple[str, ...]:
-        """The language pairs that people judged."""
+        """The language pairs with human scores."""
         return tuple(sorted({*self._system_rows, *self._segment_rows}))
 
     @cached_property
     def with_outputs(self) -> tuple[str, ...]:
-        """The language pairs whose system outputs are there."""
+        """The language pairs with system outputs."""
         return tuple(sorted(lp for lp in self.lps if self._outputs(lp)))
 
     @property
@@ -100,7 +107,7 @@ class MetricsTask:
         return tuple(sorted(self._segment_rows))
 
     def testset(self, lp: str) -> TestSet:
-        """Every system's output with source and reference."""
+        """Read all system outputs with source and reference."""
         outputs = self._outputs(lp)
         if not outputs:
             raise DataError(f"{self.folder.origin}: no system outputs for {lp}")
@@ -110,35 +117,39 @@ class MetricsTask:
         return TestSet.read(list(outputs.values()), references, sources, names=list(outputs))
 
     def system_scores(self, lp: str) -> SystemScores:
-        """The human scores of systems; one row each, duplicates left out and counted."""
+        """Read the human scores of systems; duplicate rows are excluded and counted."""
         scores: dict[str, float] = {}
-        left_out: Counter[str] = Counter()
+        excluded_counts: Counter[str] = Counter()
         for where, (_, human, system) in _rows(self._system_rows, lp):
             score = read_score(human, where)
             if score != score:
-                left_out[NO_SCORE] += 1
+                excluded_counts[NO_SCORE] += 1
             elif scores.get(system, score) != score:
                 raise DataError(f"{where}: another score of system {system!r}")
             elif system in scores:
-                left_out[DUPLICATE] += 1
+                excluded_counts[DUPLICATE] += 1
             else:
                 scores[system] = score
-        return SystemScores(name=self.name, lp=lp, scores=scores, left_out=dict(left_out))
+        return SystemScores(
+            name=self.name, lp=lp, scores=scores, excluded_counts=dict(excluded_counts)
+        )
 
     def judgments(self, lp: str, testset: TestSet | None = None) -> JudgmentSet:
-        """The human scores of segments, with their texts.
+        """Read the human scores of segments with their texts.
 
-        Rows without text (unknown system, segment out of range) are left out and counted.
+        Rows of unknown systems or segments are excluded and counted.
         """
-        collector = Collector(find=find_in(testset or self.testset(lp)))
+        collector = JudgmentCollector(
+            find_segment=build_segment_lookup(testset or self.testset(lp))
+        )
         for where, cells in _rows(self._segment_rows, lp):
             _, _, system, item, score = cells
             record = {"score": score, "item": item, "system": system, "lp": lp}
             collector.add(record, where)
-        return collector.finish(self.name, lp)
+        return collector.build(self.name, lp)
 
     def count_segments(self, lp: str) -> int:
-        """How many human scores of segments there are."""
+        """Return the number of human scores of segments."""
         return len(self._segment_rows.get(lp, ()))
 
     @cached_property
@@ -150,68 +161,68 @@ class MetricsTask:
         return _read_rows(self.folder.path / SEGMENT_FILE, ("LP", "DATA", "SYSTEM", "SID", "HUMAN"))
 
     def _outputs(self, lp: str) -> dict[str, Path]:
-        """System name to file; packed outputs are unpacked when they are first needed."""
-        found = _output_files(self.folder.path, lp)
-        if not found and not self._packed:
+        """Return the output file of each system; packed outputs are unpacked on first use."""
+        files = _output_files(self.folder.path, lp)
+        if not files and not self._packed:
             packed = sorted(p for p in self.folder.path.glob("system-outputs*") if is_tar(p))
-            self._packed.extend(Folder(path) for path in packed)
-        return found or {k: v for f in self._packed for k, v in _output_files(f.top, lp).items()}
+            self._packed.extend(UnpackedFolder(path) for path in packed)
+        return files or {k: v for f in self._packed for k, v in _output_files(f.top, lp).items()}
 
     def _text(self, folders: tuple[str, ...], pattern: str) -> Path:
         files = sorted(f for name in folders for f in (self.folder.path / name).glob(pattern))
         if len(files) != 1:
-            what = "no file" if not files else f"{len(files)} files"
-            raise DataError(f"{self.folder.origin}: {what} {folders[0]}/{pattern}; expected one")
+            count = "no file" if not files else f"{len(files)} files"
+            raise DataError(f"{self.folder.origin}: {count} {folders[0]}/{pattern}; expected one")
         return files[0]
 
 
 def is_metrics_task(folder: Path) -> bool:
-    """Whether a folder is laid out as a metrics task."""
+    """Return whether a folder has the layout of a metrics task."""
     return (folder / SEGMENT_FILE).is_file() or (folder / SYSTEM_FILE).is_file()
 
 
-def read_submission(path: PathLike) -> dict[tuple[str, str], ScoreMatrix]:
-    """Scores a metric submitted to the task, by (metric, language pair).
+def read_metric_submission(path: PathLike) -> dict[tuple[str, str], ScoreMatrix]:
+    """Read the scores that a metric submitted to the task, by (metric, language pair).
 
-    Tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`, anything after it ignored; whether
-    there is a segment says the file's name, `seg` or `sys`. A score of a system is a matrix with
-    one column.
+    The file has tab-separated `METRIC LP TESTSET SYSTEM [SEGMENT] SCORE`; later columns are
+    ignored. The file name contains the level, `seg` or `sys`. System scores are a matrix with one
+    column.
     """
     parts = Path(path).name.split(".")
     level = next((part for part in parts if part in ("seg", "sys")), "")
     if not level:
         raise DataError(
-            f"{path}: its name says neither seg nor sys, the level of its scores: call it "
+            f"{path}: the file name must contain the level, seg or sys: rename it to "
             "METRIC.seg.score or METRIC.sys.score"
         )
     width = 6 if level == "seg" else 5
-    cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    scores: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         row = line.split("\t")
         where = f"{path}, line {number}"
         if len(row) < width:
             raise DataError(f"{where}: {len(row)} fields, expected at least {width}")
-        metric, lp, _, system, *rest = row
-        key = (system, rest[0] if level == "seg" else "all")
-        group = cells.setdefault((metric, lp), {})
+        metric, lp, _, system, *cells = row
+        key = (system, cells[0] if level == "seg" else "all")
+        group = scores.setdefault((metric, lp), {})
         if key in group:
             raise DataError(f"{where}: a second score of {' '.join(key)} by {metric}")
-        group[key] = read_score(rest[width - 5], where)
-    return {key: ScoreMatrix.of_cells(key[0], group) for key, group in cells.items()}
+        group[key] = read_score(cells[width - 5], where)
+    return {key: ScoreMatrix.from_cells(key[0], group) for key, group in scores.items()}
 
 
 def _output_files(root: Path, lp: str) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for file in sorted(root.glob(f"**/{lp}/*.{lp}*")):
-        _, _, rest = file.name.partition(".")
-        name = rest.removesuffix(".gz").removesuffix(f".{lp}")
-        if file.is_file() and name != rest and "metric" not in file.parts[-3]:
-            found[name] = file
-    return found
+        _, _, full_name = file.name.partition(".")
+        name = full_name.removesuffix(".gz").removesuffix(f".{lp}")
+        if file.is_file() and name != full_name and "metric" not in file.parts[-3]:
+            files[name] = file
+    return files
 
 
 def _read_rows(path: Path, header: tuple[str, ...]) -> dict[str, list[tuple[str, list[str]]]]:
-    """Rows (where, cells) of a blank-separated file by language pair; none where it is absent."""
+    """Read the rows (location, cells) of a file by language pair; empty if it is absent."""
     groups: dict[str, list[tuple[str, list[str]]]] = {}
     for number, line in enumerate(read_lines(path) if path.is_file() else (), start=1):
         cells, where = line.split(), f"{path}, line {number}"
@@ -232,8 +243,8 @@ def _rows(groups: dict[str, list[tuple[str, list[str]]]], lp: str) -> list[tuple
 
 NOT_RANKED = "rank missing"
 
-LANGUAGES = {  # by their English names and three letters, of which WMT has some of its own
-    **{code: language for code, language in OTHER_CODES.items() if len(code) == 3},
+LANGUAGES = {  # English names and three-letter codes, including those that only WMT uses
+    **{code: language for code, language in CODE_ALIASES.items() if len(code) == 3},
     "basque": "eu", "bulgarian": "bg", "chinese": "zh", "czech": "cs", "dutch": "nl",
     "english": "en", "esn": "es", "finnish": "fi", "french": "fr", "german": "de",
     "haitian creole": "ht", "hat": "ht", "hindi": "hi", "hungarian": "hu", "italian": "it",
@@ -247,31 +258,34 @@ _RANK = re.compile(r"system(\d+)rank")
 def read_rankings(
     path: PathLike, texts: Mapping[str, Mapping[str, ItemTexts] | TestSet] | None = None
 ) -> dict[str, RankingSet]:
-    """Read a ranking CSV to one set for each language pair.
+    """Read a ranking CSV file into a set for each language pair.
 
-    `texts` gives the texts of a language pair, a test set or items by segment number; pairs without
-    get sets without texts, which serve for scores of systems and agreement of judges. System names
-    lose the test set and language pair around them (`newstest2016.uedin.4321.cs-en`).
+    `texts` contains the texts of language pairs: a test set, or texts by segment number. Without
+    texts, a set is sufficient for system scores and annotator agreement. Test set and language pair
+    are removed from system names (`newstest2016.uedin.4321.cs-en`).
     """
-    found: dict[str, list[PairJudgment]] = {}
-    left_out: dict[str, Counter[str]] = {}
+    comparisons_by_lp: dict[str, list[PairwiseJudgment]] = {}
+    excluded_counts: dict[str, Counter[str]] = {}
     for where, row in read_table(path, delimiter=","):
-        record = lower_names(row)
+        record = lowercase_columns(row)
         lp = "-".join(_language_code(record, key, where) for key in ("srclang", "trglang"))
         ranked, missing = _read_ranks(record, where)
-        found.setdefault(lp, []).extend(_pairs(record, ranked, where))
-        left_out.setdefault(lp, Counter())[NOT_RANKED] += missing
+        comparisons_by_lp.setdefault(lp, []).extend(_pairs(record, ranked, where))
+        excluded_counts.setdefault(lp, Counter())[NOT_RANKED] += missing
     name = Path(path).name.split(".csv")[0]
     sets = {}
-    for lp, comparisons in found.items():
-        given = (texts or {}).get(lp)
-        items = texts_of(given, comparisons) if isinstance(given, TestSet) else given
-        sets[lp] = gather(comparisons, items, name=name, lp=lp, left_out=+left_out[lp])
+    for lp, comparisons in comparisons_by_lp.items():
+        items = (texts or {}).get(lp)
+        if isinstance(items, TestSet):
+            items = texts_by_item(items, comparisons)
+        sets[lp] = build_ranking_set(
+            comparisons, items, name=name, lp=lp, excluded_counts=+excluded_counts[lp]
+        )
     return sets
 
 
 def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, int]], int]:
-    """(system, rank) for every system of a row, and how many had no rank."""
+    """Return (system, rank) for each ranked system of a row, and the number of unranked systems."""
     ranked, missing = [], 0
     for key in record:
         match = _RANK.fullmatch(key)
@@ -283,7 +297,7 @@ def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, 
         elif not rank.isdecimal():
             raise DataError(f"{where}: rank {rank!r} of {system!r} is not a whole number")
         else:
-            ranked.append((plain_system(system), int(rank)))
+            ranked.append((strip_system_name(system), int(rank)))
     if not ranked and not missing:
         raise DataError(f"{where}: no column system1Id with system1rank; found {', '.join(record)}")
     return ranked, missing
@@ -291,19 +305,19 @@ def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, 
 
 def _pairs(
     record: Mapping[str, str], ranked: list[tuple[str, int]], where: str
-) -> Iterator[PairJudgment]:
-    item = text_of(record, ("srcindex", "segmentid"))
+) -> Iterator[PairwiseJudgment]:
+    item = get_text(record, ("srcindex", "segmentid"))
     if not item:
-        raise DataError(f"{where}: neither srcIndex nor segmentId says which segment it is")
-    judge = text_of(record, ANNOTATOR_NAMES)
+        raise DataError(f"{where}: expected the segment number in srcIndex or segmentId")
+    judge = get_text(record, ANNOTATOR_NAMES)
     for (left, a), (right, b) in combinations(ranked, 2):
-        yield PairJudgment(item, left, right, 0.5 if a == b else float(a < b), judge)
+        yield PairwiseJudgment(item, left, right, 0.5 if a == b else float(a < b), judge)
 
 
-def plain_system(name: str) -> str:
-    """A system's name without the test set before and the language pair behind it.
+def strip_system_name(name: str) -> str:
+    """Remove the test set before a system name and the language pair after it.
 
-    >>> plain_system("newstest2016.uedin-nmt.4321.cs-en"), plain_system("cu-bojar")
+    >>> strip_system_name("newstest2016.uedin-nmt.4321.cs-en"), strip_system_name("cu-bojar")
     ('uedin-nmt.4321', 'cu-bojar')
     """
     return re.sub(r"^[\w-]*test[\w-]*\.|\.[a-z]{2,3}-[a-z]{2,3}(\.txt)?$", "", name)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.mtme import EvalSet, eval_sets, read_score_file
+from tertium.data.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.segment import Segment
 
@@ -31,7 +31,7 @@ def evalset(tmp_path: Path) -> EvalSet:
     write(root / "human-scores" / "en-de.mqm.seg.score", scores)
     write(root / "human-scores" / "en-de.wmt-z.sys.score", "sysX\t0.1\nsysY\tNone\n")
     write(root / "metric-scores" / "en-de" / "BLEU-refA.seg.score", "sysX\t1\nsysX\t2\n")
-    (found,) = eval_sets(root)
+    (found,) = find_eval_sets(root)
     return found
 
 
@@ -67,7 +67,7 @@ def test_unknown_names_are_refused(evalset: EvalSet) -> None:
 
 
 def test_ragged_and_faulty_score_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(LengthError, match="1 scores of 'B', but 2 of 'A'"):
+    with pytest.raises(LengthError, match="1 scores for 'B', but 2 for 'A'"):
         read_score_file(write(tmp_path / "x.seg.score", "A\t1\nA\t2\nB\t1\n"))
     with pytest.raises(DataError, match=r"line 2: expected SYSTEM and SCORE, got 1 fields"):
         read_score_file(write(tmp_path / "y.seg.score", "A\t1\nA\n"))
@@ -76,4 +76,4 @@ def test_ragged_and_faulty_score_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_another_folder_is_no_eval_set(tmp_path: Path) -> None:
-    assert eval_sets(tmp_path) == ()
+    assert find_eval_sets(tmp_path) == ()

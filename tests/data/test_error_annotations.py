@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from tertium.data.evidence import read_evidence
+from tertium.data.error_annotations import read_error_annotations
+from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.data.markings import markings_from
-from tertium.data.ratings import average, standardise
+from tertium.data.ratings import average_ratings, standardize_ratings
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
-from tertium.spans import Markings, Span, Unplaced
+from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 TEXT = "the cat sat"
 SEGMENT = Segment(TEXT, "die Katze")
 
 
-def read(record: dict[str, Any]) -> Markings:
-    found = markings_from(record, SEGMENT, "file, line 1")
+def read(record: dict[str, Any]) -> ErrorAnnotations:
+    found = read_error_annotations(record, SEGMENT, "file, line 1")
     assert found is not None
     return found
 
 
 def test_the_same_errors_are_read_from_every_layout() -> None:
-    expected = Markings((Span(4, 7, severity="major"), Span(8, 11, severity="minor")))
+    expected = ErrorAnnotations((Span(4, 7, severity="major"), Span(8, 11, severity="minor")))
     ours = [
         {"start": 4, "end": 7, "severity": "major"},
         {"start": 8, "end": 11, "severity": "Minor"},
@@ -52,17 +52,19 @@ def test_errors_without_a_place_and_on_the_source() -> None:
         "raters": 2,
     }
     span = Span(0, 3, "source", "critical", rater="0")
-    assert read(record) == Markings((span,), (Unplaced("minor", "Accuracy/Omission", "1"),), 2)
+    assert read(record) == ErrorAnnotations(
+        (span,), (UnlocatedError("minor", "Accuracy/Omission", "1"),), 2
+    )
     missing = {"start_i": "missing", "end_i": "missing", "severity": "minor"}
-    assert read({"esa_spans": [missing]}).missing == (Unplaced("minor"),)
+    assert read({"esa_spans": [missing]}).missing == (UnlocatedError("minor"),)
     error = {"start": 0, "end": 3, "severity": "major", "is_source_error": True}
     assert read({"errors": [error]}).spans[0].side == "source"
 
 
 def test_no_error_is_no_span_and_no_markings_are_not_no_error() -> None:
     none = {"start_indices": "-1", "end_indices": "-1", "error_types": "no-error"}
-    assert read(none) == read({"spans": []}) == Markings()
-    assert markings_from({"score": 1}, SEGMENT, "line 1") is None
+    assert read(none) == read({"spans": []}) == ErrorAnnotations()
+    assert read_error_annotations({"score": 1}, SEGMENT, "line 1") is None
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_no_error_is_no_span_and_no_markings_are_not_no_error() -> None:
         ({"spans": [{"start": 0, "end": 3, "severity": "major", "side": "x"}]}, "side of a span"),
         (
             {"spans": [{"start": 0.5, "end": 3, "severity": "major"}]},
-            "0.5 of a span is not",
+            "span offset 0.5 is not",
         ),
         ({"spans": "[{"}, "line 1, spans: not JSON"),
         ({"spans": 3}, "expected a list of objects"),
@@ -112,7 +114,10 @@ def test_overlaps_are_kept_and_counted_in_one_warning(
     assert [record.getMessage() for record in caplog.records] == [
         "mine: 2 spans overlap another of their rater"
     ]
-    assert [len(j.markings.spans) for j in judged.judgments if j.markings] == [2, 2]
+    assert [len(j.error_annotations.spans) for j in judged.judgments if j.error_annotations] == [
+        2,
+        2,
+    ]
     read_judgments(write_jsonl(tmp_path / "one.jsonl", rows[0]))
     assert caplog.messages[-1] == "one: 1 span overlaps another of their rater"
 
@@ -159,7 +164,7 @@ ESA_ROW = {
 
 
 def esa_set(path: Path) -> JudgmentSet:
-    (found,) = read_evidence(path)
+    (found,) = read_human_data(path)
     assert isinstance(found, JudgmentSet)
     return found
 
@@ -178,7 +183,9 @@ def test_campaigns_of_esa_average_their_raters_and_keep_who_marked_what(tmp_path
         "d",
         75,
     )
-    assert judgment.markings == Markings((Span(4, 7, severity="major", rater="r1"),), (), 2)
+    assert judgment.error_annotations == ErrorAnnotations(
+        (Span(4, 7, severity="major", rater="r1"),), (), 2
+    )
     unified = {
         "doc_id": "d_#_7",
         "src_text": "die Katze",
@@ -192,7 +199,7 @@ def test_campaigns_of_esa_average_their_raters_and_keep_who_marked_what(tmp_path
     }
     other = esa_set(write_jsonl(tmp_path / "wmt24.en-cs.jsonl", unified))
     assert other.lp == "en-cs"
-    assert other.markings() == found.markings()
+    assert other.error_annotations() == found.error_annotations()
     assert other.matrix().values.tolist() == found.matrix().values.tolist()
 
 
@@ -207,10 +214,12 @@ def test_exports_of_appraise_leave_out_what_was_planted(tmp_path: Path) -> None:
     file = tmp_path / "wave2.csv"
     file.write_text("\n".join(rows) + "\n", encoding="utf-8")
     found = esa_set(file)
-    assert found.left_out == {"quality-control row": 2}
+    assert found.excluded_counts == {"quality-control row": 2}
     assert found.lp == "eng-jpn"
     assert found.matrix().values.tolist() == [[98.0], [70.0]]
-    assert found.markings()["Aya23", "688"].spans == (Span(8, 12, severity="minor", rater="u1"),)
+    assert found.error_annotations()["Aya23", "688"].spans == (
+        Span(8, 12, severity="minor", rater="u1"),
+    )
 
 
 def test_an_export_of_appraise_with_a_quote_that_is_not_closed_is_refused(tmp_path: Path) -> None:
@@ -237,7 +246,7 @@ def test_the_table_of_the_span_task_is_read(tmp_path: Path) -> None:
     found = esa_set(file)
     assert found.lp == "en-cs"
     assert found.matrix().values.tolist() == [[-6.0, 0.0]]
-    assert found.markings()["A", "1"].missing == (Unplaced("major"),)
+    assert found.error_annotations()["A", "1"].missing == (UnlocatedError("major"),)
 
 
 def test_a_rater_of_one_item_has_no_scale_and_is_counted(tmp_path: Path) -> None:
@@ -246,6 +255,6 @@ def test_a_rater_of_one_item_has_no_scale_and_is_counted(tmp_path: Path) -> None
         for n in (1, 2, 3)
     ]
     rows.append({**rows[0], "rater": "once", "score": 50})
-    found = standardise(read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)))
-    assert found.left_out == {"annotator with fewer than two different ratings": 1}
-    assert len(average(found)) == 3
+    found = standardize_ratings(read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)))
+    assert found.excluded_counts == {"annotator with fewer than two different ratings": 1}
+    assert len(average_ratings(found)) == 3

@@ -1,12 +1,12 @@
-"""What lies in a folder of human judgments: found by its layout, and read on request.
+"""A folder of datasets with human judgments; each dataset is recognized by its layout.
 
-<set>/<lp>[.<part>].jsonl[.gz]          judged translations (direct assessment, QE, MQM)
+<set>/<lp>[.<part>].jsonl[.gz]          scored translations (direct assessment, QE, MQM)
 <set>/<part>.<lp>.jsonl[.gz]            the same
-<set>/<lp>.texts.jsonl[.gz]             system outputs, with ...
-<set>/<lp>.judgements.tsv[.gz]          ... human comparisons of them, and maybe ...
-<set>/<lp>.systems.tsv[.gz]             ... human scores of the systems
+<set>/<lp>.texts.jsonl[.gz]             system outputs, with
+<set>/<lp>.judgements.tsv[.gz]          human comparisons of them, and optionally
+<set>/<lp>.systems.tsv[.gz]             human scores of the systems
 <set>/<part>.jsonl[.gz]                 sentence pairs
-<set> or <set>.tar.xz                   a metrics task as published, or mt-metrics-eval's layout
+<set> or <set>.tar.xz                   a published metrics task, or an mt-metrics-eval folder
 """
 
 from __future__ import annotations
@@ -20,33 +20,39 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tertium.data.archive import bare_name, is_tar
-from tertium.data.formats import LANGUAGE_PAIR, PathLike, pair_in, read_jsonl, read_records
+from tertium.data.formats import (
+    LANGUAGE_PAIR,
+    PathLike,
+    language_pair_in_path,
+    read_jsonl,
+    read_records,
+)
 from tertium.data.judgments import JudgmentSet, read_judgments
-from tertium.data.mtme import eval_sets
+from tertium.data.mt_metrics_eval import find_eval_sets
 from tertium.data.preferences import read_preferences
 from tertium.data.rankings import ItemTexts, RankingSet
 from tertium.data.records import (
     ITEM_NAMES,
-    fold_names,
-    lower_names,
+    get_text,
+    lowercase_columns,
+    lowercase_known_columns,
+    read_references,
     read_score,
-    references_from,
-    source_from,
-    text_of,
+    read_source,
 )
+from tertium.data.tar_archive import is_tar, strip_tar_suffix
 from tertium.data.wmt import MetricsTask, SystemScores, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.frames import printed
+from tertium.frames import format_name
 from tertium.segment import check_texts
 
-VARIABLE = "TERTIUM_DATA"
-DEPTH = 4  # of sets below the collection: modern/dev/mqm/ted21
+DATA_VARIABLE = "TERTIUM_DATA"
+MAX_DEPTH = 4  # of datasets below the folder: modern/dev/mqm/ted21
 
 Kind = Literal["scores", "rankings", "sentence pairs", "metrics task", "mt-metrics-eval"]
 FileKey = tuple[str, str]  # (language pair, part)
 
-_ENDING = re.compile(r"\.(jsonl|tsv)(\.gz)?$")
+_SUFFIX = re.compile(r"\.(jsonl|tsv)(\.gz)?$")
 
 PURPOSES: Mapping[str, str] = {
     "da/wmt15": "choosing (Mathur 2019), training (Shimanaka 2018, Pado 2009)",
@@ -74,8 +80,8 @@ PURPOSES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataSet:
-    """One set of a collection: where its files are, by language pair and part."""
+class Dataset:
+    """One dataset of a folder, with its files by language pair and part."""
 
     name: str
     kind: Kind
@@ -84,23 +90,23 @@ class DataSet:
 
     @property
     def lps(self) -> tuple[str, ...]:
-        """The language pairs, where file names tell."""
+        """The language pairs in the file names."""
         return tuple(sorted({lp for lp, _ in self.files if lp}))
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Train, dev, test and the like; empty where the set has none."""
+        """The parts, such as train, dev and test; empty if the dataset has none."""
         return tuple(sorted({part for _, part in self.files if part}))
 
     @property
     def purpose(self) -> str:
-        """What experiments use it for."""
-        parts = {"modern/train/": "training", "modern/dev/": "choosing"}
-        by_place = next((what for at, what in parts.items() if self.name.startswith(at)), "")
-        return PURPOSES.get(self.name, by_place)
+        """What experiments use the dataset for."""
+        purposes = {"modern/train/": "training", "modern/dev/": "choosing"}
+        default = next((p for prefix, p in purposes.items() if self.name.startswith(prefix)), "")
+        return PURPOSES.get(self.name, default)
 
     def file(self, lp: str, part: str = "") -> Path:
-        """The file of one language pair and part; with one part only it need not be named."""
+        """Return the file of a language pair and part; the only part may be omitted."""
         if (lp, part) in self.files:
             return self.files[lp, part]
         matching = {p: path for (pair, p), path in self.files.items() if pair == lp}
@@ -112,67 +118,68 @@ class DataSet:
 
 
 @dataclass(frozen=True)
-class Collection:
-    """A folder of human judgments.
+class DatasetFolder:
+    """A folder of datasets with human judgments.
 
-    `Collection.at()` is the one `TERTIUM_DATA` names. Sets are named by their path in it:
-    `collection.judgments("da/wmt17", "cs-en")`, `collection.rankings("rankings/wmt12", "de-en")`.
+    `DatasetFolder.open()` opens the folder in the environment variable `TERTIUM_DATA`. Datasets are
+    named by their path: `folder.judgments("da/wmt17", "cs-en")`, `folder.rankings("rankings/wmt12",
+    "de-en")`.
     """
 
     root: Path
 
     @classmethod
-    def at(cls, path: PathLike | None = None) -> Collection:
-        """The collection in a folder, by default in the one `TERTIUM_DATA` names."""
-        where = path or os.environ.get(VARIABLE)
-        if not where:
-            raise UsageError(f"no data: say where with --data DIR or set {VARIABLE}")
-        if not Path(where).is_dir():
-            named = "" if path else f", which {VARIABLE} names"
-            raise DataError(f"{where}{named}: no such folder of data")
-        return cls(Path(where))
+    def open(cls, path: PathLike | None = None) -> DatasetFolder:
+        """Open a folder, by default the one in `TERTIUM_DATA`."""
+        folder = path or os.environ.get(DATA_VARIABLE)
+        if not folder:
+            raise UsageError(f"no data folder: give --data DIR or set {DATA_VARIABLE}")
+        if not Path(folder).is_dir():
+            origin = "" if path else f" (from {DATA_VARIABLE})"
+            raise DataError(f"{folder}{origin}: no such data folder")
+        return cls(Path(folder))
 
     @cached_property
-    def sets(self) -> tuple[DataSet, ...]:
-        """Every set, by name; an unpacked folder goes before its tar file."""
-        found = sorted(_find_sets(self.root, self.root, DEPTH), key=lambda e: e.path.is_dir())
-        named = {entry.name: entry for entry in found}
-        return tuple(named[name] for name in sorted(named))
+    def sets(self) -> tuple[Dataset, ...]:
+        """All datasets by name; an unpacked folder has priority over its tar file."""
+        entries = sorted(_find_sets(self.root, self.root, MAX_DEPTH), key=lambda e: e.path.is_dir())
+        by_name = {entry.name: entry for entry in entries}
+        return tuple(by_name[name] for name in sorted(by_name))
 
-    def find(self, name: str, kind: Kind | None = None) -> DataSet:
-        """The set of a name (and kind)."""
-        named = {entry.name: entry for entry in self.sets if kind in (None, entry.kind)}
-        if name not in named:
-            raise UnknownNameError(f"set of {kind}" if kind else "set", name, named)
-        return named[name]
+    def find(self, name: str, kind: Kind | None = None) -> Dataset:
+        """Return the dataset with a name (and kind)."""
+        by_name = {entry.name: entry for entry in self.sets if kind in (None, entry.kind)}
+        if name not in by_name:
+            raise UnknownNameError(f"set of {kind}" if kind else "set", name, by_name)
+        return by_name[name]
 
     def judgments(
         self, name: str, lp: str, part: str = "", *, score: str | None = None
     ) -> JudgmentSet:
-        """Scored translations of one language pair; `score` may name the column of scores."""
+        """Read the scored translations of one language pair; `score` may name the score column."""
         file = self.find(name, "scores").file(lp, part)
         return read_judgments(file, name=name, lp=lp, score=score)
 
     def rankings(self, name: str, lp: str) -> RankingSet:
-        """Comparisons of one language pair, with texts."""
+        """Read the comparisons of one language pair, with texts."""
         entry = self.find(name, "rankings")
         texts = read_texts(entry.file(lp, "texts"))
         return read_preferences(entry.file(lp, "judgements"), texts=texts, name=name, lp=lp)
 
     def system_scores(self, name: str, lp: str) -> SystemScores:
-        """Human scores of the systems that a ranking set or a metrics task came with."""
+        """Read the human scores of systems that were published with rankings or a metrics task."""
         entry = self.find(name)
         if entry.kind == "metrics task":
             return self.metrics_task(name).system_scores(lp)
-        found = read_system_scores(entry.file(lp, "systems"))
-        return SystemScores(name=name, lp=lp, scores=next(iter(found.values()), {}))
+        scores_by_lp = read_system_scores(entry.file(lp, "systems"))
+        return SystemScores(name=name, lp=lp, scores=next(iter(scores_by_lp.values()), {}))
 
     def pairs(self, name: str, part: str) -> list[SentencePair]:
-        """Sentence pairs with their similarity."""
+        """Read sentence pairs with their similarity."""
         return read_pairs(self.find(name, "sentence pairs").file("", part))
 
     def metrics_task(self, name: str) -> MetricsTask:
-        """A metrics task as published, unpacked if need be; each is opened once."""
+        """Open a published metrics task, which is unpacked if necessary; tasks are cached."""
         if name not in self._tasks:
             self._tasks[name] = MetricsTask.open(self.find(name, "metrics task").path)
         return self._tasks[name]
@@ -183,36 +190,39 @@ class Collection:
 
 
 def read_texts(path: PathLike) -> dict[str, ItemTexts]:
-    """System outputs by item: a JSONL file of `segment, source, reference, outputs`.
+    """Read system outputs by item from a JSONL file of `segment, source, reference, outputs`.
 
-    Segment, source and reference go by all the names that they have in other files.
+    Segment, source and reference may have any of their usual names.
     """
     texts: dict[str, ItemTexts] = {}
-    for where, given in read_jsonl(path):
-        record = fold_names(given)
-        outputs, item = record.get("outputs"), text_of(record, ITEM_NAMES)
+    for where, raw_record in read_jsonl(path):
+        record = lowercase_known_columns(raw_record)
+        outputs, item = record.get("outputs"), get_text(record, ITEM_NAMES)
         if not isinstance(outputs, dict) or not outputs or not item:
-            raise DataError(f"{where}: segment and outputs (system -> text) are needed")
+            raise DataError(f"{where}: expected segment and outputs (system -> text)")
         if item in texts:
             raise DataError(f"{where}: segment {item!r} occurs a second time")
         check_texts([*outputs.values()], where, "text")
-        named = {printed(system): text for system, text in outputs.items()}
-        texts[item] = ItemTexts(named, source_from(record, where), references_from(record, where))
+        texts[item] = ItemTexts(
+            outputs={format_name(system): text for system, text in outputs.items()},
+            source=read_source(record, where),
+            references=read_references(record, where),
+        )
     return texts
 
 
 def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
-    """Human scores of systems by language pair: a table of `system, score`, and maybe `lp`.
+    """Read human scores of systems by language pair from columns `system`, `score` and `lp`.
 
-    A score may be missing or marked so, as in other files, and is NaN then.
+    A missing score is NaN.
     """
     pairs: dict[str, dict[str, float]] = {}
-    rows = [(where, lower_names(record)) for where, record in read_records(path)]
-    scored = any("score" in row for _, row in rows)
+    rows = [(where, lowercase_columns(record)) for where, record in read_records(path)]
+    has_scores = any("score" in row for _, row in rows)
     for where, row in rows:
-        scores = pairs.setdefault(text_of(row, ("lp",)) or pair_in(path), {})
-        system, score = text_of(row, ("system",)), read_score(row.get("score"), where)
-        if not system or not scored:
+        scores = pairs.setdefault(get_text(row, ("lp",)) or language_pair_in_path(path), {})
+        system, score = get_text(row, ("system",)), read_score(row.get("score"), where)
+        if not system or not has_scores:
             raise DataError(f"{where}: expected a system and its score, got {row}")
         if system in scores:
             raise DataError(f"{where}: a second score of system {system!r}")
@@ -220,37 +230,37 @@ def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
     return pairs
 
 
-def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[DataSet]:
-    """The sets in a folder and the folders below; a metrics task holds no other set."""
+def _find_sets(root: Path, folder: Path, depth: int) -> Iterator[Dataset]:
+    """Yield the datasets in a folder and its subfolders, but not inside published layouts."""
     for path in folder.iterdir():
         entry = _data_set(root, path)
         if entry is not None:
             yield entry
-        published = entry is not None and entry.kind in ("metrics task", "mt-metrics-eval")
-        if depth > 1 and path.is_dir() and not published:
+        is_published = entry is not None and entry.kind in ("metrics task", "mt-metrics-eval")
+        if depth > 1 and path.is_dir() and not is_published:
             yield from _find_sets(root, path, depth - 1)
 
 
-def _data_set(root: Path, path: Path) -> DataSet | None:
-    """What a path is, by its layout; None where it is no set."""
+def _data_set(root: Path, path: Path) -> Dataset | None:
+    """Return the dataset at a path by its layout, or None."""
     relative = path.relative_to(root)
-    if is_tar(path):  # a packed task lies at the top; below it other things are packed
+    if is_tar(path):  # only top-level tar files are tasks
         if path.parent != root:
             return None
-        return DataSet(name=bare_name(path), kind="metrics task", path=path)
+        return Dataset(name=strip_tar_suffix(path), kind="metrics task", path=path)
     if not path.is_dir():
         return None
     name = relative.as_posix()
     if is_metrics_task(path):
-        return DataSet(name=name, kind="metrics task", path=path)
-    if eval_sets(path):
-        return DataSet(name=name, kind="mt-metrics-eval", path=path)
-    named = {_file_key(f): f for f in sorted(path.iterdir()) if _ENDING.search(f.name)}
-    # a table without language pair is a list about the data
-    files = {key: f for key, f in named.items() if key[0] or ".tsv" not in f.suffixes}
+        return Dataset(name=name, kind="metrics task", path=path)
+    if find_eval_sets(path):
+        return Dataset(name=name, kind="mt-metrics-eval", path=path)
+    keys = {_file_key(f): f for f in sorted(path.iterdir()) if _SUFFIX.search(f.name)}
+    # a table without a language pair is metadata
+    files = {key: f for key, f in keys.items() if key[0] or ".tsv" not in f.suffixes}
     if not files:
         return None
-    return DataSet(name=name, kind=_kind(files), path=path, files=files)
+    return Dataset(name=name, kind=_kind(files), path=path, files=files)
 
 
 def _kind(files: Mapping[FileKey, Path]) -> Kind:
@@ -260,17 +270,17 @@ def _kind(files: Mapping[FileKey, Path]) -> Kind:
 
 
 def _file_key(file: Path) -> FileKey:
-    """Language pair and part of a file name: `ro-en.dev.jsonl.gz` is (`ro-en`, `dev`)."""
-    words = _ENDING.sub("", file.name).split(".")
+    """Return language pair and part: `ro-en.dev.jsonl.gz` is (`ro-en`, `dev`)."""
+    words = _SUFFIX.sub("", file.name).split(".")
     lp = next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
     return lp, ".".join(word for word in words if word != lp)
 
 
 @dataclass(frozen=True, slots=True)
 class SentencePair:
-    """Two sentences, how alike people find them, and what follows from what where they said.
+    """Two sentences with their human similarity score.
 
-    `label` is ENTAILMENT, NEUTRAL or CONTRADICTION, empty where nobody was asked.
+    `label` is ENTAILMENT, NEUTRAL or CONTRADICTION, or empty if unknown.
     """
 
     left: str
@@ -280,12 +290,12 @@ class SentencePair:
 
 
 def read_pairs(path: PathLike) -> list[SentencePair]:
-    """Read a JSONL, TSV or CSV file of `a, b, score` and optionally `label`."""
+    """Read sentence pairs from a JSONL, TSV or CSV file of `a, b, score` and optionally `label`."""
     pairs = []
     for where, record in read_records(path):
         left, right = record.get("a"), record.get("b")
         score = read_score(record.get("score"), where)
         if not isinstance(left, str) or not isinstance(right, str) or math.isnan(score):
-            raise DataError(f"{where}: a, b and score are needed; found {', '.join(record)}")
+            raise DataError(f"{where}: expected a, b and score; found {', '.join(record)}")
         pairs.append(SentencePair(left, right, score, str(record.get("label") or "")))
     return pairs

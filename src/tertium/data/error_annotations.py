@@ -1,11 +1,11 @@
-"""Marked errors of a record, under the names that campaigns publish.
+"""Read marked errors from the fields of a record, in our format and those of annotation campaigns.
 
-spans, missing, raters                      our own: places exclusive, `missing` without a place
-esa_spans, errors                           ESA and Appraise: `start_i`, `end_i` (the last code
-                                            point itself) or "missing", `error_type`;
-                                            mt-metrics-eval: `start`, `end`, `is_source_error`
-start_indices, end_indices, error_types     WMT's span tasks: numbers and severities in one text
-                                            each, separated by blanks; -1 and `no-error` for none
+spans, missing, raters                      our format: exclusive ends; `missing`: unlocated errors
+esa_spans, errors                           ESA and Appraise: `start_i`, inclusive `end_i` or
+                                            "missing", `error_type`; mt-metrics-eval: `start`,
+                                            `end`, `is_source_error`
+start_indices, end_indices, error_types     WMT span tasks: space-separated offsets and severities;
+                                            -1 and `no-error` for no error
 """
 
 from __future__ import annotations
@@ -16,13 +16,20 @@ from typing import Any
 from tertium.data.formats import parse_json
 from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError
 from tertium.segment import Segment
-from tertium.spans import SEVERITIES, Markings, Severity, Span, Unplaced, check_places
+from tertium.spans import (
+    SEVERITIES,
+    ErrorAnnotations,
+    Severity,
+    Span,
+    UnlocatedError,
+    check_span_bounds,
+)
 
-LISTS = ("spans", "esa_spans", "errors")
-MARKED = (*LISTS, "start_indices")  # where someone looked for errors, be it in vain
+SPAN_LIST_NAMES = ("spans", "esa_spans", "errors")
+ANNOTATION_NAMES = (*SPAN_LIST_NAMES, "start_indices")  # one of them: the row was annotated
 NO_ERROR = frozenset({"no-error", "no error", "none", ""})
-# What other scales call theirs. Five grades, as of IndicMT-Eval, weigh 1 to 5 there: the nearer of
-# minor (1) and major (5), and the graver of the two in the middle.
+# Names of other scales. The five grades of IndicMT-Eval have weights 1 to 5: each is mapped to the
+# nearer of minor (1) and major (5), and the middle one to major.
 SEVERITY_NAMES: Mapping[str, Severity] = {
     "undecided": "bad",
     "default": "bad",
@@ -34,28 +41,30 @@ SEVERITY_NAMES: Mapping[str, Severity] = {
 }
 
 
-def markings_from(record: Mapping[str, Any], segment: Segment, where: str) -> Markings | None:
-    """What was marked in a record's translation, None where nobody looked for errors.
+def read_error_annotations(
+    record: Mapping[str, Any], segment: Segment, where: str
+) -> ErrorAnnotations | None:
+    """Return the errors marked in a record's translation, or None if it was not annotated.
 
-    Places are checked against the texts, where these are known.
+    Offsets are checked against the texts if these are known.
     """
-    if all(record.get(name) is None for name in MARKED):
+    if all(record.get(name) is None for name in ANNOTATION_NAMES):
         return None
-    name = next((name for name in LISTS if record.get(name) is not None), "")
+    name = next((name for name in SPAN_LIST_NAMES if record.get(name) is not None), "")
     length = len(segment.hypothesis)
     errors = _entries(record, name, where) if name else [*_from_columns(record, length, where)]
     errors += _entries(record, "missing", where) if record.get("missing") is not None else []
-    marked = [_error(entry, where) for entry in errors if not _is_none(entry)]
-    markings = Markings.of(marked, _raters(record.get("raters"), where))
+    marked = [_read_error(entry, where) for entry in errors if not _is_no_error(entry)]
+    annotations = ErrorAnnotations.of(marked, _read_rater_count(record.get("raters"), where))
     if segment.hypothesis:
-        check_places(markings.spans, segment.hypothesis, "hypothesis", where)
+        check_span_bounds(annotations.spans, segment.hypothesis, "hypothesis", where)
     if segment.source is not None:
-        check_places(markings.spans, segment.source, "source", where)
-    return markings
+        check_span_bounds(annotations.spans, segment.source, "source", where)
+    return annotations
 
 
 def read_severity(value: Any, where: str) -> Severity:
-    """A severity under any of its names.
+    """Return the severity that a name stands for.
 
     >>> read_severity("Major", "line 1"), read_severity("undecided", "line 2")
     ('major', 'bad')
@@ -64,13 +73,13 @@ def read_severity(value: Any, where: str) -> Severity:
     if name in SEVERITIES:
         return name
     if name not in SEVERITY_NAMES:
-        known = UnknownNameError("severity", name, [*SEVERITIES, *SEVERITY_NAMES])
-        raise DataError(f"{where}: {known}")
+        error = UnknownNameError("severity", name, [*SEVERITIES, *SEVERITY_NAMES])
+        raise DataError(f"{where}: {error}")
     return SEVERITY_NAMES[name]
 
 
 def _entries(record: Mapping[str, Any], name: str, where: str) -> list[Mapping[str, Any]]:
-    """A list of objects, or the JSON text of one, as cells of tables have it."""
+    """Return a list of objects, which a table may contain as JSON text."""
     value = record[name]
     if isinstance(value, str):
         value = parse_json(value, f"{where}, {name}") if value.strip() else []
@@ -82,15 +91,16 @@ def _entries(record: Mapping[str, Any], name: str, where: str) -> list[Mapping[s
 def _from_columns(
     record: Mapping[str, Any], length: int, where: str
 ) -> Iterator[Mapping[str, Any]]:
-    """Errors of one cell each; a span that ends where it starts marks a character, as WMT23 counts.
+    """Yield the errors of a WMT span task.
 
-    Behind the last character there is none to mark: such an error has no place.
+    In WMT23, a span with equal start and end marks one character. At the end of the text there is
+    no character, so such an error is unlocated.
     """
     names = ("start_indices", "end_indices", "error_types")
     cells = [str(record.get(name) or "").split() for name in names]
     if len({len(cell) for cell in cells}) > 1:
         counts = ", ".join(f"{len(c)} {name}" for c, name in zip(cells, names, strict=True))
-        raise LengthError(f"{where}: {counts}; expected as many of each")
+        raise LengthError(f"{where}: {counts}; expected the same number of each")
     for start, end, severity in zip(*cells, strict=True):
         if severity.lower() in NO_ERROR or start == "-1":
             continue
@@ -99,38 +109,38 @@ def _from_columns(
         yield {"start": start, "end": end, "severity": severity}
 
 
-def _is_none(entry: Mapping[str, Any]) -> bool:
+def _is_no_error(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("severity", "")).strip().lower() in NO_ERROR
 
 
-def _error(entry: Mapping[str, Any], where: str) -> Span | Unplaced:
+def _read_error(entry: Mapping[str, Any], where: str) -> Span | UnlocatedError:
     severity = read_severity(entry["severity"], where)
     category = str(entry.get("category") or entry.get("error_type") or "")
     rater = "" if entry.get("rater") is None else str(entry["rater"])
     start = entry.get("start", entry.get("start_i"))
     if start is None or start == "missing":
-        return Unplaced(severity, category, rater)
+        return UnlocatedError(severity, category, rater)
     last = entry.get("end")
-    end = _whole(entry.get("end_i"), where) + 1 if last is None else _whole(last, where)
+    end = _read_offset(entry.get("end_i"), where) + 1 if last is None else _read_offset(last, where)
     try:
         side: Any = "source" if entry.get("is_source_error") else entry.get("side", "hypothesis")
         chance = entry.get("chance")
-        return Span(_whole(start, where), end, side, severity, category, rater, chance)
+        return Span(_read_offset(start, where), end, side, severity, category, rater, chance)
     except TertiumError as error:
         raise DataError(f"{where}: {error}") from None
 
 
-def _whole(value: Any, where: str) -> int:
-    """A place as a number, also where a table has it as text."""
+def _read_offset(value: Any, where: str) -> int:
+    """Parse an offset, which a table may contain as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lstrip("-").isdecimal():
         return int(value)
-    raise DataError(f"{where}: the place {value!r} of a span is not a whole number")
+    raise DataError(f"{where}: the span offset {value!r} is not a whole number")
 
 
-def _raters(value: Any, where: str) -> int:
-    count = 1 if value is None or value == "" else _whole(value, where)
+def _read_rater_count(value: Any, where: str) -> int:
+    count = 1 if value is None or value == "" else _read_offset(value, where)
     if count < 1:
         raise DataError(f"{where}: {count} raters; expected one or more")
     return count

@@ -1,13 +1,13 @@
-"""The folders and score files of mt-metrics-eval.
+"""Read the folders and score files of mt-metrics-eval.
 
     sources/en-de.txt                       references/en-de.refA.txt
-    documents/en-de.docs                    DOMAIN DOCUMENT, a line for each segment
+    documents/en-de.docs                    DOMAIN DOCUMENT, one line per segment
     system-outputs/en-de/SYSTEM.txt
-    human-scores/en-de.mqm.seg.score        SYSTEM<TAB>SCORE, `None` for missing
+    human-scores/en-de.mqm.seg.score        SYSTEM<TAB>SCORE, `None` if missing
     human-scores/en-de.mqm.seg.rating       SYSTEM<TAB>JSON of errors<TAB>RATER, or `None`
     metric-scores/en-de/BLEU-refA.seg.score
 
-A segment file has a block of scores for each system, in the order of the segments.
+A segment file has a block of scores for each system, in segment order.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from pathlib import Path
 
 import numpy as np
 
+from tertium.data.error_annotations import read_error_annotations
 from tertium.data.formats import LANGUAGE_PAIR, PathLike, parse_json, read_lines
-from tertium.data.markings import markings_from
 from tertium.data.records import read_score
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
-from tertium.spans import Markings, merge_markings
+from tertium.spans import ErrorAnnotations, merge_annotations
 
-ENDINGS = frozenset(
+SCORE_FILE_SUFFIXES = frozenset(
     {"tsv", "csv", "txt", "jsonl", "ndjson", "parquet", "score", "seg", "sys", "doc"}
 )
 
 
 def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
-    """A score file as systems x segments; one column where it has one score a system.
+    """Read a score file as systems x segments, or with one column if it has one score per system.
 
-    Every system must have as many scores as the others.
+    All systems must have the same number of scores.
     """
     blocks: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
@@ -47,56 +47,62 @@ def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
             raise DataError(f"{where}: expected SYSTEM and SCORE, got {len(cells)} fields")
         blocks.setdefault(cells[0], []).append(read_score(cells[1], where))
     if not blocks:
-        raise DataError(f"{path} holds no scores")
+        raise DataError(f"{path} contains no scores")
     first = next(iter(blocks))
     for system, scores in blocks.items():
         if len(scores) != len(blocks[first]):
             raise LengthError(
-                f"{path}: {len(scores)} scores of {system!r}, but {len(blocks[first])} of {first!r}"
+                f"{path}: {len(scores)} scores for {system!r}, but {len(blocks[first])} for "
+                f"{first!r}"
             )
     items = tuple(str(n) for n in range(1, len(blocks[first]) + 1))
     values = np.array(list(blocks.values()))
-    return ScoreMatrix(name or metric_of(path), tuple(blocks), values, items)
+    return ScoreMatrix(name or metric_name_from_path(path), tuple(blocks), values, items)
 
 
 def read_rating_file(
     path: PathLike, segments: Mapping[str, Sequence[Segment]]
-) -> dict[tuple[str, str], Markings]:
-    """The errors of a rating file by system and item, checked against the texts that are known.
+) -> dict[tuple[str, str], ErrorAnnotations]:
+    """Read the errors of a rating file by system and item; offsets are checked if texts are known.
 
-    A block of lines for each system, in the order of the segments; `None` where nobody looked.
+    The file has a block of lines for each system, in segment order, with `None` for segments that
+    were not annotated.
     """
-    marked: dict[tuple[str, str], Markings] = {}
-    seen: Counter[str] = Counter()
+    annotated: dict[tuple[str, str], ErrorAnnotations] = {}
+    row_counts: Counter[str] = Counter()
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
-        system, _, rest = line.partition("\t")
-        rating, _, rater = rest.partition("\t")
-        seen[system] += 1
+        system, _, cells = line.partition("\t")
+        rating, _, rater = cells.partition("\t")
+        row_counts[system] += 1
         if not rating or rating.strip() == "None":
             continue
         texts = segments.get(system, ())
-        if system in segments and seen[system] > len(texts):
-            raise LengthError(f"{where}: more ratings of {system!r} than its {len(texts)} segments")
-        segment = texts[seen[system] - 1] if texts else Segment("")
+        if system in segments and row_counts[system] > len(texts):
+            raise LengthError(f"{where}: more ratings of {system!r} than {len(texts)} segments")
+        segment = texts[row_counts[system] - 1] if texts else Segment("")
         record = parse_json(rating, where)
         if not isinstance(record, dict) or not isinstance(record.get("errors"), list):
             raise DataError(f"{where}: expected SYSTEM and an object with a list of errors")
         errors = [{"rater": rater, **error} for error in record["errors"]]
-        found = markings_from({"errors": errors}, segment, where)
-        if found is not None:
-            marked[system, str(seen[system])] = found
-    return marked
+        annotations = read_error_annotations({"errors": errors}, segment, where)
+        if annotations is not None:
+            annotated[system, str(row_counts[system])] = annotations
+    return annotated
 
 
-def metric_of(path: PathLike) -> str:
-    """The metric that a score file is named after, without endings and language pair.
+def metric_name_from_path(path: PathLike) -> str:
+    """Return the metric name in a score file name, without suffixes and language pair.
 
-    >>> metric_of("de-en/BLEU-refA.seg.score"), metric_of("chrf.de-en.tsv"), metric_of("m.csv.gz")
-    ('BLEU-refA', 'chrf', 'm')
+    >>> metric_name_from_path("de-en/BLEU-refA.seg.score"), metric_name_from_path("chrf.de-en.tsv")
+    ('BLEU-refA', 'chrf')
+    >>> metric_name_from_path("m.csv.gz")
+    'm'
     """
     words = Path(path).name.removesuffix(".gz").split(".")
-    while len(words) > 1 and (words[-1] in ENDINGS or LANGUAGE_PAIR.fullmatch(words[-1])):
+    while len(words) > 1 and (
+        words[-1] in SCORE_FILE_SUFFIXES or LANGUAGE_PAIR.fullmatch(words[-1])
+    ):
         words.pop()
     if len(words) > 1 and LANGUAGE_PAIR.fullmatch(words[0]):
         words = words[1:]
@@ -105,18 +111,18 @@ def metric_of(path: PathLike) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class EvalSet:
-    """One language pair of one mt-metrics-eval folder; files are read when asked for."""
+    """One language pair of an mt-metrics-eval folder; files are read on access."""
 
     folder: Path
     lp: str
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The systems whose outputs are there, human references among them."""
-        found = sorted((self.folder / "system-outputs" / self.lp).glob("*.txt"))
-        if not found:
+        """The systems with outputs, including human references."""
+        files = sorted((self.folder / "system-outputs" / self.lp).glob("*.txt"))
+        if not files:
             raise DataError(f"{self.folder}: no system-outputs/{self.lp}/*.txt")
-        return tuple(file.stem for file in found)
+        return tuple(file.stem for file in files)
 
     @property
     def references(self) -> tuple[str, ...]:
@@ -126,27 +132,27 @@ class EvalSet:
 
     @property
     def human_scores(self) -> tuple[str, ...]:
-        """Names of human scores with their level, e.g. `mqm.seg`."""
+        """The names of human scores with their level, e.g. `mqm.seg`."""
         files = sorted((self.folder / "human-scores").glob(f"{self.lp}.*.score"))
         return tuple(file.name.removeprefix(f"{self.lp}.").removesuffix(".score") for file in files)
 
     @property
     def metric_scores(self) -> tuple[str, ...]:
-        """Names of metric scores with their level, e.g. `BLEU-refA.seg`."""
+        """The names of metric scores with their level, e.g. `BLEU-refA.seg`."""
         files = sorted((self.folder / "metric-scores" / self.lp).glob("*.score"))
         return tuple(file.name.removesuffix(".score") for file in files)
 
     def testset(self, *references: str) -> TestSet:
-        """The texts with the references named, by default all; those are no systems then."""
-        chosen = references or self.references
-        for name in chosen:
+        """Read the texts with the given references, by default all; references are not systems."""
+        selected = references or self.references
+        for name in selected:
             if name not in self.references:
                 raise UnknownNameError("reference", name, self.references)
-        systems = [system for system in self.systems if system not in chosen]
+        systems = [system for system in self.systems if system not in selected]
         documents = self.folder / "documents" / f"{self.lp}.docs"
         testset = TestSet.read(
             [self.folder / "system-outputs" / self.lp / f"{system}.txt" for system in systems],
-            [self.folder / "references" / f"{self.lp}.{name}.txt" for name in chosen],
+            [self.folder / "references" / f"{self.lp}.{name}.txt" for name in selected],
             self.folder / "sources" / f"{self.lp}.txt",
             documents if documents.is_file() else None,
             names=systems,
@@ -157,28 +163,28 @@ class EvalSet:
         return replace(testset, columns={"domain": tuple(" ".join(words) for words in domains)})
 
     def human(self, name: str) -> ScoreMatrix:
-        """Human scores by name and level, e.g. `mqm.seg`."""
+        """Read human scores by name and level, e.g. `mqm.seg`."""
         if name not in self.human_scores:
             raise UnknownNameError("human scores", name, self.human_scores)
         return read_score_file(self.folder / "human-scores" / f"{self.lp}.{name}.score", name)
 
-    def markings(self, name: str) -> dict[tuple[str, str], Markings]:
-        """The errors that were marked beside human scores, by system and item; maybe none.
+    def error_annotations(self, name: str) -> dict[tuple[str, str], ErrorAnnotations]:
+        """Read the errors that were annotated for the given human scores, by system and item.
 
-        Several raters have a file each, which begins with the name of the scores.
+        Several raters have a file each, whose name starts with the name of the scores.
         """
         kind = name.removesuffix(".seg")
         files = sorted((self.folder / "human-scores").glob(f"{self.lp}.{kind}*.rating"))
         segments = {s: self.testset().segments(s) for s in self.testset().systems} if files else {}
-        marked: dict[tuple[str, str], list[Markings]] = {}
+        annotated: dict[tuple[str, str], list[ErrorAnnotations]] = {}
         for file in files:
-            for key, found in read_rating_file(file, segments).items():
-                marked.setdefault(key, []).append(found)
-        return {key: merge_markings(found) for key, found in marked.items()}
+            for key, annotations in read_rating_file(file, segments).items():
+                annotated.setdefault(key, []).append(annotations)
+        return {key: merge_annotations(group) for key, group in annotated.items()}
 
 
-def eval_sets(folder: PathLike) -> tuple[EvalSet, ...]:
-    """The language pairs of one test set's folder; none where it is not such a folder."""
+def find_eval_sets(folder: PathLike) -> tuple[EvalSet, ...]:
+    """Return the language pairs of an mt-metrics-eval folder; empty for other folders."""
     root = Path(folder)
     if not (root / "human-scores").is_dir() or not (root / "system-outputs").is_dir():
         return ()

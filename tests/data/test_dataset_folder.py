@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.collection import Collection, SentencePair
-from tertium.data.formats import null_missing
-from tertium.data.overview import describe, summarize
+from tertium.data.dataset_folder import DatasetFolder, SentencePair
+from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
+from tertium.data.formats import missing_to_null
 from tertium.errors import DataError, UnknownNameError, UsageError
 
 
@@ -20,7 +20,7 @@ def write(path: Path, *records: dict[str, object]) -> None:
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> Collection:
+def collection(tmp_path: Path) -> DatasetFolder:
     scored = {"system": "A", "segment": "1", "hypothesis": "x", "reference": "r", "score": 1.5}
     write(tmp_path / "da" / "mine" / "cs-en.jsonl", scored, {**scored, "system": "B", "score": 2})
     write(tmp_path / "qe" / "mine" / "ro-en.dev.jsonl", {"source": "s", "mt": "h", "score": 1})
@@ -34,10 +34,10 @@ def collection(tmp_path: Path) -> Collection:
     pair = {"a": "x", "b": "y", "score": 3, "label": "NEUTRAL"}
     write(tmp_path / "sts" / "part.train.jsonl", pair)
     (tmp_path / "README.md").write_text("not a set\n")
-    return Collection.at(tmp_path)
+    return DatasetFolder.open(tmp_path)
 
 
-def test_sets_are_found_by_their_layout(collection: Collection) -> None:
+def test_sets_are_found_by_their_layout(collection: DatasetFolder) -> None:
     assert [(s.name, s.kind, s.lps) for s in collection.sets] == [
         ("da/mine", "scores", ("cs-en",)),
         ("qe/mine", "scores", ("ro-en",)),
@@ -46,7 +46,7 @@ def test_sets_are_found_by_their_layout(collection: Collection) -> None:
     ]
 
 
-def test_sets_are_read_by_name(collection: Collection) -> None:
+def test_sets_are_read_by_name(collection: DatasetFolder) -> None:
     assert collection.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
     assert collection.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
     assert collection.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
@@ -55,7 +55,7 @@ def test_sets_are_read_by_name(collection: Collection) -> None:
 
 
 def test_names_of_texts_and_system_scores_are_read_as_those_of_comparisons(
-    collection: Collection,
+    collection: DatasetFolder,
 ) -> None:
     ranked = collection.root / "rankings" / "mine"
     write(ranked / "cs-en.texts.jsonl", {"segment": 1.0, "outputs": {"A ": "x", "B": "y"}})
@@ -65,7 +65,7 @@ def test_names_of_texts_and_system_scores_are_read_as_those_of_comparisons(
     assert scores == {"A": 0.5, "0": -0.5}
 
 
-def test_names_that_are_not_there_are_refused(collection: Collection) -> None:
+def test_names_that_are_not_there_are_refused(collection: DatasetFolder) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
         collection.judgments("da/min", "cs-en")
     with pytest.raises(UnknownNameError, match="language pair of da/mine 'de-en'"):
@@ -80,18 +80,18 @@ def test_the_folder_comes_from_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERTIUM_DATA", str(tmp_path))
-    assert Collection.at().root == tmp_path
+    assert DatasetFolder.open().root == tmp_path
     monkeypatch.delenv("TERTIUM_DATA")
     with pytest.raises(UsageError, match="--data DIR or set TERTIUM_DATA"):
-        Collection.at()
+        DatasetFolder.open()
     monkeypatch.setenv("TERTIUM_DATA", str(tmp_path / "gone"))
     with pytest.raises(DataError, match="gone, which TERTIUM_DATA names: no such folder of data"):
-        Collection.at()
+        DatasetFolder.open()
     with pytest.raises(DataError, match="no such folder"):
-        Collection.at(tmp_path / "nowhere")
+        DatasetFolder.open(tmp_path / "nowhere")
 
 
-def test_texts_that_repeat_or_lack_something_are_refused(collection: Collection) -> None:
+def test_texts_that_repeat_or_lack_something_are_refused(collection: DatasetFolder) -> None:
     file = collection.root / "rankings" / "mine" / "cs-en.texts.jsonl"
     text = file.read_text()
     file.write_text(text * 2)
@@ -105,23 +105,26 @@ def test_texts_that_repeat_or_lack_something_are_refused(collection: Collection)
         collection.rankings("rankings/mine", "cs-en")
 
 
-def test_summaries_count(collection: Collection) -> None:
-    counts = {s.name: summarize(collection, s) for s in collection.sets}
+def test_summaries_count(collection: DatasetFolder) -> None:
+    counts = {s.name: summarize_dataset(collection, s) for s in collection.sets}
     known = {name: (s["rows"], s["systems"]) for name, s in counts.items()}
-    assert null_missing(known) == {
+    assert missing_to_null(known) == {
         "da/mine": [2, 2],
         "qe/mine": [2, None],
         "rankings/mine": [2, 2],
         "sts": [1, None],
     }
-    (ranked,) = describe(collection, collection.find("rankings/mine"))
+    (ranked,) = describe_dataset(collection, collection.find("rankings/mine"))
     assert (ranked["rows"], ranked["ties"], ranked["judges"]) == (2, 1, 1)
-    assert [r["part"] for r in describe(collection, collection.find("qe/mine"))] == ["dev", "test"]
+    assert [r["part"] for r in describe_dataset(collection, collection.find("qe/mine"))] == [
+        "dev",
+        "test",
+    ]
 
 
 def test_every_file_has_the_rows_its_list_says(human_data: Path) -> None:
     """COUNTS.tsv came with the data; every row is read or counted as left out."""
-    collection = Collection(human_data)
+    collection = DatasetFolder(human_data)
     with (human_data / "COUNTS.tsv").open() as lines:
         counts = {row["file"]: int(row["rows"]) for row in csv.DictReader(lines, delimiter="\t")}
     seen = 0
@@ -130,7 +133,7 @@ def test_every_file_has_the_rows_its_list_says(human_data: Path) -> None:
             continue
         for (lp, part), path in entry.files.items():
             found = collection.judgments(entry.name, lp, part)
-            rows = len(found) + sum(found.left_out.values())
+            rows = len(found) + sum(found.excluded_counts.values())
             assert rows == counts[str(path.relative_to(human_data))]
             seen += 1
     assert seen >= 20
@@ -143,37 +146,39 @@ MODERN = ["dev/mqm/ted21", "dev/qe/qe22-test"]
 @pytest.mark.parametrize("name", [*MODERN, pytest.param("", marks=pytest.mark.slow)])
 def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) -> None:
     """modern/COUNTS.tsv came with the data."""
-    collection = Collection(human_data)
+    collection = DatasetFolder(human_data)
     with (human_data / "modern" / "COUNTS.tsv").open() as lines:
         counts = list(csv.DictReader(lines, delimiter="\t"))
     listed = [row for row in counts if f"{row['split']}/{row['file']}".startswith(name)]
     for row in listed:
         place, lp = f"modern/{row['split']}/{row['file']}".rsplit("/", 1)
         found = collection.judgments(place, lp)
-        marked = [j.markings for j in found.judgments if j.markings is not None]
-        assert (len(found), found.left_out) == (int(row["rows"]), {})
+        marked = [j.error_annotations for j in found.judgments if j.error_annotations is not None]
+        assert (len(found), found.excluded_counts) == (int(row["rows"]), {})
         assert len(marked) == int(row["with_spans"])
-        assert sum(len(markings.spans) for markings in marked) == int(row["spans"])
+        assert sum(len(error_annotations.spans) for error_annotations in marked) == int(
+            row["spans"]
+        )
         assert len({(j.system, j.item) for j in found.judgments}) >= 0.99 * len(found)
     assert listed
 
 
 @pytest.mark.parametrize("lp", ["en-de", "en-ru", "zh-en"])
 def test_spans_make_the_scores_that_the_experts_published(human_data: Path, lp: str) -> None:
-    found = Collection(human_data).judgments("modern/dev/mqm/ted21", lp)
-    made = [j.markings.score() for j in found.judgments if j.markings is not None]
+    found = DatasetFolder(human_data).judgments("modern/dev/mqm/ted21", lp)
+    made = [j.error_annotations.score() for j in found.judgments if j.error_annotations is not None]
     assert made == pytest.approx(found.scores.tolist(), abs=1e-3)  # three decimals are published
 
 
 @pytest.mark.parametrize("name", ["wmt08", "wmt11", "wmt12"])
 def test_every_comparison_of_the_rankings_is_used(human_data: Path, name: str) -> None:
-    collection = Collection(human_data)
+    collection = DatasetFolder(human_data)
     for lp in collection.find(f"rankings/{name}").lps:
-        assert collection.rankings(f"rankings/{name}", lp).left_out == {}
+        assert collection.rankings(f"rankings/{name}", lp).excluded_counts == {}
 
 
 def test_wmt13_came_without_ties_and_judges(human_data: Path) -> None:
-    found = Collection(human_data).rankings("rankings/wmt13", "es-en")
+    found = DatasetFolder(human_data).rankings("rankings/wmt13", "es-en")
     assert len(found) == 67832
     assert found.ties == 0
     assert found.judges == ()

@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.data.leaks import SHARED, drop_shared, keep_shared, normalise
-from tertium.data.rankings import ItemTexts, PairJudgment, gather
+from tertium.data.rankings import ItemTexts, PairwiseJudgment, build_ranking_set
+from tertium.data.train_test_overlap import (
+    OVERLAP_REASON,
+    drop_overlap,
+    keep_overlap,
+    normalize_reference,
+)
 from tertium.errors import DataError
 from tertium.segment import Judgment, Segment
 
@@ -34,63 +39,65 @@ def judged(*references: str) -> JudgmentSet:
 def test_texts_are_the_same_up_to_case_spacing_and_punctuation(
     one: str, other: str, same: bool
 ) -> None:
-    assert (normalise(one) == normalise(other)) is same
+    assert (normalize_reference(one) == normalize_reference(other)) is same
 
 
 def test_judgments_with_a_shared_reference_go_and_are_counted() -> None:
-    kept = drop_shared(judged("One.", "Two.", "Three."), [judged("two"), judged("three !")])
+    kept = drop_overlap(judged("One.", "Two.", "Three."), [judged("two"), judged("three !")])
     assert kept.items == ("One.",)
-    assert kept.left_out == {SHARED: 2}
+    assert kept.excluded_counts == {OVERLAP_REASON: 2}
 
 
 def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
-    pairs = [PairJudgment(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
-    rankings = gather(pairs, texts, name="x")
-    kept = drop_shared(rankings, [judged("Y")])
+    pairs = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
+    rankings = build_ranking_set(pairs, texts, name="x")
+    kept = drop_overlap(rankings, [judged("Y")])
     assert [p.item for p in kept] == ["0", "2"]
-    assert kept.left_out == {SHARED: 2}
-    assert [p.item for p in keep_shared(rankings, [judged("Y")])] == ["1", "1"]
-    with pytest.raises(DataError, match=rf"no usable comparison \(4 left out; {SHARED}: 4\)"):
-        drop_shared(rankings, [judged("x", "y", "z")])
+    assert kept.excluded_counts == {OVERLAP_REASON: 2}
+    assert [p.item for p in keep_overlap(rankings, [judged("Y")])] == ["1", "1"]
+    with pytest.raises(
+        DataError, match=rf"no usable comparison \(4 left out; {OVERLAP_REASON}: 4\)"
+    ):
+        drop_overlap(rankings, [judged("x", "y", "z")])
 
 
 def test_only_what_was_compared_is_held_out() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
-    pairs = [PairJudgment(item, "A", "B", 1.0) for item in ("0", "1", "2")]
-    rankings = gather(pairs, texts, name="x")
+    pairs = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("0", "1", "2")]
+    rankings = build_ranking_set(pairs, texts, name="x")
     drawn = rankings.select(np.array([1]))
-    assert [p.item for p in drop_shared(rankings, [drawn])] == ["0", "2"]
+    assert [p.item for p in drop_overlap(rankings, [drawn])] == ["0", "2"]
 
 
 def test_one_of_several_references_is_enough() -> None:
     row = Judgment(Segment("h", None, ("a", "b")), 1.0, "1")
     with pytest.raises(DataError, match=r"no usable judgment .*held-out"):
-        drop_shared(JudgmentSet(name="x", judgments=(row,)), [judged("b")])
+        drop_overlap(JudgmentSet(name="x", judgments=(row,)), [judged("b")])
 
 
 def test_sources_are_compared_where_there_are_no_references() -> None:
     rows = tuple(Judgment(Segment("h", s), 1.0, s) for s in ("eins", "zwei"))
     qe = JudgmentSet(name="x", judgments=rows)
     held = JudgmentSet(name="y", judgments=(Judgment(Segment("k", "Zwei!"), 1.0),))
-    assert drop_shared(qe, [held]).items == ("eins",)
+    assert drop_overlap(qe, [held]).items == ("eins",)
 
 
 def test_empty_references_are_not_the_same_segment() -> None:
-    assert len(drop_shared(judged("", "x"), [judged("", "y")])) == 2
+    assert len(drop_overlap(judged("", "x"), [judged("", "y")])) == 2
 
 
 def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_data: Path) -> None:
-    collection = Collection(human_data)
+    collection = DatasetFolder(human_data)
     held_out = [collection.judgments("da/wmt15", lp) for lp in ("cs-en", "fi-en", "ru-en")]
     train = collection.rankings("rankings/wmt15", "fi-en")
-    kept = drop_shared(train, held_out)
-    assert 0 < kept.left_out[SHARED] == len(train) - len(kept)
+    kept = drop_overlap(train, held_out)
+    assert 0 < kept.excluded_counts[OVERLAP_REASON] == len(train) - len(kept)
 
 
 def test_no_reference_of_the_tests_occurs_in_other_rankings(human_data: Path) -> None:
     """WMT17 and WMT12 are clean, as the data's description says."""
-    collection = Collection(human_data)
+    collection = DatasetFolder(human_data)
     held_out = [collection.judgments("da/wmt17", lp) for lp in ("cs-en", "de-en", "ru-en")]
     train = collection.rankings("rankings/wmt16", "cs-en")
-    assert drop_shared(train, held_out).left_out == {}
+    assert drop_overlap(train, held_out).excluded_counts == {}

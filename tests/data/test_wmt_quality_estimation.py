@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.evidence import read_evidence
-from tertium.data.qe import qe_stems, read_qe
+from tertium.data.human_data_files import read_human_data
+from tertium.data.wmt_quality_estimation import find_qe_stems, read_qe
 from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.spans import Markings, Span, Unplaced
+from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 
 @pytest.fixture
@@ -32,27 +32,29 @@ def folder(tmp_path: Path) -> Path:
 def test_tags_are_spans_and_a_bad_gap_has_no_place(folder: Path) -> None:
     judged = read_qe(folder / "dev", gold="hter", lp="en-de")
     assert judged.scores.tolist() == [0.0, -0.75]
-    assert judged.judgments[0].markings == Markings()
+    assert judged.judgments[0].error_annotations == ErrorAnnotations()
     wrong = (Span(0, 16), Span(2, 5, "source"))
-    assert judged.judgments[1].markings == Markings(wrong, (Unplaced("bad", "gap"),))
+    assert judged.judgments[1].error_annotations == ErrorAnnotations(
+        wrong, (UnlocatedError("bad", "gap"),)
+    )
 
 
 def test_a_folder_is_evidence_under_the_scores_that_are_chosen(folder: Path) -> None:
-    (found,) = read_evidence(folder)
-    assert (found.name, found.lp, found.left_out) == ("dev", "en-de", {"no score": 1})
-    (other,) = read_evidence(folder, gold="hter")
+    (found,) = read_human_data(folder)
+    assert (found.name, found.lp, found.excluded_counts) == ("dev", "en-de", {"no score": 1})
+    (other,) = read_human_data(folder, gold="hter")
     matrix = other.matrix()
     assert matrix is not None
     assert matrix.values.tolist() == [[0.0, -0.75]]
     with pytest.raises(UnknownNameError, match="unknown human scores"):
-        read_evidence(folder, gold="mqm")
+        read_human_data(folder, gold="mqm")
 
 
 @pytest.mark.parametrize(
     ("name", "lp"), [("en-de-dev", "en-de"), ("en-cs_2022", "en-cs"), ("mine", ""), ("a-be", "")]
 )
 def test_the_language_pair_is_that_of_the_folder(folder: Path, name: str, lp: str) -> None:
-    (found,) = read_evidence(folder.rename(folder.with_name(name)))
+    (found,) = read_human_data(folder.rename(folder.with_name(name)))
     assert found.lp == lp
 
 
@@ -75,6 +77,6 @@ def test_tags_that_do_not_fit_are_named_by_line(folder: Path) -> None:
 def test_texts_alone_are_no_such_folder(tmp_path: Path) -> None:
     for ending in ("src", "mt"):
         (tmp_path / f"dev.{ending}").write_text("x\n")
-    assert qe_stems(tmp_path) == []
-    with pytest.raises(DataError, match="no folder of mt-metrics-eval"):
-        read_evidence(tmp_path)
+    assert find_qe_stems(tmp_path) == []
+    with pytest.raises(DataError, match="expected a folder of mt-metrics-eval"):
+        read_human_data(tmp_path)

@@ -1,12 +1,12 @@
-"""Challenge sets: pairs of a better and a worse translation, each with the phenomenon it is about.
+"""Challenge sets: pairs of a better and a worse translation, labeled with a phenomenon.
 
 ACES (Amrhein et al. 2022)        TSV or JSONL: ID, source, good-translation, incorrect-translation,
                                   reference, phenomena, langpair; Span-ACES has more columns
 DEMETR (Karpinska et al. 2022)    JSON: src_sent, mt_sent, pert_sent, eng_sent, pert_name, lang_tag,
-                                  pert_check; where the reference itself is the changed output, it
-                                  is the better one
-ours (`damage`)                   ten sentences in six languages, damaged by the rules of
-                                  `text.damage`: made when asked for, the same each time
+                                  pert_check; if the perturbed output is the reference, it is the
+                                  better one
+`damage` (bundled)                ten sentences in six languages, damaged by the rules of
+                                  `text.damage`; generated deterministically on demand
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tertium.arrays import generator
+from tertium.arrays import make_rng
 from tertium.data.formats import PathLike, check_record, parse_json, read_records, read_text
 from tertium.data.testset import TestSet
 from tertium.data.wmt import LANGUAGES
-from tertium.errors import DataError, UnknownNameError, UsageError, one_line
+from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.segment import Segment, check_texts
-from tertium.text.damage import KINDS, MEANING, Original, damage
+from tertium.text.perturbations import MEANING_KINDS, PERTURBATIONS, PerturbationInput, perturb
 
-OWN = "damage"
-SAME = "both translations are the same"
+DAMAGE_SET = "damage"
+SAME_TRANSLATION = "both translations are the same"
 ACES = ("source", "good-translation", "incorrect-translation", "reference", "phenomena", "langpair")
 DEMETR = ("src_sent", "mt_sent", "pert_sent", "eng_sent", "pert_name")
-NOT_CHANGED = "the output could not be changed in this way"
+NOT_PERTURBED = "the output could not be changed in this way"
 
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two translations of one source, of which people know that one is better."""
+    """Two translations of one source, of which `better` is known to be better."""
 
     better: Segment
     worse: Segment
@@ -50,7 +50,7 @@ class Contrast:
 
 @dataclass(frozen=True, kw_only=True)
 class ChallengeSet:
-    """Contrasts under a name; `unused` are others that were read, each with why it cannot serve."""
+    """Contrasts with a name; `unused` contains contrasts that cannot be used, with the reason."""
 
     name: str
     contrasts: tuple[Contrast, ...] = field(repr=False)
@@ -58,15 +58,15 @@ class ChallengeSet:
 
     def __post_init__(self) -> None:
         if not self.contrasts:
-            why = "; ".join(f"{reason}: {count}" for reason, count in self.left_out.items())
-            raise DataError(f"{self.name}: no pair of translations" + (f" ({why})" if why else ""))
+            counts = "; ".join(f"{why}: {count}" for why, count in self.excluded_counts.items())
+            raise DataError(f"{self.name}: no usable pair" + (f" ({counts})" if counts else ""))
 
     def __len__(self) -> int:
         return len(self.contrasts)
 
     @property
-    def left_out(self) -> dict[str, int]:
-        """How many were read and cannot be used, by reason."""
+    def excluded_counts(self) -> dict[str, int]:
+        """The number of unused contrasts by reason."""
         return dict(Counter(reason for _, reason in self.unused))
 
     @property
@@ -75,66 +75,67 @@ class ChallengeSet:
         return tuple(dict.fromkeys(contrast.phenomenon for contrast in self.contrasts))
 
     def choose(self, phenomena: Sequence[str] = (), lps: Sequence[str] = ()) -> ChallengeSet:
-        """Some phenomena and language pairs; one that is not there is an error."""
+        """Select phenomena and language pairs; an unknown one is an error."""
         pairs = dict.fromkeys(contrast.lp for contrast in self.contrasts)
-        for kind, wanted, known in (
+        for kind, selected, available in (
             ("phenomenon", phenomena, self.phenomena),
             ("language pair", lps, pairs),
         ):
-            check_texts(wanted, f"each {kind}", "name")
-            unknown = next((name for name in wanted if name not in known), None)
+            check_texts(selected, f"each {kind}", "name")
+            unknown = next((name for name in selected if name not in available), None)
             if unknown is not None:
-                raise UnknownNameError(f"{kind} of {self.name}", unknown, known)
+                raise UnknownNameError(f"{kind} of {self.name}", unknown, available)
 
-        def is_wanted(one: Contrast) -> bool:
-            return (not phenomena or one.phenomenon in phenomena) and (not lps or one.lp in lps)
+        def is_selected(contrast: Contrast) -> bool:
+            is_kind = not phenomena or contrast.phenomenon in phenomena
+            return is_kind and (not lps or contrast.lp in lps)
 
-        kept = tuple(filter(is_wanted, self.contrasts))
-        unused = tuple((one, why) for one, why in self.unused if is_wanted(one))
-        return ChallengeSet(name=self.name, contrasts=kept, unused=unused)
+        contrasts = tuple(filter(is_selected, self.contrasts))
+        unused = tuple((contrast, why) for contrast, why in self.unused if is_selected(contrast))
+        return ChallengeSet(name=self.name, contrasts=contrasts, unused=unused)
 
     def testset(self) -> TestSet:
-        """The better translations as one system."""
-        good = [contrast.better for contrast in self.contrasts]
-        known = all(segment.source is not None for segment in good)
+        """Return the better translations as a test set of one system."""
+        segments = [contrast.better for contrast in self.contrasts]
+        has_sources = all(segment.source is not None for segment in segments)
         return TestSet(
-            systems={"better": [segment.hypothesis for segment in good]},
-            sources=[segment.source or "" for segment in good] if known else (),
-            references=[segment.references for segment in good],
+            systems={"better": [segment.hypothesis for segment in segments]},
+            sources=[segment.source or "" for segment in segments] if has_sources else (),
+            references=[segment.references for segment in segments],
             name=self.name,
         )
 
 
 def join_challenges(sets: Sequence[ChallengeSet]) -> ChallengeSet:
-    """Several sets as one."""
-    for place, one in enumerate(sets):
-        if one in sets[:place]:
-            raise UsageError(f"challenge set {one.name!r} is given twice")
+    """Concatenate challenge sets."""
+    for index, entry in enumerate(sets):
+        if entry in sets[:index]:
+            raise UsageError(f"challenge set {entry.name!r} is given twice")
     return ChallengeSet(
-        name=", ".join(one.name for one in sets[:3]) + (", ..." if sets[3:] else ""),
-        contrasts=tuple(contrast for one in sets for contrast in one.contrasts),
-        unused=tuple(pair for one in sets for pair in one.unused),
+        name=", ".join(entry.name for entry in sets[:3]) + (", ..." if sets[3:] else ""),
+        contrasts=tuple(contrast for entry in sets for contrast in entry.contrasts),
+        unused=tuple(pair for entry in sets for pair in entry.unused),
     )
 
 
 def read_challenge(source: PathLike) -> ChallengeSet:
-    """A set from a file of ACES' or DEMETR's layout, or our own by its name, `damage`.
+    """Read a file in the format of ACES or DEMETR, or generate the bundled set `damage`.
 
     >>> read_challenge("damage").phenomena[:3]
     ('omission', 'truncation', 'addition')
     """
     if not isinstance(source, str | os.PathLike):
-        raise UsageError(f"expected the file or name of a challenge set, got {one_line(source)}")
-    if str(source) == OWN and not Path(source).exists():
-        return own_challenge()
+        raise UsageError(f"expected the file or name of a challenge set, got {short_repr(source)}")
+    if str(source) == DAMAGE_SET and not Path(source).exists():
+        return damage_challenge()
     contrasts: list[Contrast] = []
     unused: list[tuple[Contrast, str]] = []
     for where, record in _records(Path(source)):
         contrast = _contrast(record, where)
         if record.get("pert_check", True) is False:
-            unused.append((contrast, NOT_CHANGED))
+            unused.append((contrast, NOT_PERTURBED))
         elif contrast.better.hypothesis == contrast.worse.hypothesis:
-            unused.append((contrast, SAME))  # no metric could tell them apart
+            unused.append((contrast, SAME_TRANSLATION))
         else:
             contrasts.append(contrast)
     name = Path(source).name.split(".")[0]
@@ -142,7 +143,7 @@ def read_challenge(source: PathLike) -> ChallengeSet:
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Records with where they stand; a JSON file may hold one list of them."""
+    """Yield records with their locations; a JSON file may contain one list of them."""
     if ".json" in path.suffixes and (text := read_text(path)).lstrip().startswith("["):
         for number, record in enumerate(parse_json(text, str(path)), start=1):
             where = f"{path}, object {number}"
@@ -158,7 +159,7 @@ def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
     layout = next((names for names in (ACES, DEMETR) if {*names[1:3]} <= {*record}), None)
     if layout is None:
         raise DataError(
-            f"{where}: neither ACES' columns ({', '.join(ACES[1:3])}) nor DEMETR's "
+            f"{where}: expected the columns of ACES ({', '.join(ACES[1:3])}) or of DEMETR "
             f"({', '.join(DEMETR[1:3])}); found {', '.join(record)}"
         )
     if layout is ACES:
@@ -179,7 +180,7 @@ def _contrast(record: Mapping[str, Any], where: str) -> Contrast:
 
 
 def _demetr_pair(tag: str) -> str:
-    """The language pair of a tag; all of it is translated into English.
+    """Return the language pair of a tag; all translations are into English.
 
     >>> _demetr_pair("chinese_simple"), _demetr_pair("polish"), _demetr_pair("")
     ('zh-en', 'pl-en', '')
@@ -195,46 +196,46 @@ def _text(record: Mapping[str, Any], name: str, where: str) -> str | None:
     return value
 
 
-def foreign_sentence(number: int, languages: Sequence[str]) -> str:
-    """One of our sentences, by number, in a language that is none of these.
+def wrong_language_sentence(number: int, languages: Sequence[str]) -> str:
+    """Return a bundled sentence, selected by number, in none of the given languages.
 
-    >>> foreign_sentence(0, ("en", "de")).split()[:3]
+    >>> wrong_language_sentence(0, ("en", "de")).split()[:3]
     ['Anna', 'ne', 'sera']
     """
-    items = _own_items()
-    others = [language for language in items[0] if language not in languages]
-    return items[number % len(items)][others[number // len(items) % len(others)]][0]
+    items = _bundled_items()
+    choices = [language for language in items[0] if language not in languages]
+    return items[number % len(items)][choices[number // len(items) % len(choices)]][0]
 
 
 @cache
-def _own_items() -> list[dict[str, list[str]]]:
+def _bundled_items() -> list[dict[str, list[str]]]:
     text = files("tertium.data").joinpath("challenge.json").read_text("utf-8")
     items: list[dict[str, list[str]]] = json.loads(text)["items"]
     return items
 
 
-@lru_cache(maxsize=2)  # thousands of texts are damaged
-def own_challenge(seed: int = 0) -> ChallengeSet:
-    """Our set: every kind of `text.damage` on translations from and into English.
+@lru_cache(maxsize=2)  # generating thousands of texts takes time
+def damage_challenge(seed: int = 0) -> ChallengeSet:
+    """Generate the bundled set: all kinds of `text.damage` on translations from and into English.
 
-    Each sentence is said in two ways: one is the reference, the other the good translation. Where
-    the phenomenon is `close: ...`, it is the reference that was damaged: a free translation that is
-    right stands against a near copy of the reference that is wrong.
+    Each sentence has two wordings: the reference and the good translation. For phenomena named
+    `close: ...`, the reference is damaged: a correct paraphrase is compared with an incorrect text
+    that is close to the reference.
     """
-    items = _own_items()
-    others = [language for language in items[0] if language != "en"]
-    directions = [pair for other in others for pair in (("en", other), (other, "en"))]
-    kinds = [(kind, 1) for kind in KINDS] + [(kind, 0) for kind in MEANING]
+    items = _bundled_items()
+    languages = [language for language in items[0] if language != "en"]
+    directions = [pair for other in languages for pair in (("en", other), (other, "en"))]
+    kinds = [(kind, 1) for kind in PERTURBATIONS] + [(kind, 0) for kind in MEANING_KINDS]
     contrasts = [
-        _own_contrast(items, place, direction, kind, wording, seed)
-        for (kind, wording), direction, place in product(kinds, directions, range(len(items)))
+        _make_contrast(items, index, direction, kind, wording, seed)
+        for (kind, wording), direction, index in product(kinds, directions, range(len(items)))
     ]
-    return ChallengeSet(name=OWN, contrasts=tuple(c for c in contrasts if c is not None))
+    return ChallengeSet(name=DAMAGE_SET, contrasts=tuple(c for c in contrasts if c is not None))
 
 
-def _own_contrast(
+def _make_contrast(
     items: Sequence[Mapping[str, Sequence[str]]],
-    place: int,
+    index: int,
     direction: tuple[str, str],
     kind: str,
     wording: int,
@@ -242,22 +243,22 @@ def _own_contrast(
 ) -> Contrast | None:
     source, target = direction
     third = next(name for name in ("fr", "es", "de") if name not in direction)
-    original = Original(
-        text=items[place][target][wording],
+    original = PerturbationInput(
+        text=items[index][target][wording],
         language=target,
-        source=items[place][source][0],
-        other=items[(place + 1) % len(items)][target][1],
-        foreign=items[place][third][0],
+        source=items[index][source][0],
+        other=items[(index + 1) % len(items)][target][1],
+        foreign=items[index][third][0],
     )
     name = kind if wording else f"close: {kind}"
     lp = f"{source}-{target}"
-    changed = damage(original, kind, generator(seed, place, zlib.crc32(f"{lp} {name}".encode())))
-    if changed is None:
+    damaged = perturb(original, kind, make_rng(seed, index, zlib.crc32(f"{lp} {name}".encode())))
+    if damaged is None:
         return None
-    reference, good = items[place][target]
+    reference, good = items[index][target]
     return Contrast(
         Segment(good, original.source, (reference,)),
-        Segment(changed, original.source, (reference,)),
+        Segment(damaged, original.source, (reference,)),
         name,
         lp,
     )

@@ -12,13 +12,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tertium
-from tertium.data.evidence import ScoreTable, read_evidence, read_sets
-from tertium.data.formats import pair_in
+from tertium.data.formats import language_pair_in_path
+from tertium.data.human_data_files import HumanScoreTable, read_human_data, read_sets_with_texts
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.data.ratings import even_out
+from tertium.data.ratings import standardize_human_ratings
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.models.judged import JudgedSets
+from tertium.models.training_data import TrainingSets
 from tertium.segment import Segment
 
 
@@ -34,15 +34,15 @@ def test_judgments_by_language_pair(tmp_path):
         "lp\titem\tsystem\tscore\nde-en\t1\tA\t70\nde-en\t1\tB\t\nfi-en\t1\tA\t50\n"
         "de-en\t1\tA\t70\n",
     )
-    german, finnish = read_evidence(file)
+    german, finnish = read_human_data(file)
     assert (german.lp, finnish.lp) == ("de-en", "fi-en")
     assert isinstance(german, JudgmentSet)
     assert german.scores.tolist() == [70.0]
-    assert german.left_out == {"no score": 1, "duplicate row": 1}
-    assert finnish.left_out == {}
-    (only,) = read_evidence(file, lps=["fi-en"])
+    assert german.excluded_counts == {"no score": 1, "duplicate row": 1}
+    assert finnish.excluded_counts == {}
+    (only,) = read_human_data(file, lps=["fi-en"])
     assert only.lp == "fi-en"
-    assert read_evidence(file, lps=["ru-en"]) == []
+    assert read_human_data(file, lps=["ru-en"]) == []
 
 
 def test_csv_with_quotes_and_newlines(tmp_path):
@@ -50,7 +50,7 @@ def test_csv_with_quotes_and_newlines(tmp_path):
         tmp_path / "de-en.csv",
         'item,system,hypothesis,reference,score\n1,A,"a ""big""\nhouse","a, b",80\n',
     )
-    (entry,) = read_evidence(file)
+    (entry,) = read_human_data(file)
     assert entry.lp == "de-en"
     assert isinstance(entry, JudgmentSet)
     assert entry.segments[0].hypothesis == 'a "big"\nhouse'
@@ -71,13 +71,13 @@ def test_comparisons_with_texts_beside_them(tmp_path, texts):
         tmp_path / "de-en.judgements.tsv",
         "segment\tjudge\tsystem_a\tsystem_b\tpreference\n1\tj\tA\tB\ta\n1\tj\tA\tC\tb\n",
     )
-    (entry,) = read_evidence(file)
+    (entry,) = read_human_data(file)
     assert entry.lp == "de-en"
     assert isinstance(entry, RankingSet)
     assert len(entry) == 1
     assert entry.has_texts
     assert entry.segments[0] == Segment("x", "s", ("r",))
-    assert entry.left_out == {"unknown system": 1}
+    assert entry.excluded_counts == {"unknown system": 1}
 
 
 def test_rankings_of_wmt(tmp_path):
@@ -86,7 +86,7 @@ def test_rankings_of_wmt(tmp_path):
         "srclang,trglang,srcIndex,segmentId,judgeId,system1Id,system1rank,system2Id,system2rank\n"
         "ces,eng,1,1,j,A,1,B,2\n",
     )
-    (entry,) = read_evidence(file)
+    (entry,) = read_human_data(file)
     assert entry.lp == "cs-en"
     assert isinstance(entry, RankingSet)
     assert entry.verdicts.tolist() == [1.0]
@@ -98,18 +98,20 @@ def test_mqm_tables_average_their_raters(tmp_path):
         f"A\td\t1\t1\t{rater}\ts\tt\tAccuracy/Omission\t{severity}"
         for rater, severity in (("r1", "Major"), ("r2", "Minor"))
     ]
-    (entry,) = read_evidence(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
+    (entry,) = read_human_data(write(tmp_path / "mqm.zh-en.tsv", "\n".join(rows) + "\n"))
     assert entry.lp == "zh-en"
     assert isinstance(entry, JudgmentSet)
     assert entry.scores.tolist() == [-3.0]
 
 
 def test_score_files(tmp_path):
-    (entry,) = read_evidence(write(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n"))
+    (entry,) = read_human_data(
+        write(tmp_path / "en-de.mqm.seg.score", "A\t1\nA\tNone\nB\t2\nB\t3\n")
+    )
     assert entry.lp == "en-de"
-    assert isinstance(entry, ScoreTable)
+    assert isinstance(entry, HumanScoreTable)
     assert entry.matrix().values.shape == (2, 2)
-    (whole,) = read_evidence(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
+    (whole,) = read_human_data(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
     assert whole.system_scores() == {"A": 1.0}
     assert whole.matrix() is None
     with pytest.raises(DataError, match="scores of whole systems only"):
@@ -118,14 +120,14 @@ def test_score_files(tmp_path):
 
 def test_tables_of_systems(tmp_path):
     file = write(tmp_path / "de-en.systems.tsv", "system\tscore\nA\t1\nB\t2\n")
-    (entry,) = read_evidence(file, level="system")
+    (entry,) = read_human_data(file, level="system")
     assert entry.system_scores() == {"A": 1.0, "B": 2.0}
     double = write(tmp_path / "x.tsv", "system\tscore\nA\t1\nA\t2\n")
     with pytest.raises(DataError, match="line 3: a second score of system 'A'"):
-        read_evidence(double, level="system")
+        read_human_data(double, level="system")
     words = write(tmp_path / "y.tsv", "system\tscore\nA\tfine\n")
     with pytest.raises(DataError, match="line 2: the score 'fine' is not a number"):
-        read_evidence(words, level="system")
+        read_human_data(words, level="system")
 
 
 def folder(tmp_path):
@@ -143,17 +145,17 @@ def folder(tmp_path):
 
 def test_folders_of_mt_metrics_eval(tmp_path):
     root = folder(tmp_path)
-    (entry,) = read_evidence(root, gold="mqm")
+    (entry,) = read_human_data(root, gold="mqm")
     assert (entry.name, entry.lp) == ("wmt99", "en-de")
     assert_allclose(entry.matrix()["A"], [1, 2])
     assert entry.texts()["A", "1"].hypothesis == "A eins"
     assert [file.name for file in entry.files] == ["m-refA.seg.score"]
-    (systems,) = read_evidence(root, level="system")
+    (systems,) = read_human_data(root, level="system")
     assert systems.system_scores() == {"A": 1.5, "B": 3.0}
     with pytest.raises(UsageError, match=r"several human scores \(mqm, wmt\).*--gold"):
-        read_evidence(root)
+        read_human_data(root)
     with pytest.raises(UnknownNameError, match="unknown human scores of en-de 'mqn'"):
-        read_evidence(root, gold="mqn")
+        read_human_data(root, gold="mqn")
 
 
 def test_folders_of_a_metrics_task(tmp_path, caplog):
@@ -166,25 +168,25 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
     write(root / "references" / "news-csen-ref.en", "one\n")
     write(root / "sources" / "news-csen-src.cs", "jedna\n")
     write(root / "system-outputs" / "news" / "cs-en" / "news.A.1.cs-en", "a one\n")
-    (czech,) = read_evidence(root)
+    (czech,) = read_human_data(root)
     assert isinstance(czech, JudgmentSet)
     assert czech.scores.tolist() == [0.5]
     assert "en-cs has no system outputs and is left out" in caplog.text
-    systems: dict[str, Any] = {e.lp: e for e in read_evidence(root, level="system")}
+    systems: dict[str, Any] = {e.lp: e for e in read_human_data(root, level="system")}
     assert systems["cs-en"].testset is not None
     assert systems["en-cs"].testset is None
     assert systems["en-cs"].system_scores() == {"A.1": 1.0}
-    (named,) = read_evidence("task", data=tmp_path, lps=["cs-en"])
+    (named,) = read_human_data("task", data=tmp_path, lps=["cs-en"])
     assert named.name == "task"
 
 
 def test_names_are_looked_up_in_a_collection(tmp_path):
     rows = {"lp": "de-en", "segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}
     write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(rows) + "\n")
-    (entry,) = read_evidence("da/mine/", data=tmp_path)
+    (entry,) = read_human_data("da/mine/", data=tmp_path)
     assert (entry.name, entry.lp) == ("da/mine", "de-en")
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
-        read_evidence("da/mind", data=tmp_path)
+        read_human_data("da/mind", data=tmp_path)
 
 
 def test_a_column_of_scores_is_chosen_by_its_name(tmp_path):
@@ -192,11 +194,11 @@ def test_a_column_of_scores_is_chosen_by_its_name(tmp_path):
     file = write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(row) + "\n")
     frame = pandas.DataFrame([row]).drop(columns="spans")
     for source in (file, "da/mine", frame):
-        chosen = {g: read_evidence(source, gold=g, data=tmp_path)[0] for g in ("", "fluency")}
+        chosen = {g: read_human_data(source, gold=g, data=tmp_path)[0] for g in ("", "fluency")}
         assert chosen[""].segment_scores().values.tolist() == [[3]]
         assert chosen["fluency"].segment_scores().values.tolist() == [[1]]
         with pytest.raises(DataError, match="looked for adequacy; found segment"):
-            read_evidence(source, gold="adequacy", data=tmp_path)  # not of the errors marked
+            read_human_data(source, gold="adequacy", data=tmp_path)  # not of the errors marked
 
 
 def test_nothing_is_chosen_where_scores_are_of_one_kind(tmp_path):
@@ -204,8 +206,8 @@ def test_nothing_is_chosen_where_scores_are_of_one_kind(tmp_path):
     plain = write(tmp_path / "de-en.mqm.seg.score", "A\t1\nA\t2\n")
     for source in (task, plain):
         with pytest.raises(UsageError, match=r"--gold esa: .* has scores of one kind"):
-            read_evidence(source, gold="esa")
-    (read,) = read_evidence(plain)
+            read_human_data(source, gold="esa")
+    (read,) = read_human_data(plain)
     with pytest.raises(UsageError, match="gold='esa' chooses in a file or folder"):
         tertium.meta_evaluate(read, scores=plain, gold="esa")
 
@@ -213,9 +215,9 @@ def test_nothing_is_chosen_where_scores_are_of_one_kind(tmp_path):
 def test_sets_to_learn_from_are_named_by_file_or_where_that_is_a_pair_by_folder(tmp_path):
     row = '{"mt": "a", "ref": "b", "score": 1}\n'
     files = [write(tmp_path / "my" / "set" / name, row) for name in ("x.jsonl", "de-en.jsonl")]
-    read = read_sets(files)
+    read = read_sets_with_texts(files)
     assert [(one.name, one.lp) for one in read] == [("x", ""), ("my/set", "de-en")]
-    assert JudgedSets(scores=[*read, read[0]]).sizes == {"x": 2, "my/set de-en": 1}
+    assert TrainingSets(scores=[*read, read[0]]).sizes == {"x": 2, "my/set de-en": 1}
 
 
 def test_a_set_in_parts_is_tested_on_its_test_part(tmp_path):
@@ -224,40 +226,42 @@ def test_a_set_in_parts_is_tested_on_its_test_part(tmp_path):
         write(tmp_path / "qe" / "x" / f"de-en.{part}.jsonl", row)
     for part in ("news", "talks"):
         write(tmp_path / "mqm" / f"{part}.zh-en.jsonl", row)
-    assert [e.name for e in read_evidence("qe/x", data=tmp_path)] == ["qe/x test"]
-    assert [e.name for e in read_evidence("mqm", data=tmp_path)] == ["mqm news", "mqm talks"]
+    assert [e.name for e in read_human_data("qe/x", data=tmp_path)] == ["qe/x test"]
+    assert [e.name for e in read_human_data("mqm", data=tmp_path)] == ["mqm news", "mqm talks"]
 
 
 def test_nothing_there(tmp_path, monkeypatch):
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
     with pytest.raises(DataError, match="no such file or folder"):
-        read_evidence("nowhere.tsv")
+        read_human_data("nowhere.tsv")
     write(tmp_path / "qe" / "x" / "de-en.test.jsonl", '{"mt": "a", "ref": "b", "score": 1}')
     for missing in ("nowhere.tsv", "./qe/y", str(tmp_path / "qe" / "y"), "out/de-en.jsonl.gz"):
         with pytest.raises(DataError, match=re.escape(f"{missing}: no such file or folder")):
-            read_evidence(missing, data=tmp_path)
+            read_human_data(missing, data=tmp_path)
     with pytest.raises(UnknownNameError, match="unknown set 'qe/y': did you mean 'qe/x'"):
-        read_evidence("qe/y", data=tmp_path)
+        read_human_data("qe/y", data=tmp_path)
     with pytest.raises(DataError, match="holds no judgments"):
-        read_evidence(write(tmp_path / "empty.tsv", "item\tscore\n"))
-    with pytest.raises(DataError, match="is no folder of mt-metrics-eval, of a metrics task or of"):
-        read_evidence(tmp_path)
+        read_human_data(write(tmp_path / "empty.tsv", "item\tscore\n"))
+    with pytest.raises(
+        DataError, match="is expected a folder of mt-metrics-eval, of a metrics task or of"
+    ):
+        read_human_data(tmp_path)
 
 
 def test_language_pair_of_a_path():
-    assert pair_in("a/b/mine.tsv") == ""
-    assert pair_in("x/en-de/chrf.zh-en.tsv") == "zh-en"
+    assert language_pair_in_path("a/b/mine.tsv") == ""
+    assert language_pair_in_path("x/en-de/chrf.zh-en.tsv") == "zh-en"
 
 
 def test_sets_of_the_human_data(human_data):
-    (german,) = read_evidence("da/wmt17", lps=["de-en"], data=human_data)
+    (german,) = read_human_data("da/wmt17", lps=["de-en"], data=human_data)
     assert isinstance(german, JudgmentSet)
     assert len(german) == 560  # COUNTS.tsv
-    (czech,) = read_evidence("rankings/wmt12", lps=["cs-en"], data=human_data)
+    (czech,) = read_human_data("rankings/wmt12", lps=["cs-en"], data=human_data)
     assert isinstance(czech, RankingSet)
     assert len(czech) == 12_775  # COUNTS.tsv
     with pytest.raises(UsageError, match="sentence pairs"):
-        read_evidence("sts", data=human_data)
+        read_human_data("sts", data=human_data)
 
 
 def test_all_forms_answer_the_same_questions(tmp_path):
@@ -271,17 +275,17 @@ def test_all_forms_answer_the_same_questions(tmp_path):
         "1\tA\tB\ta\ta\tb\tr\n",
     )
     forms = [
-        read_evidence(scored)[0],
-        read_evidence(compared)[0],
-        read_evidence(folder(tmp_path), gold="mqm")[0],
+        read_human_data(scored)[0],
+        read_human_data(compared)[0],
+        read_human_data(folder(tmp_path), gold="mqm")[0],
     ]
     for entry in forms:
         owners = [system for system, _ in entry.translations()]
-        matrix = entry.arrange(np.arange(len(owners), dtype=float), "mine")
+        matrix = entry.to_score_matrix(np.arange(len(owners), dtype=float), "mine")
         judged = entry.segment_scores()
         assert matrix.systems == judged.systems == tuple(dict.fromkeys(owners))
         assert matrix.values.shape == judged.values.shape
         assert {segment for _, segment in entry.translations()} == set(entry.texts().values())
     assert forms[1].segment_scores()["A"].tolist() == [1.0]
     with pytest.raises(UsageError, match="name annotators"):
-        even_out(forms[1])
+        standardize_human_ratings(forms[1])

@@ -1,0 +1,92 @@
+"""The interface of all human data: scores, comparisons and score tables.
+
+`excluded_counts` counts by reason every row that was read but not used.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tertium.arrays import FloatArray
+from tertium.errors import DataError
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+from tertium.spans import ErrorAnnotations
+
+Texts = dict[tuple[str, str], Segment]  # by system and item
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class HumanData(ABC):
+    """Human judgments of translations in one of three forms.
+
+    `JudgmentSet` contains scores of single translations, `RankingSet` pairwise comparisons, and
+    `HumanScoreTable` a table of scores. `excluded_counts` counts unused rows by reason. `files` are
+    files of metric scores that were published with the data. `level` is "segment" or "system": at
+    system level, a judgment of two systems with the same text counts for both.
+    """
+
+    name: str
+    lp: str = ""
+    excluded_counts: Mapping[str, int] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.title}>"
+
+    @property
+    def title(self) -> str:
+        """The name with the language pair."""
+        return f"{self.name} {self.lp}".strip()
+
+    @abstractmethod
+    def texts(self) -> Texts:
+        """Return the judged translations by system and item, as far as their texts are known."""
+
+    @abstractmethod
+    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
+        """Return (system, segment) for each translation to score; empty without texts."""
+
+    @abstractmethod
+    def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
+        """Arrange one value for each of `translations` as systems x items."""
+
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        """Return other labels of the items, such as their domain, by column and item."""
+        return {}
+
+    def matrix(self, level: str = "segment") -> ScoreMatrix | None:
+        """Return the human scores of segments, or None if there are none."""
+        return None
+
+    def system_scores(self) -> Mapping[str, float]:
+        """Return the human scores of systems; empty if they have to be computed from segments."""
+        return {}
+
+    def segment_scores(self) -> ScoreMatrix:
+        """Return a score for each judged translation, for every form of human data."""
+        matrix = self.matrix()
+        if matrix is None:
+            raise DataError(
+                f"{self.name}: only system scores; a report needs human scores of segments"
+            )
+        return matrix
+
+    def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
+        """Return the errors marked by human raters, by system and item."""
+        return {}
+
+
+def reasons(excluded_counts: Mapping[str, int]) -> str:
+    """Format the excluded counts for the end of an error message.
+
+    >>> reasons({"no score": 2})
+    ' (2 excluded; no score: 2)'
+    """
+    if not excluded_counts:
+        return ""
+    counts = ", ".join(f"{reason}: {count}" for reason, count in excluded_counts.items())
+    return f" ({sum(excluded_counts.values())} excluded; {counts})"
