@@ -11,22 +11,22 @@ from contextlib import contextmanager
 
 import pytest
 
-from tertium.cache.memory import forget
-from tertium.metrics.flagship import rows, windows
-from tertium.runtime import runtime
+from tertium.cache.vector_cache import clear_memory
+from tertium.execution import runtime
+from tertium.metrics.flagship import row_scorer, text_windows
 
-ROOM, JUDGED_PIECES = 32, 96
+ROOM, MAX_JOINT_PIECES = 32, 96
 
 
 @contextmanager
 def short_windows() -> Iterator[None]:
     """Read long texts so, and keep nothing that is said of them: others read them otherwise."""
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
-        patch.setattr(rows.RowJudge, "_room", ROOM)
-        for module in (rows, windows):
-            patch.setattr(module, "JUDGED_PIECES", JUDGED_PIECES)
-        forget()
+        patch.setattr(row_scorer.RowScorer, "_room", ROOM)
+        for module in (row_scorer, text_windows):
+            patch.setattr(module, "JUDGED_PIECES", MAX_JOINT_PIECES)
+        clear_memory()
         try:
             yield
         finally:
-            forget()
+            clear_memory()

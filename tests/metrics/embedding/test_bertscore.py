@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.encoders.toy import ToyEncoder
+from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.embedding.bertr import BERTR
-from tertium.metrics.embedding.bertscore import BERTScore, Frequencies
+from tertium.metrics.embedding.bertscore import BERTScore, DocumentFrequencies
 from tertium.segment import Segment
 
 GOLDEN = json.loads(
@@ -64,15 +64,15 @@ def test_mean_over_references_is_the_mean_of_single_scores() -> None:
 @pytest.mark.parametrize("idf", [False, True])
 def test_five_hundred_segments_equal_the_package(human_data: Path, idf: bool) -> None:
     bert_score = pytest.importorskip("bert_score")
-    from tertium.data.collection import Collection
+    from tertium.data.dataset_folder import DatasetFolder
     from tertium.encoders.encoder import EncoderName
-    from tertium.encoders.weights import locate
+    from tertium.encoders.weight_files import locate_weights
 
-    segments = Collection(human_data).judgments("da/wmt17", "de-en").segments[:500]
+    segments = DatasetFolder(human_data).judgments("da/wmt17", "de-en").segments[:500]
     expected = bert_score.score(
         [s.hypothesis for s in segments],
         [s.references[0] for s in segments],
-        model_type=str(locate(EncoderName("minilm")).folder),
+        model_type=str(locate_weights(EncoderName("minilm")).folder),
         num_layers=4,
         idf=idf,
         device="cpu",
@@ -98,7 +98,7 @@ def test_measure_chooses_the_score_and_keeps_all_three() -> None:
 
 def test_inverse_document_frequencies_by_hand() -> None:
     texts = ["the cat", "the dog", "the dog"]
-    found = Frequencies.count(ToyEncoder(), texts)
+    found = DocumentFrequencies.count(ToyEncoder(), texts)
     assert found.weight("the") == 0.0  # in all three: log(4 / 4)
     assert found.weight("dog") == pytest.approx(math.log(4 / 3))
     assert found.weight("cat") == pytest.approx(math.log(4 / 2))

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.errors import NeedsError, UsageError
+from tertium.errors import MissingInputError, UsageError
 from tertium.metrics import load_metric
 from tertium.metrics.embedding.bertr import BERTR
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.metric import EmbeddingMetric
 from tertium.metrics.embedding.sss import SSS
 from tertium.metrics.embedding.wmd import WMD
-from tertium.metrics.flagship.assessment import Assessment
+from tertium.metrics.flagship.calibrated_metric import CalibratedMetric
 from tertium.segment import Segment
 
 NAMES = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
@@ -48,21 +48,25 @@ def test_with_idf_each_side_is_weighed_by_its_own_texts() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_auto_takes_references_where_there_are_any(name: str) -> None:
     auto = toy(name)
-    with_references = toy(name, against="reference").score([BOTH]).system
-    assert auto.score([BOTH]).system == with_references
+    drop_without_references = toy(name, against="reference").score([BOTH]).system
+    assert auto.score([BOTH]).system == drop_without_references
     bare = Segment(BOTH.hypothesis, BOTH.source)
     assert auto.score([bare]).system == toy(name, against="source").score([bare]).system
 
 
 def test_auto_refuses_to_mix_settings() -> None:
-    with pytest.raises(NeedsError, match="segment 2 has no references"):
+    with pytest.raises(MissingInputError, match="segment 2 has no references"):
         toy("sss").score([BOTH, Segment("x", "y")])
-    with pytest.raises(NeedsError, match="neither"):
+    with pytest.raises(MissingInputError, match="neither"):
         toy("sss").score([Segment("x")])
     # the settings are what asks for it, so they are named
-    with pytest.raises(NeedsError, match=r"^sss:.*against=both needs the source, and segment 1"):
+    with pytest.raises(
+        MissingInputError, match=r"^sss:.*against=both needs the source, and segment 1"
+    ):
         toy("sss", against="both").score([Segment("x", None, ("y",))])
-    with pytest.raises(NeedsError, match=r"^tertium-multi:against=both needs references.*multi\)$"):
+    with pytest.raises(
+        MissingInputError, match=r"^tertium-multi:against=both needs references.*multi\)$"
+    ):
         load_metric("tertium-multi:against=both").check([Segment("x", "y")])
 
 
@@ -190,7 +194,9 @@ LONG_FINNISH = "Vanha juna rannikolle lähtee aamulla seitsemältä, satoi tai p
 def test_a_translation_into_another_language_goes_a_share_of_the_way(name: str) -> None:
     stray, proper = Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_GERMAN)
     shares = (0.0, 0.3, 1.0)
-    metrics = [toy(name, against="source", lp="de-en", astray=share) for share in shares]
+    metrics = [
+        toy(name, against="source", lp="de-en", wrong_language_penalty=share) for share in shares
+    ]
     free, some, all_ = (metric.score([stray, proper]).segments for metric in metrics)
     assert free[1] == some[1] == all_[1]
     blank = metrics[0].score([Segment("", LONG_GERMAN)]).segments[0]
@@ -210,7 +216,7 @@ def test_what_was_done_to_a_stray_translation_is_told() -> None:
         "translation not in en": 1,
     }
     assert "|astray:0.3|" in said.signature
-    free = toy("sss", against="source", lp="de-en", astray=0.0).score(segments)
+    free = toy("sss", against="source", lp="de-en", wrong_language_penalty=0.0).score(segments)
     assert (free.warnings, "astray" in free.signature) == (said.warnings, False)
     # Without a pair nothing says which language was asked for; references say it themselves.
     assert "astray" not in toy("sss", against="source").score(segments).signature
@@ -230,7 +236,9 @@ def test_settings_that_give_other_scores_have_other_signatures() -> None:
     assert len({scores.segments.tobytes() for scores in found}) == len(found)
     assert "|lp:de-en|astray:0.3|" in found[0].signature
     assert "|astray:1|" in found[-1].signature
-    idle = [toy("sss", against="source", lp=lp, astray=0.0) for lp in ("de-en", "de-fi")]
+    idle = [
+        toy("sss", against="source", lp=lp, wrong_language_penalty=0.0) for lp in ("de-en", "de-fi")
+    ]
     assert len({metric.score(segments).signature for metric in idle}) == 1
 
 
@@ -330,5 +338,5 @@ def test_texts_without_pieces_are_scored_and_explained(name: str) -> None:
     for hypothesis, reference in pairs:
         segment = Segment(hypothesis, "Hallo", (reference,))
         assert np.isfinite(metric.score([segment]).system)
-        if isinstance(metric, EmbeddingMetric | Assessment):
+        if isinstance(metric, EmbeddingMetric | CalibratedMetric):
             assert all(not c.links for c in metric.explain(segment).comparisons)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.encoders.weights import find
+from tertium.encoders.weight_files import find_installed_weights
 from tertium.errors import UsageError
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.sentsim import SentSim
@@ -120,7 +120,7 @@ def test_bounds_against_sources_are_those_of_how_vectors_are_centred(centre: Any
 def test_fixed_bounds_are_monotone_in_both_parts() -> None:
     metric = SentSim(encoder="minilm@4")
     raw = np.array([[0.1, 0.5], [0.2, 0.5], [0.2, 0.6]])
-    rows = metric.finish(raw, metric.encoder_of("reference"), "reference")
+    rows = metric.postprocess(raw, metric.encoder_of("reference"), "reference")
     assert (np.diff(rows[:, 0]) > 0).all()
 
 
@@ -184,13 +184,15 @@ def example_scores(encoder: str, reference: str, hypotheses: list[str]) -> list[
 def test_negated_and_shuffled_sentences_fall_below_paraphrases(
     encoder: str, reference: str, better: str, worse: str
 ) -> None:
-    if encoder == "mpnet" and find("mpnet") is None:
+    if encoder == "mpnet" and find_installed_weights("mpnet") is None:
         pytest.skip("the weights of mpnet are not installed")
     high, low = example_scores(encoder, reference, [better, worse])
     assert high > low
 
 
-@pytest.mark.skipif(find("mpnet") is None, reason="the weights of mpnet are not installed")
+@pytest.mark.skipif(
+    find_installed_weights("mpnet") is None, reason="the weights of mpnet are not installed"
+)
 def test_both_negations_of_the_turnaround_fall_below_both_paraphrases() -> None:
     reference, paraphrases, negations = TURNAROUND
     scores = example_scores("mpnet", reference, [*paraphrases, *negations])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import torch
 from recipes.flagship.package import difference, quantise
 
-from tertium.metrics.flagship.packaged import apply_difference, restore
+from tertium.metrics.flagship.bundled_model import apply_weight_delta, dequantize
 
 
 def test_an_int8_row_is_off_by_half_a_step_at_most() -> None:
     weights = {"w": torch.randn(70, 64) * torch.logspace(-3, 1, 70)[:, None], "b": torch.randn(5)}
     compact = quantise(weights)
     assert compact["w"].dtype == torch.int8
-    found = restore(compact)
+    found = dequantize(compact)
     step = weights["w"].abs().amax(dim=1, keepdim=True) / 127
     assert bool(((found["w"] - weights["w"]).abs() <= step / 2 * 1.001).all())
     torch.testing.assert_close(found["b"], weights["b"], atol=2e-3, rtol=1e-3)
@@ -31,7 +31,7 @@ def test_a_low_rank_difference_is_restored() -> None:
     assert "same" not in compact
     assert compact["w.left"].shape == (3, 40)
     assert compact["w.left"].dtype == torch.int8
-    found = apply_difference(public, compact)
+    found = apply_weight_delta(public, compact)
     for name, value in tuned.items():
         torch.testing.assert_close(found[name], value, atol=1e-2, rtol=3e-3)
 
@@ -39,7 +39,7 @@ def test_a_low_rank_difference_is_restored() -> None:
 def test_truncation_is_the_best_of_its_rank() -> None:
     torch.manual_seed(2)
     public, tuned = {"w": torch.zeros(20, 20)}, {"w": torch.randn(20, 20)}
-    found = apply_difference(public, difference(tuned, public, rank=5))["w"]
+    found = apply_weight_delta(public, difference(tuned, public, rank=5))["w"]
     error = torch.linalg.matrix_norm(found - tuned["w"]) ** 2
     rest = (torch.linalg.svdvals(tuned["w"])[5:] ** 2).sum()
     torch.testing.assert_close(error, rest, rtol=1e-2, atol=1e-2)

@@ -11,9 +11,9 @@ import pytest
 from tertium.data.formats import read_records
 from tertium.data.records import segment_from_record
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.flagship.assessment import MOST_POINTS, EnglishAssessment
-from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View, rows_of
-from tertium.metrics.flagship.scales import BEND, ErrorSum
+from tertium.metrics.flagship.calibrated_metric import MAX_MQM_POINTS, EnglishCalibratedMetric
+from tertium.metrics.flagship.scales import RATE_SMOOTHING, ErrorPenalty
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti, build_rows
 from tertium.segment import Segment
 
 pytest.importorskip("torch")
@@ -34,14 +34,14 @@ def experts(crowds: TertiumMulti) -> TertiumMulti:
 
 
 def test_errors_grow_with_length_and_fall_with_the_raw_score_for_ever() -> None:
-    add_up = ErrorSum(best=1.2, power=0.7, whole=500)
+    add_up = ErrorPenalty(best=1.2, power=0.7, whole=500)
     raw = np.linspace(-6, 6, 400)
     some = np.zeros(len(raw), dtype=bool)
     found = add_up(raw, np.full(len(raw), 500.0), some)
     assert (np.diff(found) > 0).all()
     assert (found < 0).all()
     # below the best a line, as far as the bend lets it
-    assert found[0] == pytest.approx(-7.2, abs=BEND**2)
+    assert found[0] == pytest.approx(-7.2, abs=RATE_SMOOTHING**2)
     pieces = np.array([2.0, 40.0, 80.0, 2050.0])
     longer = add_up(np.zeros(4), pieces, some[:4])
     assert (np.diff(longer) < 0).all()
@@ -54,12 +54,12 @@ def test_points_are_what_is_missing_to_one_and_a_copy_of_the_reference_has_none(
     segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, BAD, REFERENCE)]
     scores = experts.score(segments).segments
     for metric in (crowds, experts):
-        assert metric.points(segments) == pytest.approx(MOST_POINTS * (1 - scores))  # type: ignore[attr-defined]
+        assert metric.mqm_points(segments) == pytest.approx(MAX_MQM_POINTS * (1 - scores))  # type: ignore[attr-defined]
     assert 0 < scores[1] < scores[0] < scores[2] == 1
     assert scores[:2].tolist() != crowds.score(segments).segments[:2].tolist()
 
 
-@pytest.mark.parametrize("against", VIEWS)
+@pytest.mark.parametrize("against", INPUT_MODES)
 def test_of_one_segment_experts_and_crowds_order_translations_alike(
     crowds: TertiumMulti, against: str
 ) -> None:
@@ -78,7 +78,7 @@ def test_a_longer_text_of_the_same_quality_loses_more_points(experts: TertiumMul
     once = Segment(BAD, SOURCE, (REFERENCE,))
     bad, source, reference = (" ".join([text] * 3) for text in (BAD, SOURCE, REFERENCE))
     thrice = Segment(bad, source, (reference,))
-    few, many = experts.points([once, thrice])
+    few, many = experts.mqm_points([once, thrice])
     assert many > 1.3 * few
 
 
@@ -87,7 +87,7 @@ def test_a_small_model_counts_words_of_the_reference_and_their_cost_is_in_the_su
     costs, free = (
         load_metric(f"tertium-small:scale=mqm,length={kind}") for kind in ("costs", "free")
     )
-    assert isinstance(costs, EnglishAssessment)
+    assert isinstance(costs, EnglishCalibratedMetric)
     segments = [
         Segment(BAD, SOURCE, (REFERENCE,)),
         Segment("", SOURCE, ("",)),
@@ -117,7 +117,7 @@ def test_length_is_that_of_the_reference_or_else_of_the_source(experts: TertiumM
 def test_nobody_gains_points_by_leaving_words_out(experts: TertiumMulti) -> None:
     words = GOOD.split()
     cut = [Segment(" ".join(words[:n]), SOURCE, (REFERENCE,)) for n in (9, 6, 3, 0)]
-    points = experts.points(cut)
+    mqm_points = experts.mqm_points(cut)
     assert points[0] < points[1:].min()
 
 
@@ -127,7 +127,7 @@ def test_the_signature_names_the_scale_and_what_it_is_made_of(
     segments = [Segment(GOOD, SOURCE, (REFERENCE,))]
     assert "scale:mqm" in experts.score(segments).signature
     assert "scale" not in crowds.score(segments).signature
-    assert experts.learned != crowds.learned
+    assert experts.model_ids != crowds.model_ids
     assert experts.spec == "tertium-multi:scale=mqm"
 
 
@@ -142,10 +142,10 @@ def test_another_language_than_asked_for_costs_points() -> None:
 def test_no_text_at_all_loses_all_points_unless_none_was_asked_for(spec: str) -> None:
     metric = load_metric(spec)
     short = [Segment(text, "Ja.", ("Yes.",)) for text in ("", " \t", "No.")]
-    points = metric.points([*short, Segment("", "", ("",))])  # type: ignore[attr-defined]
-    assert (points[:2] > 0.97 * MOST_POINTS).all()
-    assert points[2] < 0.5 * MOST_POINTS
-    assert points[3] < 0.5 * MOST_POINTS
+    mqm_points = metric.mqm_points([*short, Segment("", "", ("",))])  # type: ignore[attr-defined]
+    assert (points[:2] > 0.97 * MAX_MQM_POINTS).all()
+    assert points[2] < 0.5 * MAX_MQM_POINTS
+    assert points[3] < 0.5 * MAX_MQM_POINTS
 
 
 def test_errors_are_likelier_in_a_worse_and_in_a_longer_text(crowds: TertiumMulti) -> None:
@@ -158,17 +158,19 @@ def test_errors_are_likelier_in_a_worse_and_in_a_longer_text(crowds: TertiumMult
     assert told.clean[0] == good
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_each_view_has_a_chance_of_no_error_of_its_own(crowds: TertiumMulti, view: View) -> None:
+@pytest.mark.parametrize("view", INPUT_MODES)
+def test_each_view_has_a_chance_of_no_error_of_its_own(
+    crowds: TertiumMulti, view: InputMode
+) -> None:
     metric = dataclasses.replace(crowds, against=view)
     segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (GOOD, BAD)]
-    _, rows = rows_of(segments, view)
+    _, rows = build_rows(segments, view)
     experts = getattr(metric.settings.experts, view)
     pieces, none_lost = metric.reader.count_pieces(rows), np.zeros(2, dtype=bool)
     sums = experts.errors(metric.raw_scores(rows), pieces, none_lost)
-    chances = {its: getattr(metric.settings.clean, its)(sums).tolist() for its in VIEWS}
+    chances = {its: getattr(metric.settings.clean, its)(sums).tolist() for its in INPUT_MODES}
     assert metric.assess(segments).clean.tolist() == chances[view]
-    assert len({chance for chance, _ in chances.values()}) == len(VIEWS)
+    assert len({chance for chance, _ in chances.values()}) == len(INPUT_MODES)
 
 
 @pytest.mark.parametrize("spec", ["tertium-small", "tertium-multi"])
@@ -177,10 +179,10 @@ def test_an_explanation_says_how_many_points_are_expected(spec: str) -> None:
     for metric in (load_metric(spec), load_metric(f"{spec}:scale=mqm")):
         explained = metric.explain(segment)
         said = {part.values["MQM points"] for part in explained.comparisons if part.values}
-        assert said == {metric.points([segment])[0]}  # type: ignore[attr-defined]
+        assert said == {metric.mqm_points([segment])[0]}  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", INPUT_MODES)
 def test_maps_of_experts_are_increasing_and_inside_zero_and_one(
     experts: TertiumMulti, view: str
 ) -> None:
@@ -204,6 +206,6 @@ def test_experts_scores_of_talks_agree_far_better_with_it(
     segments = [segment_from_record(record, where) for where, record in records]
     human = np.array([record["score"] for _, record in records], float)
     metric = load_metric(spec)
-    by_crowds, by_experts = metric.score(segments).segments, -metric.points(segments)  # type: ignore[attr-defined]
+    by_crowds, by_experts = metric.score(segments).segments, -metric.mqm_points(segments)  # type: ignore[attr-defined]
     gained = np.corrcoef(human, by_experts)[0, 1] - np.corrcoef(human, by_crowds)[0, 1]
     assert gained > 0.05

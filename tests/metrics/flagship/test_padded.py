@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from tertium.metrics.flagship.combination import Row
-from tertium.metrics.flagship.multi import TertiumMulti
-from tertium.metrics.flagship.rows import RowJudge, load_judge
-from tertium.runtime import runtime
+from tertium.execution import runtime
+from tertium.metrics.flagship.row_scorer import RowScorer, load_row_scorer
+from tertium.metrics.flagship.score_correction import Row
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 torch = pytest.importorskip("torch")
 
-from tertium.encoders.layers import PaddedSequences  # noqa: E402
-from tertium.metrics.flagship.meeting import PaddedRows, RowByRow  # noqa: E402
+from tertium.encoders.transformer_layer import PaddedLayout  # noqa: E402
+from tertium.metrics.flagship.row_alignment import PaddedAlignment, RowwiseAlignment  # noqa: E402
 
 ROUNDING = 1e-4  # some of what is read a second time is divided by very small spreads
 TRANSLATIONS = (
@@ -37,11 +37,11 @@ ROWS: list[Row] = [
 
 
 @pytest.fixture
-def padded() -> Iterator[RowJudge]:
+def padded() -> Iterator[RowScorer]:
     """tertium-multi on a CPU, as if it were a GPU."""
     model = TertiumMulti().model
-    judge = RowJudge(model, "fp32", "cpu")
-    judge._network = network = load_judge(model, "fp32", "cpu")._network
+    judge = RowScorer(model, "fp32", "cpu")
+    judge._network = network = load_row_scorer(model, "fp32", "cpu")._network
     network.padded = True
     yield judge
     network.padded = False
@@ -49,16 +49,16 @@ def padded() -> Iterator[RowJudge]:
 
 @pytest.mark.parametrize("limits", [{}, {"token_budget": 40}, {"batch_size": 1}])
 def test_padded_passes_say_what_rows_by_themselves_do(
-    padded: RowJudge, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
+    padded: RowScorer, limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes: list[tuple[int, int]] = []
-    lay = PaddedSequences.__init__
+    lay = PaddedLayout.__init__
 
-    def count(self: PaddedSequences, lengths: list[int], *rest: object) -> None:
+    def count(self: PaddedLayout, lengths: list[int], *rest: object) -> None:
         passes.append((len(lengths), len(lengths) * max(lengths)))
         lay(self, lengths, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(PaddedSequences, "__init__", count)
+    monkeypatch.setattr(PaddedLayout, "__init__", count)
     rows = ROWS[:-3] if limits else ROWS
     with runtime(cache=False, **limits):
         found = padded(rows)
@@ -71,7 +71,7 @@ def test_padded_passes_say_what_rows_by_themselves_do(
         np.testing.assert_allclose(one, other, atol=ROUNDING)
 
 
-def test_an_explanation_finds_the_same_partners(padded: RowJudge) -> None:
+def test_an_explanation_finds_the_same_partners(padded: RowScorer) -> None:
     found = list(padded.comparisons(TRANSLATIONS[0], {}))
     padded._network.padded = False
     for one, other in zip(found, padded.comparisons(TRANSLATIONS[0], {}), strict=True):
@@ -83,7 +83,7 @@ def test_what_meets_does_not_depend_on_padding() -> None:
     rows = [{0: slice(1, 3), 2: slice(4, 9)}, {0: slice(9, 10), 2: slice(11, 12)}]
     vectors = torch.randn(3, 14, 8, generator=generator)
     device = torch.device("cpu")
-    alone, together = RowByRow(rows), PaddedRows(rows, device)
+    alone, score_on_gpu = RowwiseAlignment(rows), PaddedAlignment(rows, device)
     states = vectors[0]
     torch.testing.assert_close(together.matches(vectors, 2), alone.matches(vectors, 2))
     both = [

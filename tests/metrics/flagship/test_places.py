@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from tertium.errors import MissingResourceError
-from tertium.metrics.flagship.base import PairJudge, TertiumBase
-from tertium.metrics.flagship.multi import TertiumMulti
-from tertium.metrics.flagship.rows import RowJudge, load_judge
-from tertium.runtime import runtime
+from tertium.execution import runtime
+from tertium.metrics.flagship.row_scorer import RowScorer, load_row_scorer
+from tertium.metrics.flagship.tertium_base import PairScorer, TertiumBase
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 torch = pytest.importorskip("torch")
 
-from tertium.encoders.layers import TransformerLayer  # noqa: E402
-from tertium.metrics.flagship.joint import JointHead, SoftComparison  # noqa: E402
+from tertium.encoders.transformer_layer import TransformerLayer  # noqa: E402
+from tertium.metrics.flagship.joint_network import JointHead, SoftComparison  # noqa: E402
 
 TEXTS = [
     ("the cat sat", "the cat sat on the mat"),
@@ -33,8 +33,8 @@ Anew = tuple[Callable[[Pairs], list[Any]], Callable[[bool], None]]  # says, and 
 def multi_anew() -> Anew:
     """tertium-multi with its loaded network, of which nothing was tried yet."""
     model = TertiumMulti().model
-    judge = RowJudge(model, "fp32", "cpu")
-    judge._network = load_judge(model, "fp32", "cpu")._network
+    judge = RowScorer(model, "fp32", "cpu")
+    judge._network = load_row_scorer(model, "fp32", "cpu")._network
 
     def say(pairs: Pairs) -> list[Any]:  # of every second against a source as well
         return judge([(h, None if len(h) % 2 else r, r) for h, r in pairs])
@@ -48,7 +48,7 @@ def base_anew() -> Anew:
         loaded = TertiumBase().reader
     except MissingResourceError as error:
         pytest.skip(str(error))
-    judge: PairJudge = copy.copy(loaded)
+    judge: PairScorer = copy.copy(loaded)
     judge._network = network = copy.copy(loaded._network)
     vars(network).pop("alone", None)
 
@@ -76,11 +76,11 @@ def changes(say: Callable[[Pairs], list[Any]]) -> bool:
 def test_where_a_place_matters_texts_are_read_alone(
     anew: Callable[[], Anew], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    transform = TransformerLayer._transform
+    transform = TransformerLayer._feed_forward
     with runtime(cache=False, threads=1):
         say, trust = anew()
         monkeypatch.setattr(
-            TransformerLayer, "_transform", lambda *given: by_place(transform(*given))
+            TransformerLayer, "_feed_forward", lambda *given: by_place(transform(*given))
         )
         assert not changes(say)
         trust(False)  # as if the trial had found nothing

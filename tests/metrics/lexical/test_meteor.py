@@ -214,9 +214,9 @@ def test_a_missing_or_broken_table_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("language=english", "language=english is not known"),
-        ("language=xx", "language=xx is not known"),
-        ("language=jp", "language=jp is not known"),
+        ("language=english", "language=english is not supported"),
+        ("language=xx", "language=xx is not supported"),
+        ("language=jp", "language=jp is not supported"),
         ("beam=0", "beam must be at least 1"),
         ("alpha=2", "alpha must be from 0 to 1"),
     ],
@@ -229,7 +229,7 @@ def test_senseless_fields_are_refused(spec: str, said: str) -> None:
 def test_too_many_paraphrases_are_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CROWDED", 0)
+    monkeypatch.setattr(module, "LONG_TEXT_WORD_PAIRS", 0)
     table = tmp_path / "table"
     table.write_text("0.5\ntook part\nparticipated\n0.5\nparticipated\ntook part\n")
     metric = METEOR(paraphrases=str(table))
@@ -240,7 +240,7 @@ def test_too_many_paraphrases_are_left_out_and_counted(
     segment = Segment(texts[0], references=(texts[1],))
     whole = metric.score([segment])
     assert "too many paraphrases, left out" not in whole.warnings
-    monkeypatch.setattr("tertium.text.bounds.PARAPHRASES", 0)
+    monkeypatch.setattr("tertium.text.length_limits.MAX_PARAPHRASE_PAIRS", 0)
     bounded = metric.score([segment])
     assert bounded.warnings["too many paraphrases, left out"] == 1
     assert bounded.system == METEOR().score([segment]).system < whole.system

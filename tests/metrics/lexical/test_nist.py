@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nltk.translate.nist_score import corpus_nist, sentence_nist
 
 from tertium.errors import UnknownNameError, UsageError
+from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.lexical.nist import (
     MAX_ORDER,
     NIST,
-    brevity_penalty,
     information_precisions,
     nist_statistics,
 )
@@ -76,7 +76,7 @@ def test_scores_by_hand() -> None:
 def test_the_penalty_halves_at_two_thirds() -> None:
     totals = np.zeros((4, 2 + 3 * MAX_ORDER))
     totals[:, :2] = [[2, 3], [3, 3], [9, 3], [0, 3]]
-    assert brevity_penalty(totals) == pytest.approx([0.5, 1.0, 1.0, 0.0])
+    assert nist_brevity_penalty(totals) == pytest.approx([0.5, 1.0, 1.0, 0.0])
 
 
 def test_several_references_clip_by_the_most_generous_and_share_their_length() -> None:

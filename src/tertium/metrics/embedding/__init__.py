@@ -1,1 +1,1 @@
-"""Metrics over an encoder's vectors that were not trained on judgments."""
+"""Untrained metrics that compare the vectors of an encoder."""

@@ -1,4 +1,4 @@
-"""BERTR: how much of the reference finds a counterpart (Mathur, Baldwin, Cohn 2019)."""
+"""BERTR: greedy recall of reference pieces by cosine (Mathur, Baldwin, Cohn 2019)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tertium.arrays import Float32Array, FloatArray, products
+from tertium.arrays import Float32Array, FloatArray, exact_dot_products
 from tertium.encoders import Chunk, Encoder
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.matching import best_partners, greedy
+from tertium.metrics.base.greedy_matching import link_best_matches, match_greedily
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
 
@@ -20,9 +20,10 @@ class BERTR(EmbeddingMetric):
 
         BERTR = 1/|r| sum_j max_i cos(t_i, r_j)
 
-    Special tokens are left out altogether. The paper takes the top layer of BERT base; here the
-    layer belongs to the encoder's name. A hypothesis that says everything and more is not punished:
-    BERTScore's F1 adds precision.
+    Special tokens are excluded. The paper uses the top layer of BERT base; here the layer is part
+    of the `encoder` name. Additional content in the hypothesis is not penalized.
+
+    See also: BERTScore's F1 adds precision.
 
     >>> round(BERTR(encoder="toy").sentence_score("the cat sat down", ["the cat sat"]), 3)
     1.0
@@ -42,9 +43,9 @@ class BERTR(EmbeddingMetric):
         return recall
 
     def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
-        return best_partners(products(left, right), ("recall",))
+        return link_best_matches(exact_dot_products(left, right), ("recall",))
 
 
 def recall(chunk: Chunk) -> FloatArray:
-    """The recall of each comparison, (m,)."""
-    return greedy(chunk, special=False)[:, 1]
+    """Return the recall of each pair, (m,)."""
+    return match_greedily(chunk, special=False)[:, 1]

@@ -12,14 +12,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, products
+from tertium.arrays import Float32Array, FloatArray, exact_dot_products
 from tertium.data.formats import read_lines
 from tertium.encoders import Chunk, Encoder
 from tertium.encoders.encoder import Embeddings
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.explanation import Link
-from tertium.metrics.base.matching import best_partners, greedy
-from tertium.metrics.base.metric import Side, comparisons
+from tertium.metrics.base.greedy_matching import link_best_matches, match_greedily
+from tertium.metrics.base.metric import Side, pair_texts
 from tertium.metrics.embedding.calibration import baseline
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
@@ -27,21 +27,24 @@ from tertium.segment import Segment
 
 @dataclass(frozen=True, kw_only=True)
 class BERTScore(EmbeddingMetric):
-    """How well the pieces of hypothesis x and reference y find each other, about 0 to 1.
+    """Greedy matching of the pieces of hypothesis x and reference y by cosine, about 0 to 1.
 
         P = sum_i w(x_i) max_j cos(x_i, y_j) / sum_i w(x_i)
         R = sum_j w(y_j) max_i cos(x_i, y_j) / sum_j w(y_j)
-        F1 = 2 P R / (P + R), 0 where only one of both is above zero
+        F1 = 2 P R / (P + R), or 0 if only one of P and R is positive
 
-    `measure` is the score; all three are statistics. `idf` weighs a piece by its inverse document
-    frequency w = log((N + 1) / (df + 1)), counted over the references or sources that are scored
-    (so that a segment's score depends on the others'), or over the lines of the file `idf_texts`.
-    `special` lets a piece match [CLS] or [SEP], which never count themselves, as the bert-score
-    package does; with it the values equal that package's (but for the zero of F1). `rescale` maps
-    (x - b) / (1 - b) with b the value of unrelated sentences under the encoder: the same order on a
-    wider scale.
+    Settings, besides those of `EmbeddingMetric`:
 
-    Relatives: BERTR is its recall without special tokens; WMD matches all pieces at once.
+    - `measure`: `f1`, `precision` or `recall`. The statistics hold all three.
+    - `idf`: weight pieces by w = log((N + 1) / (df + 1)). Document frequencies come from the scored
+      references or sources, so a score depends on the other segments, or from the lines of the file
+      `idf_texts`.
+    - `special`: pieces may match [CLS] or [SEP], which have no weight themselves, as in the
+      bert-score package. Values then equal that package's, except for an F1 of 0.
+    - `rescale`: map x to (x - b) / (1 - b), where b is the value of unrelated sentences. This keeps
+      the order and widens the scale.
+
+    See also: BERTR is the recall without special tokens; WMD matches all pieces jointly.
 
     >>> metric = BERTScore(encoder="toy")
     >>> round(metric.sentence_score("the cat sat", ["the cat sat down"]), 3)
@@ -68,7 +71,7 @@ class BERTScore(EmbeddingMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.idf_texts and not self.idf:
-            raise UsageError("idf_texts is given but idf is off: set idf=true")
+            raise UsageError("idf_texts has no effect without idf: set idf=true")
 
     @property
     def main_part(self) -> str:
@@ -82,30 +85,32 @@ class BERTScore(EmbeddingMetric):
         frequencies = self._frequencies(encoder, segments)
 
         def compare(chunk: Chunk) -> FloatArray:
-            weights = frequencies.weights(chunk.texts) if frequencies else None
-            return with_f1(greedy(chunk, weights=weights, special=self.special))
+            weights = frequencies.weights(chunk.embeddings) if frequencies else None
+            return with_f1(match_greedily(chunk, weights=weights, special=self.special))
 
         return compare
 
-    def finish(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
+    def postprocess(self, values: FloatArray, encoder: Encoder, side: Side) -> FloatArray:
         if not self.rescale:
             return values
-        level = np.array(baseline(encoder.name, self.scale_of(encoder, side)))
+        level = np.array(baseline(encoder.name, self.calibration_key(encoder, side)))
         rescaled: FloatArray = (values - level) / (1 - level)
         return rescaled
 
     def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
-        return best_partners(products(left, right), ("precision", "recall"))
+        return link_best_matches(exact_dot_products(left, right), ("precision", "recall"))
 
-    def _frequencies(self, encoder: Encoder, segments: Sequence[Segment]) -> Frequencies | None:
+    def _frequencies(
+        self, encoder: Encoder, segments: Sequence[Segment]
+    ) -> DocumentFrequencies | None:
         if not self.idf:
             return None
         if self.idf_texts:
-            return Frequencies.count(encoder, read_texts(Path(self.idf_texts)))
+            return DocumentFrequencies.count(encoder, read_idf_texts(Path(self.idf_texts)))
         (side, *_) = self.sides(segments)
-        return Frequencies.count(encoder, comparisons(segments, side)[2])
+        return DocumentFrequencies.count(encoder, pair_texts(segments, side)[2])
 
-    def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+    def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         idf = "no"
         if self.idf_texts:
             idf = sha256(Path(self.idf_texts).read_bytes()).hexdigest()[:8]
@@ -116,38 +121,39 @@ class BERTScore(EmbeddingMetric):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Frequencies:
-    """In how many of some texts each piece occurs."""
+class DocumentFrequencies:
+    """Number of documents that contain each piece."""
 
     documents: int
     counts: Mapping[str, int]
 
     @classmethod
-    def count(cls, encoder: Encoder, texts: Sequence[str]) -> Frequencies:
-        """Document frequencies over texts; equal texts count as often as they occur."""
-        times = Counter(texts)
+    def count(cls, encoder: Encoder, texts: Sequence[str]) -> DocumentFrequencies:
+        """Count document frequencies over texts; repeated texts count repeatedly."""
+        text_counts = Counter(texts)
         counts: Counter[str] = Counter()
-        for text, pieces in zip(times, encoder.pieces(list(times)), strict=True):
+        for text, pieces in zip(text_counts, encoder.tokenize(list(text_counts)), strict=True):
             for piece in set(pieces):
-                counts[piece] += times[text]
+                counts[piece] += text_counts[text]
         return cls(documents=len(texts), counts=counts)
 
     def weight(self, piece: str) -> float:
-        """log((N + 1) / (df + 1)); special tokens, which every text has, weigh nothing."""
+        """Return log((N + 1) / (df + 1)), or 0 for special tokens."""
         return math.log((self.documents + 1) / (self.counts.get(piece, 0) + 1)) if piece else 0.0
 
     def weights(self, texts: Embeddings) -> Float32Array:
-        """The weight of each row of some texts' vectors, (rows,)."""
-        distinct = {piece for pieces in texts.pieces for piece in pieces}
-        known = {piece: self.weight(piece) for piece in distinct}
-        return np.array([known[p] for pieces in texts.pieces for p in pieces], dtype=np.float32)
+        """Return the weight of each token vector, (rows,)."""
+        distinct = {piece for pieces in texts.tokens for piece in pieces}
+        weight_by_piece = {piece: self.weight(piece) for piece in distinct}
+        return np.array(
+            [weight_by_piece[p] for pieces in texts.tokens for p in pieces], dtype=np.float32
+        )
 
 
 def with_f1(values: FloatArray) -> FloatArray:
-    """Precision and recall (m, 2) with their harmonic mean, (m, 3).
+    """Append the harmonic mean to precision and recall, (m, 2) -> (m, 3).
 
-    It is 0 where one is above zero and the other is not: there the formula has a pole, and gave
-    unrelated texts any number at all.
+    F1 is 0 if only one of them is positive, since the formula has a pole there.
 
     >>> with_f1(np.array([[0.5, 1.0], [0.0, 0.0], [0.1, -0.0999]])).round(3)[:, 2].tolist()
     [0.667, 0.0, 0.0]
@@ -157,8 +163,8 @@ def with_f1(values: FloatArray) -> FloatArray:
     return np.column_stack([values, f1])
 
 
-def read_texts(path: Path) -> list[str]:
-    """The lines of a text file, of which there must be some."""
+def read_idf_texts(path: Path) -> list[str]:
+    """Read the lines of a text file."""
     if not path.is_file():
-        raise MissingResourceError(f"idf_texts: there is no file {path}")
+        raise MissingResourceError(f"idf_texts: file not found: {path}")
     return read_lines(path)

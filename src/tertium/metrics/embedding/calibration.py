@@ -1,11 +1,9 @@
-"""What was measured once for an encoder: where unrelated and bad translations lie on its scales.
+"""Stored calibration values of encoders: baselines for BERTScore, bounds and weights for SentSim.
 
-Encoders spread cosines over different ranges. A `baseline` is the mean BERTScore of sentences that
-have nothing to do with each other, for rescaling; a `bound` is the value one translation in 200
-does not reach, for SentSim, whose `weights` are stored where others than equal ones serve better.
-Baselines and bounds were taken on da/wmt15 and da/wmt16 alone (`python -m
-papers.calibrate` measures them anew). They are part of the metrics: to change one is to
-change scores.
+Encoders spread cosines over different ranges. A baseline is the mean BERTScore of unrelated
+sentences, used for rescaling. A bound is the value that one translation in 200 does not reach.
+Both were measured on da/wmt15 and da/wmt16 only; `python -m papers.calibrate` repeats the
+measurement. Changing a value changes scores.
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ from tertium.errors import UnknownNameError
 Kind = Literal["precision", "recall", "f1", "wmd", "smd", "sss"]
 BOUND_KINDS: tuple[Kind, ...] = ("precision", "recall", "f1", "wmd", "smd", "sss")
 
-# Cosines of unrelated texts lie around 0, unit vectors at right angles sqrt(2) apart.
+# Cosines of unrelated texts are about 0, distances of orthogonal unit vectors sqrt(2).
 GENERIC = (0.0, 0.0, 0.0, 1.4142, 1.4142, 0.0)
 
-# An encoder, what it is compared with, bounds in the order of BOUND_KINDS, then the baseline:
-# precision, recall and F1 of unrelated sentences, the first 100 hypotheses of each language pair
-# with another segment's reference (minilm), or all (mpnet, use). Of e5@8 all are taken on every
-# second segment of da/wmt16, and behind a stroke stands how vectors are centred, if they are:
+# Encoder, calibration key, bounds in the order of BOUND_KINDS, then the baseline: precision, recall
+# and F1 of unrelated sentences. Hypotheses were paired with the reference of another segment: the
+# first 100 of each language pair (minilm) or all (mpnet, use). e5@8 was measured on every second
+# segment of da/wmt16; the part after the slash is the centering:
 # python -m papers.calibrate e5@8 --side source --sets da/wmt16 --every 2 --centre language
 MEASURED = """
 minilm@0 reference       0.3273 0.3662 0.3523 1.1501 0.4584 0.1777  0.3252 0.3203 0.3163
@@ -57,31 +55,31 @@ _NUMBERS: Mapping[tuple[str, str], tuple[float, ...]] = {
     (encoder, scale): tuple(map(float, numbers))
     for encoder, scale, *numbers in map(str.split, MEASURED.strip().splitlines())
 }
-# (encoder, what it is compared with): weights of the whole and of the parts in SentSim, chosen on
-# da/wmt15, da/wmt16 and the development part of qe/wmt20 (`python -m recipes.languages.choice`)
+# Sentence and token weights of SentSim by encoder and side, chosen on da/wmt15, da/wmt16 and the
+# development part of qe/wmt20 (`python -m recipes.languages.choice`)
 WEIGHTS: Mapping[tuple[str, str], tuple[float, float]] = {("e5@8", "source"): (0.2, 0.8)}
-EQUAL = (0.5, 0.5)
+EQUAL_WEIGHTS = (0.5, 0.5)
 
 
 def baseline(encoder: str, scale: str) -> tuple[float, float, float]:
-    """BERTScore's precision, recall and F1 of unrelated sentences under an encoder.
+    """Return BERTScore's precision, recall and F1 of unrelated sentences.
 
-    `scale` is as `EmbeddingMetric.scale_of` names it.
+    `scale` is an `EmbeddingMetric.calibration_key`.
     """
     if (encoder, scale) not in _NUMBERS:
-        known = [name for name, where in _NUMBERS if where == scale]
-        raise UnknownNameError(f"encoder with a stored baseline against {scale}", encoder, known)
+        names = [name for name, own_scale in _NUMBERS if own_scale == scale]
+        raise UnknownNameError(f"encoder with a stored baseline against {scale}", encoder, names)
     precision, recall, f1 = _NUMBERS[encoder, scale][len(BOUND_KINDS) :]
     return precision, recall, f1
 
 
-def is_measured(encoder: str, scale: str) -> bool:
-    """Whether bounds are stored for an encoder, so that `worst_value` is no generic one."""
+def has_bounds(encoder: str, scale: str) -> bool:
+    """Return whether bounds are stored for an encoder; otherwise `lower_bound` is generic."""
     return (encoder, scale) in _NUMBERS
 
 
-def worst_value(encoder: str, scale: str, kind: Kind) -> float:
-    """The value of the worst translations under an encoder; a generic one where none is stored.
+def lower_bound(encoder: str, scale: str, kind: Kind) -> float:
+    """Return the value of the worst translations under an encoder, or a generic one.
 
     >>> worst_value("dir/mine@4", "reference", "sss")
     0.0

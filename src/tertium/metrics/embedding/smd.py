@@ -1,4 +1,4 @@
-"""SMD: the distance of mean-pooled token vectors (Zhao et al. 2019; Song, Zhao, Specia 2021)."""
+"""SMD: distance of mean-pooled token vectors (Zhao et al. 2019; Song, Zhao, Specia 2021)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders import Chunk, Encoder
-from tertium.metrics.base.matching import spans, unit
+from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
 
@@ -21,8 +21,10 @@ class SMD(EmbeddingMetric):
 
         SMD = |mean_i x_i - mean_j y_j|
 
-    over the pieces' vectors of length 1. It needs no sentence encoder and knows no word order;
-    SSS, where the encoder was trained on sentences, agrees better with people.
+    x_i and y_j are token vectors scaled to length 1. SMD needs no sentence encoder and ignores word
+    order.
+
+    See also: SSS agrees better with human scores if the encoder was trained on sentences.
 
     >>> round(SMD(encoder="toy").sentence_score("the cat sat", ["sat the cat"]), 6)
     0.0
@@ -48,7 +50,7 @@ class SMD(EmbeddingMetric):
 
 
 def mean_distances(chunk: Chunk) -> FloatArray:
-    """The distance of both texts' mean vectors, (m,); NaN where a text has no piece."""
+    """Return the distance of the mean vectors of each pair, (m,); NaN if a text is empty."""
     means = mean_vectors(chunk)
     gaps = means[chunk.left].astype(np.float64) - means[chunk.right]
     result: FloatArray = np.sqrt(np.einsum("ij,ij->i", gaps, gaps))
@@ -56,9 +58,9 @@ def mean_distances(chunk: Chunk) -> FloatArray:
 
 
 def mean_vectors(chunk: Chunk) -> Float32Array:
-    """The mean of the unit vectors of each text's pieces, (texts, dim); NaN where it has none."""
-    vectors = unit(chunk.texts.vectors)
-    starts, stops = spans(chunk.texts)
+    """Return the mean unit vector of each text, (texts, dim); NaN if it is empty."""
+    vectors = normalize_rows(chunk.embeddings.vectors)
+    starts, stops = piece_ranges(chunk.embeddings)
     result = np.full((len(starts), vectors.shape[1]), np.nan, dtype=np.float32)
     for i in np.flatnonzero(stops > starts):
         result[i] = vectors[starts[i] : stops[i]].mean(axis=0)

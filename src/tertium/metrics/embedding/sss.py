@@ -1,4 +1,4 @@
-"""SSS: the cosine of sentence vectors (Song, Zhao, Specia 2021)."""
+"""SSS: cosine of sentence vectors (Song, Zhao, Specia 2021)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder
-from tertium.metrics.base.matching import unit
+from tertium.metrics.base.greedy_matching import normalize_rows
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
 
@@ -21,8 +21,10 @@ class SSS(EmbeddingMetric):
 
         SSS = cos(s(hypothesis), s(reference))
 
-    s is the encoder's own sentence vector, pooled as the model was trained. It sees a negation that
-    metrics over pieces miss, and misses details that they see: SentSim adds the two.
+    s is the encoder's own sentence vector, pooled as in its training. SSS reacts to negations that
+    token-level metrics miss, and misses details that they see.
+
+    See also: SentSim adds a token-level similarity.
 
     >>> round(SSS(encoder="toy").sentence_score("the cat sat", ["sat the cat"]), 6)
     1.0
@@ -38,7 +40,7 @@ class SSS(EmbeddingMetric):
 }"""
 
     @property
-    def reads(self) -> frozenset[str]:
+    def vector_kinds(self) -> frozenset[str]:
         return frozenset({"sentences"})
 
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
@@ -46,8 +48,8 @@ class SSS(EmbeddingMetric):
 
 
 def sentence_cosines(chunk: Chunk) -> FloatArray:
-    """The cosine of both sentence vectors of each comparison, (m,); NaN where one is zero."""
-    vectors = unit(chunk.texts.sentences)
+    """Return the cosine of the sentence vectors of each pair, (m,); NaN if one is zero."""
+    vectors = normalize_rows(chunk.embeddings.sentences)
     vectors[~vectors.any(axis=1)] = np.nan
     cosines = np.einsum("ij,ij->i", vectors[chunk.left], vectors[chunk.right])
     result: FloatArray = cosines.astype(np.float64)

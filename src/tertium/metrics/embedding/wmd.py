@@ -1,4 +1,4 @@
-"""Word Mover's Distance: the least work that moves one text's vectors to the other's."""
+"""Word Mover's Distance: optimal transport between token vectors (Kusner et al. 2015)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders import Encoder
 from tertium.metrics.base.explanation import Link
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
-from tertium.metrics.embedding.transport import (
+from tertium.metrics.embedding.optimal_transport import (
     Transport,
-    exact,
-    sinkhorn,
-    solve_chunk,
+    map_distances,
+    solve_exact,
+    solve_sinkhorn,
     unit_distances,
 )
 from tertium.segment import Segment
@@ -29,12 +29,15 @@ class WMD(EmbeddingMetric):
 
         WMD = min_T sum_ij T_ij |x_i - y_j|,   sum_j T_ij = 1/|x|,  sum_i T_ij = 1/|y|
 
-    Vectors are scaled to length 1, as contextual vectors have no length worth comparing; pieces
-    weigh alike, which for static vectors is the same as frequencies over types. Special tokens are
-    left out. `solver` is exact, or sinkhorn with its entropic `regularisation`, whose distances
-    are a little too high and which is faster on texts of some 200 pieces or more.
+    Vectors are scaled to length 1. All tokens have the same weight; special tokens are excluded.
 
-    Relatives: BERTScore lets several pieces match the same one; WMDO adds a price for word order.
+    Settings, besides those of `EmbeddingMetric`:
+
+    - `solver`: `exact`, or `sinkhorn`, which slightly overestimates distances and is faster for
+      texts of about 200 tokens or more.
+    - `regularisation`: entropic regularization of `sinkhorn`.
+
+    See also: BERTScore lets several pieces match the same one; WMDO adds a word order penalty.
 
     >>> round(WMD(encoder="toy").sentence_score("the cat sat", ["sat the cat"]), 6)
     0.0
@@ -53,20 +56,20 @@ class WMD(EmbeddingMetric):
 }"""
 
     solver: Literal["exact", "sinkhorn"] = "exact"
-    regularisation: Annotated[float, Range(0, above=True)] = 0.05
+    regularisation: Annotated[float, Range(0, exclusive=True)] = 0.05
 
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
-        return lambda chunk: np.array(solve_chunk(chunk, self.distance))
+        return lambda chunk: np.array(map_distances(chunk, self.distance))
 
     def distance(self, costs: FloatArray) -> float:
-        """The score of two texts whose pieces are this far apart; NaN where one has none."""
+        """Return the score of two texts from token distances (left, right); NaN if one is empty."""
         return self.solve(costs).cost if costs.size else float("nan")
 
     def solve(self, costs: FloatArray) -> Transport:
-        """The transport between two texts whose pieces are this far apart."""
+        """Return the optimal transport for token distances (left, right)."""
         if self.solver == "exact":
-            return exact(costs)
-        return sinkhorn(costs, regularisation=self.regularisation)
+            return solve_exact(costs)
+        return solve_sinkhorn(costs, regularisation=self.regularisation)
 
     def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
         costs = unit_distances(left, right)
@@ -79,11 +82,11 @@ class WMD(EmbeddingMetric):
                 weight=float(plan[i, j]),
                 direction="transport",
             )
-            # entropy leaves a trace of weight on every pair of pieces: too little to show
+            # regularization leaves tiny weights on all pairs
             for i, j in zip(*np.nonzero(plan > 1e-9), strict=True)
         ]
 
-    def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+    def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         if self.solver == "exact":
             return {"solver": "exact"}
         return {"solver": "sinkhorn", "reg": str(self.regularisation)}

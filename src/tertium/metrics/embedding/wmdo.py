@@ -1,4 +1,4 @@
-"""WMDO: Word Mover's Distance with a price for broken word order (Chow et al. 2019)."""
+"""WMDO: Word Mover's Distance with a word order penalty (Chow et al. 2019)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tertium.specs import Range
 
 @dataclass(frozen=True, kw_only=True)
 class WMDO(WMD):
-    """WMD corrected by the fragmentation of its alignment; lower is better.
+    """Word Mover's Distance with a penalty for fragmented alignments; lower is better.
 
         WMDO = WMD - gamma (1/2 - chunks / pieces)
 
-    Each hypothesis piece is aligned with the piece that takes most of its mass; a chunk is a run of
-    neighboring pieces aligned with neighboring pieces in the same order, as in METEOR. A perfect
-    copy of n pieces is one chunk and scores gamma/n - gamma/2: gamma/2 for a single piece, nearly
-    -gamma/2 for a long text. If no two neighbors stayed together, it is WMD + gamma/2.
+    Each hypothesis piece is aligned with the piece that receives most of its mass. A chunk is a run
+    of adjacent pieces aligned with adjacent pieces in the same order, as in METEOR. A copy of n
+    pieces is one chunk and scores gamma/n - gamma/2. If no two neighbors stay adjacent, the score
+    is WMD + gamma/2. `gamma` is the weight of word order.
 
     >>> metric = WMDO(encoder="toy")
     >>> round(metric.sentence_score("a cat sat down", ["a cat sat down"]), 3)
@@ -51,15 +51,15 @@ class WMDO(WMD):
         transport = self.solve(costs)
         return transport.cost - self.gamma * (0.5 - fragmentation(transport.plan))
 
-    def edge(self, equal: bool) -> Sequence[float]:
-        return [self.identical if equal else self.unrelated + self.gamma / 2]
+    def boundary_values(self, is_equal: bool) -> Sequence[float]:
+        return [self.identical if is_equal else self.unrelated + self.gamma / 2]
 
-    def settings(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        return {**super().settings(segments), "gamma": str(self.gamma)}
+    def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        return {**super().own_signature_fields(segments), "gamma": str(self.gamma)}
 
 
 def fragmentation(plan: FloatArray) -> float:
-    """Chunks of a plan (left, right) as a share of its left pieces, in (0, 1].
+    """Return the number of chunks of a plan (left, right) per left piece, in (0, 1].
 
     >>> fragmentation(np.eye(4)), fragmentation(np.eye(4)[[2, 3, 0, 1]])
     (0.25, 0.5)

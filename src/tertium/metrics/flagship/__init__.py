@@ -1,1 +1,1 @@
-"""The metrics that tertium ships as its own."""
+"""The bundled tertium metrics: neural networks calibrated to human scores."""

@@ -1,10 +1,9 @@
-"""What raw scores mean to people: their place from 0 to 1, people's spread, how errors add up.
+"""Scales that turn raw network scores into human scores: direct assessment (DA) and MQM.
 
-A model's config.json holds a monotone map from its raw scores to 0..1 (the range that people use in
-direct assessment), how far people's scores lay from it, and where the outputs of WMT's systems
-stand on it. Crowds say how good a text is; experts under MQM add up its errors, so that of two
-texts of the same quality the longer one loses more. For them there is a second scale of the same
-kind, from sums that follow from raw scores and lengths.
+The `config.json` of a model stores, for each scale, a monotone map from raw scores to 0..1, the
+spread of human scores around it, and percentiles of WMT system outputs. DA raters grade a text as a
+whole. MQM annotators add up errors, so of two texts of equal quality the longer one loses more. The
+MQM scale therefore maps an error sum, computed from raw scores and lengths.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray
 from tertium.errors import ModelError
-from tertium.schema import NOT_NEGATIVE, POSITIVE, Rule
+from tertium.schema import NON_NEGATIVE, POSITIVE, Rule
 
 Increasing = Annotated[
     tuple[float, ...],
-    Rule(lambda v: len(v) > 1 and all(a < b for a, b in pairwise(v)), "numbers that increase"),
+    Rule(lambda v: len(v) > 1 and all(a < b for a, b in pairwise(v)), "increasing numbers"),
 ]
-INSIDE = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
-ALL = 8.0  # a sum of errors of which hardly anything is left
-BEND = 0.2  # of raw score, around the best, where the rate of errors turns towards none
+IN_OPEN_UNIT_INTERVAL = Rule(lambda v: all(0 < x < 1 for x in v), "numbers between 0 and 1")
+MAX_ERROR_SUM = 8.0  # the calibrated score is close to 0 here
+RATE_SMOOTHING = 0.2  # width, in raw score, of the bend in the error rate near the best score
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """The monotone map from raw scores to 0..1, by its knots."""
+    """Knots of the monotone map from raw scores to 0..1."""
 
     raw: Increasing
-    score: Annotated[Increasing, INSIDE]
+    score: Annotated[Increasing, IN_OPEN_UNIT_INTERVAL]
 
     def __post_init__(self) -> None:
         _check_lengths(self.raw, self.score)
@@ -43,7 +42,7 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
-    """The standard deviation of people's scores around a score."""
+    """Standard deviation of human scores around a calibrated score."""
 
     score: Increasing
     deviation: tuple[Annotated[float, POSITIVE], ...]
@@ -54,7 +53,7 @@ class Uncertainty:
 
 @dataclass(frozen=True, kw_only=True)
 class Percentiles:
-    """The scores below which so many percent of `segments` system outputs lie."""
+    """Percentiles of the scores of `segments` WMT system outputs."""
 
     score: Increasing
     percent: Increasing
@@ -65,21 +64,21 @@ class Percentiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LengthCost:
-    """What longer references cost: experts add up a segment's errors, and networks do not know it.
+class LengthPenalty:
+    """Penalty `cost` log(words) on raw scores: annotators find more errors in longer segments.
 
-    `cost` of raw score for each time a reference is e times as long, from `least` to `most` words:
-    shorter and longer ones are taken as these.
+    Word counts of references are clipped to `least`..`most`.
     """
 
-    cost: Annotated[float, NOT_NEGATIVE]
+    cost: Annotated[float, NON_NEGATIVE]
     least: Annotated[int, POSITIVE]
     most: Annotated[int, POSITIVE]
 
     def shift(self, references: Sequence[str]) -> FloatArray:
-        """What to add to the raw score beside each reference.
+        """Return the value to add to the raw score of each reference.
 
-        >>> LengthCost(cost=0.5, least=2, most=8).shift(["a b c d", "b " * 8, "c " * 99]).round(3)
+        >>> penalty = LengthPenalty(cost=0.5, least=2, most=8)
+        >>> penalty.shift(["a b c d", "b " * 8, "c " * 99]).round(3)
         array([-0.693, -1.04 , -1.04 ])
         """
         words = [min(max(len(text.split()), self.least), self.most) for text in references]
@@ -90,46 +89,45 @@ class LengthCost:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ErrorSum:
-    """How errors add up: the worse a text is, the more there are on its way, and the longer, too.
+class ErrorPenalty:
+    """Negative expected error sum of a text, from its raw score and its length.
 
         sum = rate (length / whole)^power      rate = (d + sqrt(d^2 + .04)) / 2      d = best - raw
 
-    The rate falls along a line, and near the `best` raw score it turns towards none. The sum is
-    about the share of what experts count at most; where the rate is one, a text of the length
-    `whole` has no more to lose.
+    The rate falls linearly with the raw score and bends towards 0 near the `best` one. A text of
+    the length `whole` at a rate of 1 has about as many errors as MQM counts at most.
     """
 
     best: float
     power: Annotated[float, POSITIVE]
     whole: Annotated[float, POSITIVE]
 
-    def __call__(self, raw: FloatArray, lengths: FloatArray, lost: BoolArray) -> FloatArray:
-        """Less the sum, so that higher is better, of raw scores and of lengths, (n,) each.
+    def __call__(self, raw: FloatArray, lengths: FloatArray, failed: BoolArray) -> FloatArray:
+        """Return minus the error sum, so that higher is better, (n,).
 
-        What is `lost`, because it is no translation at all, has all errors it can have.
+        `failed` marks texts that are not a translation at all: they get at least `MAX_ERROR_SUM`.
 
-        >>> add_up = ErrorSum(best=1.0, power=0.5, whole=40)
-        >>> lost = np.array([False, False, False, True])
-        >>> add_up(np.array([0.0, 0.0, -1.0, 0.0]), np.array([40, 160, 40, 40]), lost).round(2)
+        >>> penalty = ErrorPenalty(best=1.0, power=0.5, whole=40)
+        >>> failed = np.array([False, False, False, True])
+        >>> penalty(np.array([0.0, 0.0, -1.0, 0.0]), np.array([40, 160, 40, 40]), failed).round(2)
         array([-1.01, -2.02, -2.  , -8.  ])
         """
-        short = self.best - raw
-        rate = (short + np.hypot(short, BEND)) / 2
+        distance = self.best - raw
+        rate = (distance + np.hypot(distance, RATE_SMOOTHING)) / 2
         total: FloatArray = -rate * (lengths / self.whole) ** self.power
-        return np.where(lost, np.minimum(total, -ALL), total)
+        return np.where(failed, np.minimum(total, -MAX_ERROR_SUM), total)
 
 
 @dataclass(frozen=True, kw_only=True)
 class HumanScale:
-    """What raw scores mean: their place on people's scale, people's spread, what others score."""
+    """A scale of human scores: calibration, uncertainty and percentiles."""
 
     calibration: Calibration
     uncertainty: Uncertainty
     percentiles: Percentiles
 
     def calibrate(self, raw: FloatArray) -> FloatArray:
-        """Raw scores on the scale of human scores, strictly increasing, inside 0 to 1."""
+        """Map raw scores into (0, 1), strictly increasing."""
         knots = self.calibration
         inner = np.interp(raw, knots.raw, knots.score)
         low, high = knots.raw[0], knots.raw[-1]
@@ -139,26 +137,26 @@ class HumanScale:
         return mapped
 
     def deviation(self, scores: FloatArray) -> FloatArray:
-        """The standard deviation of people's scores around a score, on held-out judgments."""
-        found: FloatArray = np.interp(scores, self.uncertainty.score, self.uncertainty.deviation)
-        return found
+        """Return the standard deviation of held-out human scores around each score."""
+        values: FloatArray = np.interp(scores, self.uncertainty.score, self.uncertainty.deviation)
+        return values
 
-    def percent(self, scores: FloatArray) -> FloatArray:
-        """The share, in percent, of system outputs that score lower; its card says of which."""
-        found: FloatArray = np.interp(scores, self.percentiles.score, self.percentiles.percent)
-        return found
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExpertScale(HumanScale):
-    """What sums of errors mean to experts: 1 is none of them, 0 as many as they count."""
-
-    errors: ErrorSum
+    def percentile(self, scores: FloatArray) -> FloatArray:
+        """Return the percentage of WMT system outputs that score lower."""
+        values: FloatArray = np.interp(scores, self.percentiles.score, self.percentiles.percent)
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewScales:
-    """What raw scores mean in each view: with less to go by, they stay nearer to the middle."""
+class MqmScale(HumanScale):
+    """MQM (expert) scale over error sums: 1 means no error, 0 the maximum MQM penalty."""
+
+    errors: ErrorPenalty
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeScales:
+    """DA scales of the input modes: source-only (QE), reference-based, source + reference."""
 
     source: HumanScale
     reference: HumanScale
@@ -166,41 +164,41 @@ class ViewScales:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewExperts:
-    """The same of experts, who add up errors."""
+class ModeMqmScales:
+    """MQM scales of the input modes."""
 
-    source: ExpertScale
-    reference: ExpertScale
-    both: ExpertScale
+    source: MqmScale
+    reference: MqmScale
+    both: MqmScale
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoErrors:
-    """The chance that there is no error, 1 / (1 + (sum / half)^slope), one half at the sum `half`.
+class NoErrorProbability:
+    """Probability that a text has no error: 1 / (1 + (sum / half)^slope).
 
-    >>> even = NoErrors(half=0.1, slope=2.0)
-    >>> even(np.array([-0.05, -0.1, -0.2])).round(2).tolist()
+    >>> probability = NoErrorProbability(half=0.1, slope=2.0)
+    >>> probability(np.array([-0.05, -0.1, -0.2])).round(2).tolist()
     [0.8, 0.5, 0.2]
     """
 
     half: Annotated[float, POSITIVE]
     slope: Annotated[float, POSITIVE]
 
-    def __call__(self, sums: FloatArray) -> FloatArray:
-        """Of what experts add up, less than zero as `ErrorSum` gives it, (n,)."""
-        chances: FloatArray = 1 / (1 + (-sums / self.half) ** self.slope)
-        return chances
+    def __call__(self, negative_sums: FloatArray) -> FloatArray:
+        """Map the output of `ErrorPenalty`, (n,), to probabilities."""
+        probabilities: FloatArray = 1 / (1 + (-negative_sums / self.half) ** self.slope)
+        return probabilities
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewChances:
-    """The same in each view: the better a view knows, the smaller are sums without an error."""
+class ModeNoErrorProbabilities:
+    """No-error probabilities of the input modes."""
 
-    source: NoErrors
-    reference: NoErrors
-    both: NoErrors
+    source: NoErrorProbability
+    reference: NoErrorProbability
+    both: NoErrorProbability
 
 
 def _check_lengths(left: tuple[float, ...], right: tuple[float, ...]) -> None:
     if len(left) != len(right):
-        raise ModelError(f"{len(left)} and {len(right)} numbers that should be side by side")
+        raise ModelError(f"lists of {len(left)} and {len(right)} numbers: expected equal lengths")

@@ -1,1 +1,1 @@
-"""Metrics that count: n-grams, edits, aligned words."""
+"""Lexical metrics: n-gram matches, edits and word alignments."""

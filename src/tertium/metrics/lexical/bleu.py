@@ -1,7 +1,7 @@
-"""BLEU: how many n-grams of the hypothesis occur in the references (Papineni et al. 2002).
+"""BLEU: n-gram precision with a brevity penalty (Papineni et al. 2002).
 
-Tokens are sacrebleu's. The n-grams of many segments with one reference each are counted at once
-from sorted arrays (`text.shared_ngrams`), others by sacrebleu, one by one.
+Tokenization is sacrebleu's. Segments with a single reference are counted together with sorted
+arrays (`text.shared_ngrams`), all others by sacrebleu, one by one.
 """
 
 from __future__ import annotations
@@ -16,37 +16,44 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
-from tertium.metrics.base.components import brevity_penalty, exact_exp
+from tertium.execution import progress_task
+from tertium.metrics.base.brevity import bleu_brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import (
-    LONGEST,
-    load_sacre_bleu,
-    match_statistics,
-    sacre_signature,
-    warn_by_tokenizer,
+from tertium.metrics.lexical.sacrebleu_adapter import (
+    MAX_NGRAM_ORDER,
+    adjust_tokenizer_warnings,
+    load_sacrebleu_bleu,
+    sacrebleu_signature,
+    sacrebleu_statistics,
 )
-from tertium.runtime import task
 from tertium.segment import Segment
 from tertium.specs import Range
-from tertium.text.shared_ngrams import ABSENT, count_shared
+from tertium.text.ngram_overlap import ABSENT, count_shared
 
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 
-# The ufuncs of the C library that sacrebleu uses too; numpy's own differ in the last bit.
+# The log of the C library, as in sacrebleu; numpy's own differs in the last bit.
 _log = np.frompyfunc(lambda x: math.log(x) if x > 0 else -9999999999.0, 1, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BLEU(Metric):
-    """Brevity-penalised geometric mean of n-gram precisions, 0 to 100.
+    """Geometric mean of n-gram precisions with a brevity penalty, 0 to 100.
 
         BLEU = BP exp(1/N sum_n log p_n),  BP = min(1, exp(1 - r/c))
 
-    Statistics and scores are sacrebleu's, bit for bit. `effective_order` unset means: on for single
-    segments, off for corpora, as sacrebleu's own functions have it; set it to have one for both.
-    `tokenize` names any of sacrebleu's tokenizers.
+    p_n is the clipped n-gram precision, c the hypothesis length, r the closest reference length.
+    Statistics and scores are identical to sacrebleu's, to the last bit.
 
-    Relatives: NIST weighs n-grams by information; chrF counts characters and needs no tokenizer.
+    Settings:
+
+    - `tokenize`: any sacrebleu tokenizer. `lowercase`: ignore case.
+    - `smooth_method`, `smooth_value`: smoothing of zero precisions.
+    - `max_ngram_order`: the longest n-grams, N.
+    - `effective_order`: use only orders that the hypothesis has. By default on for single segments
+      and off for corpora, as in sacrebleu.
+
+    See also: NIST weights n-grams by information; chrF counts characters and needs no tokenizer.
 
     >>> BLEU().sentence_score("the cat sat on the mat", ["the cat sat on a mat"])
     53.7284965911771
@@ -70,7 +77,7 @@ class BLEU(Metric):
     lowercase: bool = False
     smooth_method: Smoothing = "exp"
     smooth_value: Annotated[float | None, Range(0)] = None
-    max_ngram_order: Annotated[int, Range(1, LONGEST)] = 4
+    max_ngram_order: Annotated[int, Range(1, MAX_NGRAM_ORDER)] = 4
     effective_order: bool | None = None
 
     def __post_init__(self) -> None:
@@ -81,14 +88,15 @@ class BLEU(Metric):
         if self.smooth_method not in SacreBLEU.SMOOTH_DEFAULTS:
             raise UnknownNameError("smoothing", self.smooth_method, SacreBLEU.SMOOTH_DEFAULTS)
 
-    def sacre(self) -> Any:
-        """The sacrebleu metric with these settings."""
-        return load_sacre_bleu(**{**vars(self), "effective_order": bool(self.effective_order)})
+    def sacrebleu_metric(self) -> Any:
+        """Return the sacrebleu metric with these settings."""
+        return load_sacrebleu_bleu(**{**vars(self), "effective_order": bool(self.effective_order)})
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        alone = len(segments) < MANY or any(len(s.references) != 1 for s in segments)
-        count = match_statistics if alone else count_pairs
-        return count(self.sacre(), segments, self.title)
+        has_many_references = any(len(s.references) != 1 for s in segments)
+        use_sacrebleu = len(segments) < MIN_ARRAY_SEGMENTS or has_many_references
+        count = sacrebleu_statistics if use_sacrebleu else count_pairs
+        return count(self.sacrebleu_metric(), segments, self.title)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -113,16 +121,16 @@ class BLEU(Metric):
         depth = reached.sum(axis=-1) if effective_order else np.full(totals.shape[:-1], 0)
         depth = np.where(depth > 0, depth, self.max_ngram_order)
         logs = np.asarray(_log(precisions), dtype=np.float64)
-        # Added one by one, as sacrebleu does, so that the last bit agrees too.
+        # Added one by one, as in sacrebleu: the last bit depends on the order.
         mean = np.zeros(totals.shape[:-1])
         for n in range(self.max_ngram_order):
             mean = np.where(n < depth, mean + logs[..., n], mean)
-        score = brevity_penalty(totals) * np.asarray(exact_exp(mean / depth), dtype=np.float64)
+        score = bleu_brevity_penalty(totals) * np.asarray(exact_exp(mean / depth), dtype=np.float64)
         matched = self._matches(totals).any(axis=-1)
         return np.where(matched, score, 0.0)
 
     def precisions(self, totals: FloatArray) -> FloatArray:
-        """Smoothed n-gram precisions in percent, (..., k) -> (..., orders)."""
+        """Return smoothed n-gram precisions in percent, (..., k) -> (..., orders)."""
         matches, counts = self._matches(totals), self._smoothed_totals(totals)
         value = self._smooth_value()
         if self.smooth_method == "add-k":
@@ -153,18 +161,17 @@ class BLEU(Metric):
         from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 
         default = SacreBLEU.SMOOTH_DEFAULTS[self.smooth_method]
-        chosen = self.smooth_value if self.smooth_value is not None else default
-        return float(chosen or 0.0)
+        return float((default if self.smooth_value is None else self.smooth_value) or 0.0)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return warn_by_tokenizer(super().warnings(segments), segments, self.tokenize)
+        return adjust_tokenizer_warnings(super().warnings(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        fields = dict(sacre_signature(self.sacre()))
+        fields = dict(sacrebleu_signature(self.sacrebleu_metric()))
         if self.effective_order is None:
             fields["eff"] = "segment"
-        if self.smooth_method in ("floor", "add-k"):  # sacrebleu rounds it to two decimals
-            fields["smooth"] = f"{self.smooth_method}[{_digits(self._smooth_value())}]"
+        if self.smooth_method in ("floor", "add-k"):  # sacrebleu prints only two decimals
+            fields["smooth"] = f"{self.smooth_method}[{_format_value(self._smooth_value())}]"
         if self.max_ngram_order != 4:
             fields["order"] = str(self.max_ngram_order)
         return fields
@@ -174,47 +181,50 @@ class BLEU(Metric):
         hypothesis, reference = totals[0], totals[1]
         ratio = hypothesis / reference if reference else 0.0
         return (
-            f"{parts} (BP = {float(brevity_penalty(totals)):.3f} ratio = {ratio:.3f} "
+            f"{parts} (BP = {float(bleu_brevity_penalty(totals)):.3f} ratio = {ratio:.3f} "
             f"hyp_len = {hypothesis:.0f} ref_len = {reference:.0f})"
         )
 
 
-MANY = 8  # segments, from which on arrays are faster than sacrebleu
-BLOCK = 1 << 14  # segments at once, so that memory is bounded
+MIN_ARRAY_SEGMENTS = 8  # below, sacrebleu is faster than arrays
+BLOCK_SEGMENTS = 1 << 14  # bounds the memory
 
 
-def count_pairs(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
-    """sacrebleu's statistics of segments that have one reference each, (n, k)."""
-    places: dict[tuple[str, ...], list[int]] = {}
+def count_pairs(scorer: Any, segments: Sequence[Segment], title: str) -> FloatArray:
+    """Return sacrebleu's statistics of segments with one reference each, (n, k)."""
+    groups: dict[tuple[str, ...], list[int]] = {}
     for n, segment in enumerate(segments):
-        places.setdefault(segment.references, []).append(n)
-    order = list(chain.from_iterable(places.values()))  # what is tokenized once stands together
-    table = np.empty((len(segments), 2 + 2 * sacre.max_ngram_order))
-    with task(title, total=len(segments)) as advance:
-        for start in range(0, len(segments), BLOCK):
-            chosen = order[start : start + BLOCK]
-            table[chosen] = _pair_rows(sacre, [segments[n] for n in chosen], title)
-            advance(len(chosen))
+        groups.setdefault(segment.references, []).append(n)
+    order = list(chain.from_iterable(groups.values()))  # equal references are adjacent
+    table = np.empty((len(segments), 2 + 2 * scorer.max_ngram_order))
+    with progress_task(title, total=len(segments)) as advance:
+        for start in range(0, len(segments), BLOCK_SEGMENTS):
+            block = order[start : start + BLOCK_SEGMENTS]
+            table[block] = _pair_rows(scorer, [segments[n] for n in block], title)
+            advance(len(block))
     return table
 
 
-def _pair_rows(sacre: Any, segments: Sequence[Segment], title: str) -> FloatArray:
+def _pair_rows(scorer: Any, segments: Sequence[Segment], title: str) -> FloatArray:
     numbers: dict[str, int] = {}
     texts = [
-        [numbers.setdefault(word, len(numbers)) for word in sacre._preprocess_segment(text).split()]
+        [
+            numbers.setdefault(word, len(numbers))
+            for word in scorer._preprocess_segment(text).split()
+        ]
         for segment in segments
         for text in (segment.hypothesis, *segment.references)
     ]
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     words = np.fromiter(chain.from_iterable(texts), dtype=np.int64, count=lengths.sum())
-    matches = count_shared(words, lengths, sacre.max_ngram_order)
-    totals = np.maximum(lengths[0::2, None] - np.arange(sacre.max_ngram_order), 0)
+    matches = count_shared(words, lengths, scorer.max_ngram_order)
+    totals = np.maximum(lengths[0::2, None] - np.arange(scorer.max_ngram_order), 0)
     rows = np.column_stack([lengths.reshape(-1, 2), matches, totals]).astype(np.float64)
-    for n in np.flatnonzero((matches == ABSENT).any(axis=1)).tolist():  # of very many words
-        rows[n] = match_statistics(sacre, [segments[n]], title)
+    for n in np.flatnonzero((matches == ABSENT).any(axis=1)).tolist():  # too many words for arrays
+        rows[n] = sacrebleu_statistics(scorer, [segments[n]], title)
     return rows
 
 
-def _digits(value: float) -> str:
-    """A number as sacrebleu prints it where two decimals hold it, else in full."""
+def _format_value(value: float) -> str:
+    """Format a number with two decimals, as sacrebleu does, or in full if it has more."""
     return f"{value:.2f}" if round(value, 2) == value else repr(value)

@@ -1,9 +1,8 @@
-"""chrF and chrF++: F-score of character (and word) n-grams (Popović 2015, 2017).
+"""chrF and chrF++: F-score of character and word n-grams (Popović 2015, 2017).
 
-What is a character or a word, and which reference is the best, is as sacrebleu has it; the
-statistics of many segments are counted at once from sorted arrays (`text.shared_ngrams`). A pair
-that these cannot hold, since it has many hundreds of distinct characters, is left to sacrebleu, and
-so is a short one that comes alone.
+Characters, words and the best reference are defined as in sacrebleu. Statistics of many segments
+are counted together with sorted arrays (`text.shared_ngrams`). sacrebleu counts single short pairs,
+and pairs with too many distinct characters for arrays.
 """
 
 from __future__ import annotations
@@ -18,31 +17,38 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UsageError
+from tertium.execution import progress_task
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import LONGEST, sacre_signature
-from tertium.runtime import task
+from tertium.metrics.lexical.sacrebleu_adapter import MAX_NGRAM_ORDER, sacrebleu_signature
 from tertium.scores import Reduce
 from tertium.segment import Segment
-from tertium.specs import Range, plain
-from tertium.text.shared_ngrams import ABSENT, count_shared
+from tertium.specs import Range, normalize_number
+from tertium.text.ngram_overlap import ABSENT, count_shared
 
-EPSILON = 1e-16  # sacrebleu's, for the n-grams that a text is too short to have
-BLOCK = 1 << 20  # characters at once, so that memory is bounded whatever the texts
-SHORT = 200  # characters of both texts, up to which sacrebleu is faster than arrays
+EPSILON = 1e-16  # sacrebleu's value for orders longer than a text
+BLOCK_CHARACTERS = 1 << 20  # bounds the memory
+SHORT_CHARACTERS = 200  # of all texts, up to which sacrebleu is faster than arrays
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChrF(Metric):
-    """Mean over n-gram orders of precision P and recall R, combined, 0 to 100.
+class CHRF(Metric):
+    """F-score of character n-grams, 0 to 100.
 
         chrF = (1 + b^2) P R / (b^2 P + R)
 
-    Statistics and scores are sacrebleu's, bit for bit, counted for many segments at once; the best
-    reference of a segment counts.
-    `word_order=2` is chrF++ (also the name `chrf++`). Needs no tokenizer, so it suits every
-    language and rewards a right stem with a wrong ending.
+    P and R are precision and recall, averaged over n-gram orders. With several references, the best
+    one counts. Statistics and scores are identical to sacrebleu's, to the last bit. chrF needs no
+    tokenizer, so it suits every language, and it rewards a correct stem with a wrong ending.
 
-    >>> ChrF().sentence_score("the cat sat on the mat", ["the cat sat on a mat"])
+    Settings:
+
+    - `char_order`, `word_order`: longest character and word n-grams. `word_order=2` is chrF++, also
+      available as `chrf++`.
+    - `beta`: weight b of recall against precision.
+    - `lowercase`: ignore case. `whitespace`: count blanks as characters.
+    - `eps_smoothing`: smooth each order, as in NLTK and Moses.
+
+    >>> CHRF().sentence_score("the cat sat on the mat", ["the cat sat on a mat"])
     72.0848317308462
     """
 
@@ -61,8 +67,8 @@ class ChrF(Metric):
     booktitle = "Proceedings of WMT", year = "2017", pages = "612--618"
 }"""
 
-    char_order: Annotated[int, Range(0, LONGEST)] = 6
-    word_order: Annotated[int, Range(0, LONGEST)] = 0
+    char_order: Annotated[int, Range(0, MAX_NGRAM_ORDER)] = 6
+    word_order: Annotated[int, Range(0, MAX_NGRAM_ORDER)] = 0
     beta: Annotated[int | float, Range(0)] = 2
     lowercase: bool = False
     whitespace: bool = False
@@ -71,19 +77,20 @@ class ChrF(Metric):
     def __post_init__(self) -> None:
         if min(self.char_order, self.word_order) < 0 or self.char_order + self.word_order < 1:
             raise UsageError(
-                f"chrF needs n-grams: char_order={self.char_order}, word_order={self.word_order}"
+                f"char_order={self.char_order} and word_order={self.word_order}: at least one of "
+                "them must be positive"
             )
 
     @property
     def label(self) -> str:
         return self.title + {0: "", 1: "+", 2: "++"}.get(self.word_order, f"+{self.word_order}")
 
-    def sacre(self) -> Any:
-        """The sacrebleu metric with these settings."""
-        return _load_sacre_chrf(**vars(self))
+    def sacrebleu_metric(self) -> Any:
+        """Return the sacrebleu metric with these settings."""
+        return _load_sacrebleu_chrf(**vars(self))
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        return count_ngrams(self.sacre(), segments, self.reduce, self.title)
+        return count_ngrams(self.sacrebleu_metric(), segments, self.reduce, self.title)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -96,7 +103,7 @@ class ChrF(Metric):
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         hypothesis, reference, matches = (totals[..., part::3] for part in range(3))
-        # 1e-300 only stands in for a zero below the bar: no count is changed by it
+        # 1e-300 avoids division by zero; positive counts are at least 1
         precision = np.where(hypothesis > 0, matches / np.maximum(hypothesis, 1e-300), EPSILON)
         recall = np.where(reference > 0, matches / np.maximum(reference, 1e-300), EPSILON)
         factor = self.beta**2
@@ -107,50 +114,52 @@ class ChrF(Metric):
         mean_precision = _running_sum(np.where(present, precision, 0.0)) / np.maximum(count, 1)
         mean_recall = _running_sum(np.where(present, recall, 0.0)) / np.maximum(count, 1)
         score = (1 + factor) * mean_precision * mean_recall
-        below = factor * mean_precision + mean_recall
-        score = score / np.where(below > 0, below, 1.0)
+        denominator = factor * mean_precision + mean_recall
+        score = score / np.where(denominator > 0, denominator, 1.0)
         return np.where(mean_precision + mean_recall > 0, 100 * score, 0.0)
 
     def _epsilon_smoothed(
         self, precision: FloatArray, recall: FloatArray, factor: float
     ) -> FloatArray:
-        below = factor * precision + recall
-        scores = (1 + factor) * precision * recall / np.where(below > 0, below, 1.0)
-        summed = _running_sum(np.where(below > 0, scores, EPSILON))
+        denominator = factor * precision + recall
+        scores = (1 + factor) * precision * recall / np.where(denominator > 0, denominator, 1.0)
+        summed = _running_sum(np.where(denominator > 0, scores, EPSILON))
         return 100 * summed / (self.char_order + self.word_order)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        other = {} if self.beta == 2 else {"beta": str(plain(self.beta, int | float))}
-        return {**sacre_signature(self.sacre()), **other}
+        other = {} if self.beta == 2 else {"beta": str(normalize_number(self.beta, int | float))}
+        return {**sacrebleu_signature(self.sacrebleu_metric()), **other}
 
 
 @lru_cache(maxsize=16, typed=True)
-def _load_sacre_chrf(**settings: Any) -> Any:
+def _load_sacrebleu_chrf(**settings: Any) -> Any:
     from sacrebleu.metrics.chrf import CHRF as SacreChrF
 
     return SacreChrF(**settings)
 
 
 def _running_sum(values: FloatArray) -> FloatArray:
-    """The sum over the last axis, added in order: bit for bit what a loop gives."""
+    """Sum over the last axis in order, as a loop does: the last bit depends on the order."""
     total = np.zeros(values.shape[:-1])
     for n in range(values.shape[-1]):
         total = total + values[..., n]
     return total
 
 
-def count_ngrams(sacre: Any, segments: Sequence[Segment], reduce: Reduce, title: str) -> FloatArray:
-    """The statistics of each segment against its best reference, (n, 3 orders)."""
-    tables = [np.zeros((0, 3 * sacre.order))]
-    with task(title, total=len(segments)) as advance:
+def count_ngrams(
+    scorer: Any, segments: Sequence[Segment], reduce: Reduce, title: str
+) -> FloatArray:
+    """Return the statistics of each segment and its best reference, (n, 3 orders)."""
+    tables = [np.zeros((0, 3 * scorer.order))]
+    with progress_task(title, total=len(segments)) as advance:
         for block in _blocks(segments):
             texts = [
-                sacre._preprocess_segment(text)
+                scorer._preprocess_segment(text)
                 for segment in block
                 for reference in segment.references
                 for text in (segment.hypothesis, reference)
             ]
-            rows = _pair_rows(sacre, texts)
+            rows = _pair_rows(scorer, texts)
             if len(rows) > len(block):
                 counts = np.array([len(segment.references) for segment in block])
                 rows = rows[_best_pairs(counts, reduce(rows))]
@@ -165,48 +174,48 @@ def _blocks(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
     for segment in segments:
         block.append(segment)
         size += sum(len(segment.hypothesis) + len(text) for text in segment.references)
-        if size >= BLOCK:
+        if size >= BLOCK_CHARACTERS:
             yield block
             block, size = [], 0
     if block:
         yield block
 
 
-def _pair_rows(sacre: Any, texts: Sequence[str]) -> FloatArray:
-    """The statistics of pairs, (pairs, 3 orders); `texts` are left and right of each in turn."""
+def _pair_rows(scorer: Any, texts: Sequence[str]) -> FloatArray:
+    """Return the statistics of pairs, (pairs, 3 orders); `texts` alternates left and right."""
     pairs = [*zip(texts[::2], texts[1::2], strict=True)]
-    if sum(map(len, texts)) <= SHORT:
-        return np.array([_sacre_row(sacre, *pair) for pair in pairs], dtype=float)
-    chars, lengths = _lay_out_characters(texts, whitespace=sacre.whitespace)
-    rows = _triples(lengths, count_shared(chars, lengths, sacre.char_order))
-    if sacre.word_order:
-        words, lengths = _lay_out_words(texts, sacre)
-        more = _triples(lengths, count_shared(words, lengths, sacre.word_order))
+    if sum(map(len, texts)) <= SHORT_CHARACTERS:
+        return np.array([_sacrebleu_row(scorer, *pair) for pair in pairs], dtype=float)
+    chars, lengths = _concatenate_characters(texts, whitespace=scorer.whitespace)
+    rows = _count_columns(lengths, count_shared(chars, lengths, scorer.char_order))
+    if scorer.word_order:
+        words, lengths = _concatenate_words(texts, scorer)
+        more = _count_columns(lengths, count_shared(words, lengths, scorer.word_order))
         rows = np.concatenate([rows, more], axis=1)
     for number in np.flatnonzero((rows == ABSENT).any(axis=1)).tolist():
-        rows[number] = _sacre_row(sacre, *pairs[number])
+        rows[number] = _sacrebleu_row(scorer, *pairs[number])
     return rows
 
 
-def _sacre_row(sacre: Any, hypothesis: str, reference: str) -> list[int]:
-    info = sacre._extract_reference_info([reference])
-    row: list[int] = sacre._compute_segment_statistics(hypothesis, info)
+def _sacrebleu_row(scorer: Any, hypothesis: str, reference: str) -> list[int]:
+    info = scorer._extract_reference_info([reference])
+    row: list[int] = scorer._compute_segment_statistics(hypothesis, info)
     return row
 
 
-def _lay_out_characters(texts: Sequence[str], *, whitespace: bool) -> tuple[IntArray, IntArray]:
+def _concatenate_characters(texts: Sequence[str], *, whitespace: bool) -> tuple[IntArray, IntArray]:
     if not whitespace:
         texts = ["".join(text.split()) for text in texts]
     points = np.frombuffer("".join(texts).encode("utf-32-le"), dtype=np.uint32)
     return points.astype(np.int64), np.array([len(text) for text in texts], dtype=np.int64)
 
 
-def _lay_out_words(texts: Sequence[str], sacre: Any) -> tuple[IntArray, IntArray]:
+def _concatenate_words(texts: Sequence[str], scorer: Any) -> tuple[IntArray, IntArray]:
     numbers: dict[str, int] = {}
-    pieces: dict[str, list[int]] = {}  # of a word, without its punctuation, and that
+    pieces: dict[str, list[int]] = {}  # the word without its punctuation, and the punctuation
 
     def cut(word: str) -> list[int]:
-        parts = sacre._remove_punctuation(word)
+        parts = scorer._remove_punctuation(word)
         return pieces.setdefault(word, [numbers.setdefault(p, len(numbers)) for p in parts])
 
     rows = [
@@ -217,21 +226,21 @@ def _lay_out_words(texts: Sequence[str], sacre: Any) -> tuple[IntArray, IntArray
     return np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=lengths.sum()), lengths
 
 
-def _triples(lengths: IntArray, shared: IntArray) -> FloatArray:
-    """Columns for each order: n-grams of the hypothesis, of the reference, and of both."""
+def _count_columns(lengths: IntArray, shared: IntArray) -> FloatArray:
+    """Return for each order the n-gram counts of hypothesis, reference and both."""
     orders = np.arange(shared.shape[1])
     hypothesis, reference = (np.maximum(lengths[side::2, None] - orders, 0) for side in (0, 1))
-    hypothesis = np.where(reference > 0, hypothesis, 0)  # sacrebleu's: no hits to be had, no tries
+    hypothesis = np.where(reference > 0, hypothesis, 0)  # as in sacrebleu
     return np.stack([hypothesis, reference, shared], axis=2).reshape(len(shared), -1).astype(float)
 
 
 def _best_pairs(counts: IntArray, scores: FloatArray) -> IntArray:
-    """The pair of each segment with the highest score, of equal ones the first."""
+    """Return the index of the best pair of each segment, the first of equal ones."""
     firsts = np.cumsum(counts) - counts
     best = firsts.copy()
     for number in range(1, counts.max(initial=1)):
         rows = np.flatnonzero(counts > number)
-        others = firsts[rows] + number
-        better = scores[others] > scores[best[rows]]
-        best[rows[better]] = others[better]
+        candidates = firsts[rows] + number
+        is_better = scores[candidates] > scores[best[rows]]
+        best[rows[is_better]] = candidates[is_better]
     return best

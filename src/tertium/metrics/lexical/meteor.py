@@ -1,7 +1,7 @@
-"""METEOR 1.5: an alignment of words, their weighted precision and recall, a penalty for disorder.
+"""METEOR 1.5: weighted precision and recall of aligned words, with a fragmentation penalty.
 
 Denkowski and Lavie 2014, Meteor Universal: Language Specific Translation Evaluation for Any Target
-Language; the alignment is in `tertium.text.meteor_alignment`.
+Language. The alignment is computed by `tertium.text.meteor_alignment`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from tertium.errors import MissingResourceError, UsageError
 from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.odd_texts import count_not_english, leave_tokenized
+from tertium.metrics.base.text_warnings import count_not_english, drop_tokenized_warnings
 from tertium.segment import Segment
-from tertium.specs import Range, plain
-from tertium.text import bounds
-from tertium.text.language_codes import CODES
-from tertium.text.meteor_alignment import CROWDED, MeteorAlignment, align
+from tertium.specs import Range, normalize_number
+from tertium.text import length_limits
+from tertium.text.language_codes import LANGUAGE_CODES
+from tertium.text.meteor_alignment import LONG_TEXT_WORD_PAIRS, MeteorAlignment, align
 from tertium.text.meteor_search import STAGES
-from tertium.text.meteor_words import function_words, has_stemmer, meteor_tokens, stemmer
+from tertium.text.meteor_tokens import function_words, has_stemmer, stemmer, tokenize_meteor
 
-ALIASES = {"cz": "cs", "se": "sv"}  # the codes of METEOR 1.5
-LANGUAGES = frozenset({*CODES, *ALIASES, "other"})
+ALIASES = {"cz": "cs", "se": "sv"}  # language codes of METEOR 1.5
+LANGUAGES = frozenset({*LANGUAGE_CODES, *ALIASES, "other"})
 
 
 class Parameters(NamedTuple):
-    """What was tuned to human rankings, and the weight of a match by stage."""
+    """Parameters tuned on human rankings, and match weights by stage."""
 
     alpha: float
     beta: float
@@ -63,7 +63,7 @@ COLUMNS = (
 
 
 class Parts(NamedTuple):
-    """What a METEOR score is made of, each of the shape of the scores."""
+    """Components of a METEOR score, each of the shape of the scores."""
 
     precision: FloatArray
     recall: FloatArray
@@ -74,35 +74,40 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class METEOR(Metric):
-    """The harmonic mean of weighted precision and recall over aligned words, less a penalty.
+    """Harmonic mean of weighted precision and recall of aligned words, minus a penalty, 0 to 1.
 
         P = sum_s w_s (delta m_s(content) + (1 - delta) m_s(function)) over hypothesis words,
             divided by delta |content words| + (1 - delta) |function words|; R over reference words
         F = P R / (alpha P + (1 - alpha) R)
         METEOR = F (1 - gamma (chunks / mean matched words)^beta)
 
-    where m_s counts the words matched in stage s. The scale is 0 to 1; an identical hypothesis
-    scores 1, since a single chunk that covers both sides whole carries no penalty. With several
-    references a segment has the statistics of the one that gives the best score, the first on ties.
+    m_s is the number of words matched in stage s. An identical hypothesis scores 1: a single chunk
+    that covers both texts carries no penalty. With several references, the best one counts.
 
-    `language` is a code ("en"; "de", "cs", "ru" ...). English has the stages exact, stem, synonym
-    (WordNet) and, with a table, paraphrase; other languages have exact, stem (where Snowball knows
-    them) and paraphrase, with METEOR's published parameters for cs, de, es and fr and its universal
-    ones elsewhere. `synonyms` may be switched off, `paraphrases` names a file in METEOR's format,
-    or an installed package that carries METEOR's own: `pycocoevalcap`.
-    `normalise` tokenizes as METEOR's `-norm` does (it implies lower case); without it, words are
-    separated by white space. `alpha`, `beta`, `gamma` and `delta` override the published ones;
-    `beam` is the width of the search for the alignment.
+    Settings:
 
-    Segment and corpus scores are METEOR 1.5's of `-l en -norm` (with `-m 'exact stem synonym'`
-    where no table is given) but for: stems, which are today's Snowball (of a thousand words two get
-    another; `organization` is no longer stemmed to `organ`); words, which it compares by a 32-bit
-    hash that takes a few different ones for equal; Unicode spaces, which separate words everywhere;
-    function words of other languages than English, where it takes the English ones unless told by
-    `-s`; languages that it refuses to normalise, whose words here are runs of letters of any
-    script, ideographs standing alone.
+    - `language`: a code such as `en`, `de` or `cs`, or `other`. English has the stages exact, stem,
+      synonym (WordNet) and paraphrase (if a table is given). Other languages have no synonyms, and
+      stems only where Snowball supports them. Parameters are METEOR's published ones for en, cs,
+      de, es and fr, and its universal ones otherwise.
+    - `synonyms`: use WordNet. `paraphrases`: a table in METEOR's format, or an installed package
+      that contains METEOR's own (`pycocoevalcap`).
+    - `normalise`: tokenize and lowercase like METEOR's `-norm`; otherwise split at white space.
+      `lowercase`: ignore case.
+    - `alpha`, `beta`, `gamma`, `delta`: override the published parameters.
+    - `beam`: beam width of the alignment search.
 
-    Relatives: chrF and BLEU count surface strings only; BERTScore aligns by vectors.
+    Scores equal those of METEOR 1.5 with `-l en -norm` (and `-m 'exact stem synonym'` without a
+    table), except that:
+
+    - stems come from current Snowball, which differs for about two words in a thousand;
+    - words are compared as strings, not by a 32-bit hash that has collisions;
+    - all Unicode spaces separate words;
+    - other languages use their own function words, as METEOR does only with `-s`;
+    - languages that METEOR cannot normalize are tokenized into runs of letters and single
+      ideographs.
+
+    See also: chrF and BLEU match surface strings; BERTScore aligns by vectors.
 
     >>> meteor = METEOR(synonyms=False)
     >>> round(meteor.sentence_score("The cats sat on a mat.", ["The cat sat on the mat."]), 4)
@@ -133,29 +138,29 @@ class METEOR(Metric):
     def __post_init__(self) -> None:
         if self.language not in LANGUAGES:
             raise UsageError(
-                f"language={self.language} is not known: write a code of two letters (en, de, cs "
-                "...), or language=other for what has none"
+                f"language={self.language} is not supported: expected a two-letter code (en, de, "
+                "cs ...), or language=other for any other language"
             )
 
     @property
     def code(self) -> str:
-        """The language as ISO 639 writes it."""
+        """The ISO 639 code of the language."""
         return ALIASES.get(self.language, self.language)
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages that are used, of exact, stem, synonym and paraphrase."""
-        used = {
+        """The matching stages in use: exact, stem, synonym, paraphrase."""
+        is_used = {
             "exact": True,
             "stem": has_stemmer(self.code),
             "synonym": self.synonyms and self.code == "en",
             "paraphrase": self.paraphrases is not None,
         }
-        return tuple(stage for stage in STAGES if used[stage])
+        return tuple(stage for stage in STAGES if is_used[stage])
 
     @property
     def parameters(self) -> Parameters:
-        """The published parameters of the language with the fields that override them."""
+        """The published parameters of the language, overridden by the fields that are set."""
         own = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma, "delta": self.delta}
         published = RANKING.get(self.code, ANY_LANGUAGE)
         return published._replace(**{key: value for key, value in own.items() if value is not None})
@@ -165,20 +170,24 @@ class METEOR(Metric):
         return COLUMNS
 
     def tokens(self, text: str) -> tuple[str, ...]:
-        """The words of a text as they are compared."""
+        """Return the normalized words of a text."""
         if self.normalise:
-            return meteor_tokens(text, self.code)
+            return tokenize_meteor(text, self.code)
         return tuple((text.lower() if self.lowercase else text).split())
 
     def alignment(self, hypothesis: str, reference: str) -> MeteorAlignment:
-        """Which words of the hypothesis stand for which words of the reference, and by what stage.
+        """Align the words of a hypothesis with those of a reference.
 
         >>> a = METEOR(synonyms=False).alignment("Two cats sat.", "A cat sat.")
         >>> [(m.stage, a.hypothesis[m.hypothesis_start]) for m in a.matches]
         [('stem', 'cats'), ('exact', 'sat'), ('exact', '.')]
         """
-        left, right, table = self.tokens(hypothesis), self.tokens(reference), self._table()
-        if table is not None and _has_too_many(table, left, right):
+        left, right, table = (
+            self.tokens(hypothesis),
+            self.tokens(reference),
+            self._paraphrase_table(),
+        )
+        if table is not None and _has_too_many_paraphrases(table, left, right):
             table = None
         return align(
             left,
@@ -208,7 +217,7 @@ class METEOR(Metric):
         return parts.f_mean * np.maximum(1 - parts.penalty, 0)
 
     def parts(self, totals: FloatArray) -> Parts:
-        """Precision, recall, their mean, fragmentation and penalty of sums of statistics."""
+        """Compute precision, recall, their mean, fragmentation and penalty from statistics."""
         alpha, beta, gamma, delta, *weights = self.parameters
         lengths = totals[..., :4].reshape(*totals.shape[:-1], 2, 2)  # (..., side, kind)
         matches = totals[..., 4:-1].reshape(*totals.shape[:-1], 2, 2, len(STAGES))
@@ -228,7 +237,7 @@ class METEOR(Metric):
             "case": case,
             "tok": "meteor" if self.normalise else "none",
             "stages": "+".join(self.stages),
-            "params": "/".join(str(plain(value, int | float)) for value in p[:4]),
+            "params": "/".join(str(normalize_number(value, int | float)) for value in p[:4]),
             "beam": str(self.beam),
         }
         if self.paraphrases is not None:
@@ -243,30 +252,30 @@ class METEOR(Metric):
         )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts, table = super().warnings(segments), self._table()
+        counts, table = super().warnings(segments), self._paraphrase_table()
         if not self.normalise:
-            counts = leave_tokenized(counts)
-        if self.language == "en" and (foreign := count_not_english(segments)):  # the default
-            counts["reference not English"] = foreign
+            counts = drop_tokenized_warnings(counts)
+        if self.language == "en" and (count := count_not_english(segments)):
+            counts["reference not English"] = count
         if table is None:
             return counts
         left_out = sum(
             any(
-                _has_too_many(table, self.tokens(s.hypothesis), self.tokens(reference))
+                _has_too_many_paraphrases(table, self.tokens(s.hypothesis), self.tokens(reference))
                 for reference in s.references
             )
             for s in segments
         )
         return {**counts, "too many paraphrases, left out": left_out} if left_out else counts
 
-    def _table(self) -> ParaphraseTable | None:
+    def _paraphrase_table(self) -> ParaphraseTable | None:
         return load_paraphrases(self.paraphrases) if self.paraphrases is not None else None
 
 
 def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> FloatArray:
-    """The row of statistics of one alignment, (21,), as `COLUMNS` names them.
+    """Return the statistics of one alignment, (21,), in the order of `COLUMNS`.
 
-    A single chunk that covers both sides whole counts as none: METEOR charges nothing for it.
+    A single chunk that covers both texts completely counts as 0 chunks, as in METEOR.
     """
     sides = alignment.hypothesis, alignment.reference
     is_function = [[word.lower() in function for word in words] for words in sides]
@@ -279,22 +288,22 @@ def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> F
             on_reference[is_function[1][i]] += 1
     counts = [matched[stage][side][kind] for side in (0, 1) for kind in (0, 1) for stage in STAGES]
     lengths = [n for flags in is_function for n in (len(flags) - sum(flags), sum(flags))]
-    whole = alignment.chunks == 1 and sum(counts) == sum(lengths)
-    return np.array([*lengths, *counts, 0 if whole else alignment.chunks], dtype=np.float64)
+    is_complete = alignment.chunks == 1 and sum(counts) == sum(lengths)
+    return np.array([*lengths, *counts, 0 if is_complete else alignment.chunks], dtype=np.float64)
 
 
-def _has_too_many(
+def _has_too_many_paraphrases(
     table: ParaphraseTable, hypothesis: tuple[str, ...], reference: tuple[str, ...]
 ) -> bool:
-    """Whether two texts have more pairs of phrases than a search may choose from."""
-    # Counting costs as much as a lookup, which short texts need not pay twice.
-    if len(hypothesis) * len(reference) <= CROWDED:
+    """Return whether two texts have too many paraphrase matches for the alignment search."""
+    # Counting costs as much as a lookup, and short texts cannot have too many.
+    if len(hypothesis) * len(reference) <= LONG_TEXT_WORD_PAIRS:
         return False
-    return table.count_matches(hypothesis, reference) > bounds.PARAPHRASES
+    return table.count_matches(hypothesis, reference) > length_limits.MAX_PARAPHRASE_PAIRS
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """The quotient, 0 where there is nothing to divide by."""
+    """Divide, with 0 where the denominator is 0."""
     zero = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=zero, where=denominator > 0)
 
@@ -303,17 +312,19 @@ def _load_senses() -> Callable[[str], frozenset[int]]:
     try:
         load_wordnet()
     except MissingResourceError as error:
-        raise MissingResourceError(f"{error}; or score without it: meteor:synonyms=false") from None
+        raise MissingResourceError(
+            f"{error}; or score without synonyms: meteor:synonyms=false"
+        ) from None
     return word_senses
 
 
 @lru_cache(maxsize=1 << 16)
 def word_senses(word: str) -> frozenset[int]:
-    """What METEOR compares to find synonyms: the offsets of a word's synsets.
+    """Return the synset offsets of a word; METEOR matches words that share an offset.
 
-    Those of the word as it stands, of any part of speech, and of its base forms: its irregular
-    ones if it has any, else the first that WordNet's rules for nouns, verbs and adjectives yield.
-    Parts of speech are not told apart, so that two synsets with one offset count as the same.
+    Covers the word and its base forms in all parts of speech. Base forms are the irregular ones, or
+    else the first that WordNet's rules for nouns, verbs and adjectives give. As in METEOR, synsets
+    of different parts of speech with the same offset are not distinguished.
     """
     wordnet = load_wordnet()
     forms = dict.fromkeys((word, *_base_forms(wordnet, word)))

@@ -1,4 +1,4 @@
-"""NIST: n-gram matches weighed by how much they tell (Doddington 2002), as in mteval-v13a."""
+"""NIST: n-gram matches weighted by their information (Doddington 2002), as in mteval-v13a."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UnknownNameError
-from tertium.metrics.base.components import NIST_BETA
+from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import (
-    load_sacre_bleu,
-    sacre_signature,
-    warn_by_tokenizer,
+from tertium.metrics.lexical.sacrebleu_adapter import (
+    adjust_tokenizer_warnings,
+    load_sacrebleu_bleu,
+    sacrebleu_signature,
 )
 from tertium.segment import Segment
 from tertium.specs import Range
-from tertium.text.ngrams import Located, NgramIndex, clipped_matches
+from tertium.text.ngram_index import NgramIndex, NgramPositions, clipped_matches
 
 MAX_ORDER = 10
 
@@ -28,28 +28,28 @@ Texts = Sequence[Sequence[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class NIST(Metric):
-    """The mean information of the matched n-grams, summed over orders, with a brevity penalty.
+    """Information-weighted n-gram precision, summed over orders, with a brevity penalty.
 
         info(w1 ... wn) = log2(count(w1 ... wn-1) / count(w1 ... wn))
         NIST = BP sum_n (sum of info over matched n-grams) / (number of n-grams in the hypothesis)
         BP = exp(beta log^2 min(1, hypothesis length / mean reference length))
 
-    Counts are taken over all references of the call, so that a segment's score depends on the
-    other segments' references; the empty n-gram counts as often as there are words. Matches are
-    clipped by the reference that has the n-gram most often. beta makes BP = 1/2 at a ratio of 2/3.
-    The score has no upper bound; 5 to 10 is usual for a corpus.
+    Counts are taken over all references of the call, so a segment's score depends on the references
+    of the other segments. The count of the empty n-gram is the number of words. Matches are clipped
+    by the reference with the most occurrences. beta makes BP = 1/2 at a length ratio of 2/3. The
+    score has no upper bound; 5 to 10 is usual for a corpus.
 
-    `order` is the longest n-gram that enters the score, 1 to 10; the statistics hold all ten.
-    `tokenize` names any of sacrebleu's tokenizers. The defaults are those of mteval-v13a, whose
-    scores these are, except that we lower the case of all letters, not of A to Z alone, give 0
-    where it divides by zero (no reference words), and do not follow its slip of taking what comes
-    after a first word "0" for the first word.
+    Settings:
 
-    NLTK's `corpus_nist` agrees where there is one reference; with several it takes the best one
-    for each order instead of clipping. Its `sentence_nist` learns from the references of that one
-    sentence, as this does in a call with one segment.
+    - `order`: the longest n-gram in the score, 1 to 10. The statistics hold all ten orders.
+    - `tokenize`: any sacrebleu tokenizer. `lowercase`: ignore case.
 
-    Relatives: BLEU takes the geometric mean and weighs all n-grams alike.
+    With the defaults, scores equal those of mteval-v13a, except that all letters are lowercased
+    (not only A to Z), that references without words give 0 instead of an error, and that a first
+    word "0" is not skipped. NLTK's `corpus_nist` agrees for single references; with several it
+    takes the best one for each order instead of clipping.
+
+    See also: BLEU takes the geometric mean and weights all n-grams equally.
 
     >>> round(NIST().sentence_score("the cat sat on the mat", ["the cat sat on a mat"]), 4)
     2.1541
@@ -91,7 +91,7 @@ class NIST(Metric):
         )
 
     def statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        preprocess = self._sacre()._preprocess_segment
+        preprocess = self._sacrebleu_metric()._preprocess_segment
         words: dict[str, list[str]] = {}
 
         def split(text: str) -> list[str]:
@@ -106,35 +106,35 @@ class NIST(Metric):
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         precisions = information_precisions(totals)[..., : self.order]
-        score: FloatArray = precisions.sum(axis=-1) * brevity_penalty(totals)
+        score: FloatArray = precisions.sum(axis=-1) * nist_brevity_penalty(totals)
         return score
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return warn_by_tokenizer(super().warnings(segments), segments, self.tokenize)
+        return adjust_tokenizer_warnings(super().warnings(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        fields = sacre_signature(self._sacre())
+        fields = sacrebleu_signature(self._sacrebleu_metric())
         shared = {key: fields[key] for key in ("case", "tok", "sacrebleu")}
         return {"order": str(self.order), **shared}
 
     def verbose(self, totals: FloatArray) -> str:
         parts = "/".join(f"{p:.2f}" for p in information_precisions(totals)[: self.order])
         return (
-            f"{parts} (BP = {float(brevity_penalty(totals)):.3f} "
+            f"{parts} (BP = {float(nist_brevity_penalty(totals)):.3f} "
             f"hyp_len = {totals[0]:.0f} ref_len = {totals[1]:.1f})"
         )
 
-    def _sacre(self) -> Any:
-        return load_sacre_bleu(tokenize=self.tokenize, lowercase=self.lowercase)
+    def _sacrebleu_metric(self) -> Any:
+        return load_sacrebleu_bleu(tokenize=self.tokenize, lowercase=self.lowercase)
 
 
 def nist_statistics(hypotheses: Texts, references: Sequence[Texts]) -> FloatArray:
-    """The rows of statistics of tokenized hypotheses and their references, (n, 32).
+    """Return the statistics of tokenized hypotheses and their references, (n, 32).
 
-    Information is learned from all references.
+    Information is estimated from all references.
 
     >>> rows = nist_statistics([["a", "b"]], [[["a", "b", "c", "d"]]])
-    >>> rows[0, :4]  # lengths; two words of log2(4/1) bits each, a word that follows for certain
+    >>> rows[0, :4]  # lengths; two words of log2(4/1) bits each, a bigram of 0 bits
     array([2., 4., 4., 0.])
     """
     texts = [text for group in references for text in group]
@@ -153,8 +153,8 @@ def nist_statistics(hypotheses: Texts, references: Sequence[Texts]) -> FloatArra
     return np.column_stack([lengths, means, information, matches, totals])
 
 
-def _information(index: NgramIndex, located: Located) -> list[FloatArray]:
-    """The bits that the last word of each n-gram of the index tells, for each order."""
+def _information(index: NgramIndex, located: NgramPositions) -> list[FloatArray]:
+    """Return the information, in bits, of the last word of each n-gram, by order."""
     counts = index.counts(located)
     before = np.full(len(counts[0]), max(len(located.owner), 1))
     weights = [np.log2(before / counts[0])]
@@ -164,9 +164,13 @@ def _information(index: NgramIndex, located: Located) -> list[FloatArray]:
 
 
 def _match(
-    hypotheses: Located, references: Located, groups: IntArray, weights: list[FloatArray], rows: int
+    hypotheses: NgramPositions,
+    references: NgramPositions,
+    groups: IntArray,
+    weights: list[FloatArray],
+    rows: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Information and number of the matched n-grams of each segment, both (n, orders)."""
+    """Return the information and the count of matched n-grams, (n, orders) each."""
     information, matches = np.zeros((2, rows, MAX_ORDER))
     for n, (numbers, others) in enumerate(zip(hypotheses.numbers, references.numbers, strict=True)):
         matched = clipped_matches(numbers, hypotheses.owner, others, references.owner, groups)
@@ -177,19 +181,10 @@ def _match(
 
 
 def information_precisions(totals: FloatArray) -> FloatArray:
-    """The information per n-gram of the hypothesis for each order, (..., k) -> (..., 10).
+    """Return the information per n-gram of the hypothesis, (..., k) -> (..., 10).
 
-    NIST-n is the sum of the first n times the brevity penalty.
+    NIST-n is the sum of the first n, times the brevity penalty.
     """
     information = totals[..., 2 : 2 + MAX_ORDER]
     counts = totals[..., 2 + 2 * MAX_ORDER :]
     return np.divide(information, counts, out=np.zeros_like(information), where=counts > 0)
-
-
-def brevity_penalty(totals: FloatArray) -> FloatArray:
-    """exp(beta log^2 ratio) for hypotheses shorter than their references, (..., k) -> (...)."""
-    length, reference = totals[..., 0], totals[..., 1]
-    ratio = np.divide(length, reference, out=np.ones_like(length), where=reference > 0)
-    ratio = np.minimum(ratio, 1.0)
-    logs = np.log(ratio, out=np.full_like(ratio, -np.inf), where=ratio > 0)
-    return np.exp(NIST_BETA * logs**2)

@@ -1,4 +1,4 @@
-"""TER: how many edits would repair a translation, block shifts among them (Snover et al. 2006)."""
+"""TER: translation edit rate with block shifts (Snover et al. 2006)."""
 
 from __future__ import annotations
 
@@ -10,29 +10,33 @@ from typing import ClassVar
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.execution import track_progress
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacre import count_unsplit, sacre_signature
-from tertium.runtime import track
+from tertium.metrics.lexical.sacrebleu_adapter import count_unsegmented, sacrebleu_signature
 from tertium.segment import Segment
-from tertium.text.edits import count_edits
+from tertium.text.ter_edits import count_edits
 
 
 @dataclass(frozen=True, kw_only=True)
 class TER(Metric):
-    """Edits per word of the reference, in percent; 0 is perfect, above 100 is possible.
+    """Edits per reference word, in percent; lower is better and 0 is perfect.
 
         TER = 100 min_r edits(hypothesis, r) / mean_r |r|
 
-    An edit inserts, deletes or substitutes a word, or shifts a block of words. The reference with
-    the fewest edits counts, the average length divides. Scores equal sacrebleu's on every input, by
-    a search of our own that is many times faster. Against empty references the score is 100, or 0
-    for an empty hypothesis.
+    An edit inserts, deletes or substitutes a word, or shifts a block of words. The score can exceed
+    100. For empty references it is 100, or 0 if the hypothesis is empty too. Scores equal
+    sacrebleu's on every input; the search is our own and many times faster.
 
-    `normalized` splits off punctuation as Tercom does, `no_punct` drops it, `asian_support` extends
-    both to Chinese and Japanese characters; `case_sensitive` keeps capitals.
+    Settings:
 
-    The statistics count the edits by kind; `tertium.text.edits.count_edits` gives them for one pair
-    of texts under costs of one's choice. Relatives: a word error rate has no shifts.
+    - `normalized`: split off punctuation, as Tercom does. `no_punct`: remove punctuation.
+    - `asian_support`: extend both to Chinese and Japanese characters.
+    - `case_sensitive`: distinguish upper and lower case.
+
+    The statistics count edits by kind. `tertium.text.ter_edits.count_edits` counts them for one
+    pair of texts with custom costs.
+
+    See also: word error rate is TER without shifts.
 
     >>> TER().sentence_score("on the mat sat a cat", ["a cat sat on the mat"])
     33.33333333333333
@@ -78,11 +82,11 @@ class TER(Metric):
 
         @cache
         def row(hypothesis: str, references: tuple[str, ...]) -> list[float]:
-            # sacrebleu tokenizes references twice, which is not always the same as once.
+            # As in sacrebleu; tokenizing twice can differ from tokenizing once.
             texts = tuple(tokenize(tokenize(reference)) for reference in references)
             return best_edits(tokenize(hypothesis), texts)
 
-        rows = [row(s.hypothesis, s.references) for s in track(segments, self.title)]
+        rows = [row(s.hypothesis, s.references) for s in track_progress(segments, self.title)]
         return np.array(rows, dtype=np.float64)
 
     def reduce(self, totals: FloatArray) -> FloatArray:
@@ -91,13 +95,14 @@ class TER(Metric):
         return 100 * np.where((length <= 0) & (edits > 0), 1.0, rate)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        unsplit = count_unsplit(segments) if not (self.normalized and self.asian_support) else {}
-        return super().warnings(segments) | unsplit
+        splits_characters = self.normalized and self.asian_support
+        unsegmented = {} if splits_characters else count_unsegmented(segments)
+        return super().warnings(segments) | unsegmented
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         from sacrebleu.metrics.ter import TER as SacreTER
 
-        return sacre_signature(SacreTER(**asdict(self)))
+        return sacrebleu_signature(SacreTER(**asdict(self)))
 
     def verbose(self, totals: FloatArray) -> str:
         edits, length, insertions, deletions, substitutions, shifts, _ = totals
@@ -108,7 +113,7 @@ class TER(Metric):
 
 
 def best_edits(hypothesis: str, references: Sequence[str]) -> list[float]:
-    """The row of statistics of a hypothesis and its references, as texts of words and spaces.
+    """Return the statistics of a hypothesis and its references, all tokenized.
 
     >>> best_edits("a cat sat", ["the cat was sitting", "a cat was sitting"])
     [2, 4.0, 1, 0, 1, 0, 3]

@@ -17,24 +17,30 @@ import pytest
 from tests.short_windows import ROOM, short_windows
 
 from tertium.arrays import Float32Array, FloatArray
-from tertium.cache.memory import forget
+from tertium.cache.vector_cache import clear_memory
 from tertium.cli.explain import show
-from tertium.errors import ModelError, NeedsError, UsageError
+from tertium.errors import MissingInputError, ModelError, UsageError
+from tertium.execution import runtime
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.flagship.combination import Row
-from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, rows_of, view_of
-from tertium.metrics.flagship.packaged import Packaged
-from tertium.metrics.flagship.rows import (
-    READ,
+from tertium.metrics.flagship.bundled_model import BundledModel
+from tertium.metrics.flagship.error_spans import LOGITS, WRONG
+from tertium.metrics.flagship.row_scorer import (
+    READOUT_COLUMN,
     MultiSettings,
-    RowJudge,
-    findings_of,
+    RowScorer,
+    piece_errors,
 )
-from tertium.metrics.flagship.small import TertiumSmall
-from tertium.metrics.flagship.tagging import LOGITS, WRONG
-from tertium.models.checkpoint import shipped_models
-from tertium.runtime import runtime
+from tertium.metrics.flagship.score_correction import Row
+from tertium.metrics.flagship.tertium_multi import (
+    INPUT_MODES,
+    MODEL,
+    TertiumMulti,
+    build_rows,
+    mode_of_row,
+)
+from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
@@ -64,7 +70,9 @@ def looking(metric: TertiumMulti) -> Looking:
 
 def network_scores(metric: TertiumMulti, rows: Sequence[Row]) -> FloatArray:
     """What the network says before it is corrected, (rows, 2)."""
-    return np.array([said[: READ.start] for said in metric.all_said(rows)], dtype=np.float64)
+    return np.array(
+        [said[: READOUT_COLUMN.start] for said in metric.raw_outputs(rows)], dtype=np.float64
+    )
 
 
 def test_the_network_says_what_it_said_when_it_was_trained(metric: TertiumMulti) -> None:
@@ -97,8 +105,8 @@ def test_the_network_reads_as_the_recipe_does(metric: TertiumMulti, looking: Loo
     said = network_scores(metric, rows)
     np.testing.assert_allclose(said[:, 0], expected.scores[:, 0], atol=1e-4)
     np.testing.assert_allclose(said[:, 1], expected.clean, atol=1e-4)
-    for one, logits in zip(metric.all_said(rows), expected.tags, strict=True):
-        chances = findings_of(one)[:, [WRONG[way] for way in LOGITS]]
+    for one, logits in zip(metric.raw_outputs(rows), expected.tags, strict=True):
+        chances = piece_errors(one)[:, [WRONG[way] for way in LOGITS]]
         np.testing.assert_allclose(chances, error_chance(logits), atol=1e-4)
 
 
@@ -106,7 +114,7 @@ def test_a_second_reading_is_that_of_what_the_head_sees(
     metric: TertiumMulti, looking: Looking
 ) -> None:
     """The recipe, whose network takes rows together and padded, learned it from that."""
-    from recipes.multi.network import lay_out, send_batch
+    from recipes.multi.network import make_layout, send_batch
 
     rows = [(GOOD, SOURCE, REFERENCE), ("train leaves not", None, REFERENCE), ("", SOURCE, None)]
     tokenizer = metric.reader._tokenizer
@@ -116,11 +124,11 @@ def test_a_second_reading_is_that_of_what_the_head_sees(
     ]
     readouts, expected = metric.reader._network.readouts, []
     for row, one in zip(rows, numbers, strict=True):
-        looking.view = view_of(row)
+        looking.view = mode_of_row(row)
         with torch.no_grad():
-            looking(send_batch(lay_out([one]), "cpu"))
-            expected.append(readouts[VIEWS.index(looking.view)](looking.found)[0])
-    said = np.array([one[READ] for one in metric.all_said(rows)])
+            looking(send_batch(make_layout([one]), "cpu"))
+            expected.append(readouts[INPUT_MODES.index(looking.view)](looking.found)[0])
+    said = np.array([one[READOUT_COLUMN] for one in metric.raw_outputs(rows)])
     np.testing.assert_allclose(said, torch.stack(expected), atol=1e-4)
     assert np.abs(said).min() > 0.05
 
@@ -137,18 +145,18 @@ def test_neighbors_threads_and_blocks_change_no_bit(
     ]
     alone = []
     for row in rows:
-        forget()
+        clear_memory()
         with runtime(cache=False, memory=0, threads=1):
             alone.append(metric.raw_scores([row])[0])
-    monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_AT_ONCE", 90)
-    monkeypatch.setattr("tertium.metrics.flagship.rows.PIECES_A_PASS", 200)
-    forget()
+    monkeypatch.setattr("tertium.metrics.flagship.row_scorer.PIECES_AT_ONCE", 90)
+    monkeypatch.setattr("tertium.metrics.flagship.row_scorer.PIECES_A_PASS", 200)
+    clear_memory()
     with runtime(cache=False, memory=0, threads=2):
         together = metric.raw_scores(rows[::-1])[::-1]
     assert (together == np.array(alone)).all()
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", INPUT_MODES)
 @pytest.mark.parametrize(
     "damaged", ["The train to Hamburg leaves at 14:00 today.", "train leaves not", "", SOURCE]
 )
@@ -171,12 +179,12 @@ def test_views_follow_what_is_given(metric: TertiumMulti) -> None:
         asked = dataclasses.replace(metric, against=view)  # type: ignore[arg-type]
         assert metric.view([segment]) == view
         assert metric.score([segment]).system == asked.score([both]).system
-    assert not metric.needs
-    assert load_metric("tertium-multi:against=both").needs == {"source", "references"}
+    assert not metric.required_inputs
+    assert load_metric("tertium-multi:against=both").required_inputs == {"source", "references"}
     assert "|against:source+reference|" in metric.score([both]).signature
-    with pytest.raises(NeedsError, match="segment 2 has no references and others have"):
+    with pytest.raises(MissingInputError, match="segment 2 has no references and others have"):
         metric.score([both, Segment(GOOD, SOURCE)])
-    with pytest.raises(NeedsError, match="neither"):
+    with pytest.raises(MissingInputError, match="neither"):
         metric.score([Segment(GOOD)])
 
 
@@ -192,13 +200,13 @@ def test_several_references_are_reduced_by_best_or_mean(metric: TertiumMulti) ->
 
 def test_scales_are_increasing_and_inside_zero_and_one(metric: TertiumMulti) -> None:
     raw = np.linspace(-12, 12, 2001)
-    for view in VIEWS:
+    for view in INPUT_MODES:
         scale = getattr(metric.settings.scales, view)
         mapped = scale.calibrate(raw)
         assert (np.diff(mapped) > 0).all()
         assert 0 < mapped[0] < mapped[-1] < 1
         assert (scale.deviation(np.array([0.2, 0.8])) > 0.05).all()
-        percent = scale.percent(np.array([0.05, 0.5, 0.95]))
+        percent = scale.percentile(np.array([0.05, 0.5, 0.95]))
         assert percent[0] < 20 < 80 < percent[-1]
 
 
@@ -213,12 +221,12 @@ def test_a_long_text_is_read_in_windows_that_are_averaged_by_length(metric: Tert
         assert whole == [judge._tokenizer([text])[0].ids for text in row[:2]]
         parts = list(judge._run(windows))
         sizes = [len(window[0][1]) for window in windows]
-        [said] = metric.all_said([row])
-    for place in (0, *range(READ.start, READ.stop)):
+        [said] = metric.raw_outputs([row])
+    for place in (0, *range(READOUT_COLUMN.start, READOUT_COLUMN.stop)):
         mean = np.average([part[place] for part in parts], weights=sizes)
         assert said[place] == pytest.approx(mean, abs=1e-6)
     assert said[1] == min(part[1] for part in parts)
-    assert len(findings_of(said)) == sum(sizes) == len(metric.piece_places([row[0]])[0])
+    assert len(piece_errors(said)) == sum(sizes) == len(metric.piece_places([row[0]])[0])
 
 
 def test_a_paragraph_in_windows_scores_near_its_sentences(metric: TertiumMulti) -> None:
@@ -240,11 +248,11 @@ def test_errors_are_marked_from_the_pass_that_scores(
         Segment("", SOURCE),
         Segment("Der 🚆 fährt nicht", SOURCE),
     ]
-    forget()
+    clear_memory()
     with runtime(cache=False):
         scores = metric.score(segments)
-        monkeypatch.setattr(RowJudge, "__call__", lambda *_: pytest.fail("a second pass"))
-        spans = metric.mark(segments)
+        monkeypatch.setattr(RowScorer, "__call__", lambda *_: pytest.fail("a second pass"))
+        spans = metric.mark_errors(segments)
     assert np.isfinite(scores.segments).all()
     assert not spans[1]
     assert spans[0]
@@ -263,14 +271,14 @@ def test_each_row_is_read_once_also_where_nothing_is_kept(
     metric: TertiumMulti, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Row] = []
-    judge = RowJudge.__call__
+    judge = RowScorer.__call__
 
-    def note(self: RowJudge, rows: Sequence[Row]) -> list[Float32Array]:
+    def note(self: RowScorer, rows: Sequence[Row]) -> list[Float32Array]:
         read.extend(rows)
         return judge(self, rows)
 
-    monkeypatch.setattr(RowJudge, "__call__", note)
-    forget()
+    monkeypatch.setattr(RowScorer, "__call__", note)
+    clear_memory()
     with runtime(cache=False, memory=0):
         metric.score([Segment("Es regnet.", None, ("It rains.",)), Segment("", None, ("Rain.",))])
     assert len(read) == len(set(read)) == 2
@@ -290,15 +298,16 @@ def test_a_model_without_tags_marks_nothing(
     metric: TertiumMulti, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / MODEL
-    shutil.copytree(shipped_models() / MODEL, folder)
+    shutil.copytree(bundled_models_folder() / MODEL, folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "spans": None}))
     monkeypatch.setattr(
-        "tertium.metrics.flagship.assessment.load_packaged", lambda _: Packaged(folder)
+        "tertium.metrics.flagship.calibrated_metric.load_bundled_model",
+        lambda _: BundledModel(folder),
     )
-    assert not metric.gives_spans
+    assert not metric.can_mark_errors
     with pytest.raises(UsageError, match="marks no errors: its weights have no tags"):
-        metric.mark([Segment(GOOD, SOURCE)])
+        metric.mark_errors([Segment(GOOD, SOURCE)])
 
 
 def test_long_texts_and_unknown_languages_are_counted(metric: TertiumMulti) -> None:
@@ -359,8 +368,8 @@ def test_all_windows_of_long_texts_are_explained(metric: TertiumMulti) -> None:
 
 
 def test_what_cannot_be_scored_is_not_assessed(metric: TertiumMulti) -> None:
-    for ask in (metric.assess, metric.points, TertiumSmall().points):
-        with pytest.raises(NeedsError, match="segment 1 has n"):
+    for ask in (metric.assess, metric.mqm_points, TertiumSmall().mqm_points):
+        with pytest.raises(MissingInputError, match="segment 1 has n"):
             ask([Segment(GOOD)])  # was judged beside an empty source, or not at all
 
 
@@ -371,11 +380,11 @@ def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
     assert set(values) == {"score", "uncertainty", "percentile", "no error", "MQM points"}
     source = found.comparisons[0]
     assert source.values == {}  # no score is of the source alone
-    assert [c.beside for c in found.comparisons] == ["", "source", "source"]
+    assert [c.combined_with for c in found.comparisons] == ["", "source", "source"]
     assert "reference 'A train.': with the source, score" in told(found)
     assert "counts in the score beside each reference" in told(found)
     alone = metric.explain(Segment(GOOD, SOURCE)).comparisons[0]
-    assert (set(alone.values), alone.beside) == (set(values), "")
+    assert (set(alone.values), alone.combined_with) == (set(values), "")
     partner = {
         source.hypothesis_pieces[k.hypothesis]: source.other_pieces[k.other]
         for k in source.links
@@ -387,13 +396,13 @@ def test_it_explains_with_what_it_read(metric: TertiumMulti) -> None:
 
 def test_rows_hold_what_a_view_reads() -> None:
     segment = Segment("a", "A", ("x", "y"))
-    assert rows_of([segment], "reference")[1] == [("a", None, "x"), ("a", None, "y")]
+    assert build_rows([segment], "reference")[1] == [("a", None, "x"), ("a", None, "y")]
 
 
 def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / MODEL
-    shutil.copytree(shipped_models() / MODEL, folder)
-    model = Packaged(folder)
+    shutil.copytree(bundled_models_folder() / MODEL, folder)
+    model = BundledModel(folder)
     settings = model.settings(MultiSettings)
     file = folder / "encoder" / "tokenizer.json"
     file.write_bytes(file.read_bytes() + b" ")
@@ -403,9 +412,9 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     config["shape"]["apart"] = 13
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match="apart is the number 13, expected from 0 to 12"):
-        Packaged(folder).settings(MultiSettings)
+        BundledModel(folder).settings(MultiSettings)
 
 
 def test_the_package_stays_small() -> None:
-    files = [f for f in (shipped_models() / MODEL).rglob("*") if f.is_file()]
+    files = [f for f in (bundled_models_folder() / MODEL).rglob("*") if f.is_file()]
     assert sum(file.stat().st_size for file in files) < 60_000_000

@@ -1,7 +1,7 @@
-"""What an uncased encoder cannot see: case, spacing, numbers, pronouns, negation, order, length.
+"""TextCounts features of a pair: case, spacing, numbers, pronouns, negation, word order, length.
 
-A small row of numbers for each hypothesis and reference, cheap enough to compute for every pair, so
-that a network on contextual vectors can tell a changed number or a lost capital from a paraphrase.
+An uncased encoder cannot see these. They let a network on contextual vectors distinguish a changed
+number or a lost capital letter from a paraphrase.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 from tertium.arrays import FloatArray
 
 Key = TypeVar("Key", bound=Hashable)
-MANY = 1 << 16  # pairs of words from which on arrays are quicker than dictionaries
+ARRAY_THRESHOLD = 1 << 16  # word pairs above which arrays are faster than dictionaries
 
-NAMES = (
+FEATURE_NAMES = (
     "word recall",
     "word precision",
     "cased recall",
@@ -75,11 +75,11 @@ _LETTERS = string.ascii_letters.encode()
 NUMBER, PUNCTUATION, CONTENT, MALE, FEMALE, NEGATION = (1 << n for n in range(6))
 
 
-class Surface(NamedTuple):
-    """A text taken apart once, for all its comparisons."""
+class TextCounts(NamedTuple):
+    """Counts of one text, computed once for all its pairs."""
 
     text: str
-    words: tuple[str, ...]  # tokens in small letters
+    words: tuple[str, ...]  # lowercased tokens
     counts: Counter[str]
     cased: Counter[str]
     bigrams: Counter[tuple[str, ...]]
@@ -92,56 +92,56 @@ class Surface(NamedTuple):
     negations: int
     capitals: float
     spaces: float
-    foreign: float
+    non_ascii: float
 
 
 def surface_features(hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-    """One row of `NAMES` for each pair of texts, (n, len(NAMES)).
+    """Return the surface features of each pair of texts, (n, len(FEATURE_NAMES)).
 
     >>> row = surface_features(["he paid 30 euros"], ["she paid 20 euros"])[0]
-    >>> dict(zip(NAMES, row.tolist()))["number recall"]
+    >>> dict(zip(FEATURE_NAMES, row.tolist()))["number recall"]
     0.0
     """
     rows = [
-        _compare(analyse(hypothesis), analyse(reference))
+        _compare(analyze_text(hypothesis), analyze_text(reference))
         for hypothesis, reference in zip(hypotheses, references, strict=True)
     ]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(NAMES))
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURE_NAMES))
 
 
-@lru_cache(maxsize=256)  # 20 KB each; the pairs of a reference come one after the other
-def analyse(text: str) -> Surface:
-    """Take a text apart."""
+@lru_cache(maxsize=256)  # 20 KB each; pairs of one reference are adjacent
+def analyze_text(text: str) -> TextCounts:
+    """Count words, n-grams and word classes of a text."""
     tokens = _TOKEN.findall(text)
     words = tuple([token.lower() for token in tokens])
-    kinds = [_kind(word) for word in words]
-    capitals, foreign = _letter_shares(text)
+    classes = [_word_classes(word) for word in words]
+    capitals, non_ascii = _letter_shares(text)
 
-    def of(kind: int) -> list[str]:
-        return [word for word, its in zip(words, kinds, strict=True) if its & kind]
+    def words_of(word_class: int) -> list[str]:
+        return [word for word, own in zip(words, classes, strict=True) if own & word_class]
 
-    return Surface(
+    return TextCounts(
         text=text,
         words=words,
         counts=Counter(words),
         cased=Counter(tokens),
         bigrams=Counter(pairwise(words)),
         trigrams=Counter(zip(words, words[1:], words[2:], strict=False)),
-        numbers=Counter(of(NUMBER)),
+        numbers=Counter(words_of(NUMBER)),
         names=Counter([token for token in tokens[1:] if token[0].isupper()]),
-        punctuation=Counter(of(PUNCTUATION)),
-        content=Counter(of(CONTENT)),
-        gender=(len(of(MALE)), len(of(FEMALE))),
-        negations=len(of(NEGATION)),
+        punctuation=Counter(words_of(PUNCTUATION)),
+        content=Counter(words_of(CONTENT)),
+        gender=(len(words_of(MALE)), len(words_of(FEMALE))),
+        negations=len(words_of(NEGATION)),
         capitals=capitals,
         spaces=text.count(" ") / max(len(text), 1),
-        foreign=foreign,
+        non_ascii=non_ascii,
     )
 
 
-@lru_cache(maxsize=1 << 14)  # most words of a language's texts are few
-def _kind(word: str) -> int:
-    """All that a word in small letters is, as a sum."""
+@lru_cache(maxsize=1 << 14)
+def _word_classes(word: str) -> int:
+    """Return the bit mask of the classes of a lowercased word."""
     is_word = word[0].isalnum()
     return (
         NUMBER * (word[0].isdigit() or word in _NUMBER_WORDS)
@@ -154,18 +154,19 @@ def _kind(word: str) -> int:
 
 
 def _letter_shares(text: str) -> tuple[float, float]:
-    """Which parts of a text's letters are capitals, and outside of ASCII."""
-    if text.isascii():  # the same, counted in C
+    """Return the fractions of letters that are capitals, and that are outside ASCII."""
+    if text.isascii():  # a faster path with the same result
         plain = text.encode()
         letters = len(plain) - len(plain.translate(None, _LETTERS))
         capitals = len(plain) - len(plain.translate(None, _CAPITALS))
         return capitals / max(letters, 1), 0.0
-    found = [c for c in text if c.isalpha()]
-    capitals = sum([c.isupper() for c in found])
-    return capitals / max(len(found), 1), sum([c > "\x7f" for c in found]) / max(len(found), 1)
+    alphabetic = [c for c in text if c.isalpha()]
+    count = max(len(alphabetic), 1)
+    capitals = sum([c.isupper() for c in alphabetic])
+    return capitals / count, sum([c > "\x7f" for c in alphabetic]) / count
 
 
-def _compare(h: Surface, r: Surface) -> list[float]:
+def _compare(h: TextCounts, r: TextCounts) -> list[float]:
     common = _overlap(h.counts, r.counts)
     return [
         _ratio(common, r.counts.total()),
@@ -187,7 +188,7 @@ def _compare(h: Surface, r: Surface) -> list[float]:
         _repetition(h) - _repetition(r),
         *_recall_and_precision(h.punctuation, r.punctuation),
         *_recall_and_precision(h.content, r.content),
-        h.foreign - r.foreign,
+        h.non_ascii - r.non_ascii,
         float(not h.words),
         float(h.text == r.text),
         math.log1p(len(r.words)) / 4,
@@ -195,13 +196,13 @@ def _compare(h: Surface, r: Surface) -> list[float]:
 
 
 def longest_run(left: Sequence[str], right: Sequence[str]) -> int:
-    """The length of the longest run of words that both texts have.
+    """Return the length of the longest sequence of words that both texts share.
 
     >>> longest_run("a b c d".split(), "x b c y".split())
     2
     """
-    if len(left) * len(right) > MANY:
-        return _longest_run_of_many(left, right)
+    if len(left) * len(right) > ARRAY_THRESHOLD:
+        return _longest_run_with_arrays(left, right)
     best, previous = 0, dict[int, int]()
     places: dict[str, list[int]] = {}
     for n, word in enumerate(right):
@@ -214,8 +215,8 @@ def longest_run(left: Sequence[str], right: Sequence[str]) -> int:
     return best
 
 
-def _longest_run_of_many(left: Sequence[str], right: Sequence[str]) -> int:
-    """The same row by row: of one word that is repeated, every two places meet."""
+def _longest_run_with_arrays(left: Sequence[str], right: Sequence[str]) -> int:
+    """Compute `longest_run` with arrays: repeated words make the dictionaries quadratic."""
     codes = {word: n for n, word in enumerate(dict.fromkeys(right))}
     target = np.array([codes[word] for word in right])
     best, runs = 0, np.zeros(len(right) + 1, dtype=np.int64)
@@ -226,21 +227,23 @@ def _longest_run_of_many(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def order_agreement(left: Sequence[str], right: Sequence[str]) -> float:
-    """How many pairs of words that occur once in both texts stand in the same order; 1 if none do.
+    """Return the fraction of pairs of words, unique in both texts, that are in the same order.
+
+    The result is 1 if there is no such pair.
 
     >>> order_agreement("a b c".split(), "c b a".split())
     0.0
     """
-    place = {word: n for n, word in enumerate(right)}
-    twice = {w for w, n in Counter(left).items() if n > 1}
-    twice |= {w for w, n in Counter(right).items() if n > 1}
-    before: list[int] = []  # places in the right text of the words passed so far, in order
+    position = {word: n for n, word in enumerate(right)}
+    repeated = {w for w, n in Counter(left).items() if n > 1}
+    repeated |= {w for w, n in Counter(right).items() if n > 1}
+    earlier: list[int] = []  # sorted positions in the right text of the words visited so far
     ordered = 0
     for word in left:
-        if word in place and word not in twice:
-            ordered += bisect_left(before, place[word])
-            insort(before, place[word])
-    return ordered / (len(before) * (len(before) - 1) / 2) if len(before) > 1 else 1.0
+        if word in position and word not in repeated:
+            ordered += bisect_left(earlier, position[word])
+            insort(earlier, position[word])
+    return ordered / (len(earlier) * (len(earlier) - 1) / 2) if len(earlier) > 1 else 1.0
 
 
 def _overlap(a: Counter[Key], b: Counter[Key]) -> int:
@@ -252,15 +255,15 @@ def _recall_and_precision(h: Counter[Key], r: Counter[Key]) -> tuple[float, floa
     return (_ratio(common, r.total()), _ratio(common, h.total()))
 
 
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else 1.0
+def _ratio(part: float, total: float) -> float:
+    return part / total if total else 1.0
 
 
 def _log_ratio(a: int, b: int) -> float:
     return math.log((a + 1) / (b + 1))
 
 
-def _repetition(s: Surface) -> float:
+def _repetition(s: TextCounts) -> float:
     total = s.bigrams.total()
     adjacent = sum([a == b for a, b in pairwise(s.words)])
     return (1 - len(s.bigrams) / total if total else 0.0) + 0.5 * adjacent

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from tertium.metrics.flagship.windows import align_windows
-from tertium.text.bounds import JUDGED_PIECES
+from tertium.metrics.flagship.text_windows import align_windows
+from tertium.text.length_limits import MAX_JOINT_PIECES
 
 ROOM = 510
 LENGTHS = (0, 1, 3, 20, 511, 600, 1500, 4096, 9000)
@@ -20,7 +20,7 @@ def test_windows_hold_all_that_is_read_in_order(seed: int) -> None:
     sizes = [rng.choice((*LENGTHS, rng.randint(0, 3000))) for _ in range(rng.choice((2, 3)))]
     texts = [[rng.choice(("▁a", "b", ".", "▁c")) for _ in range(size)] for size in sizes]
     windows = align_windows(texts, ROOM)
-    read = min(1.0, JUDGED_PIECES / max(*sizes, 1))
+    read = min(1.0, MAX_JOINT_PIECES / max(*sizes, 1))
     for side, size in enumerate(sizes):
         cuts = [window[side] for window in windows]
         assert cuts[0].start == 0

@@ -13,16 +13,16 @@ import pytest
 
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
-from tertium.encoders.network import OVERHEADS
+from tertium.encoders.encoder_network import BATCH_OVERHEADS
 from tertium.errors import ModelError, UsageError
-from tertium.metrics.flagship import packaged, small
-from tertium.metrics.flagship.packaged import Packaged
-from tertium.metrics.flagship.small import MODEL, SmallSettings, TertiumSmall
-from tertium.models.checkpoint import shipped_models
-from tertium.runtime import runtime
+from tertium.execution import runtime
+from tertium.metrics.flagship import bundled_model, tertium_small
+from tertium.metrics.flagship.bundled_model import BundledModel
+from tertium.metrics.flagship.tertium_small import MODEL, SmallSettings, TertiumSmall
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 from tertium.text import language_identification
-from tertium.text.language_identification import looks_english
+from tertium.text.language_identification import may_be_english
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
 SOME = 6  # segments of the example
@@ -97,7 +97,7 @@ def test_pairs_judged_together_have_the_scores_they_have_alone(
     metric: TertiumSmall, example: TestSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a GPU does, here on a CPU: padded passes of many pairs, within rounding."""
-    monkeypatch.setitem(OVERHEADS, "cpu", 2048)  # lengths mix
+    monkeypatch.setitem(BATCH_OVERHEADS, "cpu", 2048)  # lengths mix
     references = [texts[0] for texts in example.references][:SOME]
     left = [
         *example.systems["good"][:SOME],
@@ -109,11 +109,11 @@ def test_pairs_judged_together_have_the_scores_they_have_alone(
     ]
     right = [*references, *references, "a cat", "", "", "long words, " * 60]
     with runtime(cache=False, memory=0, device="cpu"):
-        alone = metric.judge(left, right)
+        alone = metric.run_network(left, right)
         network = small._network(metric.model, "cpu")
         for choices in ({"token_budget": 8192}, {"batch_size": 3}):
             with runtime(**choices):
-                together = small.LateJudge(network, metric.reader).together(left, right)
+                together = small.LateScorer(network, metric.reader).score_on_gpu(left, right)
             assert np.abs(together - alone).max() < 1e-5
     assert len({*alone}) > len(references)
 
@@ -126,12 +126,12 @@ def test_pairs_dealt_to_threads_have_the_scores_of_kept_vectors(
     good, fair = (example.systems[name][:SOME] for name in ("good", "fair"))
     left = [*good, *fair, "", "a cat", "long words " * 50]
     right = [*references, *references, "a cat", "", "long words, " * 60]
-    judge = small.LateJudge(small._network(metric.model, "cpu"), metric.reader)
+    run_network = small.LateScorer(small._network(metric.model, "cpu"), metric.reader)
     with runtime(cache=False, device="cpu"):
-        kept = judge.by_chunks(left, right)
+        kept = judge.score_in_chunks(left, right)
     for threads in (1, 3):
         with runtime(cache=False, memory=0, device="cpu", threads=threads):
-            assert judge.by_shares(left, right).tolist() == kept.tolist()
+            assert judge.score_in_batches(left, right).tolist() == kept.tolist()
 
 
 def test_other_languages_are_refused_with_advice() -> None:
@@ -140,7 +140,7 @@ def test_other_languages_are_refused_with_advice() -> None:
         TertiumSmall().score([Segment(german, None, (f"{german} {n}",)) for n in "abcde"])
     # references of several systems count once: few words are few however often they stand there
     assert len(TertiumSmall().score([Segment(german, None, (german,))] * 5).segments) == 5
-    assert looks_english(["Yes."])
+    assert may_be_english(["Yes."])
     few = TertiumSmall().score([Segment("今天公园里天气很好。", None, ("今天公园里天气很好。",))])
     assert few.warnings["reference not English"] == 1
 
@@ -150,7 +150,7 @@ def test_words_of_references_are_counted_once(
 ) -> None:
     """To refuse them, and once for all systems to count those in other languages."""
     read: list[str] = []
-    pattern = language_identification.WORD
+    pattern = language_identification.WORD_PATTERN
 
     class Counting:
         def findall(self, text: str) -> list[str]:
@@ -188,7 +188,9 @@ def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:
 def test_an_explanation_asks_once_what_the_network_says(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def judge(_: TertiumSmall, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+    def run_network(
+        _: TertiumSmall, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> FloatArray:
         asked.append(len(references))
         return np.zeros(len(references))
 
@@ -205,15 +207,15 @@ def test_the_example_is_ordered(metric: TertiumSmall, example: TestSet) -> None:
 
 def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / MODEL
-    shutil.copytree(shipped_models() / MODEL, folder)
+    shutil.copytree(bundled_models_folder() / MODEL, folder)
     data = bytearray((folder / "weights.safetensors").read_bytes())
     data[-1] ^= 1
     (folder / "weights.safetensors").write_bytes(data)
     with pytest.raises(ModelError, match="damaged"):
-        _ = Packaged(folder).hash
+        _ = BundledModel(folder).hash
     (folder / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelError, match=r"config\.json cannot be read"):
-        _ = Packaged(folder).config
+        _ = BundledModel(folder).config
 
 
 def test_longer_references_cost_what_the_settings_say(metric: TertiumSmall) -> None:
@@ -222,10 +224,10 @@ def test_longer_references_cost_what_the_settings_say(metric: TertiumSmall) -> N
     right = [REFERENCE, REFERENCE, "It is.", " ".join([REFERENCE] * 9)]
     length = metric.settings.length
     words = [17, 17, length.least, length.most]
-    expected = metric.judge(left, right) - length.cost * np.log(words)
+    expected = metric.run_network(left, right) - length.cost * np.log(words)
     assert metric.raw_scores(left, right) == pytest.approx(expected, abs=1e-6)
     free = TertiumSmall(length="free")
-    assert free.raw_scores(left, right) == pytest.approx(metric.judge(left, right), abs=1e-6)
+    assert free.raw_scores(left, right) == pytest.approx(metric.run_network(left, right), abs=1e-6)
 
 
 def test_a_cost_of_length_keeps_the_order_within_a_segment_and_is_signed(
@@ -268,8 +270,8 @@ def test_a_cache_that_cannot_be_written_changes_nothing(
 @pytest.mark.parametrize("file", ["encoder/tokenizer.json", "encoder/config.json"])
 def test_a_damaged_file_of_the_encoder_is_refused(file: str, tmp_path: Path) -> None:
     folder = tmp_path / MODEL
-    shutil.copytree(shipped_models() / MODEL, folder)
-    model = Packaged(folder)
+    shutil.copytree(bundled_models_folder() / MODEL, folder)
+    model = BundledModel(folder)
     files = model.settings(SmallSettings).encoder_files
     assert model.encoder_weights(files).folder == folder / "encoder"
     (folder / file).write_bytes((folder / file).read_bytes() + b" ")
@@ -290,8 +292,8 @@ def test_damaged_weights_are_refused_also_where_assertions_are_off(
     monkeypatch.setitem(sys.modules, optimised.__name__, optimised)
     exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec", optimize=1), vars(optimised))
     with pytest.raises(ModelError, match="is damaged"):
-        _ = optimised.Packaged(tmp_path).weights
+        _ = optimised.BundledModel(tmp_path).weights
 
 
 def test_the_package_stays_small() -> None:
-    assert (shipped_models() / MODEL / "weights.safetensors").stat().st_size < 25_000_000
+    assert (bundled_models_folder() / MODEL / "weights.safetensors").stat().st_size < 25_000_000

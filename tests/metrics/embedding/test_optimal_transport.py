@@ -12,12 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.encoders.encoder import from_parts
-from tertium.encoders.stream import Chunk
-from tertium.metrics.base.matching import spans, unit
-from tertium.metrics.embedding import transport
-from tertium.metrics.embedding.transport import exact, sinkhorn, solve_chunk, unit_distances
-from tertium.runtime import cores, runtime
+from tertium.encoders.cached_encoding import Chunk
+from tertium.encoders.encoder import make_embeddings
+from tertium.execution import runtime, usable_cores
+from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
+from tertium.metrics.embedding import optimal_transport
+from tertium.metrics.embedding.optimal_transport import (
+    map_distances,
+    solve_exact,
+    solve_sinkhorn,
+    unit_distances,
+)
 
 
 def random_problem(seed: int, rows: int, columns: int) -> np.ndarray:
@@ -30,7 +35,7 @@ def random_problem(seed: int, rows: int, columns: int) -> np.ndarray:
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(1, 20))
 def test_exact_equals_pot(seed: int, rows: int, columns: int) -> None:
     costs = random_problem(seed, rows, columns)
-    found = exact(costs)
+    found = solve_exact(costs)
     assert found.cost == pytest.approx(ot.emd2([], [], costs), abs=1e-6)
     np.testing.assert_allclose(found.plan.sum(axis=1), 1 / rows, atol=1e-12)
     np.testing.assert_allclose(found.plan.sum(axis=0), 1 / columns, atol=1e-12)
@@ -40,11 +45,11 @@ def test_exact_equals_pot(seed: int, rows: int, columns: int) -> None:
 def test_transport_by_hand() -> None:
     # Three points to two: two stay, the third splits in halves over distances 1 and 3.
     costs = np.array([[0.0, 4.0], [4.0, 0.0], [1.0, 3.0]])
-    assert exact(costs).cost == pytest.approx((1 + 3) / 6)
+    assert solve_exact(costs).cost == pytest.approx((1 + 3) / 6)
 
 
 def test_equal_sizes_are_an_assignment() -> None:
-    plan = exact(np.array([[1.0, 0.0], [0.0, 1.0]])).plan
+    plan = solve_exact(np.array([[1.0, 0.0], [0.0, 1.0]])).plan
     assert plan.tolist() == [[0.0, 0.5], [0.5, 0.0]]
 
 
@@ -57,7 +62,7 @@ def test_sinkhorn_equals_pot(regularisation: float) -> None:
             expected = ot.sinkhorn2(
                 [], [], costs, regularisation, method="sinkhorn_log", numItermax=5000, stopThr=1e-10
             )
-        found = sinkhorn(costs, regularisation=regularisation, tolerance=1e-8)
+        found = solve_sinkhorn(costs, regularisation=regularisation, tolerance=1e-8)
         assert found.cost == pytest.approx(float(expected), abs=1e-5)
 
 
@@ -67,15 +72,18 @@ def test_sinkhorn_gives_a_plan_never_cheaper_than_the_exact_one(
     seed: int, rows: int, columns: int
 ) -> None:
     costs = random_problem(seed, rows, columns)
-    found = sinkhorn(costs)
+    found = solve_sinkhorn(costs)
     np.testing.assert_allclose(found.plan.sum(axis=1), 1 / rows, atol=1e-12)
     np.testing.assert_allclose(found.plan.sum(axis=0), 1 / columns, atol=1e-12)
-    assert exact(costs).cost - 1e-12 <= found.cost <= exact(costs).cost + 0.1
+    assert solve_exact(costs).cost - 1e-12 <= found.cost <= solve_exact(costs).cost + 0.1
 
 
 def test_sinkhorn_nears_the_exact_cost() -> None:
     costs = random_problem(7, 12, 10)
-    gaps = [sinkhorn(costs, regularisation=r).cost - exact(costs).cost for r in (1.0, 0.3, 0.05)]
+    gaps = [
+        solve_sinkhorn(costs, regularisation=r).cost - solve_exact(costs).cost
+        for r in (1.0, 0.3, 0.05)
+    ]
     assert gaps[0] > gaps[1] > gaps[2]
     assert gaps[2] < 0.03
 
@@ -83,7 +91,7 @@ def test_sinkhorn_nears_the_exact_cost() -> None:
 def random_chunk(seed: int, pairs: int) -> Chunk:
     rng = np.random.default_rng(seed)
     sizes = rng.integers(0, 9, size=2 * pairs).tolist()
-    texts = from_parts(
+    texts = make_embeddings(
         [rng.normal(size=(n, 6)).astype(np.float32) for n in sizes],
         [("",) * (n > 2) + ("x",) * (n - 2 * (n > 2)) + ("",) * (n > 2) for n in sizes],
         np.zeros((2 * pairs, 0), dtype=np.float32),
@@ -92,17 +100,17 @@ def random_chunk(seed: int, pairs: int) -> Chunk:
     )
     right = np.sort(rng.integers(0, 2 * pairs, size=pairs))
     left = rng.integers(0, 2 * pairs, size=pairs)
-    return Chunk(pairs=np.arange(pairs), left=left, right=right, texts=texts)
+    return Chunk(pairs=np.arange(pairs), left=left, right=right, embeddings=texts)
 
 
 def test_the_cores_of_a_process_are_those_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
-    assert cores() == 3
+    assert usable_cores() == 3
     with runtime(threads=2):
-        assert cores() == 2
+        assert usable_cores() == 2
     with runtime(threads=8):
-        assert cores() == 3
+        assert usable_cores() == 3
 
 
 def test_problems_are_dealt_to_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,8 +123,8 @@ def test_problems_are_dealt_to_no_more_threads_than_cores(monkeypatch: pytest.Mo
         asked.append(threads)
         return pool(threads)
 
-    monkeypatch.setattr(transport, "ThreadPoolExecutor", count)
-    assert list(transport._in_threads(abs, [-1, -2])) == [1, 2]
+    monkeypatch.setattr(optimal_transport, "ThreadPoolExecutor", count)
+    assert list(optimal_transport._in_threads(abs, [-1, -2])) == [1, 2]
     assert asked == [2]
 
 
@@ -124,25 +132,25 @@ def test_problems_are_dealt_to_no_more_threads_than_cores(monkeypatch: pytest.Mo
 def test_a_chunk_is_solved_in_its_order_whatever_the_threads(threads: int) -> None:
     chunk = random_chunk(1, 300)
     with runtime(threads=threads):
-        found = solve_chunk(chunk, lambda costs: costs)
-    starts, stops = spans(chunk.texts)
+        found = map_distances(chunk, lambda costs: costs)
+    starts, stops = piece_ranges(chunk.embeddings)
     for costs, i, j in zip(found, chunk.left, chunk.right, strict=True):
-        here, there = (chunk.texts.vectors[starts[k] : stops[k]] for k in (i, j))
+        here, there = (chunk.embeddings.vectors[starts[k] : stops[k]] for k in (i, j))
         assert costs.shape == (len(here), len(there))
         np.testing.assert_allclose(costs, unit_distances(here, there), atol=1e-6)
 
 
 def test_a_chunk_without_comparisons() -> None:
     none = np.zeros(0, dtype=np.int64)
-    chunk = Chunk(pairs=none, left=none, right=none, texts=random_chunk(1, 1).texts)
-    assert solve_chunk(chunk, lambda costs: costs) == []
+    chunk = Chunk(pairs=none, left=none, right=none, embeddings=random_chunk(1, 1).embeddings)
+    assert map_distances(chunk, lambda costs: costs) == []
 
 
 def test_distances_keep_their_digits_where_vectors_almost_agree() -> None:
     rng = np.random.default_rng(0)
     left = rng.normal(size=(20, 384)).astype(np.float32)
     right = (left + rng.normal(size=left.shape) * 1e-4).astype(np.float32)
-    a, b = unit(left.astype(np.float64)), unit(right.astype(np.float64))
+    a, b = normalize_rows(left.astype(np.float64)), normalize_rows(right.astype(np.float64))
     expected = np.linalg.norm(a[:, None] - b, axis=2)
     np.testing.assert_allclose(unit_distances(left, right), expected, atol=1e-6)
     assert (np.diag(unit_distances(left, left)) == 0).all()

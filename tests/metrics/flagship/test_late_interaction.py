@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from tertium.metrics.flagship.late import (
+from tertium.metrics.flagship.late_interaction import (
     LateInteraction,
     Tokens,
     greedy_matches,

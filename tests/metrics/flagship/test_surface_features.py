@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.metrics.flagship.surface import (
-    NAMES,
+from tertium.metrics.flagship.surface_features import (
+    FEATURE_NAMES,
     analyse,
     longest_run,
     order_agreement,
@@ -20,7 +20,7 @@ REFERENCE = "She paid 20 euros to Mr Smith, but he did not thank her."
 
 def row(hypothesis: str, reference: str = REFERENCE) -> dict[str, float]:
     values = surface_features([hypothesis], [reference])[0]
-    return dict(zip(NAMES, values.tolist(), strict=True))
+    return dict(zip(FEATURE_NAMES, values.tolist(), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_order_is_that_of_all_pairs_of_words(left: list[str], right: list[str]) 
 
 
 def test_no_pairs_are_no_rows() -> None:
-    assert surface_features([], []).shape == (0, len(NAMES))
+    assert surface_features([], []).shape == (0, len(FEATURE_NAMES))
 
 
 def test_runs_and_order_by_hand() -> None:

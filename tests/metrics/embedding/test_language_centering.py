@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.encoders import Encoder, chunks, load_encoder
+from tertium.encoders import Encoder, iter_chunks, load_encoder
 from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.embedding.bertscore import BERTScore
-from tertium.metrics.embedding.centring import (
-    Centring,
-    Directions,
+from tertium.metrics.embedding.language_centering import (
+    LanguageCentering,
     LanguageMeans,
+    TranslationDirections,
     language_means,
     translation_directions,
 )
@@ -32,21 +32,24 @@ def toy_means() -> LanguageMeans:
 
 
 def test_each_side_loses_its_own_mean(toy_means: LanguageMeans) -> None:
-    chunk = next(chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
-    for centring in (Centring(toy_means), Centring(toy_means, "de", "en")):
+    chunk = next(iter_chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
+    for centring in (LanguageCentering(toy_means), LanguageCentering(toy_means, "de", "en")):
         found = centring(chunk, [ENGLISH], [GERMAN])
         left, right = int(found.left[0]), int(found.right[0])
-        before = chunk.texts.tokens(int(chunk.left[0])), chunk.texts.tokens(int(chunk.right[0]))
-        assert np.allclose(found.texts.tokens(left), before[0] + 0.25)
-        assert np.allclose(found.texts.tokens(right), before[1] - 0.5)
-        assert np.allclose(found.texts.sentences[left], (before[0] + 0.25).mean(axis=0))
+        before = (
+            chunk.embeddings.token_vectors(int(chunk.left[0])),
+            chunk.embeddings.token_vectors(int(chunk.right[0])),
+        )
+        assert np.allclose(found.embeddings.token_vectors(left), before[0] + 0.25)
+        assert np.allclose(found.embeddings.token_vectors(right), before[1] - 0.5)
+        assert np.allclose(found.embeddings.sentences[left], (before[0] + 0.25).mean(axis=0))
 
 
 def test_a_text_on_both_sides_has_the_language_of_its_side(toy_means: LanguageMeans) -> None:
-    chunk = next(chunks(load_encoder("toy"), [GERMAN], [GERMAN]))
-    said = Centring(toy_means, "de", "en")(chunk, [GERMAN], [GERMAN])
+    chunk = next(iter_chunks(load_encoder("toy"), [GERMAN], [GERMAN]))
+    said = LanguageCentering(toy_means, "de", "en")(chunk, [GERMAN], [GERMAN])
     assert said.left[0] != said.right[0]
-    identified = Centring(toy_means)(chunk, [GERMAN], [GERMAN])
+    identified = LanguageCentering(toy_means)(chunk, [GERMAN], [GERMAN])
     assert identified.left[0] == identified.right[0]
 
 
@@ -58,9 +61,9 @@ def test_an_unknown_language_has_the_mean_of_all(toy_means: LanguageMeans) -> No
 
 def test_languages_are_accounted_for(toy_means: LanguageMeans) -> None:
     finnish = "Juna rannikolle lähtee aamulla seitsemältä"
-    counts = Centring(toy_means).warnings([ENGLISH, "ok"], [GERMAN, finnish])
-    assert +counts == {"language not told": 1, "language without a mean": 1}
-    assert not +Centring(toy_means, "de", "en").warnings([ENGLISH, "ok"], [GERMAN, GERMAN])
+    counts = LanguageCentering(toy_means).warnings([ENGLISH, "ok"], [GERMAN, finnish])
+    assert +counts == {"language not identified": 1, "language without a mean": 1}
+    assert not +LanguageCentering(toy_means, "de", "en").warnings([ENGLISH, "ok"], [GERMAN, GERMAN])
 
 
 @pytest.mark.parametrize("centre", ["language", "aligned"])
@@ -72,13 +75,15 @@ def test_without_stored_means_it_is_refused(centre: Any) -> None:
 def test_directions_are_a_product_after_the_mean(toy_means: LanguageMeans) -> None:
     dim = load_encoder("toy").dim
     rows = np.random.default_rng(1).standard_normal((7, dim)).astype(np.float32)
-    chunk = next(chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
-    plain = Centring(toy_means)(chunk, [ENGLISH], [GERMAN]).texts
-    found = Centring(toy_means, directions=Directions(rows, 3, 7))(chunk, [ENGLISH], [GERMAN])
+    chunk = next(iter_chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
+    plain = LanguageCentering(toy_means)(chunk, [ENGLISH], [GERMAN]).texts
+    found = LanguageCentering(toy_means, directions=TranslationDirections(rows, 3, 7))(
+        chunk, [ENGLISH], [GERMAN]
+    )
     # single precision, sums of as many numbers as the encoder is wide
-    assert np.allclose(found.texts.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
-    assert np.allclose(found.texts.sentences, plain.sentences @ rows.T, atol=1e-4)
-    assert found.texts.pieces == plain.pieces
+    assert np.allclose(found.embeddings.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
+    assert np.allclose(found.embeddings.sentences, plain.sentences @ rows.T, atol=1e-4)
+    assert found.embeddings.tokens == plain.tokens
 
 
 def test_centred_scores_do_not_depend_on_neighbors(e5: Encoder) -> None:

@@ -19,10 +19,10 @@ from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import bleu, chrf
 from tertium.metrics.lexical.bleu import BLEU
-from tertium.metrics.lexical.chrf import ChrF
-from tertium.metrics.lexical.sacre import load_sacre_bleu, match_statistics
+from tertium.metrics.lexical.chrf import CHRF
+from tertium.metrics.lexical.sacrebleu_adapter import load_sacrebleu_bleu, sacrebleu_statistics
 from tertium.segment import Segment
-from tertium.text import shared_ngrams
+from tertium.text import ngram_overlap
 
 words = st.lists(st.sampled_from(["a", "b", "c", "dd", ".", ",", "Ü", "漢字"]), max_size=9)
 texts = words.map(" ".join) | st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -51,7 +51,7 @@ def streams(segments: list[Segment]) -> list[list[str]]:
         lowercase=st.booleans(),
         tokenize=st.sampled_from(["13a", "none", "char", "intl", "zh"]),
     ),
-    st.sampled_from([0, bleu.MANY]),  # segments that are counted from arrays
+    st.sampled_from([0, bleu.MIN_ARRAY_SEGMENTS]),  # segments that are counted from arrays
 )
 def test_bleu_is_sacrebleu_to_the_last_bit(
     segments: list[Segment], metric: BLEU, many: int
@@ -67,7 +67,7 @@ def test_bleu_is_sacrebleu_to_the_last_bit(
             effective_order=effective,
         )
 
-    with mock.patch.object(bleu, "MANY", many):
+    with mock.patch.object(bleu, "MIN_ARRAY_SEGMENTS", many):
         scores = metric.score(segments)
     corpus = peer(bool(metric.effective_order))
     hypotheses = [s.hypothesis for s in segments]
@@ -82,7 +82,7 @@ def test_bleu_is_sacrebleu_to_the_last_bit(
 @given(
     corpora(),
     st.builds(
-        ChrF,
+        CHRF,
         char_order=st.integers(1, 6),
         word_order=st.integers(0, 2),
         beta=st.integers(1, 3),
@@ -90,10 +90,10 @@ def test_bleu_is_sacrebleu_to_the_last_bit(
         whitespace=st.booleans(),
         eps_smoothing=st.booleans(),
     ),
-    st.sampled_from([-1, chrf.SHORT]),  # characters that are not counted from arrays
+    st.sampled_from([-1, chrf.SHORT_CHARACTERS]),  # characters that are not counted from arrays
 )
 def test_chrf_is_sacrebleu_to_the_last_bit(
-    segments: list[Segment], metric: ChrF, short: int
+    segments: list[Segment], metric: CHRF, short: int
 ) -> None:
     peer = SacreChrF(
         char_order=metric.char_order,
@@ -103,7 +103,7 @@ def test_chrf_is_sacrebleu_to_the_last_bit(
         whitespace=metric.whitespace,
         eps_smoothing=metric.eps_smoothing,
     )
-    with mock.patch.object(chrf, "SHORT", short):
+    with mock.patch.object(chrf, "SHORT_CHARACTERS", short):
         scores = metric.score(segments)
     hypotheses = [s.hypothesis for s in segments]
     assert scores.system == peer.corpus_score(hypotheses, streams(segments)).score
@@ -116,7 +116,7 @@ def test_chrf_is_sacrebleu_to_the_last_bit(
 def test_orders_that_no_number_holds_are_sacrebleus(char_order: int, word_order: int) -> None:
     """A position is a number of 64 bits where its n-grams fit."""
     left, right = "the cat sat on the mat " * 6, "the cat lay on the mat " * 6
-    metric = ChrF(char_order=char_order, word_order=word_order)
+    metric = CHRF(char_order=char_order, word_order=word_order)
     peer = SacreChrF(char_order=char_order, word_order=word_order)
     scores = metric.score([Segment(left, references=(right,)), Segment("", references=(right,))])
     assert scores.segments[0] == peer.sentence_score(left, [right]).score > 0
@@ -130,7 +130,7 @@ def test_a_varying_number_of_references_is_sacrebleu_with_none() -> None:
     ]
     refs = [["a b c d", "a b c"], [None, "a b c d e"]]
     hypotheses = [s.hypothesis for s in segments]
-    for metric, peer in ((BLEU(), SacreBLEU()), (ChrF(), SacreChrF())):
+    for metric, peer in ((BLEU(), SacreBLEU()), (CHRF(), SacreChrF())):
         scores = metric.score(segments)
         assert scores.system == peer.corpus_score(hypotheses, refs).score
         assert "nrefs:var" in scores.signature
@@ -141,7 +141,7 @@ def test_real_text_scores_equal_sacrebleu(human_data: Path) -> None:
         rows = [json.loads(line) for line in lines]
     segments = [Segment(r["hypothesis"], None, (r["reference"],)) for r in rows]
     hypotheses, refs = [s.hypothesis for s in segments], [[s.references[0] for s in segments]]
-    for metric, peer in ((BLEU(), SacreBLEU()), (ChrF(word_order=2), SacreChrF(word_order=2))):
+    for metric, peer in ((BLEU(), SacreBLEU()), (CHRF(word_order=2), SacreChrF(word_order=2))):
         scores = metric.score(segments)
         assert scores.system == peer.corpus_score(hypotheses, refs).score
 
@@ -163,15 +163,15 @@ def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
 def test_bleu_counts_pairs_as_sacrebleu_does(
     segments: list[Segment], order: int, chunk: int, key: int, block: int
 ) -> None:
-    sacre = BLEU(max_ngram_order=order).sacre()
+    sacre = BLEU(max_ngram_order=order).sacrebleu_metric()
     pairs = [Segment(s.hypothesis, None, s.references[:1]) for s in segments]
     with (
         mock.patch.object(shared_ngrams, "CHUNK", chunk),
         mock.patch.object(shared_ngrams, "KEY", key),
-        mock.patch.object(bleu, "BLOCK", block),
+        mock.patch.object(bleu, "BLOCK_SEGMENTS", block),
     ):
         counted = bleu.count_pairs(sacre, pairs, "")
-    assert counted.tolist() == match_statistics(sacre, pairs, "").tolist()
+    assert counted.tolist() == sacrebleu_statistics(sacre, pairs, "").tolist()
 
 
 @pytest.mark.parametrize("numbers", [[1] * 12, [2] * 12, [1, 2] * 6])
@@ -188,7 +188,7 @@ def test_bleu_of_many_segments_is_that_of_each(numbers: list[int]) -> None:
 @given(
     uneven_corpora(),
     st.builds(
-        ChrF,
+        CHRF,
         char_order=st.integers(0, 12),
         word_order=st.integers(1, 5),
         lowercase=st.booleans(),
@@ -199,19 +199,21 @@ def test_bleu_of_many_segments_is_that_of_each(numbers: list[int]) -> None:
     st.sampled_from([64, 40, 12]),  # bits of a key: few, so that alphabets do not fit
 )
 def test_chrf_counts_what_sacrebleu_counts(
-    segments: list[Segment], metric: ChrF, chunk: int, key: int
+    segments: list[Segment], metric: CHRF, chunk: int, key: int
 ) -> None:
     with (
         mock.patch.object(shared_ngrams, "CHUNK", chunk),
         mock.patch.object(shared_ngrams, "KEY", key),
-        mock.patch.object(chrf, "SHORT", -1),  # or sacrebleu would count these itself
+        mock.patch.object(chrf, "SHORT_CHARACTERS", -1),  # or sacrebleu would count these itself
     ):
         counted = metric.statistics(segments)
-    assert counted.tolist() == match_statistics(metric.sacre(), segments, "").tolist()
+    assert (
+        counted.tolist() == sacrebleu_statistics(metric.sacrebleu_metric(), segments, "").tolist()
+    )
 
 
-@pytest.mark.parametrize("metric", [ChrF(), ChrF(word_order=2, lowercase=True, whitespace=True)])
-def test_chrf_counts_hostile_texts_as_sacrebleu_does(metric: ChrF) -> None:
+@pytest.mark.parametrize("metric", [CHRF(), CHRF(word_order=2, lowercase=True, whitespace=True)])
+def test_chrf_counts_hostile_texts_as_sacrebleu_does(metric: CHRF) -> None:
     crowd = "".join(
         map(chr, range(0x4E00, 0x4E00 + 1500))
     )  # more characters than a key tells apart
@@ -219,12 +221,14 @@ def test_chrf_counts_hostile_texts_as_sacrebleu_does(metric: ChrF) -> None:
     segments = [
         Segment(text, None, (odd[n - 1], odd[n // 2], text[1:])) for n, text in enumerate(odd)
     ]
-    assert (metric.statistics(segments) == match_statistics(metric.sacre(), segments, "")).all()
+    assert (
+        metric.statistics(segments) == sacrebleu_statistics(metric.sacrebleu_metric(), segments, "")
+    ).all()
 
 
-@pytest.mark.parametrize("metric", [ChrF(), ChrF(word_order=2, lowercase=True, whitespace=True)])
+@pytest.mark.parametrize("metric", [CHRF(), CHRF(word_order=2, lowercase=True, whitespace=True)])
 def test_chrf_counts_real_texts_of_many_scripts_as_sacrebleu_does(
-    metric: ChrF, human_data: Path
+    metric: CHRF, human_data: Path
 ) -> None:
     segments = []
     for file in sorted((human_data / "da/wmt17").glob("*.jsonl.gz")):
@@ -232,7 +236,9 @@ def test_chrf_counts_real_texts_of_many_scripts_as_sacrebleu_does(
             rows = [json.loads(line) for line in islice(lines, 100)]
         segments += [Segment(r["hypothesis"], None, (r["source"], r["reference"])) for r in rows]
     assert len(segments) > 500
-    assert (metric.statistics(segments) == match_statistics(metric.sacre(), segments, "")).all()
+    assert (
+        metric.statistics(segments) == sacrebleu_statistics(metric.sacrebleu_metric(), segments, "")
+    ).all()
 
 
 def test_the_statistics_are_named_and_public() -> None:
@@ -284,7 +290,7 @@ def test_signatures_carry_the_settings() -> None:
 
 @pytest.mark.parametrize(("order", "label"), [(0, "chrF"), (2, "chrF++")])
 def test_chrf_variants_have_their_names(order: int, label: str) -> None:
-    assert ChrF(word_order=order).label == label
+    assert CHRF(word_order=order).label == label
 
 
 @pytest.mark.parametrize("metric", ["bleu", "nist"])
@@ -304,7 +310,7 @@ def test_what_a_tokenizer_lacks_is_named_in_one_line(
         raise fault
 
     monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU.__init__", fail)
-    load_sacre_bleu.cache_clear()
+    load_sacrebleu_bleu.cache_clear()
     with pytest.raises(MissingResourceError, match=named) as caught:
         load_metric(f"{metric}:tokenize={tokenizer}").score([Segment("a", None, ("a",))])
     assert "\n" not in str(caught.value)

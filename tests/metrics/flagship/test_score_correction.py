@@ -12,10 +12,10 @@ import pytest
 from sacrebleu.metrics.chrf import CHRF
 
 from tertium.errors import ModelError
-from tertium.metrics.flagship.combination import Correction
-from tertium.metrics.flagship.multi import MODEL, VIEWS, TertiumMulti, View
-from tertium.metrics.flagship.packaged import Packaged
-from tertium.models.checkpoint import shipped_models
+from tertium.metrics.flagship.bundled_model import BundledModel
+from tertium.metrics.flagship.score_correction import Correction
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, MODEL, InputMode, TertiumMulti
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 
 ROWS = [
@@ -75,8 +75,10 @@ def test_what_the_network_says_is_bounded_and_keeps_its_order() -> None:
     )
     said = np.linspace(-30, 30, 501)
     for strange in (0.0, 1.0):
-        strangeness = np.full(len(said), strange)
-        found = correct([("a", "b", None)] * len(said), said, np.zeros(len(said)), strangeness)
+        subword_fragmentation = np.full(len(said), strange)
+        found = correct(
+            [("a", "b", None)] * len(said), said, np.zeros(len(said)), subword_fragmentation
+        )
         assert (np.diff(found) > 0).all()
         assert np.abs(found).max() < 1.5
 
@@ -93,7 +95,7 @@ def test_letters_count_more_where_words_are_strange() -> None:
     reference = "Līvõd rānda um ilzõ nīžtõd."
     rows = [("Līvõd rānda um nīžtõd.", None, reference), ("Rāndalizt jelābõd", None, reference)]
     metric = TertiumMulti()
-    assert metric.reader.strange_words(rows).tolist() == [1.0, 1.0]
+    assert metric.reader.mean_fragmentation(rows).tolist() == [1.0, 1.0]
     correct = metric.settings.corrections.reference
     near, far = correct(rows, np.zeros(2), np.zeros(2), np.ones(2))
     plain, other = correct(rows, np.zeros(2), np.zeros(2), np.zeros(2))
@@ -104,9 +106,10 @@ def test_letters_count_more_where_words_are_strange() -> None:
 def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The settings of a copy of the model, which is used instead; read anew each time."""
     folder = tmp_path / MODEL
-    shutil.copytree(shipped_models() / MODEL, folder)
+    shutil.copytree(bundled_models_folder() / MODEL, folder)
     monkeypatch.setattr(
-        "tertium.metrics.flagship.assessment.load_packaged", lambda _: Packaged(folder)
+        "tertium.metrics.flagship.calibrated_metric.load_bundled_model",
+        lambda _: BundledModel(folder),
     )
     return folder / "config.json"
 
@@ -114,30 +117,30 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_signature_names_the_correction_and_unknown_parts_of_it_are_refused(
     config_file: Path,
 ) -> None:
-    before, config = TertiumMulti().learned, json.loads(config_file.read_text())
+    before, config = TertiumMulti().model_ids, json.loads(config_file.read_text())
     config["corrections"]["source"]["softness"] += 0.5
     config_file.write_text(json.dumps(config))
-    assert TertiumMulti().learned != before
+    assert TertiumMulti().model_ids != before
     config["corrections"]["source"]["vowels"] = 1.0
     config_file.write_text(json.dumps(config))
     with pytest.raises(ModelError, match="vowels"):
         _ = TertiumMulti().settings
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", INPUT_MODES)
 def test_a_signature_names_what_moves_scores_and_nothing_else(
-    config_file: Path, view: View
+    config_file: Path, view: InputMode
 ) -> None:
-    before, fingerprint = TertiumMulti().learned, TertiumMulti().model.fingerprint
+    before, fingerprint = TertiumMulti().model_ids, TertiumMulti().model.fingerprint
     config = json.loads(config_file.read_text())
     scale = config["scales"][view]
     scale["uncertainty"]["deviation"][0] += 0.01
     scale["percentiles"]["segments"] += 1
     config_file.write_text(json.dumps(config))
-    assert TertiumMulti().learned == before
+    assert TertiumMulti().model_ids == before
     scale["calibration"]["score"][0] /= 2
     config_file.write_text(json.dumps(config))
-    assert TertiumMulti().learned != before
+    assert TertiumMulti().model_ids != before
     # the network says what it said, so that nothing is read anew
     assert TertiumMulti().model.fingerprint == fingerprint
 

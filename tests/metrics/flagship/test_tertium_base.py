@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from tertium.errors import ModelError, UsageError
+from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.flagship.base import MODEL, TertiumBase
-from tertium.metrics.flagship.packaged import ENCODER_PREFIX
-from tertium.models.checkpoint import shipped_models
-from tertium.runtime import runtime
+from tertium.metrics.flagship.bundled_model import ENCODER_PREFIX
+from tertium.metrics.flagship.tertium_base import MODEL, TertiumBase
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 
 torch = pytest.importorskip("torch")
@@ -45,7 +45,7 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     from safetensors.torch import save_file
     from transformers import AutoModel
 
-    from tertium.metrics.flagship.late import CrossHead
+    from tertium.metrics.flagship.late_interaction import CrossHead
 
     torch.manual_seed(5)
     encoder = tiny_model("mpnet")
@@ -72,7 +72,7 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer
 
-    from tertium.metrics.flagship.packaged import apply_difference
+    from tertium.metrics.flagship.bundled_model import apply_weight_delta
 
     config = json.loads((folder / "config.json").read_text())
     encoder = Path(config["encoder"].removeprefix("dir/"))
@@ -83,7 +83,7 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
         for k, v in weights.items()
         if k.startswith(ENCODER_PREFIX)
     }
-    model.load_state_dict(apply_difference(model.state_dict(), changes))
+    model.load_state_dict(apply_weight_delta(model.state_dict(), changes))
     tokenizer = AutoTokenizer.from_pretrained(encoder)
     h, r = (
         tokenizer(text, add_special_tokens=False)["input_ids"] for text in (hypothesis, reference)
@@ -109,9 +109,9 @@ def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
 def test_batches_never_change_a_score(tuned: Path) -> None:
     metric = TertiumBase(folder=str(tuned))
     pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
-    together = metric.judge(*pairs)
+    together = metric.run_network(*pairs)
     with runtime(batch_size=1):
-        np.testing.assert_allclose(metric.judge(*pairs), together, atol=1e-5)
+        np.testing.assert_allclose(metric.run_network(*pairs), together, atol=1e-5)
     twice = metric.raw_scores(pairs[0] * 2, pairs[1] * 2)
     assert (twice[:4] == twice[4:]).all()
 
@@ -123,7 +123,7 @@ def test_a_pair_that_was_judged_is_not_judged_again(
     pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
     cold = metric.raw_scores(*pairs)
     asked: list[int] = []
-    judge = TertiumBase.judge
+    run_network = TertiumBase.run_network
 
     def counting(self: TertiumBase, left: list[str], right: list[str]) -> np.ndarray:
         asked.append(len(left))
@@ -206,7 +206,7 @@ def test_other_languages_are_refused() -> None:
 
 
 def test_what_ships_is_small_and_whole() -> None:
-    folder = shipped_models() / MODEL
+    folder = bundled_models_folder() / MODEL
     assert (folder / "weights.safetensors").stat().st_size < 25_000_000
     config = json.loads((folder / "config.json").read_text())
     digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()

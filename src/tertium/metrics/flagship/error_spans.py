@@ -1,0 +1,181 @@
+"""Error spans from the piece-level logits of tertium-multi.
+
+Each piece has logits for three annotation schemes: MQM and ESA (no error, minor, major) and
+post-editing word tags (good, bad). Further logits predict coarse error categories. Annotators mark
+very different amounts under each scheme, so each scheme has its own thresholds.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Annotated, Literal
+
+import numpy as np
+
+from tertium.arrays import BoolArray, Float32Array
+from tertium.encoders.tokenizer import TokenOffsets
+from tertium.schema import Rule
+from tertium.spans import Severity, Span
+from tertium.text.scripts import UNSPACED_SCRIPTS, script_share
+
+AnnotationScheme = Literal["mqm", "esa", "words"]
+LOGITS: Mapping[AnnotationScheme, slice] = {
+    "mqm": slice(0, 3),
+    "esa": slice(3, 6),
+    "words": slice(6, 8),
+}
+CATEGORIES = ("accuracy", "omission", "fluency", "terminology", "style", "other")
+CATEGORY_LOGITS = slice(9, 9 + len(CATEGORIES))  # logit 8, no category, is untrained
+TAGS = CATEGORY_LOGITS.stop
+# Columns of the probabilities of a piece: error probability by scheme, share of major errors in it
+# for schemes with severities, and the category (0 is none).
+WRONG: Mapping[AnnotationScheme, int] = {"mqm": 0, "esa": 1, "words": 2}
+MAJOR: Mapping[AnnotationScheme, int] = {"mqm": 3, "esa": 4}
+CATEGORY = 5
+ERROR_COLUMNS = 6
+MIN_CATEGORY_PROBABILITY = 0.5
+PROBABILITY = Rule(lambda x: 0 < x < 1, "between 0 and 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanThresholds:
+    """Minimum error probability of a wrong piece, and minimum share of major errors in it."""
+
+    wrong: Annotated[float, PROBABILITY]
+    major: Annotated[float, PROBABILITY] = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModeThresholds:
+    """Thresholds of the input modes."""
+
+    source: SpanThresholds
+    reference: SpanThresholds
+    both: SpanThresholds
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemeThresholds:
+    """Thresholds of the annotation schemes, chosen on held-out annotations."""
+
+    mqm: ModeThresholds
+    esa: ModeThresholds
+    words: ModeThresholds
+
+
+def error_probabilities(logits: Float32Array) -> Float32Array:
+    """Convert logits to error probabilities, (pieces, TAGS) -> (pieces, ERROR_COLUMNS).
+
+    The result has no rows if the model has no tags.
+    """
+    if not logits.shape[1]:
+        return np.zeros((0, ERROR_COLUMNS), dtype=np.float32)
+    errors = np.zeros((len(logits), ERROR_COLUMNS), dtype=np.float32)
+    for scheme, part in LOGITS.items():
+        probabilities = _softmax(logits[:, part])
+        errors[:, WRONG[scheme]] = 1 - probabilities[:, 0]
+        if scheme in MAJOR:
+            minor, major = probabilities[:, 1], probabilities[:, 2]
+            errors[:, MAJOR[scheme]] = major / (minor + major)
+    categories = _softmax(logits[:, CATEGORY_LOGITS])
+    is_certain = categories.max(axis=1) >= MIN_CATEGORY_PROBABILITY
+    errors[:, CATEGORY] = np.where(is_certain, 1 + categories.argmax(axis=1), 0)
+    return errors
+
+
+def extract_spans(
+    text: str,
+    places: TokenOffsets,
+    errors: Float32Array,
+    scheme: AnnotationScheme,
+    thresholds: SpanThresholds,
+) -> tuple[Span, ...]:
+    """Return the error spans of a text: runs of words with a wrong piece.
+
+    A span is major if one of its wrong pieces is. `places` are the offsets of the pieces; pieces
+    beyond the rows of `errors` were not read and are not marked.
+    """
+    wrong = errors[:, WRONG[scheme]] >= thresholds.wrong
+    return tuple(
+        Span(
+            start,
+            end,
+            severity=_severity(own, scheme, thresholds),
+            category=_category(own),
+            chance=min(1.0, round(float(own[:, WRONG[scheme]].max()), 4)),
+        )
+        for start, end, run in _find_runs(text, places, extend_to_words(text, places, wrong))
+        for own in [errors[run][wrong[run]]]  # without pieces that only complete a word
+    )
+
+
+def extend_to_words(text: str, places: TokenOffsets, wrong: BoolArray) -> BoolArray:
+    """Mark all pieces of each word that has a wrong piece, since annotators mark words.
+
+    Texts in unspaced scripts are returned unchanged.
+
+    >>> places, wrong = [(0, 2), (2, 6), (6, 7), (7, 11)], np.array([0, 0, 1, 0]) > 0
+    >>> extend_to_words("we cats sat", places, wrong)
+    array([False,  True,  True, False])
+    """
+    if not wrong.any() or script_share(text, UNSPACED_SCRIPTS) > 0.5:
+        return wrong
+    words, count = [0], 0  # word number of each character, shifted by one; 0 between words
+    for letter in text:
+        is_in_word = unicodedata.category(letter)[0] in "LMN"
+        count += is_in_word and not words[-1]
+        words.append(count if is_in_word else 0)
+    pieces = places[: len(wrong)]
+    owners = [next(filter(None, words[start + 1 : end + 1]), 0) for start, end in pieces]
+    wrong_words = {owner for owner, own in zip(owners, wrong, strict=True) if owner and own}
+    extended: BoolArray = wrong | np.array([owner in wrong_words for owner in owners])
+    return extended
+
+
+def _find_runs(
+    text: str, places: TokenOffsets, wrong: BoolArray
+) -> Iterator[tuple[int, int, slice]]:
+    """Yield runs of adjacent wrong pieces: start and end in the text, and the pieces."""
+    steps = np.flatnonzero(np.diff(wrong.astype(np.int8), prepend=0, append=0))
+    for first, last in steps.reshape(-1, 2):
+        start, end = trim_span(text, places[first][0], places[last - 1][1])
+        if start < end:
+            yield start, end, slice(first, last)
+
+
+def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """Strip blanks at both ends of a span and include combining marks of its last letter.
+
+    Pieces come from composed letters, so a piece may end before a separate accent.
+
+    >>> trim_span("a cat sat", 1, 6), trim_span("a cafe\\u0301.", 1, 6)
+    ((2, 5), (2, 7))
+    """
+    marks = takewhile(lambda letter: unicodedata.category(letter)[0] == "M", text[end:])
+    end += sum(1 for _ in marks)
+    part = text[start:end]
+    return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
+
+
+def _severity(
+    errors: Float32Array, scheme: AnnotationScheme, thresholds: SpanThresholds
+) -> Severity:
+    if scheme not in MAJOR:
+        return "bad"
+    return "major" if (errors[:, MAJOR[scheme]] >= thresholds.major).any() else "minor"
+
+
+def _category(errors: Float32Array) -> str:
+    """Return the most frequent category of the pieces, or an empty string."""
+    counts = np.bincount(errors[:, CATEGORY].astype(np.int64), minlength=1 + len(CATEGORIES))
+    counts[0] = 0
+    return CATEGORIES[int(counts.argmax()) - 1] if counts.any() else ""
+
+
+def _softmax(logits: Float32Array) -> Float32Array:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True, initial=-1e9))
+    shares: Float32Array = powers / powers.sum(axis=1, keepdims=True)
+    return shares

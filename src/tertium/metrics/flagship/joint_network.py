@@ -1,0 +1,390 @@
+"""The network of tertium-multi: hypothesis, source and reference in one encoder.
+
+The source or the reference may be missing. Every text is `<s> pieces </s>` with its own positions
+and a role embedding. Lower layers read each text separately, so a source or reference shared by
+many systems is encoded once. Upper layers read all texts of a row jointly. On top of them: a mix of
+layers, means, a soft alignment of the hypothesis with each other text in both directions (as in
+`late_interaction`), greedy matches at three layers, and two heads, one for the row and one for each
+piece of the hypothesis. Features of a missing text are zeros with a flag.
+
+On a CPU, texts and rows are concatenated without padding. Layers and linear products process them
+in blocks of few shapes (`batch_invariance`), everything else row by row (`row_alignment`). The
+output of a row therefore depends on its own texts only, to the last bit; `is_batch_invariant`
+verifies this. On a GPU texts are padded, and the rest of the batch may change the last bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from tertium.encoders.batch_invariance import (
+    FALLBACK_BLOCK_ROWS,
+    BlockSizes,
+    apply_in_blocks,
+    apply_in_padded_blocks,
+    find_common_block_sizes,
+    pad_to_blocks,
+)
+from tertium.encoders.linear_layers import CastLinear, linear_gelu
+from tertium.encoders.transformer_layer import (
+    BatchLayout,
+    ConcatenatedLayout,
+    PaddedLayout,
+    TransformerLayer,
+    consecutive_slices,
+)
+from tertium.metrics.flagship.row_alignment import (
+    CONTEXT_ROLES,
+    HYPOTHESIS,
+    REFERENCE,
+    SOURCE,
+    PaddedAlignment,
+    RowAlignment,
+    RowwiseAlignment,
+)
+
+MIXED_LAYERS = (4, 6, 8, 10, 11, 12)  # their weighted mean is pooled and aligned
+MATCHED_LAYERS = (3, 6, 12)  # their pieces are matched greedily
+READOUTS = ((SOURCE,), (REFERENCE,), CONTEXT_ROLES)  # the roles that each readout covers
+MAX_DEVIATIONS = 6.0  # a readout clips standardized features here
+BLOCK = 32  # weights that share a scale in a row of the embedding table
+EPSILON = 1e-12  # of the encoder's layer norms, as published
+MIN_POOLED = -10.0  # lower bound of max pooling, as in training
+TRIAL_LENGTHS = (2, 5, 31, 64, 130)  # texts within a block, and across its edges
+
+
+class LowerStates(NamedTuple):
+    """States of a text after the lower layers, each (pieces, hidden) with <s> and </s>.
+
+    `states` are those of the last lower layer, `layers` those that features use, by layer.
+    """
+
+    states: Tensor
+    layers: Mapping[int, Tensor]
+
+
+RowStates = Mapping[int, LowerStates]  # the texts of a row by role
+
+
+class JointStates(NamedTuple):
+    """States of rows after the upper layers, by layer, and the positions of their texts by role."""
+
+    layers: Mapping[int, Tensor]
+    places: Sequence[Mapping[int, slice]]
+
+
+class RowOutput(NamedTuple):
+    """Network output for a row.
+
+    `scores`, (3,): raw score, logit of no error, readout. `tags`, (pieces, tags): logits of each
+    piece of the hypothesis.
+    """
+
+    scores: Tensor
+    tags: Tensor
+
+
+class PackedEmbedding(nn.Module):
+    """Embedding table with 4 bits per weight; rows are unpacked on lookup.
+
+    A block of 32 weights has one scale; byte k of a block holds weight k in its low half and weight
+    k + 16 in its high half, each as value + 8.
+    """
+
+    def __init__(self, words: int, hidden: int) -> None:
+        super().__init__()
+        self.nibbles: Tensor
+        self.scales: Tensor
+        shape = words, hidden // BLOCK, BLOCK // 2
+        self.register_buffer("nibbles", torch.zeros(shape, dtype=torch.uint8))
+        self.register_buffer("scales", torch.zeros(shape[:2], dtype=torch.float16))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        packed = self.nibbles[ids]  # (pieces, blocks, 16)
+        values = torch.cat([packed & 15, packed >> 4], dim=-1).float() - 8
+        return (values * self.scales[ids].float()[..., None]).flatten(1)  # (pieces, hidden)
+
+
+class SoftComparison(nn.Module):
+    """Soft alignment of hypotheses with one other text in both directions, and its features."""
+
+    def __init__(self, hidden: int, compared: int) -> None:
+        super().__init__()
+        self.project = nn.Linear(hidden, compared)
+        self.sharpness = nn.Parameter(torch.tensor(10.0))
+        self.forth, self.back = (nn.Linear(4 * compared, compared) for _ in range(2))
+
+    def forward(
+        self, states: Tensor, alignment: RowAlignment, role: int, block_sizes: BlockSizes
+    ) -> tuple[Tensor, Tensor]:
+        """Compare hypotheses with the texts of a role, given the states of a batch.
+
+        Returns pooled features, (rows, 4 compared), and those of hypothesis pieces, (pieces,
+        compared).
+        """
+        projected = apply_in_blocks(self.project, states, block_sizes=block_sizes)
+        directions = F.normalize(projected, dim=-1)
+        own, other = (alignment.pieces(projected, side) for side in (HYPOTHESIS, role))
+        similarities = [s * self.sharpness for s in alignment.similarities(directions, role)]
+        partners, partners_back = alignment.align(similarities, own, other, role)
+        features = _compare_pieces(self.forth, own, partners, block_sizes)
+        features_back = _compare_pieces(self.back, other, partners_back, block_sizes)
+        pooled = [
+            vectors
+            for values, side in ((features, HYPOTHESIS), (features_back, role))
+            for vectors in (
+                alignment.means(values, side),
+                alignment.maxima(values, side).clamp(min=MIN_POOLED),
+            )
+        ]
+        return torch.cat(pooled, dim=1), features
+
+
+class JointHead(nn.Module):
+    """Hidden layer over all features of a row, (rows, features) -> (rows, inner).
+
+    `last` maps it to the raw score and the logit of no error, (2,).
+    """
+
+    def __init__(self, features: int, inner: int) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(features)
+        self.inner, self.last = nn.Linear(features, inner), nn.Linear(inner, 2)
+
+    def forward(self, features: Tensor) -> Tensor:
+        return linear_gelu(self.inner, self.norm(features))
+
+
+class Readout(nn.Module):
+    """Second prediction, (1,), from the input and the hidden layer of the head.
+
+    A linear layer plus a hidden layer over a low-dimensional projection. Features are standardized
+    with the mean and scale of the training rows; constant features have scale 0.
+    """
+
+    def __init__(self, features: int, directions: int, inner: int) -> None:
+        super().__init__()
+        self.mean: Tensor
+        self.scale: Tensor
+        self.register_buffer("mean", torch.zeros(features))
+        self.register_buffer("scale", torch.zeros(features))
+        self.straight = nn.Linear(features, 1)
+        self.squeeze = nn.Linear(features, directions, bias=False)
+        self.inner, self.last = nn.Linear(directions, inner), nn.Linear(inner, 1, bias=False)
+
+    def forward(self, features: Tensor) -> Tensor:
+        x = ((features - self.mean) * self.scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
+        output: Tensor = self.straight(x) + self.last(F.gelu(self.inner(self.squeeze(x))))
+        return output
+
+
+class JointNetwork(nn.Module):
+    """The complete network: `encode_texts` runs the lower layers, `score_rows` all others.
+
+    `apart` is the number of lower layers, which read each text separately. `tags` is the number of
+    logits per piece; 0 leaves the tagger empty. `block_sizes` are the numbers of rows that layers
+    process at once. With `padded`, all sequences of a batch are padded to the longest, for a GPU.
+    """
+
+    def __init__(
+        self,
+        *,
+        words: int,
+        positions: int,
+        hidden: int,
+        layers: int,
+        heads: int,
+        inner: int,
+        apart: int,
+        compared: int,
+        judging: int,
+        directions: int,
+        reading: int,
+        tags: int = 0,
+    ) -> None:
+        super().__init__()
+        self.lower_layers, self.compared = apart, compared
+        self.block_sizes: BlockSizes = (FALLBACK_BLOCK_ROWS,)
+        self.padded = False
+        self.words = PackedEmbedding(words, hidden)
+        self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
+        self.norm = nn.LayerNorm(hidden, EPSILON)
+        self.layers = nn.ModuleList(
+            TransformerLayer(hidden, heads, inner, EPSILON) for _ in range(layers)
+        )
+        self.mix = nn.Parameter(torch.zeros(len(MIXED_LAYERS)))
+        self.comparisons = nn.ModuleList(SoftComparison(hidden, compared) for _ in CONTEXT_ROLES)
+        self.role_features = 3 * hidden + 4 * compared + 2 * len(MATCHED_LAYERS) + 1
+        own = 2 * hidden
+        self.head = JointHead(own + len(CONTEXT_ROLES) * self.role_features, judging)
+        widths = (judging + own + len(roles) * self.role_features for roles in READOUTS)
+        self.readouts = nn.ModuleList(Readout(n, directions, reading) for n in widths)
+        features = hidden + len(CONTEXT_ROLES) * compared
+        tagger = nn.Linear(features, compared), nn.GELU(), nn.Linear(compared, tags)
+        self.tags, self.tagger = tags, nn.Sequential(*tagger if tags else ())
+
+    def encode_texts(self, texts: Sequence[tuple[int, Sequence[int]]]) -> list[LowerStates]:
+        """Run texts, each a role and its ids with special tokens, through the lower layers."""
+        lengths = [len(ids) for _, ids in texts]
+        tokens, positions, roles = (
+            torch.from_numpy(np.concatenate(ids_of_texts)).to(self.mix.device)
+            for ids_of_texts in (
+                [np.array(ids) for _, ids in texts],
+                [np.arange(length) for length in lengths],
+                [np.full(len(ids), role) for role, ids in texts],
+            )
+        )
+        states = self.words(tokens) + self.positions(positions) + self.roles(roles)
+        layout = self._make_layout(lengths)
+        states = layout.arrange(self.norm(states))
+        layers = self._run_layers(states, layout, 0, self.lower_layers) or {0: states}
+        lower = [{n: state[at] for n, state in layers.items()} for at in layout.slices]
+        if not self.padded:  # a view would keep the states of the whole batch in memory
+            lower = [{n: state.clone() for n, state in text.items()} for text in lower]
+        return [LowerStates(text[self.lower_layers], text) for text in lower]
+
+    def score_rows(self, rows: Sequence[RowStates]) -> list[RowOutput]:
+        """Compute the outputs of rows of encoded texts."""
+        outputs: dict[int, RowOutput] = {}
+        for roles in READOUTS:
+            numbers = [n for n, row in enumerate(rows) if sorted(row)[1:] == list(roles)]
+            if numbers:
+                states = self.encode_rows([rows[n] for n in numbers])
+                outputs.update(zip(numbers, self._run_heads(states, roles), strict=True))
+        return [outputs[n] for n in range(len(rows))]
+
+    def encode_rows(self, rows: Sequence[RowStates], last: int | None = None) -> JointStates:
+        """Run rows through the upper layers, up to the layer `last` if given."""
+        texts = [row[role] for row in rows for role in sorted(row)]
+        lengths = [[len(row[role].states) for role in sorted(row)] for row in rows]
+        layout = self._make_layout([sum(own) for own in lengths])
+        places = [
+            dict(zip(sorted(row), consecutive_slices(own, at.start), strict=True))
+            for row, own, at in zip(rows, lengths, layout.slices, strict=True)
+        ]
+        states = layout.arrange(torch.cat([text.states for text in texts]))
+        layers = self._run_layers(states, layout, self.lower_layers, last or len(self.layers))
+        for layer in texts[0].layers:
+            layers[layer] = layout.arrange(torch.cat([text.layers[layer] for text in texts]))
+        return JointStates({layer: state.float() for layer, state in layers.items()}, places)
+
+    def _run_layers(
+        self, states: Tensor, layout: BatchLayout, first: int, last: int
+    ) -> dict[int, Tensor]:
+        """Return the states of those layers that features use, and of the last one."""
+        layers = {}
+        for number, layer in enumerate(self.layers[first:last], start=first + 1):
+            states = layer(states, layout)
+            if number in MIXED_LAYERS or number in MATCHED_LAYERS or number == last:
+                layers[number] = states
+        return layers
+
+    def _run_heads(self, states: JointStates, roles: Sequence[int]) -> list[RowOutput]:
+        """Compute the outputs of rows that have exactly these roles besides the hypothesis."""
+        shares = self.mix.softmax(0)
+        mixed = sum(
+            (states.layers[n] * share for n, share in zip(MIXED_LAYERS, shares, strict=True)),
+            torch.zeros_like(states.layers[MIXED_LAYERS[0]]),
+        )
+        directions = torch.stack([F.normalize(states.layers[n], dim=-1) for n in MATCHED_LAYERS])
+        inner = [{role: without_specials(at) for role, at in row.items()} for row in states.places]
+        alignment = PaddedAlignment(inner, mixed.device) if self.padded else RowwiseAlignment(inner)
+        own = alignment.pieces(mixed, HYPOTHESIS)
+        means = alignment.means(own, HYPOTHESIS)
+        firsts = mixed[[row[HYPOTHESIS].start for row in states.places]]
+        features, piece_features = [firsts, means], [own]
+        readout_features = features.copy()
+        for role, comparison in zip(CONTEXT_ROLES, self.comparisons, strict=True):
+            if role not in roles:
+                features.append(means.new_zeros(len(means), self.role_features))
+                piece_features.append(means.new_zeros(len(own), self.compared))
+                continue
+            pooled, compared = comparison(mixed, alignment, role, self.block_sizes)
+            theirs = alignment.means(alignment.pieces(mixed, role), role)
+            role_features = [theirs, (means - theirs).abs(), means * theirs, pooled]
+            role_features.append(alignment.greedy_matches(directions, role))
+            role_features.append(means.new_ones(len(means), 1))
+            features += role_features
+            readout_features += role_features
+            piece_features.append(compared)
+        hidden = self._in_blocks(self.head, features)
+        readout = self.readouts[READOUTS.index(tuple(roles))]
+
+        def predict(x: Tensor) -> Tensor:  # (..., features) -> (..., 3)
+            return torch.cat([self.head.last(x[..., : hidden.shape[1]]), readout(x)], dim=-1)
+
+        scores = alignment.map_rows(predict, torch.cat([hidden, *readout_features], dim=1)).cpu()
+        tags = self._in_blocks(self.tagger, piece_features)
+        sizes = [row[HYPOTHESIS].stop - row[HYPOTHESIS].start for row in inner]
+        return list(map(RowOutput, scores, torch.split(tags[:, : self.tags].cpu(), sizes)))
+
+    def _in_blocks(self, module: nn.Module, features: Sequence[Tensor]) -> Tensor:
+        joined = torch.cat(list(features), dim=1)
+        return apply_in_padded_blocks(module, joined, block_sizes=self.block_sizes)
+
+    def find_block_sizes(self) -> BlockSizes:
+        """Return the block sizes at which all linear layers are batch-invariant on this CPU."""
+        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
+        modules = (*self.comparisons[0].modules(), self.head.inner)
+        linear = (module for module in modules if isinstance(module, nn.Linear | CastLinear))
+        return find_common_block_sizes([*layer.linear_layers, *linear])
+
+    def is_batch_invariant(self) -> bool:
+        """Return whether outputs are independent of the rest of the batch, to the last bit."""
+        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
+        layers_pass = layer.is_batch_invariant(TRIAL_LENGTHS, self._make_layout)
+        return layers_pass and self._are_heads_batch_invariant()
+
+    def _are_heads_batch_invariant(self) -> bool:
+        """Test the heads on random states."""
+        roles = HYPOTHESIS, SOURCE, REFERENCE
+        generator = torch.Generator().manual_seed(1)
+        width = self.roles.embedding_dim
+        trial_rows = [
+            {role: torch.randn(n + role, width, generator=generator) for role in roles}
+            for n in TRIAL_LENGTHS
+        ]
+
+        def run(rows: Sequence[Mapping[int, Tensor]]) -> list[RowOutput]:
+            texts = [row[role] for row in rows for role in roles]
+            slices = iter(consecutive_slices([len(text) for text in texts]))
+            states = pad_to_blocks(torch.cat(texts), self.block_sizes)
+            places = [{role: next(slices) for role in roles} for _ in rows]
+            layers = dict.fromkeys((*MIXED_LAYERS, *MATCHED_LAYERS), states)
+            return self._run_heads(JointStates(layers, places), CONTEXT_ROLES)
+
+        single = [output for row in trial_rows for output in run([row])]
+        pairs = zip(run(trial_rows), single, strict=True)
+        return all(all(map(torch.equal, left, right)) for left, right in pairs)
+
+    def _make_layout(self, lengths: Sequence[int]) -> ConcatenatedLayout:
+        if self.padded:
+            return PaddedLayout(lengths, self.block_sizes, self.mix.device)
+        return ConcatenatedLayout(lengths, self.block_sizes)
+
+
+def without_specials(place: slice) -> slice:
+    """Return the pieces of a text without special tokens; of an empty text its </s>.
+
+    >>> without_specials(slice(5, 9)), without_specials(slice(0, 2))
+    (slice(6, 8, None), slice(1, 2, None))
+    """
+    return slice(place.start + 1, max(place.stop - 1, place.start + 2))
+
+
+def _compare_pieces(
+    layer: nn.Module, own: Tensor, partners: Tensor, block_sizes: BlockSizes
+) -> Tensor:
+    """Apply a layer to pieces, their partners, products and differences, (pieces, d) each."""
+
+    def compare(own: Tensor, partner: Tensor) -> Tensor:
+        parts = own, partner, own * partner, (own - partner).abs()
+        return linear_gelu(layer, torch.cat(parts, dim=-1))
+
+    return apply_in_padded_blocks(compare, own, partners, block_sizes=block_sizes)

@@ -1,0 +1,370 @@
+"""Run the network of tertium-multi on rows of texts.
+
+A row is a hypothesis with a source, a reference or both. Texts longer than the network's positions
+are split into windows (`text_windows`). Each distinct text passes the lower layers once, each row
+the upper ones. Batches hold many texts or rows, each on one thread. Neither the order, the rest of
+a batch nor the number of threads changes a bit of the result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import numpy as np
+
+from tertium.arrays import Float32Array, FloatArray
+from tertium.encoders.batching import plan_batches, split_evenly
+from tertium.encoders.tokenizer import (
+    Tokenizer,
+    TokenOffsets,
+    certainly_fits,
+    count_out_of_vocabulary,
+)
+from tertium.execution import Precision, current_runtime, progress_task, resolve_device
+from tertium.extras import require_modules
+from tertium.metrics.base.explanation import TextComparison
+from tertium.metrics.base.greedy_matching import compare_pieces
+from tertium.metrics.base.metric import Side
+from tertium.metrics.flagship.bundled_model import BundledModel, BundledModelSettings
+from tertium.metrics.flagship.error_spans import (
+    ERROR_COLUMNS,
+    TAGS,
+    SchemeThresholds,
+    error_probabilities,
+)
+from tertium.metrics.flagship.scales import ModeMqmScales, ModeNoErrorProbabilities, ModeScales
+from tertium.metrics.flagship.score_correction import (
+    ModeCorrections,
+    Row,
+    mean_fragmentation,
+    reference_or_source,
+)
+from tertium.metrics.flagship.text_windows import align_windows
+from tertium.schema import POSITIVE, Rule, Sha256
+from tertium.text.length_limits import MAX_JOINT_PIECES
+
+if TYPE_CHECKING:
+    from tertium.metrics.flagship.joint_network import JointNetwork, LowerStates
+
+NETWORK, WORDS = "network.", "words."  # prefixes of weight names
+RoleIds = tuple[int, tuple[int, ...]]  # role and piece ids of a text
+Window = tuple[RoleIds, ...]  # one window of each text of a row, the hypothesis first
+SPECIALS = 2  # <s> and </s> around every text
+# Columns of the raw output of a row: score, logit of no error (unused), readout, then the error
+# probabilities of each piece.
+READOUT_COLUMN = 2
+ROW_COLUMNS = 3
+PIECES_IN_MEMORY = 24_000  # whose lower states are kept, 3 kB each
+PIECES_PER_BATCH = 2_048  # for one thread, about
+# The same on a GPU, including padding, and the overhead of a batch in pieces.
+GPU_PIECES_IN_MEMORY, GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD = 100_000, 16_384, 2_048
+EXPLAINED_LAYER = 6  # whose vectors an explanation compares
+MORE_THAN_SPECIALS = Rule(lambda n: n > 2, "more than 2")
+MULTIPLE_OF_32 = Rule(lambda n: n > 0 and n % 32 == 0, "a multiple of 32")
+TWELVE = Rule(lambda n: n == 12, "12, since the head reads layers up to 12")
+ALL_TAGS_OR_NONE = Rule(lambda n: n in (0, TAGS), f"{TAGS}, or 0 for a model without tags")
+UP_TO_TWELVE = Rule(lambda n: 0 <= n <= 12, "from 0 to 12")
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointShape:
+    """Sizes of the network; the first `apart` layers read each text separately."""
+
+    words: Annotated[int, POSITIVE]
+    positions: Annotated[int, MORE_THAN_SPECIALS]
+    hidden: Annotated[int, MULTIPLE_OF_32]
+    layers: Annotated[int, TWELVE]
+    heads: Annotated[int, POSITIVE]
+    inner: Annotated[int, POSITIVE]
+    apart: Annotated[int, UP_TO_TWELVE]
+    compared: Annotated[int, POSITIVE]
+    judging: Annotated[int, POSITIVE]
+    directions: Annotated[int, POSITIVE]
+    reading: Annotated[int, POSITIVE]
+    tags: Annotated[int, ALL_TAGS_OR_NONE] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiSettings(BundledModelSettings):
+    """The `config.json` of tertium-multi; `encoder_files` maps files to their sha256."""
+
+    encoder_files: Mapping[str, Sha256]
+    shape: JointShape
+    languages: tuple[str, ...]
+    corrections: ModeCorrections
+    scales: ModeScales
+    experts: ModeMqmScales
+    clean: ModeNoErrorProbabilities
+    spans: SchemeThresholds | None = None
+
+
+class RowScorer:
+    """The network and its tokenizer: rows of texts in, raw outputs out."""
+
+    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
+        require_modules("torch", "tokenizers", purpose=model.folder.name)
+        self._model, self._precision, self._device = model, precision, device
+        self._settings = model.settings(MultiSettings)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self._model.encoder_weights(self._settings.encoder_files).folder)
+
+    @cached_property
+    def _network(self) -> JointNetwork:
+        from tertium.encoders.linear_layers import (
+            check_precision,
+            convert_linear_layers,
+            pack_linear_weights,
+        )
+        from tertium.metrics.flagship.joint_network import JointNetwork
+        from tertium.models.checkpoint import build_network
+
+        device = resolve_device(self._device)
+        check_precision(self._precision, device)
+        table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
+        tensors = {**self._model.restore_tensors(NETWORK), **table}
+        shape = dataclasses.asdict(self._settings.shape)
+        network = build_network(lambda: JointNetwork(**shape), tensors, self._model.folder)
+        convert_linear_layers(network.layers, self._precision, device)  # 8 bits suit only layers
+        for part in (network.layers, network.comparisons, network.head, network.tagger):
+            pack_linear_weights(part, device)
+        network.padded = device != "cpu"
+        if not network.padded:
+            network.block_sizes = network.find_block_sizes() or network.block_sizes
+        return network.to(device)
+
+    @property
+    def _max_pieces(self) -> int:
+        """The number of pieces of a text that fit the network."""
+        return self._settings.shape.positions - SPECIALS
+
+    @property
+    def max_length(self) -> int:
+        return self._settings.shape.positions
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        return self.count_windowed_and_truncated(texts)[1]
+
+    def count_windowed_and_truncated(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Count texts that need several windows, and those of them that are truncated."""
+        long_texts = [text for text in texts if not certainly_fits(text, self._max_pieces)]
+        sizes = [len(pieces) for pieces in self._tokenizer(long_texts)]
+        windowed = sum(size > self._max_pieces for size in sizes)
+        return windowed, sum(size > MAX_JOINT_PIECES for size in sizes)
+
+    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
+        return count_out_of_vocabulary(texts, self._tokenizer)
+
+    def piece_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
+        """Return the start and end of each piece of texts, in code points."""
+        return self._tokenizer.token_offsets(texts)
+
+    def mean_fragmentation(self, rows: Sequence[Row]) -> FloatArray:
+        """Return how much the words of each row are split into pieces, (rows,)."""
+        return mean_fragmentation(rows, self._tokenizer.encode_ids)
+
+    def count_pieces(self, rows: Sequence[Row]) -> FloatArray:
+        """Count the pieces read of each reference, or else source, with special tokens, (rows,)."""
+        texts = list(dict.fromkeys(map(reference_or_source, rows)))
+        ids = self._tokenizer.encode_ids(texts)
+        counts = (min(len(numbers), MAX_JOINT_PIECES) + SPECIALS for numbers in ids)
+        count_by_text = dict(zip(texts, counts, strict=True))
+        return np.array([count_by_text[reference_or_source(row)] for row in rows], dtype=np.float64)
+
+    def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
+        """Return the raw output of each row: `ROW_COLUMNS` values, then those of its pieces.
+
+        The piece values are (pieces, ERROR_COLUMNS), flattened; none if the model has no tags.
+        """
+        windows = self._split_windows(rows)
+        outputs: list[list[Float32Array]] = [[] for _ in rows]
+        with progress_task("scoring translations", total=len(rows)) as advance:
+            max_pieces = GPU_PIECES_IN_MEMORY if self._network.padded else PIECES_IN_MEMORY
+            for block in _group_rows(rows, windows, max_pieces):
+                results = self._run([window for n in block for window in windows[n]])
+                for n in block:
+                    outputs[n] = [next(results) for _ in windows[n]]
+                advance(len(block))
+        return [average_windows(parts, windows[n]) for n, parts in enumerate(outputs)]
+
+    def comparisons(self, row: Row, values: Mapping[str, float]) -> Iterator[TextComparison]:
+        """Compare the hypothesis with each other text of a row by vectors of the upper layers.
+
+        With source and reference, `values` belong to both and are given with the reference.
+        """
+        from tertium.metrics.flagship.row_alignment import HYPOTHESIS, SOURCE
+
+        texts = [(role, text) for role, text in enumerate(row) if text is not None]
+        windows = self._split_windows([row])[0]
+        parts = [self._piece_vectors(window) for window in windows]
+        vectors = {role: np.concatenate([part[role] for part in parts]) for role, _ in texts}
+        names = {
+            role: self._tokenizer([text])[0].truncate(sum(len(window[n][1]) for window in windows))
+            for n, (role, text) in enumerate(texts)
+        }
+        for role, text in texts[1:]:
+            side: Side = "source" if role == SOURCE else "reference"
+            yield compare_pieces(
+                text,
+                values if role == texts[-1][0] else {},
+                (names[HYPOTHESIS].tokens, names[role].tokens),
+                (vectors[HYPOTHESIS], vectors[role]),
+                side,
+                combined_with="source" if side == "reference" and len(texts) > 2 else "",
+            )
+
+    def _piece_vectors(self, window: Window) -> dict[int, Float32Array]:
+        """Return the vectors of the pieces of each text in a window, by role, (pieces, d)."""
+        import torch
+
+        from tertium.metrics.flagship.joint_network import without_specials
+
+        network = self._network
+        with torch.inference_mode():
+            lower = network.encode_texts([self._add_specials(key) for key in window])
+            row = {role: text for (role, _), text in zip(window, lower, strict=True)}
+            states = network.encode_rows([row], EXPLAINED_LAYER)
+        [places] = states.places
+        vectors = states.layers[EXPLAINED_LAYER]
+        return {role: vectors[without_specials(at)].cpu().numpy() for role, at in places.items()}
+
+    def _split_windows(self, rows: Sequence[Row]) -> list[list[Window]]:
+        """Return the windows of each row, nearly always one."""
+        texts = list(dict.fromkeys(text for row in rows for text in row if text is not None))
+        pieces = dict(zip(texts, self._tokenizer(texts), strict=True))
+        windows = []
+        for row in rows:
+            parts = [(role, pieces[text]) for role, text in enumerate(row) if text is not None]
+            cuts = align_windows([text.tokens for _, text in parts], self._max_pieces)
+            windows.append(
+                [
+                    tuple((role, text.ids[at]) for (role, text), at in zip(parts, cut, strict=True))
+                    for cut in cuts
+                ]
+            )
+        return windows
+
+    def _add_specials(self, key: RoleIds) -> RoleIds:
+        return key[0], (*self._tokenizer.prefix_ids, *key[1], *self._tokenizer.suffix_ids)
+
+    def _run(self, windows: Sequence[Window]) -> Iterator[Float32Array]:
+        """Run each distinct text through the lower layers, each window through the upper ones."""
+        network = self._network
+
+        def encode(keys: Sequence[RoleIds]) -> list[LowerStates]:
+            return network.encode_texts([self._add_specials(key) for key in keys])
+
+        texts = list(dict.fromkeys(key for window in windows for key in window))
+        sizes = [len(ids) + SPECIALS for _, ids in texts]
+        lower = dict(zip(texts, self._map_batches(encode, texts, sizes), strict=True))
+        rows = [{key[0]: lower[key] for key in window} for window in windows]
+        sizes = [sum(len(text.states) for text in row.values()) for row in rows]
+        outputs = self._map_batches(network.score_rows, rows, sizes)
+        pieces = [len(window[0][1]) for window in windows]
+        logits = [  # an empty text has one, of its </s>, which is dropped
+            output.tags[:count].numpy() for output, count in zip(outputs, pieces, strict=True)
+        ]
+        errors = np.split(error_probabilities(np.concatenate(logits)), np.cumsum(pieces)[:-1])
+        for output, own in zip(outputs, errors, strict=True):
+            yield np.concatenate([output.scores.numpy(), own.ravel()])
+
+    def _map_batches(
+        self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
+    ) -> list[R]:
+        """Apply a function to batches of items; on a CPU several threads, one batch on each.
+
+        `sizes` are the numbers of pieces of the items.
+        """
+        import torch
+
+        from tertium.encoders.batch_invariance import FALLBACK_BLOCK_ROWS, map_single_threaded
+
+        def run(batch: Sequence[T]) -> list[R]:
+            with torch.inference_mode():
+                return function(batch)
+
+        settings = current_runtime()
+        if self._network.padded:
+            results: dict[int, R] = {}
+            for batch in plan_batches(
+                sizes,
+                budget=settings.token_budget or GPU_PIECES_PER_BATCH,
+                overhead=GPU_BATCH_OVERHEAD,
+                limit=settings.batch_size,
+            ):
+                results.update(zip(batch.tolist(), run([items[n] for n in batch]), strict=True))
+            return [results[n] for n in range(len(items))]
+        threads = settings.threads or torch.get_num_threads()
+        rounds = -(-sum(sizes) // (threads * PIECES_PER_BATCH))
+        count = max(1, min(rounds * threads, sum(sizes) // FALLBACK_BLOCK_ROWS))
+        if self._is_batch_invariant:
+            batches = split_evenly(items, sizes, count)
+        else:
+            batches = [[item] for item in items]
+        return [result for part in map_single_threaded(run, batches) for result in part]
+
+    @cached_property
+    def _is_batch_invariant(self) -> bool:
+        """Whether rows can share a batch on this CPU without changing each other's outputs."""
+        import torch
+
+        from tertium.encoders.batch_invariance import map_single_threaded
+
+        with torch.inference_mode():
+            [result] = map_single_threaded(lambda n: n.is_batch_invariant(), [self._network])
+        return result
+
+
+def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
+    """Merge the raw outputs of the windows of a row.
+
+    Score and readout are means weighted by the length of the translation. The logit of no error is
+    the lowest of all windows.
+    """
+    if len(outputs) == 1:
+        return outputs[0]
+    sizes = np.array([max(1, len(window[0][1])) for window in windows], dtype=np.float64)
+    heads = [part[:ROW_COLUMNS].astype(np.float64) for part in outputs]
+    head = sum(size * part for size, part in zip(sizes, heads, strict=True)) / sizes.sum()
+    head[1] = min(part[1] for part in outputs)
+    return np.concatenate([head.astype(np.float32), *(part[ROW_COLUMNS:] for part in outputs)])
+
+
+def piece_errors(output: Float32Array) -> Float32Array:
+    """Return the error probabilities of hypothesis pieces, (pieces, ERROR_COLUMNS)."""
+    return output[ROW_COLUMNS:].reshape(-1, ERROR_COLUMNS)
+
+
+def _group_rows(
+    rows: Sequence[Row], windows: Sequence[Sequence[Window]], max_pieces: int
+) -> Iterator[list[int]]:
+    """Group the indices of rows that share texts, with at most `max_pieces` in distinct texts."""
+    order = sorted(range(len(rows)), key=lambda n: [text or "" for text in rows[n][::-1]])
+    block: list[int] = []
+    block_texts: set[RoleIds] = set()
+    size = 0
+    for n in order:
+        row_texts = {key for window in windows[n] for key in window}
+        new_texts = row_texts - block_texts
+        size += sum(len(ids) + SPECIALS for _, ids in new_texts)
+        if block and size > max_pieces:
+            yield block
+            block, block_texts = [], set()
+            size = sum(len(ids) + SPECIALS for _, ids in row_texts)
+        block.append(n)
+        block_texts |= row_texts
+    if block:
+        yield block
+
+
+@lru_cache(maxsize=2)
+def load_row_scorer(model: BundledModel, precision: Precision, device: str) -> RowScorer:
+    """Return the scorer of a model, cached."""
+    return RowScorer(model, precision, device)

@@ -1,0 +1,277 @@
+"""tertium-base: cross-encoder for translations into English.
+
+A fine-tuned mpnet reads reference and hypothesis jointly. The package contains a low-rank delta to
+the public encoder (`bundled_model`), which is applied in memory. Pairs share no computation, so it
+takes about seven times as long as tertium-small. It agrees better with human scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+import numpy as np
+
+from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.encoders.encoder import EncoderName
+from tertium.encoders.tokenizer import certainly_fits, count_out_of_vocabulary
+from tertium.encoders.transformer_encoder import build_encoder
+from tertium.encoders.weight_files import locate_weights
+from tertium.errors import ModelError
+from tertium.execution import Precision, current_runtime, progress_task
+from tertium.extras import require_modules
+from tertium.metrics.base.explanation import TextComparison
+from tertium.metrics.base.greedy_matching import compare_pieces
+from tertium.metrics.flagship.bundled_model import (
+    ENCODER_PREFIX,
+    BundledModel,
+    apply_weight_delta,
+    load_bundled_model,
+)
+from tertium.metrics.flagship.calibrated_metric import EnglishCalibratedMetric, EnglishModelSettings
+from tertium.models.checkpoint import build_network, check_names
+from tertium.schema import POSITIVE, Rule, Sha256
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tertium.encoders.encoder_network import EncoderNetwork
+    from tertium.metrics.flagship.late_interaction import CrossHead
+
+MODEL = "tertium-base"
+HEAD_PREFIX = "head."
+TwoPieces = tuple[tuple[str, ...], tuple[str, ...]]
+TwoVectors = tuple[Float32Array, Float32Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseSettings(EnglishModelSettings):
+    """The `config.json` of tertium-base.
+
+    `encoder` and `encoder_sha256` identify the public encoder, `positions` is the maximum length of
+    a pair. Raw scores are the output of the head times `scale` plus `shift`.
+    """
+
+    encoder: str
+    encoder_sha256: Sha256
+    positions: Annotated[int, Rule(lambda n: n >= 8, "8 or more")]
+    scale: Annotated[float, POSITIVE]
+    shift: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TertiumBase(EnglishCalibratedMetric):
+    """Expected human score of a translation into English, 0 to 1, by a cross-encoder.
+
+        score = calibrate(scale * network(reference, hypothesis) + shift)
+
+    Scores have the same meaning as those of tertium-small, with their own calibration, uncertainty
+    and percentiles.
+
+    Inputs: English references. The public encoder must be installed (`tertium models install
+    mpnet`).
+
+    Settings:
+
+    - `references`: `best` or `mean` score over several references.
+    - `scale`: `da` for direct assessment, `mqm` for 1 - penalty / 25 under MQM.
+    - `folder`: another model of this architecture, as `recipes.flagship.package` writes it.
+
+    See also: `tertium-small` was trained on the same data and is seven times as fast.
+
+    >>> metric = TertiumBase(scale="mqm")
+    >>> metric.spec, metric.higher_is_better
+    ('tertium-base:scale=mqm', True)
+    """
+
+    name: ClassVar[str] = MODEL
+    title: ClassVar[str] = "tertium-base"
+
+    folder: str = ""
+
+    @property
+    def model(self) -> BundledModel:
+        return BundledModel(Path(self.folder)) if self.folder else load_bundled_model(MODEL)
+
+    @property
+    def settings(self) -> BaseSettings:
+        return self.model.settings(BaseSettings)
+
+    @property
+    def fingerprint(self) -> str:
+        settings = self.settings
+        parts = (settings.encoder_sha256, settings.positions, settings.scale, settings.shift)
+        return f"{super().fingerprint}:{'+'.join(map(str, parts))}"
+
+    @property
+    def weights_hash(self) -> str:
+        """The hash of the weights and of all settings that change scores."""
+        # Hashes cover the representation of the scale. These names keep published hashes valid.
+        scale = repr(self.human_scale).replace("MqmScale(", "ExpertScale(")
+        content = f"{self.fingerprint} {scale.replace('ErrorPenalty(', 'ErrorSum(')}"
+        return f"{self.model.hash}+{sha256(content.encode()).hexdigest()[:8]}"
+
+    @property
+    def calibration_suffix(self) -> str:
+        """Identifies the settings of a model in `folder`; empty for the bundled model."""
+        return self.weights_hash.removeprefix(self.model.hash) if self.folder else ""
+
+    @property
+    def reader(self) -> PairScorer:
+        return _load_pair_scorer(self.model, self.precision, current_runtime().device)
+
+    def run_network(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
+        result = np.zeros(len(hypotheses))
+        with progress_task("scoring pairs", total=len(result)) as advance:
+            for rows, scores in self.reader.score_batches(hypotheses, references):
+                result[rows] = scores
+                advance(len(rows))
+        return result
+
+    def compare(
+        self, hypothesis: str, reference: str, values: Mapping[str, float]
+    ) -> TextComparison:
+        """Match each piece with the nearest piece of the other text at the middle layer."""
+        pieces, vectors = self.reader.pieces_and_vectors(hypothesis, reference)
+        return compare_pieces(reference, values, pieces, vectors)
+
+
+class PairScorer:
+    """The fine-tuned encoder and its head: pairs of texts in, raw scores out."""
+
+    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
+        self._model = model
+        require_modules("torch", "tokenizers", purpose=model.folder.name)
+        self._settings = settings = model.settings(BaseSettings)
+        name = EncoderName.parse(settings.encoder)
+        self._weights = locate_weights(name)
+        if self._weights.hash != settings.encoder_sha256:
+            raise ModelError(
+                f"{model.folder.name} needs the encoder {settings.encoder} with the hash "
+                f"{settings.encoder_sha256[:8]}, but the one in {self._weights.folder} has "
+                f"{self._weights.hash[:8]}: run tertium models install {settings.encoder}"
+            )
+        tuned = replace(self._weights, load_tensors=self._tuned_tensors)
+        self._backbone = build_encoder(name, tuned, precision=precision, device=device).backbone
+        self._encoder_settings = self._backbone.settings
+        if settings.positions > self._encoder_settings.max_length:
+            raise ModelError(
+                f"{model.folder}: positions is {settings.positions}, but {settings.encoder} has "
+                f"{self._encoder_settings.max_length}"
+            )
+
+    @property
+    def max_length(self) -> int:
+        """The maximum length of a pair, special tokens included."""
+        return self._settings.positions
+
+    @cached_property
+    def _network(self) -> EncoderNetwork:
+        return self._backbone.network
+
+    @cached_property
+    def _head(self) -> CrossHead:
+        from tertium.metrics.flagship.late_interaction import CrossHead
+
+        weights = self._model.restore_tensors(HEAD_PREFIX)
+        head = build_network(
+            lambda: CrossHead(self._encoder_settings.hidden, dropout=0.0),
+            weights,
+            self._model.folder,
+        )
+        return head.to(self._network.device)
+
+    def _tuned_tensors(self) -> dict[str, Tensor]:
+        """Return the public weights with the delta applied."""
+        from tertium.encoders.bert import read_tensors
+
+        changes = {
+            name.removeprefix(ENCODER_PREFIX): value
+            for name, value in self._model.weights.items()
+            if name.startswith(ENCODER_PREFIX)
+        }
+        stored = read_tensors(self._weights.folder)
+        public = {name: value for name, value in stored.items() if value.is_floating_point()}
+        tuned = apply_weight_delta(public, changes, self._model.folder)
+        check_names(tuned, public, self._model.folder)
+        return tuned
+
+    def count_truncated(self, texts: Sequence[str]) -> int:
+        """Count texts that are truncated in a pair."""
+        long_texts = [text for text in texts if not certainly_fits(text, self._max_pieces)]
+        return sum(
+            len(pieces) > self._max_pieces for pieces in self._backbone.tokenizer(long_texts)
+        )
+
+    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
+        return count_out_of_vocabulary(texts, self._backbone.tokenizer)
+
+    @property
+    def _max_pieces(self) -> int:
+        """The maximum number of pieces of each text of a pair."""
+        return (self.max_length - 4) // 2
+
+    def _rows(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> list[tuple[tuple[int, ...], int]]:
+        """Return the ids of `<s> reference </s></s> hypothesis </s>` and the hypothesis start."""
+        start, end = self._backbone.tokenizer.prefix_ids, self._backbone.tokenizer.suffix_ids
+        pairs = zip(
+            self._backbone.tokenizer(hypotheses), self._backbone.tokenizer(references), strict=True
+        )
+        rows = []
+        for hypothesis, reference in pairs:
+            first = (*start, *reference.ids[: self._max_pieces], *end, *end)
+            rows.append(((*first, *hypothesis.ids[: self._max_pieces], *end), len(first)))
+        return rows
+
+    def score_batches(
+        self, hypotheses: Sequence[str], references: Sequence[str]
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the indices of pairs and their raw scores, batch by batch."""
+        import torch
+
+        from tertium.encoders.batch_invariance import map_single_threaded
+        from tertium.metrics.flagship.late_interaction import score_pooled
+
+        rows = [row for row, _ in self._rows(hypotheses, references)]
+        lengths = np.array([len(row) for row in rows], dtype=np.int64)
+        network, head = self._network, self._head
+        scale, shift = self._settings.scale, self._settings.shift
+
+        def run(batch: IntArray) -> tuple[IntArray, FloatArray]:
+            [states], _ = network([rows[n] for n in batch], [network.depth], None)
+            mask = torch.arange(states.shape[1]) < torch.from_numpy(lengths[batch])[:, None]
+            mask = mask.to(states.device)
+            with torch.inference_mode():
+                if network.device == "cpu":  # one by one, to be batch-invariant
+                    pairs = [states[i, None, :n].clone() for i, n in enumerate(lengths[batch])]
+                    raw = torch.cat(
+                        [score_pooled(head, pair, pair.new_ones(pair.shape[:2])) for pair in pairs]
+                    )
+                else:
+                    raw = score_pooled(head, states, mask)
+            return batch, raw.cpu().numpy().astype(np.float64) * scale + shift
+
+        batches = network.plan_batches(lengths)
+        yield from (map_single_threaded if network.device == "cpu" else map)(run, batches)
+
+    def pieces_and_vectors(self, hypothesis: str, reference: str) -> tuple[TwoPieces, TwoVectors]:
+        """Return the pieces of both texts and their vectors at the middle layer."""
+        [(row, begin)] = self._rows([hypothesis], [reference])
+        [states], _ = self._network([row], [self._network.depth // 2], None)
+        vectors = states[0].cpu().numpy()
+        left, right = self._backbone.tokenizer([hypothesis, reference])
+        first = len(self._backbone.tokenizer.prefix_ids)
+        pieces = left.tokens[: self._max_pieces], right.tokens[: self._max_pieces]
+        own = vectors[begin : begin + len(pieces[0])]
+        return pieces, (own, vectors[first : first + len(pieces[1])])
+
+
+@lru_cache(maxsize=2)
+def _load_pair_scorer(model: BundledModel, precision: Precision, device: str) -> PairScorer:
+    return PairScorer(model, precision, device)

@@ -1,0 +1,395 @@
+"""tertium-multi: calibrated metric for about 100 languages, with a source, a reference or both.
+
+The model is a fine-tuned multilingual-e5-small whose upper layers read all texts jointly
+(`joint_network`). Its embedding table is stored in 4 bits per weight, as published.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from tertium.encoders.tokenizer import TokenOffsets
+from tertium.errors import MissingInputError, UsageError
+from tertium.execution import current_runtime
+from tertium.metrics.base.explanation import Explanation, TextComparison
+from tertium.metrics.base.metric import HOW_TO_PROVIDE, NOTHING, reduce_references
+from tertium.metrics.flagship.calibrated_metric import (
+    CalibratedMetric,
+    are_empty_translations,
+    expected_mqm_points,
+    rows_as_dicts,
+)
+from tertium.metrics.flagship.error_spans import AnnotationScheme, extract_spans
+from tertium.metrics.flagship.row_scorer import (
+    READOUT_COLUMN,
+    ROW_COLUMNS,
+    MultiSettings,
+    RowScorer,
+    load_row_scorer,
+    piece_errors,
+)
+from tertium.metrics.flagship.scales import HumanScale, MqmScale, NoErrorProbability
+from tertium.metrics.flagship.score_correction import Row, reference_or_source
+from tertium.models.inputs import REQUIRED_INPUTS
+from tertium.segment import Segment
+from tertium.spans import Span
+from tertium.text.language_codes import parse_language_pair
+from tertium.text.language_identification import (
+    WRONG_LANGUAGE_WARNING,
+    count_wrong_language,
+    flag_other_language,
+    identify_language,
+)
+from tertium.text.scripts import is_other_script, language_scripts
+
+MODEL, READOUT = "tertium-multi", "readout.safetensors"
+InputMode = Literal["source", "reference", "both"]
+INPUT_MODES: tuple[InputMode, ...] = ("source", "reference", "both")
+# Subtracted from raw scores of wrong-language output, in standard deviations of human scores. The
+# network cannot see this error in QE mode: a source does not name the target language.
+WRONG_LANGUAGE_PENALTY = 2.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessmentResult:
+    """Predictions for some translations, (n,) each.
+
+    `uncertainty` is the standard deviation of human scores around `score`, `percentile` the
+    percentage of WMT system outputs that score lower, and `no_error_probability` the probability
+    that an MQM annotator marks no error.
+    """
+
+    score: FloatArray
+    uncertainty: FloatArray
+    percentile: FloatArray
+    no_error_probability: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TertiumMulti(CalibratedMetric):
+    """Expected human score of a translation, 0 to 1, in about 100 languages.
+
+        score = calibrate(correct(network(hypothesis, source, reference)))
+
+    `calibrate` is a monotone map to the human scale, fitted for each input mode. Only a hypothesis
+    equal to its reference scores exactly 1.
+
+    Inputs: the source, references, or both. Give both when the reference may be loose or wrong: the
+    model falls back on the source.
+
+    Settings:
+
+    - `against`: `source` (QE), `reference`, `both`, or `auto` for all available inputs.
+    - `scale`: `da` for direct assessment, `mqm` for 1 - penalty / 25 under MQM.
+    - `references`: `best` or `mean` score over several references.
+    - `lp`: language pair, such as `de-en`. Translations in another language are counted and
+      penalized.
+    - `marks`: annotation scheme that `spans` follows: `mqm`, `esa` or `words` (post-editing).
+
+    See also: `tertium-small` is faster and agrees better with humans on English references.
+
+    >>> metric = TertiumMulti(against="reference")
+    >>> metric.sentence_score("The train leaves at noon.", ["The train leaves at noon."])
+    1.0
+    """
+
+    name: ClassVar[str] = MODEL
+    title: ClassVar[str] = "tertium-multi"
+
+    against: Literal["auto", "source", "reference", "both"] = "auto"
+    lp: str = ""
+    marks: AnnotationScheme = "mqm"
+
+    def __post_init__(self) -> None:
+        parse_language_pair(self.lp)
+
+    @property
+    def required_inputs(self) -> frozenset[str]:
+        return NOTHING if self.against == "auto" else REQUIRED_INPUTS[self.against]
+
+    @property
+    def settings(self) -> MultiSettings:
+        return self.model.settings(MultiSettings)
+
+    @property
+    def calibration_suffix(self) -> str:
+        readout, config = self.settings.parts[READOUT], self.model.config
+        scales = config["experts" if self.scale == "mqm" else "scales"]
+        parts = ("calibration", "errors") if self.scale == "mqm" else ("calibration",)
+        maps = [scales[mode][part] for part in parts for mode in INPUT_MODES]
+        content = config["corrections"], readout, maps
+        return f"+{sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]}"
+
+    @property
+    def reader(self) -> RowScorer:
+        return load_row_scorer(self.model, self.precision, current_runtime().device)
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        super().check(segments)
+        if self.against != "auto":
+            return
+        for name, is_missing in (
+            ("references", [not s.references for s in segments]),
+            ("source", [s.source is None for s in segments]),
+        ):
+            if any(is_missing) and not all(is_missing):
+                raise MissingInputError(
+                    f"{self.name}: segment {is_missing.index(True) + 1} has no {name}, but other "
+                    "segments have: choose the input with against=reference or against=source"
+                )
+        if not segments[0].references and segments[0].source is None:
+            raise MissingInputError(
+                f"{self.name} needs references, the source or both, but segment 1 has neither: "
+                f"{HOW_TO_PROVIDE['references']}, or the source likewise"
+            )
+
+    def input_mode(self, segments: Sequence[Segment]) -> InputMode:
+        """Return the input mode of segments; without segments, that of most test sets."""
+        if self.against != "auto":
+            return self.against
+        if not segments or segments[0].references:
+            return "reference" if segments and segments[0].source is None else "both"
+        return "source"
+
+    def human_scale(self, mode: InputMode) -> HumanScale:
+        """Return the human scale of an input mode."""
+        scales = self.settings.experts if self.scale == "mqm" else self.settings.scales
+        scale: HumanScale = getattr(scales, mode)
+        return scale
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        mode = self.input_mode(segments)
+        owners, rows = build_rows(segments, mode)
+        return reduce_references(self.scores(rows, mode), owners, self.references)
+
+    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
+        return self.human_scale(self.input_mode(segments)).deviation(scores)
+
+    def assess(self, segments: Sequence[Segment]) -> AssessmentResult:
+        """Return the score of each segment with its uncertainty, percentile and error probability.
+
+        With several references, `references` selects the best or the mean.
+        """
+        self.check(segments)
+        mode = self.input_mode(segments)
+        owners, rows = build_rows(segments, mode)
+        score, no_error = (
+            reduce_references(values, owners, self.references)
+            for values in self._scores_and_no_error(rows, mode)
+        )
+        scale = self.human_scale(mode)
+        return AssessmentResult(
+            score=score,
+            uncertainty=scale.deviation(score),
+            percentile=scale.percentile(score),
+            no_error_probability=no_error,
+        )
+
+    def scores(self, rows: Sequence[Row], mode: InputMode) -> FloatArray:
+        """Return the calibrated score of each row, (rows,)."""
+        wrong_language = self._in_wrong_language(rows)
+        raw = self.raw_scores(rows) - WRONG_LANGUAGE_PENALTY * wrong_language
+        return self._calibrate(rows, mode, raw, wrong_language)
+
+    def _scores_and_no_error(
+        self, rows: Sequence[Row], mode: InputMode
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the calibrated score and the no-error probability of each row, (rows,) each."""
+        wrong_language = self._in_wrong_language(rows)
+        raw = self.raw_scores(rows) - WRONG_LANGUAGE_PENALTY * wrong_language
+        probability: NoErrorProbability = getattr(self.settings.clean, mode)
+        no_error = probability(self._negative_error_sums(rows, mode, raw, wrong_language))
+        return self._calibrate(rows, mode, raw, wrong_language), no_error
+
+    def _calibrate(
+        self, rows: Sequence[Row], mode: InputMode, raw: FloatArray, wrong_language: BoolArray
+    ) -> FloatArray:
+        """Map raw scores to the human scale; a copy of the reference gets 1."""
+        if self.scale == "mqm":
+            raw = self._negative_error_sums(rows, mode, raw, wrong_language)
+        scores = self.human_scale(mode).calibrate(raw)
+        same = np.array([hypothesis == reference for hypothesis, _, reference in rows], dtype=bool)
+        return np.where(same, 1.0, scores)
+
+    def _negative_error_sums(
+        self, rows: Sequence[Row], mode: InputMode, raw: FloatArray, wrong_language: BoolArray
+    ) -> FloatArray:
+        """Return minus the expected error sum of each row, (rows,).
+
+        Empty and wrong-language translations get the maximum, as under MQM.
+        """
+        scale: MqmScale = getattr(self.settings.experts, mode)
+        empty = are_empty_translations(
+            [row[0] for row in rows], [reference_or_source(row) for row in rows]
+        )
+        return scale.errors(raw, self.reader.count_pieces(rows), empty | wrong_language)
+
+    def _in_wrong_language(self, rows: Sequence[Row]) -> BoolArray:
+        """Return which translations are clearly not in the target language of `lp`, (rows,)."""
+        return flag_other_language([row[0] for row in rows], *parse_language_pair(self.lp)[1:])
+
+    def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
+        """Return the corrected network score of each row before calibration, (rows,)."""
+        heads = [output[:ROW_COLUMNS] for output in self.raw_outputs(rows)]
+        outputs = np.array(heads, dtype=np.float64).reshape(len(rows), ROW_COLUMNS)
+        raw, modes = outputs[:, 0].copy(), [mode_of_row(row) for row in rows]
+        for mode in INPUT_MODES:
+            numbers = [n for n, own in enumerate(modes) if own == mode]
+            correct = getattr(self.settings.corrections, mode)
+            if numbers:
+                mode_rows = [rows[n] for n in numbers]
+                fragmentation = self.reader.mean_fragmentation(mode_rows)
+                readouts = outputs[numbers, READOUT_COLUMN]
+                raw[numbers] = correct(mode_rows, raw[numbers], readouts, fragmentation)
+        return raw
+
+    def raw_outputs(self, rows: Sequence[Row]) -> list[Float32Array]:
+        """Return the cached raw outputs of each row, as `RowScorer` computes them."""
+        keys = [
+            " ".join("-" if text is None else str(len(text)) for text in row)
+            + "".join(text or "" for text in row)
+            for row in rows
+        ]
+        return self.load_or_compute_outputs(
+            5, keys, lambda numbers: self.reader([rows[n] for n in numbers])
+        )
+
+    @property
+    def can_mark_errors(self) -> bool:
+        return bool(self.settings.shape.tags) and self.settings.spans is not None
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        """Return the error spans of each translation, from the same pass as its score.
+
+        With several references, the best one counts. A copy of the reference has no errors.
+        """
+        self.check(segments)
+        if not self.can_mark_errors:
+            raise UsageError(
+                f"{self.model_ids[0]} cannot mark errors: its weights have no tags; use "
+                "`tertium explain` to see which pieces of a translation have no match"
+            )
+        mode = self.input_mode(segments)
+        thresholds = getattr(getattr(self.settings.spans, self.marks), mode)
+        owners, rows = build_rows(segments, mode)
+        best = self._best_rows(owners, rows, mode)
+        outputs = self.raw_outputs([rows[n] for n in best])
+        offsets = self.piece_offsets([s.hypothesis for s in segments])
+        spans = []
+        for n, places, output in zip(best, offsets, outputs, strict=True):
+            hypothesis, _, reference = rows[n]
+            errors = piece_errors(output)
+            own = extract_spans(hypothesis, places, errors, self.marks, thresholds)
+            spans.append(() if hypothesis == reference else own)
+        return spans
+
+    def piece_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
+        """Return the start and end of each piece of texts, in code points."""
+        return self.reader.piece_offsets(texts)
+
+    def _best_rows(self, owners: IntArray, rows: Sequence[Row], mode: InputMode) -> list[int]:
+        """Return the index of the first best-scoring row of each segment."""
+        scores = self.scores(rows, mode) if len(set(owners.tolist())) < len(rows) else None
+        best: dict[int, int] = {}
+        for n, owner in enumerate(owners.tolist()):
+            if owner not in best or (scores is not None and scores[n] > scores[best[owner]]):
+                best[owner] = n
+        return [best[owner] for owner in sorted(best)]
+
+    def explain(self, segment: Segment) -> Explanation:
+        """Return the score with its predictions, and the best match of each piece."""
+        self.check([segment])
+        mode = self.input_mode([segment])
+        owners, rows = build_rows([segment], mode)
+        scores, no_error = self._scores_and_no_error(rows, mode)
+        scale = self.human_scale(mode)
+        values = rows_as_dicts(
+            {
+                "score": scores,
+                "uncertainty": scale.deviation(scores),
+                "percentile": scale.percentile(scores),
+                "no error": no_error,
+                "MQM points": expected_mqm_points(replace(self, scale="mqm").scores(rows, mode)),
+            }
+        )
+        comparisons: list[TextComparison] = []
+        for number, (row, row_values) in enumerate(zip(rows, values, strict=True)):
+            parts = self.reader.comparisons(row, row_values)
+            comparisons += [part for part in parts if number == 0 or part.side == "reference"]
+        score = float(reduce_references(scores, owners, self.references)[0])
+        return Explanation(metric=self.spec, score=score, comparisons=tuple(comparisons))
+
+    def input_texts(self, segments: Sequence[Segment]) -> list[str]:
+        _, rows = build_rows(segments, self.input_mode(segments))
+        return list(dict.fromkeys(text for row in rows for text in row if text is not None))
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        mode = self.input_mode(segments)
+        blank = sum(not (s.source or "").strip() for s in segments) if mode != "reference" else 0
+        _, rows = build_rows(segments, "source")
+        windowed, truncated = self.reader.count_windowed_and_truncated(self.input_texts(segments))
+        target, hypotheses = self.lp.rpartition("-")[2], [row[0] for row in rows]
+        counts = {
+            f"language unknown to {self.name}": self._count_unsupported(segments, mode),
+            "empty source": blank,
+            "long text, read in windows": windowed - truncated,
+            f"translation not in {target}": int(self._in_wrong_language(rows).sum()),
+            WRONG_LANGUAGE_WARNING: 0 if self.lp else count_wrong_language(hypotheses),
+        }
+        return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
+
+    def _count_unsupported(self, segments: Sequence[Segment], mode: InputMode) -> int:
+        """Count segments with a text in a language that the encoder does not support."""
+        supported = frozenset(self.settings.languages)
+        involved = parse_language_pair(self.lp)[1 if mode == "reference" else 0 :]
+        if not supported.issuperset(involved):
+            return len(segments)
+        scripts = language_scripts(supported)
+
+        def is_unsupported(text: str) -> bool:
+            return is_other_script(text, scripts) or identify_language(text) not in supported | {""}
+
+        return sum(
+            is_unsupported(s.hypothesis) or (mode != "reference" and is_unsupported(s.source or ""))
+            for s in segments
+        )
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        mode = self.input_mode(segments)
+        fields = {"against": {"both": "source+reference"}.get(mode, mode)}
+        fields |= super().signature_fields(segments)
+        if self.lp:
+            fields["lp"] = self.lp
+        if mode == "source":
+            fields.pop("refs", None)
+        return fields
+
+
+def mode_of_row(row: Row) -> InputMode:
+    """Return the input mode of a row."""
+    if row[2] is None:
+        return "source"
+    return "reference" if row[1] is None else "both"
+
+
+def build_rows(segments: Sequence[Segment], mode: InputMode) -> tuple[IntArray, list[Row]]:
+    """Return the index of the segment of each row, and the rows.
+
+    >>> build_rows([Segment("a", "A", ("x", "y"))], "both")
+    (array([0, 0]), [('a', 'A', 'x'), ('a', 'A', 'y')])
+    >>> build_rows([Segment("a", "A", ("x", "y"))], "source")[1]
+    [('a', 'A', None)]
+    """
+    pairs = [
+        (number, (s.hypothesis, None if mode == "reference" else s.source or "", reference))
+        for number, s in enumerate(segments)
+        for reference in (s.references if mode != "source" else (None,))
+    ]
+    return np.array([owner for owner, _ in pairs], dtype=np.int64), [row for _, row in pairs]

@@ -1,0 +1,103 @@
+"""Adapter to sacrebleu: its tokenizers, statistics and signatures.
+
+Statistics come from sacrebleu's own functions, so scores are identical. References and repeated
+hypotheses are processed once for all systems of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.errors import MissingResourceError
+from tertium.execution import progress_task
+from tertium.metrics.base.text_warnings import drop_tokenized_warnings
+from tertium.segment import Segment
+from tertium.text.scripts import has_unspaced_run
+
+TOKENIZER_PACKAGES: Mapping[str, str] = {
+    "ja-mecab": "sacrebleu[ja]",
+    "ko-mecab": "sacrebleu[ko]",
+    **dict.fromkeys(("spm", "flores101", "flores200", "spBLEU-1K"), "sentencepiece"),
+}
+# sacrebleu's default tokenizers for these target languages
+TOKENIZERS_BY_LANGUAGE: Mapping[str, str] = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+MAX_NGRAM_ORDER = 100  # longer n-grams are hardly ever shared
+WHITESPACE_TOKENIZERS = frozenset({"13a", "intl", "none"})  # tokenizers that do not segment words
+
+
+def count_unsegmented(segments: Sequence[Segment]) -> dict[str, int]:
+    """Count segments with references in unspaced scripts, for metrics that split at whitespace."""
+    count = sum(any(map(has_unspaced_run, segment.references)) for segment in segments)
+    return {"no blanks to split words at": count} if count else {}
+
+
+def adjust_tokenizer_warnings(
+    counts: Mapping[str, int], segments: Sequence[Segment], name: str
+) -> dict[str, int]:
+    """Adjust warnings to the tokenizer: `none` expects tokenized texts, others need whitespace."""
+    unsegmented = count_unsegmented(segments) if name in WHITESPACE_TOKENIZERS else {}
+    return {**(drop_tokenized_warnings(counts) if name == "none" else counts), **unsegmented}
+
+
+def sacrebleu_statistics(scorer: Any, segments: Sequence[Segment], title: str) -> FloatArray:
+    """Return sacrebleu's statistics of each segment, (n, k), computed once per distinct segment."""
+    groups: dict[tuple[str, ...], dict[str, list[int]]] = {}
+    for n, segment in enumerate(segments):
+        groups.setdefault(segment.references, {}).setdefault(segment.hypothesis, []).append(n)
+    rows: list[list[float]] = [[] for _ in segments]
+    with progress_task(title, total=len(segments)) as advance:
+        for references, hypotheses in groups.items():
+            info = scorer._extract_reference_info([*map(scorer._preprocess_segment, references)])
+            for hypothesis, equal in hypotheses.items():
+                text = scorer._preprocess_segment(hypothesis)
+                row = scorer._compute_segment_statistics(text, info)
+                for n in equal:
+                    rows[n] = row
+            advance(sum(map(len, hypotheses.values())))
+    return np.array(rows, dtype=np.float64)
+
+
+@lru_cache(maxsize=16, typed=True)
+def load_sacrebleu_bleu(**settings: Any) -> Any:
+    """Return sacrebleu's BLEU with these settings, cached: its tokenizer may be a large model."""
+    from sacrebleu.metrics.bleu import BLEU as SacreBLEU
+
+    with explain_tokenizer(settings["tokenize"]):
+        return SacreBLEU(force=True, **settings)
+
+
+@contextmanager
+def explain_tokenizer(name: str) -> Iterator[None]:
+    """Convert errors while loading a sacrebleu tokenizer into installation advice."""
+    try:
+        yield
+    except (ImportError, RuntimeError):
+        package = TOKENIZER_PACKAGES.get(name, "sacrebleu")
+        raise MissingResourceError(
+            f"tokenize={name} needs a package that is not installed: run pip install '{package}', "
+            "or choose another tokenizer, such as tokenize=char"
+        ) from None
+    except (OSError, SystemExit) as error:
+        raise MissingResourceError(
+            f"tokenize={name} needs a model that sacrebleu downloads, and the download failed "
+            f"({error}): run it once with network access, or choose another tokenizer"
+        ) from None
+
+
+def sacrebleu_signature(scorer: Any) -> Mapping[str, str]:
+    """Return the fields of sacrebleu's signature, without those that tertium adds itself."""
+    scorer.num_refs = 1
+    info = scorer.get_signature().info
+    names = {True: "yes", False: "no"}
+    fields = {
+        key: names.get(value, value) if isinstance(value, bool) else str(value)
+        for key, value in info.items()
+        if value is not None and key not in ("nrefs", "version")
+    }
+    return {**fields, "sacrebleu": info["version"]}
