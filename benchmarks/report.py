@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.corpus import wmt17
 from tertium.evaluation.comparison import compare
-from tertium.reporting.page.making import report_results
+from tertium.reporting.page.report_builder import report_results
 
 ROOT = Path(__file__).parents[1]
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -46,7 +46,7 @@ def browse(path: Path, times: int) -> None:
     sys.path.insert(0, str(ROOT))
     from tests.reporting import chromium
 
-    program = chromium.find()
+    program = chromium.find_browser()
     if program is None:
         print("no Chromium: the page was not opened")
         return
@@ -71,8 +71,8 @@ def browse(path: Path, times: int) -> None:
 
 
 ACTIONS = {
-    "where do the metrics disagree most": "document.querySelector('[data-ask=metrics]').click()",
-    "where do two systems differ most": "document.querySelector('[data-ask=systems]').click()",
+    "where do the metrics disagree most": "document.querySelector('[data-preset=metrics]').click()",
+    "where do two systems differ most": "document.querySelector('[data-preset=systems]').click()",
     "search": "document.querySelector('#query').value = 'government said';"
     "document.querySelector('#controls').requestSubmit()",
     "search again": "document.querySelector('#query').value = 'the president';"

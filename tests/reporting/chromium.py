@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = 60.0
 def find_browser() -> str | None:
     """Return the path of Chromium; the environment variable CHROMIUM overrides it."""
     override = os.environ.get("CHROMIUM")
-    return override or next((found for name in NAMES if (found := shutil.which(name))), None)
+    return override or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Browser:

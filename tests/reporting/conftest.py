@@ -31,8 +31,8 @@ def running_browser() -> Iterator[chromium.Browser]:
     program = chromium.find_browser()
     if program is None:
         pytest.skip("needs Chromium: install it, or name its program in CHROMIUM")
-    with chromium.browsing(program) as found:
-        yield found
+    with chromium.browsing(program) as browser_process:
+        yield browser_process
 
 
 @pytest.fixture

@@ -38,16 +38,16 @@ def opened(browser: Browser, page: Path) -> Iterator[Browser]:
 
 
 def texts(browser: Browser, selector: str) -> list[str]:
-    found = browser.evaluate(
+    actual = browser.evaluate(
         f"[...document.querySelectorAll({json.dumps(selector)})].map((n) => n.textContent)"
     )
-    return list(found)
+    return list(actual)
 
 
 def labels(browser: Browser) -> list[str]:
     """Return the numbers of the visible segments in order."""
-    found = texts(browser, "#results tbody > tr.inputs > th")
-    return [hit[1] for text in found if (hit := re.match(r"# (\d+)", text))]
+    actual = texts(browser, "#results tbody > tr.inputs > th")
+    return [hit[1] for text in actual if (hit := re.match(r"# (\d+)", text))]
 
 
 def count(browser: Browser) -> str:
@@ -129,10 +129,10 @@ def test_a_minimum_difference_includes_equal_values(browser: Browser, tmp_path: 
     path = tmp_path / "gap.html"
     report_results(Evaluation(testset, ("a", "b"), ("m",), scores)).write(path)
     browser.open(path)
-    shown = "#results tbody > tr:nth-child(2) > td:last-child"
-    assert texts(browser, shown) == ["▲ 0.1000", "▲ 0.0999", "–"]
+    displayed = "#results tbody > tr:nth-child(2) > td:last-child"
+    assert texts(browser, displayed) == ["▲ 0.1000", "▲ 0.0999", "–"]
     browser.choose("#min-gap", "0.1")
-    assert texts(browser, shown) == ["▲ 0.1000"]
+    assert texts(browser, displayed) == ["▲ 0.1000"]
     assert browser.problems == []
 
 
@@ -237,8 +237,8 @@ SEARCHES: list[tuple[str, str, list[str]]] = [
 def test_search_ignores_case_and_accents(opened: Browser) -> None:
     run = "{ $('query').value = %s; state.terms = parseTerms(); highlightTerms(%s).filter("
     run += "(part) => part.nodeName).map((part) => part.textContent) }"
-    for query, text, found in SEARCHES:
-        assert opened.evaluate(run % (json.dumps(query), json.dumps(text))) == found, query
+    for query, text, actual in SEARCHES:
+        assert opened.evaluate(run % (json.dumps(query), json.dumps(text))) == actual, query
 
 
 @pytest.mark.parametrize(
@@ -254,8 +254,8 @@ def test_presets_are_one_click_away(opened: Browser, preset: str, sort: str) -> 
     assert opened.evaluate("document.querySelector('#sort').value") == sort
     pressed = f"document.querySelector('[data-preset=\"{preset}\"]').ariaPressed"
     assert opened.evaluate(pressed) == "true"
-    found = {"metrics": "144 translations", "human": "120 translations", "systems": "48 segments"}
-    assert count(opened).startswith(found[preset])  # human scores: 40 segments of 3 systems
+    actual = {"metrics": "144 translations", "human": "120 translations", "systems": "48 segments"}
+    assert count(opened).startswith(actual[preset])  # human scores: 40 segments of 3 systems
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ def test_the_largest_disagreement_comes_first_with_its_size(
     head = f"document.querySelector('#results [data-sort={key}]')"
     assert opened.evaluate(f"{head}.textContent") == "disagreement"
     assert opened.evaluate(f"{head}.parentNode.ariaSort") == "descending"
-    found = texts(opened, "#results tbody > tr:nth-child(2) > td:last-child")
-    sizes = [abs(int(text.rstrip(" %").replace("−", "-"))) for text in found]
+    actual = texts(opened, "#results tbody > tr:nth-child(2) > td:last-child")
+    sizes = [abs(int(text.rstrip(" %").replace("−", "-"))) for text in actual]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1] > 0
     opened.click("#results .expand")
@@ -278,7 +278,7 @@ def test_the_largest_disagreement_comes_first_with_its_size(
         "humanDisagreement": "minus human rank",
     }[key]
     line = next(t for t in texts(opened, "#results .details tbody tr") if description in t)
-    assert line.endswith(found[0])
+    assert line.endswith(actual[0])
     opened.evaluate(f"{head}.click()")
     assert opened.evaluate(f"{head}.parentNode.ariaSort") == "ascending"
 
@@ -504,10 +504,10 @@ def test_segment_buttons_have_descriptive_labels(opened: Browser) -> None:
     assert opened.evaluate(f"{button}.ariaLabel") == "Scores, explanations of segment 4, good"
     opened.click("#results .expand")
     assert opened.evaluate(f"{button}.ariaLabel") == "Close the scores of segment 4, good"
-    shown = opened.evaluate(
+    displayed = opened.evaluate(
         f"document.getElementById({button}.getAttribute('aria-controls'))?.className"
     )
-    assert shown == "details"
+    assert displayed == "details"
     assert opened.evaluate("document.querySelector('#results .output .text').lang") == ""
     assert opened.evaluate("document.querySelector('#results bdi[lang]').lang") == ""
 
@@ -565,8 +565,8 @@ def test_names_next_to_many_warnings_stay_on_one_line(browser: Browser, tmp_path
 
 def test_a_printed_page_is_light_complete_and_without_controls(opened: Browser) -> None:
     opened.media(scheme="dark", kind="print")
-    shown = "getComputedStyle(document.querySelector('#controls')).display"
-    assert opened.evaluate(shown) == "none"
+    displayed = "getComputedStyle(document.querySelector('#controls')).display"
+    assert opened.evaluate(displayed) == "none"
     ink = opened.evaluate("getComputedStyle(document.body).color")
     assert contrast(ink, "rgb(255, 255, 255)") > 10
     opened.evaluate(
@@ -607,9 +607,9 @@ def test_a_fragment_follows_the_theme_of_its_notebook(
     browser: Browser, example: TestSet, tmp_path: Path
 ) -> None:
     """Text is dark on a white notebook under a dark system theme, and light in a dark notebook."""
-    shown = score(example, "chrf")._repr_html_()
+    displayed = score(example, "chrf")._repr_html_()
     path = tmp_path / "notebook.html"
-    path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}", encoding="utf-8")
+    path.write_text(f"<!doctype html><meta charset=utf-8><body>{displayed}", encoding="utf-8")
     browser.media(scheme="dark")
     browser.open(path, ready="document.querySelector('.tertium')")
     ink = "getComputedStyle(document.querySelector('.tertium .note')).color"
@@ -627,8 +627,10 @@ def marked_notebook(path: Path, *texts: str) -> Path:
         for own in (spans, (Span(0, 1, severity="bad"),))
     ]
     marked = MarkedTranslations(metric="human", label="Human raters", translations=tuple(entries))
-    shown = marked._repr_html_()
-    path.write_text(f"<!doctype html><meta charset=utf-8><body>{shown}{shown}", encoding="utf-8")
+    displayed = marked._repr_html_()
+    path.write_text(
+        f"<!doctype html><meta charset=utf-8><body>{displayed}{displayed}", encoding="utf-8"
+    )
     return path
 
 
@@ -637,13 +639,13 @@ def test_major_errors_only_applies_to_one_list_of_a_notebook(
 ) -> None:
     path = marked_notebook(tmp_path / "marked.html", "abc", "def")
     browser.open(path, ready="document.querySelector('.tertium')")
-    seen = (
+    visible_counts = (
         "[...document.querySelectorAll('.markings')].map((list) => [...list.querySelectorAll("
         "'li')].filter((line) => line.checkVisibility()).length)"
     )
-    assert browser.evaluate(seen) == [4, 4]
+    assert browser.evaluate(visible_counts) == [4, 4]
     browser.evaluate("document.querySelectorAll('.markings > label')[1].click()")
-    assert browser.evaluate(seen) == [4, 2]
+    assert browser.evaluate(visible_counts) == [4, 2]
     shades = (
         "[...document.querySelectorAll('.markings')[1].querySelectorAll('mark')].filter((mark) => "
         "mark.checkVisibility() && getComputedStyle(mark).backgroundColor !== 'rgba(0, 0, 0, 0)')"
@@ -725,8 +727,8 @@ def test_hostile_texts_are_shown_and_never_run(browser: Browser, tmp_path: Path)
         browser.choose("#left", str(system))
         browser.choose("#right", "-2")
         browser.click("#results .expand")
-        shown: list[str] = texts(browser, "#results td.output .text")
-        assert shown == list(list(testset.systems.values())[system])
+        displayed: list[str] = texts(browser, "#results td.output .text")
+        assert displayed == list(list(testset.systems.values())[system])
     assert browser.evaluate("typeof window.hacked") == "undefined"
     assert texts(browser, "#results script, #results img, #results i, h1 script") == []
     assert direction(browser, 4) == "rtl"
@@ -819,14 +821,14 @@ def test_one_system_without_references_has_a_page(browser: Browser, tmp_path: Pa
 
 def test_a_page_with_system_scores_only_has_no_segments(browser: Browser, tmp_path: Path) -> None:
     scores = {m: {"A": 1.0, "B": 2.0, "C": a} for m, a in (("one", 3.0), ("two", 0.0))}
-    judged = AlignedScores.align(
+    dataset = AlignedScores.align(
         "de-en", [], human_systems={"A": 0.1, "B": 0.2, "C": 0.3}, system_scores=scores
     )
     task = Task(sets=("de-en",), level="system", resamples=0)
     path = tmp_path / "systems.html"
     study = AgreementStudy(
-        results=MetaEvaluation([judged]).run([task]),
-        sets=(judged,),
+        results=MetaEvaluation([dataset]).run([task]),
+        sets=(dataset,),
         human_data={},
         statistics=("pearson",),
         level="system",

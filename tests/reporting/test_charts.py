@@ -104,21 +104,21 @@ def test_a_value_that_is_missing_is_neither_drawn_nor_told() -> None:
 
 def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
     rng = np.random.default_rng(1)
-    found = estimate_density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
-    assert found.mean() == pytest.approx(1)
-    assert abs(found.argmax() / DENSITY_POINTS - 0.3) < 0.03
+    actual = estimate_density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
+    assert actual.mean() == pytest.approx(1)
+    assert abs(actual.argmax() / DENSITY_POINTS - 0.3) < 0.03
     assert estimate_density(np.zeros(0), 0.0, 1.0).sum() == 0
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.0, 1.0], [NAN, 2.0], [0.0, 100.0]])
 def test_any_distribution_can_be_drawn(values: list[float]) -> None:
-    known = [v for v in values if v == v]
+    finite = [v for v in values if v == v]
     chart = parsed(ridge_chart(["s"], [np.array(values)], title="m", higher_is_better=True))
-    assert f"{len(known)} segments" in str(chart.get("aria-label"))
-    assert len(list(chart.iter("circle"))) == bool(known)  # the median
+    assert f"{len(finite)} segments" in str(chart.get("aria-label"))
+    assert len(list(chart.iter("circle"))) == bool(finite)  # the median
     (outline,) = chart.iter("path")
     heights = set(str(outline.get("d")).split("L")[1].split()[1::2])
-    assert (len(heights) > 1) == bool(known)  # a flat line where nothing is known
+    assert (len(heights) > 1) == bool(finite)  # a flat line where nothing is known
 
 
 def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> None:
@@ -193,7 +193,9 @@ def test_a_link_leads_to_a_segment_by_its_name() -> None:
 def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
     """Return the columns of a grid with each translation repeated."""
     columns = tuple(replace(c, values=np.tile(c.values, times)) for c in grid.columns)
-    rows = {name: np.tile(getattr(grid, name), times) for name in ("system_of", "item_of")}
+    rows = {
+        name: np.tile(getattr(grid, name), times) for name in ("system_indices", "item_indices")
+    }
     return {"columns": columns, "texts": grid.texts * times, **rows}
 
 
@@ -230,7 +232,7 @@ def test_learning_curves_are_lines_and_ablations_bars() -> None:
     assert "-0.100" in [t.text for t in bars.iter("text")]
 
 
-def test_names_at_the_ends_of_lines_are_told_apart_and_stay_inside() -> None:
+def test_line_labels_are_distinct_and_inside_the_chart() -> None:
     tests = [f"a-test-set-of-a-very-long-name-{n}-and-what-follows" for n in range(30)]
     runs = tuple(
         LearningRun(setting=str(n), size=n, seed=0, test=test, value=0.5)
@@ -260,8 +262,8 @@ def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
     )
     root = parsed(learning_curve_chart(LearningCurve(runs=runs), "ablation"))
     names = [t for t in root.iter("text") if t.get("class") == "name"]
-    shown = ["wmt16", "all", long, "nothing", "wmt17", "all", long, "nothing"]
-    assert [t[0].tail for t in names] == shown
+    displayed = ["wmt16", "all", long, "nothing", "wmt17", "all", long, "nothing"]
+    assert [t[0].tail for t in names] == displayed
     assert all(float(names[n].get("x") or 0) > 6 * len(long) for n in (2, 6))
     ends = [t.text for t in root.iter("text") if t.get("class") == "tick"]
     assert ends[-3:] == ["0.500", "+0.000", "–"]

@@ -34,9 +34,9 @@ NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
 
 
 def test_text_is_escaped() -> None:
-    shown = mark_error_spans(NASTY, [Span(3, 8, severity="major", category='"><script>')])
-    assert "<script" not in shown
-    assert shown.count("<mark ") == 1
+    displayed = mark_error_spans(NASTY, [Span(3, 8, severity="major", category='"><script>')])
+    assert "<script" not in displayed
+    assert displayed.count("<mark ") == 1
 
 
 def test_spans_can_be_read_back() -> None:
@@ -84,14 +84,16 @@ def test_ties_in_error_weight_are_ordered_by_score(
 ) -> None:
     """Otherwise a large test set would list translations of its first system only."""
     values = np.array([0.9, 0.0, 0.5, np.nan])  # A 1, A 2 (no error), B 1, B 2
-    monkeypatch.setattr(Suspicious, "segment_scores", lambda self, some: values[: len(some)])
+    monkeypatch.setattr(
+        Suspicious, "segment_scores", lambda self, segments: values[: len(segments)]
+    )
     (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
     assert [(e.system, e.item) for e in marked.worst(9)] == [("B", 1), ("A", 1), ("B", 2)]
     falling = replace(marked, sign=-1.0)
     assert [(e.system, e.item) for e in falling.worst(2)] == [("A", 1), ("B", 1)]
     html = marked_errors_section([marked])  # rounded as in tables
-    shown = [part.partition("<")[0] for part in html.split("score <b>")[1:]]
-    assert shown == ["0.5000", "0.9000", "–"]
+    displayed = [part.partition("<")[0] for part in html.split("score <b>")[1:]]
+    assert displayed == ["0.5000", "0.9000", "–"]
     assert "score <b>0.5</b>" in marked_errors_section([replace(marked, decimals=None)])
 
 
@@ -187,10 +189,10 @@ def test_annotations_are_matched_by_document(tmp_path: Path) -> None:
     file = tmp_path / "mqm.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
-    judged = {
+    matched_labels = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }
-    assert judged == {"y:1"}
+    assert matched_labels == {"y:1"}
     [marked] = human_marked_errors(NUMBERED_PER_DOCUMENT, read_human_data(file)[0])
     assert [entry.segment.hypothesis for entry in marked.translations] == ["a dog", "the log"]
     assert {entry.item for entry in marked.translations} == {"y:1"}
@@ -200,10 +202,10 @@ def test_preferences_are_matched_by_document(tmp_path: Path) -> None:
     file = tmp_path / "compared.csv"
     file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
     page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
-    judged = {
+    matched_labels = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }
-    assert judged == {"y:1"}
+    assert matched_labels == {"y:1"}
 
 
 def test_annotations_of_one_document_are_not_matched_to_another(
@@ -218,10 +220,10 @@ def test_annotations_of_one_document_are_not_matched_to_another(
     rows = [f"y,{item},{system},{item}\n" for item in (1, 2) for system in "AB"]
     file.write_text("doc,item,system,score\n" + "".join(rows))
     page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
-    judged = {
+    matched_labels = {
         page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
     }
-    assert judged == {"2"}
+    assert matched_labels == {"2"}
 
 
 def test_item_numbers_are_not_matched_if_items_have_names(tmp_path: Path) -> None:
@@ -255,23 +257,25 @@ def test_score_writes_what_metrics_mark(
     TESTSET.write(tmp_path / "set.jsonl")
     argv = ["score", "-t", str(tmp_path / "set.jsonl"), "-q", "-m", "chrf"]
     lines, table = tmp_path / "errors.jsonl", tmp_path / "errors.tsv"
-    assert main([*argv, "suspicious", "--spans", str(lines)]) == 0
-    (found,) = read_human_data(lines)
-    assert found.error_annotations()["B", "1"].spans == (Span(1, 4, severity="major"),)
-    assert main([*argv, "suspicious", "--spans", str(table)]) == 0
+    assert main([*argv, "suspicious", "--to-spans", str(lines)]) == 0
+    (actual,) = read_human_data(lines)
+    assert actual.error_annotations()["B", "1"].spans == (Span(1, 4, severity="major"),)
+    assert main([*argv, "suspicious", "--to-spans", str(table)]) == 0
     header, *rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
     assert header[:3] == ["metric", "system", "segment"]
     assert rows[0] == ["suspicious", "A", "1", "hypothesis", "2", "5", "major", "", "", "cat"]
     capsys.readouterr()
-    assert main([*argv, "--spans", str(lines)]) == 2
-    said = "--spans: no errors are marked by chrf; add a metric that says where a translation is"
-    assert said in capsys.readouterr().err
-    for option, what in (("--spans", "marked errors"), ("-o", "segment scores")):
+    assert main([*argv, "--to-spans", str(lines)]) == 2
+    expected = "--to-spans: chrf cannot mark error spans; add a metric that can"
+    assert expected in capsys.readouterr().err
+    for option, contents in (("--to-spans", "error spans"), ("-o", "segment scores")):
         # no name of a pipe says which kind of table is meant
         for file in (str(tmp_path / "errors.txt"), "errors.json", "/dev/stdout"):
             assert main([*argv, "suspicious", option, file]) == 2
-            said = f"{option} {file}: {what} are written to a file that ends in .parquet, .tsv"
-            assert said in capsys.readouterr().err
+            expected = (
+                f"{option} {file}: {contents} are written to a file that ends in .parquet, .tsv"
+            )
+            assert expected in capsys.readouterr().err
 
 
 def test_marks_without_a_score_are_written_and_shown(
@@ -279,17 +283,26 @@ def test_marks_without_a_score_are_written_and_shown(
 ) -> None:
     monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
     values = np.array([np.nan, np.inf, -np.inf, 0.0])
-    monkeypatch.setattr(Suspicious, "segment_scores", lambda self, some: values[: len(some)])
+    monkeypatch.setattr(
+        Suspicious, "segment_scores", lambda self, segments: values[: len(segments)]
+    )
     TESTSET.write(tmp_path / "set.jsonl")
     lines, page = tmp_path / "errors.jsonl", tmp_path / "page.html"
     options = ["-t", str(tmp_path / "set.jsonl"), "-q", "-m", "suspicious"]
-    assert main(["score", *options, "--spans", str(lines), "--to-json", str(tmp_path / "j")]) == 0
+    assert (
+        main(["score", *options, "--to-spans", str(lines), "--to-json", str(tmp_path / "j")]) == 0
+    )
     for text in (*lines.read_text(encoding="utf-8").splitlines(), (tmp_path / "j").read_text()):
         json.loads(text, parse_constant=pytest.fail)  # JSON has neither NaN nor Infinity
     assert main(["report", *options, "-o", str(page)]) == 0
     assert "score <b>–</b>" in page.read_text(encoding="utf-8")
     capsys.readouterr()
-    assert main(["explain", "-m", "suspicious", "-t", "a cat", "-r", "x"]) == 0
+    assert (
+        main(
+            ["explain", "-m", "suspicious", "--translation-text", "a cat", "--reference-text", "x"]
+        )
+        == 0
+    )
     printed = capsys.readouterr()
     assert printed.out.startswith("suspicious: –\n")
     assert printed.err == "tertium: warning: score that is no number\n"
@@ -329,7 +342,7 @@ def test_marked_errors_are_the_same_in_every_table(
     ):
         file = tmp_path / f"errors.{ending}"
         call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
-        assert main([*call, "--spans", str(file)]) == 0
+        assert main([*call, "--to-spans", str(file)]) == 0
         frames.append(read(file).astype(object).fillna("").astype(str))
     assert len(frames[0])
     assert frames[0].equals(frames[1])
@@ -340,17 +353,17 @@ def test_explain_prints_what_is_marked(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
-    argv = ["explain", "-m", "suspicious", "-r", "x"]
-    assert main([*argv, "-t", "a cat sat"]) == 0
-    shown = capsys.readouterr().out
-    assert "suspected errors: 1" in shown
-    assert "2-5" in shown
-    assert main([*argv, "-t", "a dog"]) == 0
+    argv = ["explain", "-m", "suspicious", "--reference-text", "x"]
+    assert main([*argv, "--translation-text", "a cat sat"]) == 0
+    displayed = capsys.readouterr().out
+    assert "suspected errors: 1" in displayed
+    assert "2-5" in displayed
+    assert main([*argv, "--translation-text", "a dog"]) == 0
     assert "suspected errors: none" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("text", "span", "shown"),
+    ("text", "span", "displayed"),
     [
         ("Three cats sleep.", Span(6, 9), "[cat]s"),
         ("Three cats sleep.", Span(8, 15), "ca[ts slee]p"),
@@ -361,9 +374,9 @@ def test_explain_prints_what_is_marked(
         ("猫在垫子上睡觉。", Span(2, 4), "垫子"),  # no word boundaries
     ],
 )
-def test_spans_inside_words_are_shown_with_the_word(text: str, span: Span, shown: str) -> None:
+def test_spans_inside_words_are_shown_with_the_word(text: str, span: Span, displayed: str) -> None:
     [row] = error_span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).rows
-    assert row[0] == shown
+    assert row[0] == displayed
     assert isinstance(row[4], Cell)
     assert row[4].text == f"{span.start}-{span.end}"  # positions of the span
 

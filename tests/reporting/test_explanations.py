@@ -35,15 +35,15 @@ def cells(html: str) -> list[str]:
 
 
 def test_a_heat_map_shows_every_cosine_and_frames_the_matches() -> None:
-    found = explain("bertscore:encoder=toy")
-    first = found.comparisons[0]
+    actual = explain("bertscore:encoder=toy")
+    first = actual.comparisons[0]
     pieces = len(first.hypothesis_pieces), len(first.other_pieces)
     assert (len(first.cosines), len(first.cosines[0])) == pieces
     best = {(link.hypothesis, link.other): link.similarity for link in first.links}
     assert all(first.cosines[i][j] == pytest.approx(s, abs=1e-4) for (i, j), s in best.items())
-    html = explanation_html(found)
+    html = explanation_html(actual)
     numbers = pieces[0] * pieces[1]
-    rest = len(found.comparisons[1].hypothesis_pieces) * len(found.comparisons[1].other_pieces)
+    rest = len(actual.comparisons[1].hypothesis_pieces) * len(actual.comparisons[1].other_pieces)
     assert len([c for c in cells(html) if c]) == numbers + rest
     assert html.count("framed") >= len(best)
     assert "&lt;" in html
@@ -56,9 +56,9 @@ def test_bertr_frames_the_match_of_each_reference_token() -> None:
 
 
 def test_a_transport_plan_moves_all_mass_of_each_token() -> None:
-    found = explain("wmd:encoder=toy", Segment("a b c", None, ("c a b d",)))
-    assert found.comparisons[0].cosines == ()  # the plan is the explanation
-    html = explanation_html(found)
+    actual = explain("wmd:encoder=toy", Segment("a b c", None, ("c a b d",)))
+    assert actual.comparisons[0].cosines == ()  # the plan is the explanation
+    html = explanation_html(actual)
     rows = re.findall(r"<tr><th scope=\"row\">.*?</tr>", html)
     for row in rows:
         assert sum(float(value) for value in cells(row) if value) == pytest.approx(1, abs=0.03)
@@ -79,7 +79,7 @@ def test_a_long_text_is_cut_and_the_caption_says_so() -> None:
 
 
 def test_attributions_show_entailment_issues_and_contributions() -> None:
-    reasons = FeatureAttribution(
+    attribution = FeatureAttribution(
         hypothesis="cat",
         reference="down",
         perfect=0.9,
@@ -94,7 +94,7 @@ def test_attributions_show_entailment_issues_and_contributions() -> None:
         follows={"forward": True, "backward": False},
         faults=("drops <b>'down'</b>",),
     )
-    html = explanation_html(Explanation(metric="RTE", score=0.2, reasons=reasons))
+    html = explanation_html(Explanation(metric="RTE", score=0.2, attribution=attribution))
     assert 'The reference entails the translation: <b class="good">yes</b>' in html
     assert 'The translation entails the reference: <b class="bad">no</b>' in html
     assert "drops &lt;b&gt;" in html

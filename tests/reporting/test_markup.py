@@ -14,8 +14,8 @@ HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "</td>
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_text_is_escaped_everywhere(text: str) -> None:
-    found = element("p", text, join([text]), title=text, data_value=text)
-    inside = found.removeprefix("<p").removesuffix("</p>")
+    actual = element("p", text, join([text]), title=text, data_value=text)
+    inside = actual.removeprefix("<p").removesuffix("</p>")
     assert "<" not in inside
     assert inside.count('"') == 4  # the quotes around two attributes and no others
 
@@ -26,9 +26,9 @@ def test_markup_passes_as_it_is() -> None:
 
 @given(st.text())
 def test_an_escaped_text_opens_no_element_and_can_be_written(text: str) -> None:
-    found = escape(text)
-    assert not set(found) & set("<>\"'")
-    found.encode("utf-8")
+    actual = escape(text)
+    assert not set(actual) & set("<>\"'")
+    actual.encode("utf-8")
 
 
 def test_attributes_may_be_left_out() -> None:
@@ -44,9 +44,9 @@ def test_a_table_has_a_caption_headers_and_full_values() -> None:
         title="scores",
         notes=["x & y"],
     )
-    found = render_html_table(table, sortable=True)
-    assert "<caption>scores</caption>" in found
-    assert '<th scope="row"><bdi>a&lt;b</bdi></th>' in found
-    assert '<td class="number best" data-value="1.234567">1.23</td>' in found
-    assert found.count('aria-sort="none"') == 2
-    assert "x &amp; y" in found
+    actual = render_html_table(table, sortable=True)
+    assert "<caption>scores</caption>" in actual
+    assert '<th scope="row"><bdi>a&lt;b</bdi></th>' in actual
+    assert '<td class="number best" data-value="1.234567">1.23</td>' in actual
+    assert actual.count('aria-sort="none"') == 2
+    assert "x &amp; y" in actual

@@ -106,27 +106,27 @@ def test_p_values_are_those_of_the_row(results):
 
 
 def test_undefined_groups_and_missing_scores_are_in_the_table():
-    judged = make_set("x", 3)
-    judged.scores[0, 0, :7] = np.nan
-    judged.scores[2] = 1.0
-    result = MetaEvaluation([judged]).run([Task(sets=("x",), grouping="item", resamples=20)])
+    dataset = make_set("x", 3)
+    dataset.scores[0, 0, :7] = np.nan
+    dataset.scores[2] = 1.0
+    result = MetaEvaluation([dataset]).run([Task(sets=("x",), grouping="item", resamples=20)])
     table = agreement_table(result)
     every = (*table.rows, *table.footer)
     rows = {row[0] if isinstance(row[0], str) else row[0].text: row for row in every}
     assert rows["without metric score (at most)"][1].value == 7
     assert rows["fair_1"][1].text == "–"
     assert "x: undefined groups of 50: fair_1 50" in table.notes
-    pooled = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=20)])
+    pooled = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=20)])
     assert agreement_table(result).notes[0].startswith("** best, * not significantly worse (")
-    untested = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=0)])
+    untested = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=0)])
     assert (
         agreement_table(untested).notes[0]
         == "** best; no significance tests: metrics are ranked by value"
     )
     note = "x: undefined for fair_1: needs two or more different scores"
     assert note in agreement_table(pooled).notes
-    judged.scores[:] = 1.0  # the human scores still differ
-    undefined = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=20)])
+    dataset.scores[:] = 1.0  # the human scores still differ
+    undefined = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=20)])
     [*_, note] = agreement_table(undefined).notes
     assert note.endswith("segments with different human scores and different metric scores")
 
@@ -183,8 +183,8 @@ def test_too_few_points_are_reported():
         human, *metrics = (
             ScoreMatrix(name, names, rng.normal(size=(systems, 9))) for name in ("da", "m", "n")
         )
-        judged = AlignedScores.align("x", metrics, human=human)
-        results = MetaEvaluation([judged]).run([Task(sets=("x",), level="system")])
+        dataset = AlignedScores.align("x", metrics, human=human)
+        results = MetaEvaluation([dataset]).run([Task(sets=("x",), level="system")])
         assert (warning in agreement_table(results).notes) == expected
 
 
@@ -193,9 +193,9 @@ def test_metrics_are_not_marked_as_worse_without_test_power():
     human, *metrics = (
         ScoreMatrix(name, ("A", "B", "C"), rng.normal(size=(3, 9))) for name in ("da", "m", "n")
     )
-    judged = AlignedScores.align("x", metrics, human=human)
+    dataset = AlignedScores.align("x", metrics, human=human)
     task = Task(sets=("x",), level="system", test="williams")  # needs four points
-    results = MetaEvaluation([judged]).run([task])
+    results = MetaEvaluation([dataset]).run([task])
     assert results.tasks[0].not_worse.all()
     assert results.tasks[0].ranks == (1, 1)
     warning = "warning: x: too few systems with human scores for williams: p cannot fall below 0.05"
@@ -215,11 +215,11 @@ def test_exact_tests_of_slices_have_no_resampling_warning():
 def test_exclusions_are_listed_with_their_reasons():
     human = ScoreMatrix("da", ("A", "B"), np.eye(2))
     metrics = [ScoreMatrix(n, ("A", "Z"), np.eye(2)) for n in ("m", "n")]
-    judged = AlignedScores.align("x", metrics, human=human)
-    result = MetaEvaluation([judged]).run([Task(sets=("x",), resamples=0)])
+    dataset = AlignedScores.align("x", metrics, human=human)
+    result = MetaEvaluation([dataset]).run([Task(sets=("x",), resamples=0)])
     assert format_exclusions(result, {"x": {"no score": 1200}}) == [
         "x: excluded: no score: 1,200",
-        "x: scored system that nobody judged: 1 (m, n)",
+        "x: scored system without human judgments: 1 (m, n)",
         "x: judged system without a metric score: 1 (m, n)",
     ]
 

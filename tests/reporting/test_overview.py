@@ -68,9 +68,9 @@ def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
     tested = compare(example, metrics, resamples=50)
     _, partial = tested.metrics
     assert [*tested.clusters[partial]] == [0, 1, 2]
-    shown = overview_contents(tested, grid_from_evaluation(tested))
-    assert "nan" not in plain(shown)
-    assert "nan" not in shown.replace('data-value="nan"', "")
+    displayed = overview_contents(tested, grid_from_evaluation(tested))
+    assert "nan" not in plain(displayed)
+    assert "nan" not in displayed.replace('data-value="nan"', "")
     figures = ranking_figures(tested)
     assert "good: no score" in figures
     assert "nan" not in figures
@@ -90,8 +90,8 @@ def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) ->
     tested = add_significance(ranking.as_evaluation())  # some resamples have no scored segment
     [chances] = tested.metrics
     assert all(0 <= tested.intervals[system][chances].high <= 1 for system in tested.systems)
-    shown = overview_contents(tested, grid_from_evaluation(tested)) + ranking_figures(tested)
-    assert "nan" not in shown
+    displayed = overview_contents(tested, grid_from_evaluation(tested)) + ranking_figures(tested)
+    assert "nan" not in displayed
     nothing = rank(few.subset([0]), Partial(lost=few.systems["good"][0]))
     assert "nan" not in plain(report_ranking(nothing).html())
 
@@ -99,9 +99,9 @@ def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) ->
 def test_the_page_warns_of_few_segments(example: TestSet) -> None:
     for count, warning in ((5, "5 segments: tests and intervals"), (1, "one segment: nothing to")):
         few = compare(example.subset(range(count)), ["chrf"], resamples=20)
-        shown = plain(overview_contents(few, grid_from_evaluation(few)))
-        assert f"warning: {warning}" in shown
-        assert "nan" not in shown
+        displayed = plain(overview_contents(few, grid_from_evaluation(few)))
+        assert f"warning: {warning}" in displayed
+        assert "nan" not in displayed
     for resamples, expected in ((19, True), (20, False)):  # 1 / 20 is not below .05
         coarse = compare(example, ["chrf"], resamples=resamples)
         warning = "warning: 19 resamples: p cannot fall below 0.05; use 20 or more"
@@ -190,6 +190,6 @@ def test_several_signatures_have_a_copy_all_button() -> None:
 
 
 def test_the_best_match_has_a_text_label() -> None:
-    found = heat_map(["a"], ["b", "c"], np.array([[0.5, 0.25]]), framed={(0, 0)}, caption="x")
-    assert '.50<span class="hidden"> best</span></td>' in found
-    assert found.count("best") == 1
+    actual = heat_map(["a"], ["b", "c"], np.array([[0.5, 0.25]]), framed={(0, 0)}, caption="x")
+    assert '.50<span class="hidden"> best</span></td>' in actual
+    assert actual.count("best") == 1

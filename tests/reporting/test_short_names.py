@@ -28,19 +28,19 @@ def test_common_parts_are_removed_first(
 
 
 def test_names_that_differ_inside_only_are_numbered() -> None:
-    found = shorten_names(["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20], 11)
-    assert found == ["1 aaaa…bbbb", "2 aaaa…bbbb"]
+    actual = shorten_names(["a" * 20 + "x" + "b" * 20, "a" * 20 + "y" + "b" * 20], 11)
+    assert actual == ["1 aaaa…bbbb", "2 aaaa…bbbb"]
 
 
 @given(st.lists(st.text(max_size=30), max_size=8), st.integers(8, 20))
 def test_any_names_fit_and_stay_distinct(names: list[str], max_length: int) -> None:
-    found = shorten_names(names, max_length)
-    assert max(map(cell_len, found), default=0) <= max_length
-    assert len(set(zip(names, found, strict=True))) == len(set(names)) == len(set(found))
+    actual = shorten_names(names, max_length)
+    assert max(map(cell_len, actual), default=0) <= max_length
+    assert len(set(zip(names, actual, strict=True))) == len(set(names)) == len(set(actual))
 
 
 def test_a_shortened_name_has_the_full_name_as_tooltip() -> None:
     assert name_markup("<a>", "<a>") == "<bdi>&lt;a&gt;</bdi>"
-    found = name_markup("a-long-name", "…name")
-    assert 'title="a-long-name"' in found
-    assert '<bdi class="hidden">a-long-name</bdi>' in found
+    actual = name_markup("a-long-name", "…name")
+    assert 'title="a-long-name"' in actual
+    assert '<bdi class="hidden">a-long-name</bdi>' in actual

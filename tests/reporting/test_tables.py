@@ -73,10 +73,10 @@ def test_a_footer_stands_below_the_rows() -> None:
     table = Table(["metric", "r"], [["a", number_cell(0.5, 2)]], footer=counts)
     for style in ("text", "md", "latex"):
         lines = render_table(table, style).splitlines()  # type: ignore[arg-type]
-        named = [line for line in lines if "judged" in line or "0.5" in line]
-        assert len(named) == 2
-        assert "judged" in named[1], style
-        assert "1,200" in named[1]
+        matching_lines = [line for line in lines if "judged" in line or "0.5" in line]
+        assert len(matching_lines) == 2
+        assert "judged" in matching_lines[1], style
+        assert "1,200" in matching_lines[1]
     assert "judged" not in render_table(table, "tsv"), "a row of data is a metric"
     assert render_table(table, "latex").count(r"\midrule") == 2
     html = render_html_table(table, sortable=True)

@@ -56,12 +56,12 @@ def test_metric_disagreement_respects_orientation(grid: TranslationGrid) -> None
 
 def test_human_scores_are_matched_by_names(grid: TranslationGrid) -> None:
     human = ScoreMatrix("da", ("poor", "good"), np.array([[1.0, 2.0], [3.0, 4.0]]), ("2", "1"))
-    found = grid.with_human(human).human
-    assert found is not None
-    assert found[:6].tolist()[0] == 4.0  # good, segment 1
-    assert np.isnan(found[1])  # fair has no human scores
-    assert found[2] == 2.0  # poor, segment 1
-    assert np.isfinite(found).sum() == 4
+    actual = grid.with_human(human).human
+    assert actual is not None
+    assert actual[:6].tolist()[0] == 4.0  # good, segment 1
+    assert np.isnan(actual[1])  # fair has no human scores
+    assert actual[2] == 2.0  # poor, segment 1
+    assert np.isfinite(actual).sum() == 4
 
 
 def test_metrics_equal_to_human_ranks_have_no_disagreement(grid: TranslationGrid) -> None:
@@ -90,11 +90,11 @@ def test_lengths_of_scripts_without_spaces_are_in_characters(grid: TranslationGr
     testset = TestSet(
         systems={"a": (full, "図書館は開く。", f"{full} {full}{full}")}, references=((full,),) * 3
     )
-    found = grid_from_evaluation(score(testset, "chrf"))
-    assert found.unit == "character"
-    assert found.lengths.tolist() == [23, 7, 70]
-    assert found.warnings["much shorter than the reference"].tolist() == [False, True, False]
-    assert found.warnings["much longer than the reference"].tolist() == [False, False, True]
+    actual = grid_from_evaluation(score(testset, "chrf"))
+    assert actual.unit == "character"
+    assert actual.lengths.tolist() == [23, 7, 70]
+    assert actual.warnings["much shorter than the reference"].tolist() == [False, True, False]
+    assert actual.warnings["much longer than the reference"].tolist() == [False, False, True]
 
 
 def test_interesting_items_come_from_each_list_in_turn(grid: TranslationGrid) -> None:
@@ -108,25 +108,26 @@ def test_interesting_items_come_from_each_list_in_turn(grid: TranslationGrid) ->
 
 
 def test_a_grid_of_judgments_has_only_scored_rows() -> None:
-    judged = AlignedScores.align(
+    dataset = AlignedScores.align(
         "de-en",
         [ScoreMatrix("m", ("A", "B"), np.array([[0.1, np.nan], [0.3, np.nan]]), ("1", "2"))],
         human=ScoreMatrix("da", ("A", "B"), np.array([[50.0, np.nan], [np.nan, 70]]), ("1", "2")),
     )
     texts = {"de-en": {("A", "1"): Segment("hello", "hallo", ("hi",))}}
-    found = grid_from_aligned_scores([judged], texts)
+    actual = grid_from_aligned_scores([dataset], texts)
     assert [
-        (found.systems[s], i) for s, i in zip(found.system_indices, found.item_indices, strict=True)
+        (actual.systems[s], i)
+        for s, i in zip(actual.system_indices, actual.item_indices, strict=True)
     ] == [
         ("A", 0),
         ("B", 0),
         ("B", 1),
     ]
-    assert found.items[0].source == "hallo"
-    assert found.items[0].document == "de-en"
-    assert found.texts == ("hello", "", "")
-    assert found.label(2) == "segment 2, B"
-    twice = grid_from_aligned_scores([judged, replace(judged, name="fi-en")], texts)
+    assert actual.items[0].source == "hallo"
+    assert actual.items[0].document == "de-en"
+    assert actual.texts == ("hello", "", "")
+    assert actual.label(2) == "segment 2, B"
+    twice = grid_from_aligned_scores([dataset, replace(dataset, name="fi-en")], texts)
     assert twice.label(2) == "segment 2 of de-en, B"
 
 
@@ -139,8 +140,8 @@ def test_encoded_data_match_the_tables(grid: TranslationGrid) -> None:
     assert texts[2] == source  # poor copies segment 13
     assert len(references) == 2
     chrf = data["columns"][0]
-    shown = [f"{v / 10 ** chrf['decimals']:.2f}" for v in chrf["values"]]
-    assert shown == [f"{v:.2f}" for v in grid.columns[0].values]
+    displayed = [f"{v / 10 ** chrf['decimals']:.2f}" for v in chrf["values"]]
+    assert displayed == [f"{v:.2f}" for v in grid.columns[0].values]
     bit = 1 << data["warnings"].index("empty hypothesis")
     assert [n for n, bits in enumerate(data["warningBits"]) if bits & bit] == [23 * 3 + 2]
     assert data["explanations"] == [[1, 2, "WMD", "<b>x</b>"]]

@@ -156,7 +156,7 @@ def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
 
 
 def axis_limits(values: FloatArray, *, margin: float = 0.04) -> tuple[float, float]:
-    """Return the range of the finite values with a margin; 0 to 1 if there are none.
+    """Return the range of the finite values with a margin; 0 to 1 if all are NaN.
 
     With more than `MAX_POINTS_WITH_FULL_RANGE` values, outliers are ignored: otherwise one
     translation that is ten times too long would hide the pattern of the others.

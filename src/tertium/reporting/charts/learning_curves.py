@@ -98,8 +98,8 @@ def _line(points: Sequence[CurvePoint], plot: PlotArea, number: int) -> list[Mar
     for p in points:
         x, y = place(p, p.mean)
         parts.append(vertical_line(x, plot.y(p.low), plot.y(p.high), f"seeds {color}"))
-        shown = f"{p.test}, {p.size:,} examples: {p.mean:z.4f} ({p.runs} runs)"
-        parts.append(series_marker(x, y, number, shown))
+        tooltip = f"{p.test}, {p.size:,} examples: {p.mean:z.4f} ({p.runs} runs)"
+        parts.append(series_marker(x, y, number, tooltip))
     return parts
 
 
@@ -159,11 +159,11 @@ def _bar(
     if point.mean != point.mean:
         return [*parts, text_element(plot.x.end + 8, middle + 4, "–", "tick")]
     zero, end = plot.x(0.0), plot.x(point.mean)
-    shown = f"{point.setting}, {point.test}: {point.mean:z.4f}"
+    tooltip = f"{point.setting}, {point.test}: {point.mean:z.4f}"
     parts.append(
         element(
             "rect",
-            element("title", shown),
+            element("title", tooltip),
             x=min(zero, end),
             y=top + 3,
             width=abs(end - zero),

@@ -54,9 +54,9 @@ def interval_chart(
         parts.append(_name(names[n], short[n], y, plot))
         if low == low:
             parts.append(horizontal_line(plot.x(low), plot.x(high), y, "interval"))
-        shown = f"{names[n]}: {values[n]:z.{decimals}f}"
+        tooltip = f"{names[n]}: {values[n]:z.{decimals}f}"
         if values[n] == values[n]:
-            parts.append(circle(plot.x(float(values[n])), y, 4.5, shown, class_="dot"))
+            parts.append(circle(plot.x(float(values[n])), y, 4.5, tooltip, class_="dot"))
     description = "; ".join(
         _describe_system(names[n], values[n], intervals[n], decimals, groups[n]) for n in order
     )
@@ -172,10 +172,10 @@ def _outline(heights: FloatArray, x: Scale, base: float) -> Markup:
 
 def _quartiles(values: FloatArray, x: Scale, base: float, name: str) -> list[Markup]:
     first, middle, third = (float(v) for v in np.percentile(values, [25, 50, 75]))
-    shown = f"{name}: median {middle:.3g}, interquartile range {first:.3g} to {third:.3g}"
+    tooltip = f"{name}: median {middle:.3g}, interquartile range {first:.3g} to {third:.3g}"
     return [
         horizontal_line(x(first), x(third), base, "interval"),
-        circle(x(middle), base, 3.5, shown, class_="dot"),
+        circle(x(middle), base, 3.5, tooltip, class_="dot"),
     ]
 
 
@@ -232,8 +232,8 @@ def dot_chart(
                 x1, x2 = plot.x(float(low)), plot.x(float(high))
                 parts.append(horizontal_line(x1, x2, y, f"line c{n % COLOR_COUNT}"))
             if value == value:
-                shown = f"{other}, {name}: {value:z.{decimals}f}"
-                parts.append(series_marker(plot.x(value), y, n, shown))
+                tooltip = f"{other}, {name}: {value:z.{decimals}f}"
+                parts.append(series_marker(plot.x(value), y, n, tooltip))
     parts += _legend(series, plot)
     description = "; ".join(
         f"{row}: "

@@ -57,11 +57,11 @@ def scatter_chart(
     Dots have their entry of `names` as tooltip. Without `names`, `label` gives the tooltip of a
     row, and dots carry the row number so that a page can show the translation.
     """
-    known = np.isfinite(x.values) & np.isfinite(y.values)
-    a, b = x.values[known], y.values[known]
+    is_finite = np.isfinite(x.values) & np.isfinite(y.values)
+    a, b = x.values[is_finite], y.values[is_finite]
     plot = make_plot_area(axis_limits(a), axis_limits(b))
     parts = [*plot.x_axis(x.name), *plot.y_axis(y.name)]
-    rows = np.flatnonzero(known)
+    rows = np.flatnonzero(is_finite)
     if names:
         cells = zip(a, b, rows, strict=True)
         dots = [circle(plot.x(float(x)), plot.y(float(y)), 4.5, names[int(n)]) for x, y, n in cells]
@@ -78,10 +78,10 @@ def length_chart(
     length: Axis, score: Axis, *, label: Callable[[int], str] = "row {}".format
 ) -> Markup:
     """Draw scores against translation length, with median and quartiles per length bucket."""
-    known = np.isfinite(score.values)
-    lengths, values = length.values[known], score.values[known]
+    is_finite = np.isfinite(score.values)
+    lengths, values = length.values[is_finite], score.values[is_finite]
     plot = make_plot_area(axis_limits(lengths), axis_limits(values))
-    rows = np.flatnonzero(known)
+    rows = np.flatnonzero(is_finite)
     parts = [*plot.x_axis(length.name), *plot.y_axis(score.name)]
     parts += _translations(lengths, values, rows, plot, label)
     middles, quarters = length_buckets(lengths, values)
@@ -111,10 +111,12 @@ def describe_correlation(a: FloatArray, b: FloatArray) -> str:
 
 def max_cell_count(x: FloatArray, y: FloatArray) -> int:
     """Return the translations in the densest cell of the density map; 0 if dots are drawn."""
-    known = np.isfinite(x) & np.isfinite(y)
-    if known.sum() <= MAX_DOTS:
+    is_finite = np.isfinite(x) & np.isfinite(y)
+    if is_finite.sum() <= MAX_DOTS:
         return 0
-    counts, _, _ = _count_cells(x[known], y[known], axis_limits(x[known]), axis_limits(y[known]))
+    counts, _, _ = _count_cells(
+        x[is_finite], y[is_finite], axis_limits(x[is_finite]), axis_limits(y[is_finite])
+    )
     return int(counts.max())
 
 
@@ -234,7 +236,7 @@ def draw_scatter_plots(
 
     `negated` metrics, negated so that higher is better, are labeled with a minus sign.
     """
-    metrics = list(dict.fromkeys(m for judged in sets for m in judged.metrics))
+    metrics = list(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
     if not metrics or not sets:
         raise DataError("nothing to plot: no metrics or no datasets")
     if len(metrics) * len(sets) > MAX_PANELS:
@@ -243,7 +245,7 @@ def draw_scatter_plots(
             f"(at most {MAX_PANELS}); select fewer"
         )
     names = {metric: f"−{metric}" if metric in negated else metric for metric in metrics}
-    return [[_draw_panel(judged, m, names[m], level) for judged in sets] for m in metrics]
+    return [[_draw_panel(dataset, m, names[m], level) for dataset in sets] for m in metrics]
 
 
 def write_scatter_plots(path: str | Path, sets: Sequence[AlignedScores], **options: Any) -> None:
@@ -252,20 +254,20 @@ def write_scatter_plots(path: str | Path, sets: Sequence[AlignedScores], **optio
     write_svg(path, draw_scatter_plots(sets, **options))
 
 
-def _draw_panel(judged: AlignedScores, metric: str, title: str, level: str) -> CaptionedChart:
+def _draw_panel(dataset: AlignedScores, metric: str, title: str, level: str) -> CaptionedChart:
     no_values = np.zeros(0)
-    if metric not in judged.metrics:
+    if metric not in dataset.metrics:
         empty = scatter_chart(
             Axis(name="human", values=no_values), Axis(name=title, values=no_values)
         )
-        return f"{judged.name}: not scored", empty
-    number = judged.metrics.index(metric)
-    x, y = judged.human, judged.scores[number]
+        return f"{dataset.name}: not scored", empty
+    number = dataset.metrics.index(metric)
+    x, y = dataset.human, dataset.scores[number]
     names: Sequence[str] = ()
     if level == "system":
-        x, y, names = judged.human_systems, judged.system_scores[number], judged.systems
+        x, y, names = dataset.human_systems, dataset.system_scores[number], dataset.systems
     x, y = x.ravel(), y.ravel()
     chart = scatter_chart(
         Axis(name="human", values=x), Axis(name=title, values=y), fit=True, names=names
     )
-    return f"{judged.name}  {describe_correlation(x, y)}", chart
+    return f"{dataset.name}  {describe_correlation(x, y)}", chart

@@ -35,14 +35,14 @@ def all_figures(
     grid: TranslationGrid,
     evaluation: Evaluation | None = None,
     curves: Mapping[str, LearningCurve] | None = None,
-    judged: Sequence[AlignedScores] = (),
+    aligned_scores: Sequence[AlignedScores] = (),
 ) -> Markup:
     """Return all figures that there is data for."""
     parts = [
         ranking_figures(evaluation) if evaluation else Markup(""),
         distribution_figures(grid),
         human_figures(grid),
-        system_figures(judged),
+        system_figures(aligned_scores),
         metric_pair_figures(grid),
         length_figures(grid),
         learning_curve_figures(curves or {}),
@@ -84,11 +84,11 @@ def distribution_figures(grid: TranslationGrid) -> Markup:
     largest = [int(n) for n in np.argsort(-counts, kind="stable")[:MAX_SYSTEMS]]
     for column in grid.columns:
         samples = [column.values[grid.system_indices == s] for s in range(len(grid.systems))]
-        shown = [n for n in sorted(largest) if np.isfinite(samples[n]).sum() >= MIN_SEGMENTS]
-        if shown:
+        selected = [n for n in sorted(largest) if np.isfinite(samples[n]).sum() >= MIN_SEGMENTS]
+        if selected:
             chart = ridge_chart(
-                [grid.systems[n] for n in shown],
-                [samples[n] for n in shown],
+                [grid.systems[n] for n in selected],
+                [samples[n] for n in selected],
                 title=column.name,
                 higher_is_better=column.higher_is_better,
             )
@@ -120,15 +120,17 @@ def human_figures(grid: TranslationGrid) -> Markup:
 def system_figures(sets: Sequence[AlignedScores]) -> Markup:
     """Return scatter plots of system-level metric scores against human scores."""
     figures: list[Markup] = []
-    for judged in sets:
-        has_score = np.isfinite(judged.human_systems)
-        for name, scores in zip(judged.metrics, judged.system_scores, strict=True):
+    for dataset in sets:
+        has_score = np.isfinite(dataset.human_systems)
+        for name, scores in zip(dataset.metrics, dataset.system_scores, strict=True):
             if (has_score & np.isfinite(scores)).sum() < 3 or len(figures) >= MAX_SYSTEM_FIGURES:
                 continue
-            x = Axis(name="human system score", values=judged.human_systems)
-            chart = scatter_chart(x, Axis(name=name, values=scores), fit=True, names=judged.systems)
-            correlation = describe_correlation(judged.human_systems, scores)
-            figures.append(captioned_figure(chart, f"{judged.name}, {name}: {correlation}"))
+            x = Axis(name="human system score", values=dataset.human_systems)
+            chart = scatter_chart(
+                x, Axis(name=name, values=scores), fit=True, names=dataset.systems
+            )
+            correlation = describe_correlation(dataset.human_systems, scores)
+            figures.append(captioned_figure(chart, f"{dataset.name}, {name}: {correlation}"))
     return figure_group(
         "System level: metrics against human scores", "Each dot is a system.", figures
     )

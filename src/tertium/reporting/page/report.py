@@ -57,7 +57,7 @@ class Report(Displayable):
         agreement: tables of the agreement of metrics with human scores.
         explained: explanations of selected segments.
         curves: learning curves by name.
-        judged: datasets whose system-level scores are plotted against human scores.
+        aligned_scores: datasets whose system-level scores are plotted against human scores.
         findings: pairs of a metric and a sentence about it; used without `results`.
         signatures: signatures of the metrics; used without `results`.
         extra_sections: name, title and contents of further sections.
@@ -69,7 +69,7 @@ class Report(Displayable):
     agreement: tuple[Table, ...] = field(default=(), repr=False)
     explained: tuple[SegmentExplanation, ...] = field(default=(), repr=False)
     curves: Mapping[str, LearningCurve] = field(default_factory=dict, repr=False)
-    judged: tuple[AlignedScores, ...] = field(default=(), repr=False)
+    aligned_scores: tuple[AlignedScores, ...] = field(default=(), repr=False)
     findings: tuple[tuple[str, str], ...] = ()
     signatures: tuple[str, ...] = ()
     extra_sections: tuple[tuple[str, str, Markup], ...] = field(default=(), repr=False)
@@ -116,7 +116,7 @@ class Report(Displayable):
             tables = join(render_html_table(table, sortable=True) for table in self.agreement)
             sections.append(("agreement", "Agreement with human scores", tables))
         sections += self.extra_sections
-        if figures := all_figures(self.grid, self.results, self.curves, self.judged):
+        if figures := all_figures(self.grid, self.results, self.curves, self.aligned_scores):
             sections.append(("charts", "Charts", figures))
         return sections
 
@@ -134,7 +134,7 @@ class Report(Displayable):
         counts = [
             (len(grid.systems), "system"),
             (len(grid.items), "segment"),
-            (documents, "dataset" if self.judged else "document"),
+            (documents, "dataset" if self.aligned_scores else "document"),
             (len(grid.columns), "metric"),
         ]
         texts = [f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts if n]

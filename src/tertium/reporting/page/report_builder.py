@@ -315,7 +315,7 @@ def report_meta_evaluation(
             _agreement_table_with_notes(part, lower_is_better)
             for part in results.by_statistic().values()
         ),
-        judged=tuple(_restore_signs(judged, names, negated) for judged in agreement.sets),
+        aligned_scores=tuple(_restore_signs(dataset, names, negated) for dataset in agreement.sets),
         findings=tuple(summarize_agreement(results)),
         signatures=tuple(
             dict.fromkeys(m.signature(own) for m in agreement.metrics for own in scored)
@@ -333,14 +333,14 @@ def rename_metrics(results: Results, names: Mapping[str, str]) -> Results:
 
 
 def _restore_signs(
-    judged: AlignedScores, names: Mapping[str, str], negated: Collection[str]
+    dataset: AlignedScores, names: Mapping[str, str], negated: Collection[str]
 ) -> AlignedScores:
     """Return the scores with display names and their original signs."""
-    signs = np.array([-1.0 if metric in negated else 1.0 for metric in judged.metrics])
+    signs = np.array([-1.0 if metric in negated else 1.0 for metric in dataset.metrics])
     return replace(
-        judged,
-        metrics=tuple(names.get(metric, metric) for metric in judged.metrics),
-        system_scores=signs[:, None] * judged.system_scores,
+        dataset,
+        metrics=tuple(names.get(metric, metric) for metric in dataset.metrics),
+        system_scores=signs[:, None] * dataset.system_scores,
     )
 
 

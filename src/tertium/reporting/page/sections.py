@@ -234,10 +234,10 @@ def _pairwise_p_values(comparison: Comparison) -> Markup:
     tables = [pairwise_p_value_table(comparison, metric) for metric in comparison.metrics]
     note = join(element("p", text, class_="note") for text in tables[0].notes)  # the same for all
     heads = ["", *shorten_names(comparison.systems, MAX_NAME_LENGTH)]
-    shown = [
+    tables_html = [
         render_html_table(replace(table, header=heads, notes=()), style="pairs") for table in tables
     ]
-    return collapsible("p-values of all pairs of systems", note, *shown)
+    return collapsible("p-values of all pairs of systems", note, *tables_html)
 
 
 def _human_agreement(comparison: Comparison) -> Markup:
@@ -341,11 +341,11 @@ def _diagnostic(diagnostic: Diagnostic) -> Markup:
         title=diagnostic.question,
         label=diagnostic.label,
         intervals=diagnostic.intervals,
-        rule=diagnostic.rule,
-        span=diagnostic.span,
+        rule=diagnostic.reference_value,
+        span=diagnostic.axis_range,
     )
     numbers = collapsible("Numbers", render_html_table(diagnostic_table(diagnostic, chart=False)))
-    heading, reading = element("h3", diagnostic.question), element("p", diagnostic.reading)
+    heading, reading = element("h3", diagnostic.question), element("p", diagnostic.summary)
     return join([heading, reading, _figures([captioned_figure(chart, diagnostic.name)]), numbers])
 
 
@@ -404,11 +404,11 @@ def _agreement_chart(results: Results, by: str) -> Markup:
 
 def _table(table: Table) -> Markup:
     """Return a table, collapsed if long."""
-    shown = render_html_table(table, sortable=True)
+    tables_html = render_html_table(table, sortable=True)
     return (
-        shown
+        tables_html
         if len(table.rows) <= MAX_EXPANDED_ROWS
-        else collapsible(f"{table.title}: numbers", shown)
+        else collapsible(f"{table.title}: numbers", tables_html)
     )
 
 

@@ -142,8 +142,8 @@ def rank_fractions(values: FloatArray) -> FloatArray:
     array([0.75, 0.  ,  nan, 0.75])
     """
     result = np.full(len(values), np.nan)
-    known = np.isfinite(values)
-    result[known] = (ranks(values[known]) - 1) / max(known.sum() - 1, 1)
+    is_finite = np.isfinite(values)
+    result[is_finite] = (ranks(values[is_finite]) - 1) / max(is_finite.sum() - 1, 1)
     return result
 
 
@@ -193,12 +193,12 @@ def grid_from_aligned_scores(
     `texts` are keyed by dataset, then by system and item. Aligned scores are oriented (higher is
     better); scores of `negated` metrics are restored to their original sign.
     """
-    systems = tuple(dict.fromkeys(s for judged in sets for s in judged.systems))
-    metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
+    systems = tuple(dict.fromkeys(s for dataset in sets for s in dataset.systems))
+    metrics = tuple(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
     item_rows = [
         entry
-        for judged in sets
-        for entry in _scored_items(judged.with_metrics(metrics), texts.get(judged.name, {}))
+        for dataset in sets
+        for entry in _scored_items(dataset.with_metrics(metrics), texts.get(dataset.name, {}))
     ]
     rows = [(n, row) for n, (_, own) in enumerate(item_rows) for row in own]
     values = np.array([row.scores for _, row in rows]).reshape(len(rows), len(metrics))
@@ -233,17 +233,17 @@ class _ScoredRow(NamedTuple):
 
 
 def _scored_items(
-    judged: AlignedScores, texts: Mapping[tuple[str, str], Segment]
+    dataset: AlignedScores, texts: Mapping[tuple[str, str], Segment]
 ) -> Iterator[tuple[Item, list[_ScoredRow]]]:
     """Yield each item with any score, and its translations."""
-    has_score = ~np.isnan(judged.human) | ~np.isnan(judged.scores).all(axis=0)  # (systems, items)
+    has_score = ~np.isnan(dataset.human) | ~np.isnan(dataset.scores).all(axis=0)  # (systems, items)
     for place in np.flatnonzero(has_score.any(axis=0)).tolist():
-        label, scored = judged.items[place], np.flatnonzero(has_score[:, place]).tolist()
-        segments = [texts.get((judged.systems[n], label)) for n in scored]
+        label, scored = dataset.items[place], np.flatnonzero(has_score[:, place]).tolist()
+        segments = [texts.get((dataset.systems[n], label)) for n in scored]
         first = next((segment for segment in segments if segment is not None), Segment(""))
         item = Item(
             label=label,
-            document=judged.name,
+            document=dataset.name,
             source=first.source or "",
             references=first.references,
         )
@@ -251,10 +251,10 @@ def _scored_items(
             item,
             [
                 _ScoredRow(
-                    system=judged.systems[n],
+                    system=dataset.systems[n],
                     text="" if segment is None else segment.hypothesis,
-                    human=judged.human[n, place],
-                    scores=judged.scores[:, n, place],
+                    human=dataset.human[n, place],
+                    scores=dataset.scores[:, n, place],
                 )
                 for n, segment in zip(scored, segments, strict=True)
             ],
@@ -319,8 +319,8 @@ def select_systems_to_explain(grid: TranslationGrid, item: int) -> list[int]:
 def _by_item(grid: TranslationGrid, values: FloatArray) -> FloatArray:
     """Return the maximum over the rows of each item, (items,); -inf if all are NaN."""
     result = np.full(len(grid.items), -np.inf)
-    known = np.isfinite(values)
-    np.maximum.at(result, grid.item_indices[known], values[known])
+    is_finite = np.isfinite(values)
+    np.maximum.at(result, grid.item_indices[is_finite], values[is_finite])
     return result
 
 

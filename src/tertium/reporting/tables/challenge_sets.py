@@ -45,8 +45,8 @@ def challenge_table(study: ChallengeStudy, decimals: int = 1, *, warnings: bool 
 def _cells(
     study: ChallengeStudy, m: int, correct: int, ties: int, size: int, decimals: int, best: bool
 ) -> list[Cell | str]:
-    low, high = (100 * wilson(right, size)).tolist()
-    share = 100 * right / size
+    low, high = (100 * wilson(correct, size)).tolist()
+    share = 100 * correct / size
     text = f"{share:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
     name = study.names[m]
     bound_columns = {f"{name} low": low, f"{name} high": high}
@@ -58,8 +58,8 @@ def _footer(study: ChallengeStudy, decimals: int) -> list[list[Cell | str]]:
     all_pairs: list[Cell | str] = ["all pairs", Cell(f"{total:,}", total)]
     mean: list[Cell | str] = [f"mean of {len(study.groups)}", Cell("", "")]
     for m in range(len(study.metrics)):
-        right, ties = int(study.correct[m].sum()), int(study.tied[m].sum())
-        all_pairs += _cells(study, m, right, ties, total, decimals, False)
+        correct, ties = int(study.correct[m].sum()), int(study.tied[m].sum())
+        all_pairs += _cells(study, m, correct, ties, total, decimals, False)
         share = 100 * float(study.mean[m])
         mean += [Cell(f"{share:.{decimals}f}", share), Cell("", "")]
     return [all_pairs, mean]

@@ -48,9 +48,10 @@ def decision_table(decisions: Sequence[Decision], decimals: int = 3) -> Table:
 
 def _chance(decision: Decision, decimals: int) -> list[Cell | str]:
     figures, blank = decision.values, Cell("", "")
-    shown = {"average_precision": figures["good"], "reranking": figures["reranking_chance"]}
+    chance_values = {"average_precision": figures["good"], "reranking": figures["reranking_chance"]}
     cells = [
-        number_cell(shown[name], decimals, "dim") if name in shown else blank for name in COLUMNS
+        number_cell(chance_values[name], decimals, "dim") if name in chance_values else blank
+        for name in COLUMNS
     ]
     return [decision.set, Cell("(chance)", "(chance)", "dim"), *cells, blank]
 

@@ -20,9 +20,9 @@ def diagnostic_table(diagnostic: Diagnostic, decimals: int = 3, *, chart: bool =
     """Return rows x series; `chart` adds a line with a letter at the value of each series."""
     letters = [ascii_lowercase[n % len(ascii_lowercase)] for n in range(len(diagnostic.series))]
     names = [f"{a} {s}" for a, s in zip(letters, diagnostic.series, strict=True)]
-    rule = [] if diagnostic.rule is None else [diagnostic.rule]
+    rule = [] if diagnostic.reference_value is None else [diagnostic.reference_value]
     low, high = axis_limits(
-        np.concatenate([diagnostic.values.ravel(), diagnostic.span, rule]), margin=0.0
+        np.concatenate([diagnostic.values.ravel(), diagnostic.axis_range, rule]), margin=0.0
     )
     has_intervals = not bool(np.isnan(diagnostic.intervals).all())
     rows: list[list[Cell | str]] = []
@@ -34,7 +34,7 @@ def diagnostic_table(diagnostic: Diagnostic, decimals: int = 3, *, chart: bool =
             *(_cell(v, *own, decimals=decimals) for v, own in zip(values, between, strict=True)),
         ]
         rows.append(
-            [*cells, Cell(_text_chart(values, letters, low, high, diagnostic.rule))]
+            [*cells, Cell(_text_chart(values, letters, low, high, diagnostic.reference_value))]
             if chart
             else cells
         )
@@ -44,7 +44,7 @@ def diagnostic_table(diagnostic: Diagnostic, decimals: int = 3, *, chart: bool =
         rows,
         title=f"{diagnostic.name}: {diagnostic.question}",
         notes=[
-            diagnostic.reading,
+            diagnostic.summary,
             f"values: {diagnostic.label}{INTERVAL_NOTE * has_intervals}",
             *diagnostic.notes,
         ],

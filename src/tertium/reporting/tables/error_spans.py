@@ -108,5 +108,5 @@ def _significance_notes(
     p_values = study.p_values[name]
     first = study.metrics.index(best.metric)
     compared = [(r.metric, p_values[first, study.metrics.index(r.metric)]) for r in ordered[1:]]
-    shown = ", ".join(f"{metric} {p:.3f}" for metric, p in compared if np.isfinite(p))
-    return [f"p-values of {best.metric} against: {shown} (paired randomization)"]
+    p_texts = ", ".join(f"{metric} {p:.3f}" for metric, p in compared if np.isfinite(p))
+    return [f"p-values of {best.metric} against: {p_texts} (paired randomization)"]

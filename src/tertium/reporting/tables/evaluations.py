@@ -98,8 +98,8 @@ def comparison_table(
         header += [metric_header(comparison, metric), "p", "rank"]
     rows: list[list[Cell | str]] = []
     for place, system in enumerate(comparison.systems):
-        shown = system if place else f"{system} (baseline)"
-        row: list[Cell | str] = [Cell(shown, system, extra_columns={"baseline": int(not place)})]
+        label = system if place else f"{system} (baseline)"
+        row: list[Cell | str] = [Cell(label, system, extra_columns={"baseline": int(not place)})]
         for metric in comparison.metrics:
             row.append(_score_cell(comparison, system, metric, decimals))
             row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
@@ -211,13 +211,13 @@ def metric_header(evaluation: Evaluation, metric: str) -> str:
 
 def _score_cell(evaluation: Evaluation, system: str, metric: str, decimals: int | None) -> Cell:
     scores = evaluation.scores[system][metric]
-    ranks = _decimals(scores, decimals)
+    digits = _decimals(scores, decimals)
     best = is_best(scores, evaluation.metric_scores(metric))
-    text, bound_columns = number_cell(scores.system, places).text, {}
+    text, bound_columns = number_cell(scores.system, digits).text, {}
     if system in evaluation.intervals:
         bounds = evaluation.intervals[system][metric]
         if scores.system == scores.system:
-            text += f" (μ = {bounds.mean:z.{ranks}f} ± {bounds.half_width:z.{ranks}f})"
+            text += f" (μ = {bounds.mean:z.{digits}f} ± {bounds.half_width:z.{digits}f})"
         column = metric_header(evaluation, metric)
         bound_columns = {f"{column} low": bounds.low, f"{column} high": bounds.high}
     return Cell(text, scores.system, "best" if best else "", bound_columns)
@@ -245,8 +245,8 @@ def p_value_cell(p: float, better: bool, alpha: float) -> Cell:
 def is_best(scores: Scores, system_scores: Sequence[Scores]) -> bool:
     """Return whether no other system has a better score; False for a single system."""
     choose = max if scores.higher_is_better else min
-    known = [other.system for other in system_scores if other.system == other.system]
-    return len(system_scores) > 1 and scores.system == choose(known, default=math.nan)
+    defined = [other.system for other in system_scores if other.system == other.system]
+    return len(system_scores) > 1 and scores.system == choose(defined, default=math.nan)
 
 
 def _decimals(scores: Scores, requested: int | None) -> int:
@@ -295,12 +295,12 @@ def ranking_table(
     ranking: Ranking, decimals: int = WIN_PROBABILITY_DECIMALS, *, warnings: bool = True
 ) -> Table:
     """Return one row per system, best first."""
-    places, scores, best = ranking.ranks, ranking.matrix.system_scores, ranking.best_on
+    ranks, scores, best = ranking.ranks, ranking.matrix.system_scores, ranking.best_on
     rows: list[list[Cell | str]] = [
         [
             ranking.matrix.systems[n],
-            number_cell(places[n], 0),
-            number_cell(float(scores[n]), decimals, "best" if places[n] == 1 else ""),
+            number_cell(ranks[n], 0),
+            number_cell(float(scores[n]), decimals, "best" if ranks[n] == 1 else ""),
             number_cell(int(best[n]), 0),
         ]
         for n in ranking.order

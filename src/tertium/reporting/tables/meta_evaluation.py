@@ -256,10 +256,10 @@ def summarize_agreement(results: Results) -> list[tuple[str, str]]:
 
 def _describe_significance(figures: MetricEstimates) -> str:
     """Return whether the best metric is significantly better; empty without tests."""
-    others = np.arange(len(figures.values)) != figures.best
-    if figures.best is None or np.isnan(figures.p_values[figures.best][others]).all():
+    is_other = np.arange(len(figures.values)) != figures.best
+    if figures.best is None or np.isnan(figures.p_values[figures.best][is_other]).all():
         return ""
-    similar = [figures.metrics[n] for n in np.flatnonzero(figures.not_worse & others)]
+    similar = [figures.metrics[n] for n in np.flatnonzero(figures.not_worse & is_other)]
     if not similar:
         return ", significantly better than all others"
     return f", not significantly better than {', '.join(similar)}"
@@ -282,10 +282,10 @@ def _undefined_note(result: TaskResult) -> str:
         for metric, count in zip(result.metrics, counts, strict=True)
         if count
     ]
-    shown = ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
+    listing = ", ".join(listed[:5]) + (", ..." if len(listed) > 5 else "")
     if groups == 1:
-        return f"{result.task.label}: undefined for {shown}: needs two or more different scores"
-    return f"{result.task.label}: undefined groups of {groups}: {shown}"
+        return f"{result.task.label}: undefined for {listing}: needs two or more different scores"
+    return f"{result.task.label}: undefined groups of {groups}: {listing}"
 
 
 def format_exclusions(results: Results, judgments: Mapping[str, Mapping[str, int]]) -> list[str]:

@@ -67,8 +67,8 @@ def _notes(slices: Slices) -> list[str]:
     notes += resampling_warnings(tests, part.resamples, part.alpha)
     small = [name for name, own in slices.parts.items() if len(own.testset) < MIN_SEGMENTS]
     if small:
-        shown = ", ".join(small[:5]) + (f" and {len(small) - 5} more" if small[5:] else "")
-        notes.append(f"warning: fewer than {MIN_SEGMENTS} segments: {shown}")
+        names = ", ".join(small[:5]) + (f" and {len(small) - 5} more" if small[5:] else "")
+        notes.append(f"warning: fewer than {MIN_SEGMENTS} segments: {names}")
     return notes
 
 
@@ -87,12 +87,12 @@ def agreement_slice_tables(
 
 
 def _agreement_row(task: TaskResult, decimals: int, intervals: bool) -> list[Cell | str]:
-    judged = task.agreement.judged
+    count = task.agreement.judged
     cells = [
         value_cell(task, n, decimals, metric if intervals else "")
         for n, metric in enumerate(task.metrics)
     ]
-    return [task.task.label, Cell(f"{judged:,}", judged, "dim"), *cells]
+    return [task.task.label, Cell(f"{count:,}", count, "dim"), *cells]
 
 
 def _agreement_notes(results: Results) -> list[str]:

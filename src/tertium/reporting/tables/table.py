@@ -269,9 +269,9 @@ def table_values(table: Table) -> tuple[list[str], list[list[Value]]]:
     """
     rows = [_cells(row) for row in table.rows]
     columns: list[tuple[str, list[Value]]] = []
-    for n, shown in enumerate(table.header):
+    for n, heading in enumerate(table.header):
         first = n - (n - table.leading_columns) % table.columns_per_group
-        name = shown if table.header.count(shown) == 1 else f"{table.header[first]} {shown}"
+        name = heading if table.header.count(heading) == 1 else f"{table.header[first]} {heading}"
         cells = [row[n] for row in rows]
         columns.append((name, [c.text if c.value is None else c.value for c in cells]))
         for key in dict.fromkeys(key for cell in cells for key in cell.extra_columns):
