@@ -13,12 +13,12 @@ from numpy.testing import assert_allclose
 
 from tertium.cli import main
 from tertium.data.judgments import JudgmentSet
-from tertium.data.ratings import ONE_RATER, even_out, hold_out_rater
+from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_human_ratings
 from tertium.errors import DataError
-from tertium.evaluation.decisions import decide_with
+from tertium.evaluation.decisions import evaluate_decisions
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.reporting.tables.agreements import people_notes
 from tertium.reporting.tables.decisions import decision_table
+from tertium.reporting.tables.meta_evaluation import human_ceiling_notes
 from tertium.segment import Judgment, Segment
 
 
@@ -36,14 +36,14 @@ def test_one_rater_of_each_translation_is_held_out():
         ("B", "1", "y", 9), ("A", "2", "x", 1),
     )  # fmt: skip
     rest, row = hold_out_rater(people, "segment", seed=3)
-    assert row.name == "people: held-out rater"
+    assert row.name == "human: held-out rater"
     human = rest.matrix("segment")
     assert human.systems == row.systems == ("A", "B")
     assert human.items == row.items == ("1",)
     total = 2 * human.values[0, 0] + row.values[0, 0]  # the mean of two, and the third
     assert total == 90
     assert human.values[1, 0] + row.values[1, 0] == 16
-    assert rest.left_out == {ONE_RATER: 1}
+    assert rest.excluded_counts == {ONE_RATER: 1}
 
 
 def test_a_rater_is_held_out_of_scales_that_were_evened_out():
@@ -52,7 +52,7 @@ def test_a_rater_is_held_out_of_scales_that_were_evened_out():
         *((system, item, "x", 10 * n + 7) for n, (system, item) in cells),
         *((system, item, "y", n) for n, (system, item) in cells),
     )
-    evened, row = hold_out_rater(even_out(people), "segment")
+    evened, row = hold_out_rater(standardize_human_ratings(people), "segment")
     assert_allclose(row.values, evened.matrix("segment").values)  # they differ in scale alone
 
 
@@ -63,10 +63,10 @@ def test_ratings_of_one_rater_leave_none_to_hold_out():
 
 
 def test_shares_of_what_people_reach():
-    names = ("chrf", "people: held-out rater", "bleu")
-    said = people_notes(names, np.array([0.4, 0.8, np.nan]))
-    assert said == ["of what people reach: chrf 50 %"]
-    assert people_notes(("chrf",), np.array([0.4])) == []
+    names = ("chrf", "human: held-out rater", "bleu")
+    said = human_ceiling_notes(names, np.array([0.4, 0.8, np.nan]))
+    assert said == ["share of the human ceiling: chrf 50 %"]
+    assert human_ceiling_notes(("chrf",), np.array([0.4])) == []
 
 
 @pytest.fixture
@@ -86,19 +86,19 @@ def campaigns(tmp_path):
 @pytest.mark.parametrize("how", [["--statistic", "kendall"], ["--protocol", "wmt24"]])
 def test_a_second_campaign_is_a_row_of_the_table(campaigns, capsys, how):
     argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
-    argv += ["--ceiling", str(campaigns["second"]), "--samples", "50", *how]
+    argv += ["--human-baseline", str(campaigns["second"]), "--resamples", "50", *how]
     assert main(argv) == 0
     out = capsys.readouterr().out
     rows = [
         line.split()[0] for line in out.splitlines() if line.startswith((" people", " metric "))
     ]
     assert rows == ["metric", "people:", "metric"]  # the header, then people ahead of the metric
-    assert "of what people reach: metric " in out
+    assert "share of the human ceiling: metric " in out
 
 
 def test_decisions_of_a_metric_and_of_people(campaigns, capsys):
     argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
-    argv += ["--ceiling", str(campaigns["second"]), "--decisions", "0"]
+    argv += ["--human-baseline", str(campaigns["second"]), "--decisions", "0"]
     assert main([*argv, "-f", "json"]) == 0
     metric, people = json.loads(capsys.readouterr().out)["decisions"]
     assert people["metric"].startswith("people")
@@ -137,14 +137,14 @@ def test_the_uncertainty_that_any_metric_tells_is_compared_with_its_errors():
             for s in "ab"
         ),
     )
-    (decision,) = decide_with(people, Length(), bar=30)
+    (decision,) = evaluate_decisions(people, Length(), min_good_score=30)
     assert decision.risk["skill"] > 0.3  # it errs most where it doubts most
     expected = decision.risk["expected_error"]
     assert expected == sorted(expected)
-    (silent,) = decide_with([people], "ter", bar=30)
+    (silent,) = evaluate_decisions([people], "ter", min_good_score=30)
     assert silent.risk == {}
     with pytest.raises(DataError, match="no judgments of de-en in campaign"):
-        decide_with(people, "ter", bar=30, lps=["de-en"])
+        evaluate_decisions(people, "ter", min_good_score=30, lps=["de-en"])
 
 
 def test_the_threshold_of_an_error_rate_is_one_not_to_exceed():
@@ -157,9 +157,9 @@ def test_the_threshold_of_an_error_rate_is_one_not_to_exceed():
             for n in range(1, 6)
         ),
     )
-    (decision,) = decide_with(people, "ter", bar=4)
+    (decision,) = evaluate_decisions(people, "ter", min_good_score=4)
     assert not decision.higher_is_better
-    assert decision.figures["threshold"] == pytest.approx(20)  # one word of five is missing
+    assert decision.values["threshold"] == pytest.approx(20)  # one word of five is missing
     assert decision.curve[:, 0].tolist() == pytest.approx([0, 20, 40, 60, 80])
     assert decision_table([decision]).rows[0][3].text == "≤ 20.000"
 

@@ -14,10 +14,16 @@ from tests.partial_metric import Partial
 
 import tertium
 from tertium.cli import main
-from tertium.data.challenge import OWN, ChallengeSet, own_challenge, read_challenge
-from tertium.errors import DataError, NeedsError, UnknownNameError, UsageError
+from tertium.data.challenge_sets import DAMAGE_SET, ChallengeSet, damage_challenge, read_challenge
+from tertium.errors import DataError, MissingInputError, UnknownNameError, UsageError
 from tertium.evaluation.challenge import wilson
-from tertium.text.damage import KINDS, MEANING, Original, damage, units
+from tertium.text.perturbations import (
+    MEANING_KINDS,
+    PERTURBATIONS,
+    PerturbationInput,
+    perturb,
+    units,
+)
 
 ACES = {
     "ID": "1",
@@ -57,7 +63,7 @@ def test_aces_is_read_as_published(tmp_path: Path) -> None:
     assert contrast.better.source == contrast.worse.source == "Er zahlte 300 Euro."
     assert contrast.better.references == ("He paid 300 euros",)
     assert (contrast.phenomenon, contrast.lp) == ("hallucination-number-level-1", "de-en")
-    assert table.left_out == {"both translations are the same": 1}
+    assert table.excluded_counts == {"both translations are the same": 1}
     lines = read_challenge(write(tmp_path / "aces.jsonl", json.dumps(ACES) + "\n"))
     assert lines.contrasts == table.contrasts
 
@@ -84,7 +90,7 @@ def test_demetr_says_itself_what_could_not_be_changed_and_where_the_reference_is
         DEMETR | {"pert_check": True, "pert_sent": DEMETR["eng_sent"], "severity": "base"},
     ]
     read = read_challenge(write(tmp_path / "d.json", json.dumps(rows)))
-    assert read.left_out == {"the output could not be changed in this way": 1}
+    assert read.excluded_counts == {"the output could not be changed in this way": 1}
     first, reference = read.contrasts
     assert first.lp == "zh-en"
     better, worse = reference.better.hypothesis, reference.worse.hypothesis
@@ -108,16 +114,16 @@ def test_bad_files_are_one_line(tmp_path: Path, name: str, text: str, message: s
 
 def test_unknown_phenomena_are_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'number'"):
-        own_challenge().choose(["numbre"])
-    chosen = own_challenge().choose(["number"], ["en-zh"])
+        damage_challenge().choose(["numbre"])
+    chosen = damage_challenge().choose(["number"], ["en-zh"])
     assert {(c.phenomenon, c.lp) for c in chosen.contrasts} == {("number", "en-zh")}
 
 
 def test_names_go_in_a_list_and_pairs_are_grouped_in_two_ways() -> None:
     with pytest.raises(UsageError, match="each phenomenon: expected a list of texts"):
-        tertium.challenge(OWN, "chrf", phenomena="number")
+        tertium.challenge(DAMAGE_SET, "chrf", phenomena="number")
     with pytest.raises(UnknownNameError, match=r"'lp' \(known: language, phenomenon\)"):
-        tertium.challenge(OWN, "chrf", by="lp")  # type: ignore[arg-type]
+        tertium.challenge(DAMAGE_SET, "chrf", by="lp")  # type: ignore[arg-type]
 
 
 def test_what_is_no_name_is_refused_by_what_there_is() -> None:
@@ -126,12 +132,12 @@ def test_what_is_no_name_is_refused_by_what_there_is() -> None:
 
 
 def test_a_set_given_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["challenge", OWN, OWN, "-m", "chrf"]) == 2
+    assert main(["challenge", DAMAGE_SET, DAMAGE_SET, "-m", "chrf"]) == 2
     assert "challenge set 'damage' is given twice" in capsys.readouterr().err
 
 
 def test_columns_of_several_metrics_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["challenge", OWN, "--phenomena", "number", "-f", "tsv", "-m", "ter", "chrf"]
+    argv = ["challenge", DAMAGE_SET, "--phenomena", "number", "-f", "tsv", "-m", "ter", "chrf"]
     assert main([*argv, "chrf:beta=3"]) == 0
     names = capsys.readouterr().out.splitlines()[0].split("\t")
     assert len(set(names)) == len(names)
@@ -145,7 +151,7 @@ def test_wilson_is_scipy() -> None:
 
 
 def test_counts_are_those_of_a_loop() -> None:
-    challenge = own_challenge().choose(["number", "negation", "empty", "close: number"])
+    challenge = damage_challenge().choose(["number", "negation", "empty", "close: number"])
     study = tertium.challenge(challenge, ["chrf", "ter"])
     for m, spec in enumerate(study.metrics):
         metric = tertium.load_metric(spec)
@@ -158,18 +164,18 @@ def test_counts_are_those_of_a_loop() -> None:
                 size += 1
                 ties += good == bad
                 right += good > bad if metric.higher_is_better else good < bad
-            counted = (study.right[m, g], study.tied[m, g], study.sizes[g])
+            counted = (study.correct[m, g], study.tied[m, g], study.sizes[g])
             assert counted == (right, ties, size)
 
 
 def test_our_set_is_the_same_each_time_and_every_kind_is_in_every_language() -> None:
-    first, again = own_challenge(), own_challenge.__wrapped__()
+    first, again = damage_challenge(), damage_challenge.__wrapped__()
     assert first == again
-    assert own_challenge(seed=1) != first
-    assert {*first.phenomena} == {*KINDS, *(f"close: {kind}" for kind in MEANING)}
+    assert damage_challenge(seed=1) != first
+    assert {*first.phenomena} == {*PERTURBATIONS, *(f"close: {kind}" for kind in MEANING_KINDS)}
     pairs = {c.lp for c in first.contrasts}
     assert len(pairs) == 10
-    for kind in KINDS:
+    for kind in PERTURBATIONS:
         found = {c.lp for c in first.contrasts if c.phenomenon == kind}
         assert found == pairs or (kind == "spelling" and found == pairs - {"en-zh"})
     for contrast in first.contrasts:
@@ -191,15 +197,17 @@ def test_our_set_is_the_same_each_time_and_every_kind_is_in_every_language() -> 
     ],
 )
 def test_rules_do_what_they_say(kind: str, language: str, before: str, after: str) -> None:
-    original = Original(text=before, language=language, source="s", other="o", foreign="f")
-    assert damage(original, kind, np.random.default_rng(1)) == after
+    original = PerturbationInput(text=before, language=language, source="s", other="o", foreign="f")
+    assert perturb(original, kind, np.random.default_rng(1)) == after
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PERTURBATIONS)
 @given(text=st.text(max_size=40), seed=st.integers(0, 5))
 def test_no_text_makes_a_rule_fail(kind: str, text: str, seed: int) -> None:
-    original = Original(text=text, language="en", source="a b", other="c d e f g h", foreign="")
-    changed = damage(original, kind, np.random.default_rng(seed))
+    original = PerturbationInput(
+        text=text, language="en", source="a b", other="c d e f g h", foreign=""
+    )
+    changed = perturb(original, kind, np.random.default_rng(seed))
     assert changed is None or changed.strip() != text.strip()
     assert "".join(units(text)) == "".join(text.split()) or units(text) == list(text)
 
@@ -207,7 +215,16 @@ def test_no_text_makes_a_rule_fail(kind: str, text: str, seed: int) -> None:
 def test_the_command_counts_prints_and_fails_below_a_bound(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    argv = ["challenge", OWN, "-m", "chrf", "--phenomena", "number", "empty", "close: number"]
+    argv = [
+        "challenge",
+        DAMAGE_SET,
+        "-m",
+        "chrf",
+        "--phenomena",
+        "number",
+        "empty",
+        "close: number",
+    ]
     assert main([*argv, "-f", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (metric,) = found["metrics"]
@@ -237,14 +254,14 @@ def test_a_mean_that_is_the_bound_is_not_below_it(tmp_path: Path) -> None:
 
 def test_it_shows_itself() -> None:
     study = tertium.challenge(
-        ChallengeSet(name="x", contrasts=own_challenge().contrasts[:9]), "chrf"
+        ChallengeSet(name="x", contrasts=damage_challenge().contrasts[:9]), "chrf"
     )
     assert "omission" in study._repr_html_()
 
 
 def test_an_option_that_took_the_set_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["challenge", "-m", "chrf", "--lps", "de-en", "damage"]) == 2
-    assert "which set? `damage`, or files of pairs; it goes first" in capsys.readouterr().err
+    assert "which set? `perturb`, or files of pairs; it goes first" in capsys.readouterr().err
 
 
 def test_a_report_shows_the_challenge(tmp_path: Path) -> None:
@@ -270,8 +287,8 @@ def test_a_score_that_is_no_number_is_told_and_no_tie(
     partial = Partial(lost=ACES["incorrect-translation"])
     study = tertium.challenge(set_of_two, [partial, "chrf"])
     assert study.tied.tolist() == [[0], [0]]
-    assert study.right.tolist() == [[0], [2]]
-    said = f"{partial.spec}: 2 pairs, of which a score is no number, count as wrong"
+    assert study.correct.tolist() == [[0], [2]]
+    said = f"{partial.spec}: 2 pairs count as wrong because a score is not a number"
     assert caplog.messages == [said]
 
 
@@ -281,10 +298,10 @@ def test_pairs_without_what_a_metric_reads_are_left_out_and_counted(tmp_path: Pa
     file = write(tmp_path / "aces.jsonl", "".join(lines))
     study = tertium.challenge(file, ["chrf", "bleu"])
     assert study.sizes.tolist() == [2]
-    assert study.records()["left_out"] == {"no reference or source that a metric reads": 1}
+    assert study.records()["left_out"] == {"no reference or source that a metric needs": 1}
     assert tertium.challenge(file, "sss:encoder=toy,against=source").sizes.tolist() == [3]
     none = write(tmp_path / "none.jsonl", json.dumps(bare) + "\n")
-    with pytest.raises(NeedsError, match="chrf needs references, and segment 1 has none"):
+    with pytest.raises(MissingInputError, match="chrf needs references, and segment 1 has none"):
         tertium.challenge(none, "chrf")
 
 
@@ -307,15 +324,15 @@ def test_what_metrics_warn_of_is_told_of_better_translations(
     bare = ACES | {"reference": ""}
     lines = [json.dumps(record) + "\n" for record in (ACES, ACES | chinese | empty, bare)]
     argv = ["challenge", write(tmp_path / "aces.jsonl", "".join(lines)), "-m", "chrf", "bleu"]
-    left_out, warning = "reads: 1", "warning: no blanks to split words at: BLEU 1"
+    excluded_counts, warning = "reads: 1", "warning: no blanks to split words at: BLEU 1"
     assert main(argv) == 0
     notes = capsys.readouterr().out.splitlines()[-2:]
-    assert notes[0].endswith(left_out)
+    assert notes[0].endswith(excluded_counts)
     assert notes[1] == warning
     for style in ("tsv", "json"):
         assert main([*argv, "-f", style]) == 0
         printed = capsys.readouterr()
-        assert printed.err.splitlines()[0].endswith(left_out)
+        assert printed.err.splitlines()[0].endswith(excluded_counts)
         assert printed.err.splitlines()[1:] == [f"tertium: {warning}"]
     counted = [metric.get("warnings") for metric in json.loads(printed.out)["metrics"]]
     assert counted == [None, {"no blanks to split words at": 1}]

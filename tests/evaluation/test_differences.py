@@ -8,15 +8,15 @@ import pytest
 
 import tertium
 from tertium.evaluation import comparison
-from tertium.evaluation.comparison import find_scale, find_scales, shipped_scales
-from tertium.meta.differences import DifferenceBin, DifferenceScale
-from tertium.reporting.page.making import report_results
+from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
+from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
+from tertium.reporting.page.report_builder import report_results
 from tertium.reporting.tables.evaluations import (
     comparison_table,
-    long_pair_table,
-    meaning_lines,
+    human_agreement_lines,
+    pairwise_p_value_list,
 )
-from tertium.reporting.tables.table import render
+from tertium.reporting.tables.table import render_table
 
 
 @pytest.fixture
@@ -35,14 +35,14 @@ def test_scales_ship_for_the_usual_metrics():
             assert scale is not None
             assert scale.direction == direction
             assert scale.pairs > 100
-    for scale in shipped_scales():
+    for scale in load_bundled_scales():
         shares = [b.agree for b in scale.bins]
         assert shares == sorted(shares)
         assert all(0 <= share <= 1 for share in shares)
 
 
 def test_a_difference_is_put_into_words(compared):
-    (line,) = meaning_lines(compared)
+    (line,) = human_agreement_lines(compared)
     difference = compared.difference("chrf", "ours")
     found = find_scale("chrf", "into English").find(difference)
     assert line == (
@@ -74,7 +74,7 @@ def test_pairs_of_systems_are_those_into_the_languages_of_the_test_set(languages
     worse = [r.replace("e", "a", 2) for r in references]
     testset = tertium.TestSet({"base": worse, "ours": references}, [[r] for r in references])
     found = tertium.compare(testset, ["chrf", "bleu"], resamples=20)
-    assert {found.meaning(m, "ours").direction for m in found.metrics} == {direction}
+    assert {found.human_agreement(m, "ours").direction for m in found.metrics} == {direction}
 
 
 def test_without_references_translations_tell_the_language():
@@ -88,7 +88,7 @@ def test_without_references_translations_tell_the_language():
 def test_under_a_metric_of_errors_fewer_are_better(compared):
     result = tertium.compare(compared.testset, "ter", resamples=20)
     assert result.scores["ours"]["ter"].system < result.scores["base"]["ter"].system
-    (line,) = meaning_lines(result)
+    (line,) = human_agreement_lines(result)
     assert f"{result.scores['base']['ter'].system:.2f} TER better: people agree in" in line
 
 
@@ -103,12 +103,12 @@ def test_every_format_says_how_often_people_agree(compared):
     }
     share = f"{100 * found.agree:.0f}"
     for style in ("text", "md"):
-        assert f"people agree in {share} %" in render(comparison_table(compared), style)
-    assert rf"people agree in {share} %" in render(comparison_table(compared), "latex")
-    header, first, second = render(comparison_table(compared), "tsv").splitlines()
-    column = header.split("\t").index("chrF ↑ people agree")
+        assert f"people agree in {share} %" in render_table(comparison_table(compared), style)
+    assert rf"people agree in {share} %" in render_table(comparison_table(compared), "latex")
+    header, first, second = render_table(comparison_table(compared), "tsv").splitlines()
+    column = header.split("\t").index("chrF ↑ human agreement")
     assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(found.agree))
-    for row in render(long_pair_table(compared), "tsv").splitlines()[1:]:
+    for row in render_table(pairwise_p_value_list(compared), "tsv").splitlines()[1:]:
         assert row.split("\t")[-1] == str(found.agree)  # the order of two has no say
     assert f"{share} %" in report_results(compared).html()
 
@@ -118,17 +118,17 @@ def test_few_segments_say_nothing_of_people(compared, count):
     """Scales are of systems on whole test sets: of one sentence people agree in no such share."""
     few = tertium.compare(compared.testset.subset(range(count)), "chrf", resamples=20)
     assert few.difference("chrf", "ours") > 0
-    assert few.meaning("chrf", "ours") is None
+    assert few.human_agreement("chrf", "ours") is None
     assert few.records()[1]["people_agree"] is None
-    shown = render(comparison_table(few), "text")
+    shown = render_table(comparison_table(few), "text")
     assert "people agree in" not in shown
     assert "fewer than 30 segments: what a difference means to people is not said" in shown
     lone = tertium.compare(few.testset, "nist", resamples=20)  # of which there is no scale at all
-    assert "means to people" not in render(comparison_table(lone), "text")
+    assert "means to people" not in render_table(comparison_table(lone), "text")
 
 
 def test_no_difference_means_nothing(compared):
-    assert compared.meaning("chrf", "ours", "ours") is None
+    assert compared.human_agreement("chrf", "ours", "ours") is None
 
 
 def test_a_metric_that_learned_anew_is_not_explained(monkeypatch):

@@ -7,7 +7,12 @@ import pytest
 
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.evaluation.error_analysis import analyse, disagreement, draw_lots, mark_highest
+from tertium.evaluation.error_analysis import (
+    analyse,
+    find_disagreement,
+    hash_tie_breakers,
+    mark_highest,
+)
 from tertium.metrics.base.loading import load_metric
 from tertium.segment import Judgment, Segment
 
@@ -17,7 +22,7 @@ HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
 def test_counts_by_hand() -> None:
     first = np.array([9.0, 1, 8, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 2, 9
     second = np.array([9.0, 8, 1, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 1, 9
-    found = disagreement(HUMAN, first, second, ["x"] * 10, share=0.3)
+    found = find_disagreement(HUMAN, first, second, ["x"] * 10, share=0.3)
     assert found.counts() == {"only first": 1, "only second": 1, "both": 1, "neither": 0}
     trait = np.arange(10) == 2
     assert found.table({"odd": trait})["odd"] == {
@@ -35,12 +40,12 @@ def test_groups_have_a_top_of_their_own() -> None:
 
 def test_equals_that_are_left_out_are_told(caplog: pytest.LogCaptureFixture) -> None:
     human = np.array([9.0, 8, 8, 8, 0, 8])
-    disagreement(human, human, human, [*"aaaaa", "b"], share=0.4)
+    find_disagreement(human, human, human, [*"aaaaa", "b"], share=0.4)
     assert caplog.messages[0].startswith(
         "2 translations are rated as high as some of the best 40 %"
     )
     caplog.clear()
-    disagreement(HUMAN, human[[0] * 10], HUMAN, ["x"] * 10)
+    find_disagreement(HUMAN, human[[0] * 10], HUMAN, ["x"] * 10)
     assert not caplog.messages
 
 
@@ -66,9 +71,9 @@ def test_equals_are_chosen_alike_in_any_order(caplog: pytest.LogCaptureFixture) 
 
 def test_faults() -> None:
     with pytest.raises(LengthError, match="10 human scores, 9 and 10 metric scores, 10 groups"):
-        disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)
+        find_disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)
     with pytest.raises(UsageError, match=r"a share of 1\.5: expected between 0 and 1"):
-        disagreement(HUMAN, HUMAN, HUMAN, ["x"] * 10, share=1.5)
+        find_disagreement(HUMAN, HUMAN, HUMAN, ["x"] * 10, share=1.5)
 
 
 def test_two_settings_of_one_metric_keep_their_specs() -> None:
@@ -96,8 +101,8 @@ def test_a_set_without_references_is_named() -> None:
 
 def test_a_metric_that_ties_does_not_choose_as_people_do_who_tie() -> None:
     segments = [Segment(f"line {n}", None, (f"reference {n}",)) for n in range(2000)]
-    lots, same = draw_lots(segments), np.ones(2000)
-    found = disagreement(same, same, same, ["x"] * 2000, share=0.2, lots=lots)
+    lots, same = hash_tie_breakers(segments), np.ones(2000)
+    found = find_disagreement(same, same, same, ["x"] * 2000, share=0.2, tie_breakers=lots)
     counts = found.counts()
     assert counts["only first"] == counts["only second"] == 0  # the lots of metrics are theirs
     assert 40 < counts["both"] < 120  # a fifth of 400, give or take five deviations

@@ -30,7 +30,7 @@ def write(path: Path, *spans: tuple[int, int, str], text: str = TEXT, items: int
 def test_a_file_and_a_metric_that_mark_the_same_have_the_same_figures(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
     file = write(tmp_path / "same.jsonl", (4, 7, "major"))
-    study = compare_spans(human, Suspicious(), spans=file, samples=50)
+    study = compare_spans(human, Suspicious(), spans=file, resamples=50)
     now, read = (result.records() for result in study.results)
     assert (now["metric"], read["metric"]) == ("suspicious", "same")
     assert now["characters"] == read["characters"]
@@ -47,7 +47,7 @@ def test_each_rater_counts(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     text = human.read_text(encoding="utf-8").replace('"score": 0', '"score": 0, "raters": 2')
     human.write_text(text, encoding="utf-8")
-    (result,) = compare_spans(human, Suspicious(), samples=0).results
+    (result,) = compare_spans(human, Suspicious(), resamples=0).results
     assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]] * 2
     assert result.interval is None
 
@@ -61,7 +61,7 @@ def test_each_row_of_a_translation_is_a_rater(tmp_path: Path, annotators: tuple[
     ]
     human = tmp_path / "mqm.jsonl"
     human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (result,) = compare_spans(human, Suspicious(), samples=0).results
+    (result,) = compare_spans(human, Suspicious(), resamples=0).results
     assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]]
 
 
@@ -92,10 +92,10 @@ def test_what_was_written_for_others_or_of_several_metrics_is_not_read(
     monkeypatch.setitem(METRICS.builtin, "suspicious", home)  # type: ignore[arg-type]
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     lines, rows = tmp_path / "marks.jsonl", tmp_path / "marks.tsv"
-    score = ["score", "-q", "-t", str(human), "-m", "suspicious", "--spans"]
+    score = ["score", "-q", "-t", str(human), "-m", "suspicious", "--to-spans"]
     for file in (lines, rows):
         assert main([*score, str(file)]) == 0
-    (result,) = compare_spans(human, spans=lines, samples=0).results
+    (result,) = compare_spans(human, spans=lines, resamples=0).results
     assert result.records()["characters"]["micro"]["f1"] == 1.0
     assert result.metric == "suspicious"  # as the file says, which is called marks
     with pytest.raises(DataError, match=r"marks.tsv has a row for each error, .*: give the .jsonl"):
@@ -113,10 +113,10 @@ def test_files_of_one_metric_are_told_apart_by_their_names(tmp_path: Path) -> No
     for file in files:
         row = write(file, (4, 7, "major")).read_text(encoding="utf-8")
         file.write_text(row.replace('"score"', '"metric": "m", "score"'), encoding="utf-8")
-    study = compare_spans(human, spans=files[:2], samples=0)
+    study = compare_spans(human, spans=files[:2], resamples=0)
     assert [result.metric for result in study.results] == ["old", "new"]
     with pytest.raises(DataError, match=r"item 1 of system 'A' is marked twice; .* files apart"):
-        compare_spans(human, spans=files, samples=0)
+        compare_spans(human, spans=files, resamples=0)
 
 
 def test_the_reference_itself_is_left_out_and_counted(
@@ -129,13 +129,15 @@ def test_the_reference_itself_is_left_out_and_counted(
         row |= {"source": "Die Katze sass auf einer Matte ."}
         row |= {"system": "refA"} if row["segment"] == 3 else {"reference": "A cat sat on a mat ."}
     human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    study = compare_spans(human, "tertium-multi", samples=0)
-    assert study.left_out == {"esa": 1}
+    study = compare_spans(human, "tertium-multi", resamples=0)
+    assert study.excluded_counts == {"esa": 1}
     (result,) = study.results
     assert len(result.rows["characters"]) == 2
     assert study.records()["left_out"] == {"esa": 1}
     assert main(["meta", "--human", str(human), "--spans", "-m", "tertium-multi", "-q"]) == 0
-    assert "translations without what a metric reads, left out: 1" in capsys.readouterr().out
+    assert (
+        "excluded: 1 translations without the texts that a metric needs" in capsys.readouterr().out
+    )
 
 
 def test_the_command_prints_tables_or_json(
@@ -143,7 +145,7 @@ def test_the_command_prints_tables_or_json(
 ) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
     files = [str(write(tmp_path / f"{name}.jsonl", (4, 7, name))) for name in ("minor", "major")]
-    argv = ["meta", "--human", str(human), "--spans", *files, "--samples", "20", "-q"]
+    argv = ["meta", "--human", str(human), "--spans", *files, "--resamples", "20", "-q"]
     assert main(argv) == 0
     shown = capsys.readouterr().out
     assert "By severity, mqm" in shown
@@ -153,4 +155,4 @@ def test_the_command_prints_tables_or_json(
     assert records["metrics"] == ["minor", "major"]
     assert records["results"][0]["characters"]["micro"]["precision"] == 0.5
     assert main([*argv, "--statistic", "pearson"]) == 2
-    assert "--statistic does not go with --spans" in capsys.readouterr().err
+    assert "--statistic cannot be used with --spans" in capsys.readouterr().err

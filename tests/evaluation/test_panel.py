@@ -14,13 +14,23 @@ import tertium
 from tertium.arrays import FloatArray
 from tertium.cli import main
 from tertium.errors import UsageError
-from tertium.evaluation.agreement import AgreementStudy
-from tertium.evaluation.panel.case import Case, Doubt, merge, weighted_correlations
-from tertium.evaluation.panel.panel import DOUBTS, DoubtPanel, ask_doubts
-from tertium.evaluation.panel.tables import ask_chance, ask_interference, cross_fit
-from tertium.evaluation.panel.texts import ask_bad_outputs, ask_length, ask_order, join_segments
+from tertium.evaluation.diagnostics.diagnostic import (
+    Diagnostic,
+    DiagnosticData,
+    merge,
+    weighted_correlations,
+)
+from tertium.evaluation.diagnostics.run import DIAGNOSTICS, DiagnosticReport, run_diagnostics
+from tertium.evaluation.diagnostics.score_checks import check_chance, check_interference, cross_fit
+from tertium.evaluation.diagnostics.text_checks import (
+    check_bad_outputs,
+    check_length,
+    check_order,
+    join_segments,
+)
+from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.reporting.tables.panels import doubt_table
+from tertium.reporting.tables.diagnostics import diagnostic_table
 from tertium.segment import Segment
 
 WORDS = (Path(__file__).parents[2] / "examples" / "reference-a.en.txt").read_text().split()
@@ -81,31 +91,33 @@ def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def study(judgments: Path) -> AgreementStudy:
-    return tertium.meta_evaluate(judgments, ["chrf", LikesLength()], samples=0)
+    return tertium.meta_evaluate(judgments, ["chrf", LikesLength()], resamples=0)
 
 
 @pytest.fixture(scope="module")
-def panel(study: AgreementStudy) -> DoubtPanel:
-    return ask_doubts(study)
+def panel(study: AgreementStudy) -> DiagnosticReport:
+    return run_diagnostics(study)
 
 
-def find(panel: DoubtPanel, name: str) -> Doubt:
-    return next(doubt for doubt in panel.doubts if doubt.name == name)
+def find(panel: DiagnosticReport, name: str) -> Diagnostic:
+    return next(doubt for doubt in panel.diagnostics if doubt.name == name)
 
 
-def case_of(study: AgreementStudy, *metrics: SegmentMetric) -> Case:
+def case_of(study: AgreementStudy, *metrics: SegmentMetric) -> DiagnosticData:
     (judged,) = study.sets
-    return Case(judged=judged, people=study.people[judged.name], metrics=metrics, seed=1)
+    return DiagnosticData(
+        judged=judged, human_data=study.human_data[judged.name], metrics=metrics, seed=1
+    )
 
 
-def test_every_doubt_is_asked_read_and_drawn(panel: DoubtPanel) -> None:
-    assert [doubt.name for doubt in panel.doubts] == list(DOUBTS)
-    assert panel.not_asked == {}
-    for doubt in panel.doubts:
-        assert doubt.reading.endswith(".")
+def test_every_doubt_is_asked_read_and_drawn(panel: DiagnosticReport) -> None:
+    assert [doubt.name for doubt in panel.diagnostics] == list(DIAGNOSTICS)
+    assert panel.skipped == {}
+    for doubt in panel.diagnostics:
+        assert doubt.summary.endswith(".")
         assert doubt.values.shape == (len(doubt.rows), len(doubt.series))
-        table = doubt_table(doubt)
-        assert doubt.reading in table.notes
+        table = diagnostic_table(doubt)
+        assert doubt.summary in table.notes
     json.dumps(panel.records())
 
 
@@ -114,7 +126,7 @@ def test_translations_that_a_metric_cannot_score_are_left_out(
 ) -> None:
     """Human translations among the systems are often the reference themselves, and have none."""
     rows = [json.loads(line) for line in judgments.read_text("utf-8").splitlines()]
-    people = [
+    human_data = [
         {**row, "system": "refA", "mt": row["ref"], "ref": None, "score": 1.0}
         for row in rows
         if row["system"] == "s0"
@@ -122,17 +134,17 @@ def test_translations_that_a_metric_cannot_score_are_left_out(
     file = tmp_path / "judged.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *people]), "utf-8")
     # the second takes references or sources, whatever there is, and refuses a mix of them
-    study = tertium.meta_evaluate(file, ["chrf", "sss:encoder=toy"], samples=0)
+    study = tertium.meta_evaluate(file, ["chrf", "sss:encoder=toy"], resamples=0)
     (judged,) = study.sets
     human = judged.systems.index("refA")
     assert np.isnan(judged.scores[:, human]).all()
     assert not np.isnan(np.delete(judged.scores, human, axis=1)).any()
-    panel = ask_doubts(study)
-    assert [doubt.name for doubt in panel.doubts] == list(DOUBTS)
+    panel = run_diagnostics(study)
+    assert [doubt.name for doubt in panel.diagnostics] == list(DIAGNOSTICS)
     assert "the best system's output" in find(panel, "references").rows
 
 
-def test_a_metric_of_length_is_found_out(panel: DoubtPanel) -> None:
+def test_a_metric_of_length_is_found_out(panel: DiagnosticReport) -> None:
     chrf, length = 0, 1
     joined = find(panel, "length").row("8 segments joined")
     assert joined[length] > 5 > abs(joined[chrf])
@@ -147,14 +159,16 @@ def test_a_metric_of_length_is_found_out(panel: DoubtPanel) -> None:
     assert references.values[0, chrf] > references.values[-1, chrf] + 0.3
 
 
-def test_order_matters_to_who_reads_neighbors(panel: DoubtPanel, study: AgreementStudy) -> None:
+def test_order_matters_to_who_reads_neighbors(
+    panel: DiagnosticReport, study: AgreementStudy
+) -> None:
     assert (find(panel, "order").values == 0).all()
-    found = ask_order(case_of(study, ReadsNeighbors()))
+    found = check_order(case_of(study, ReadsNeighbors()))
     assert found.row("scored alone")[0] == 49
 
 
 def test_chance_is_far_below_a_good_metric_and_near_itself(study: AgreementStudy) -> None:
-    found = ask_chance(case_of(study))
+    found = check_chance(case_of(study))
     own, shuffled, tied = found.values
     assert (own > shuffled + 0.2).all()
     assert (tied < 0.1).all()  # people's scores hardly tie
@@ -163,7 +177,7 @@ def test_chance_is_far_below_a_good_metric_and_near_itself(study: AgreementStudy
 
 def test_interference_is_that_of_a_loop(study: AgreementStudy) -> None:
     case = case_of(study)
-    found = ask_interference(case)
+    found = check_interference(case)
     human, table = case.human, case.judged.scores[0]
     centred = human - human.mean(axis=0)
     centred /= centred.std()
@@ -176,14 +190,14 @@ def test_interference_of_equals_is_their_mean(study: AgreementStudy) -> None:
     case = case_of(study)
     tied = np.zeros_like(case.judged.scores)
     tied[1, :2] = 1.0
-    found = ask_interference(replace(case, judged=replace(case.judged, scores=tied)))
+    found = check_interference(replace(case, judged=replace(case.judged, scores=tied)))
     centred = case.human - case.human.mean(axis=0)
     centred /= centred.std()
     assert found.values[0, -1] == pytest.approx(0.0)  # all are chosen
     assert found.values[1, -1] == pytest.approx(centred[:2].mean())
 
 
-def test_the_best_systems_are_fewer_pairs(panel: DoubtPanel) -> None:
+def test_the_best_systems_are_fewer_pairs(panel: DiagnosticReport) -> None:
     found = find(panel, "best systems")
     assert found.rows == ("all 5 systems", "the best 4")
     assert found.row("all 5 systems")[0] == 1.0
@@ -200,7 +214,7 @@ def test_sentinels_are_fitted_on_what_they_do_not_score() -> None:
     assert abs(np.corrcoef(cross_fit(distinct, noise, folds), noise)[0, 1]) < 0.2
 
 
-def test_a_sentinel_of_sources_says_nothing_within_an_item(panel: DoubtPanel) -> None:
+def test_a_sentinel_of_sources_says_nothing_within_an_item(panel: DiagnosticReport) -> None:
     found = find(panel, "sentinels")
     assert np.isnan(found.row("source only")[1])
     assert np.isnan(found.row("reference only")[1])
@@ -211,8 +225,8 @@ def test_the_order_of_the_file_does_not_matter(judgments: Path, tmp_path: Path) 
     lines = judgments.read_text(encoding="utf-8").splitlines()
     turned = tmp_path / "judged.jsonl"
     turned.write_text("\n".join(lines[::-1]) + "\n", encoding="utf-8")
-    one, other = (tertium.meta_evaluate(f, ["chrf"], samples=0) for f in (judgments, turned))
-    for ask in (ask_bad_outputs, ask_length):
+    one, other = (tertium.meta_evaluate(f, ["chrf"], resamples=0) for f in (judgments, turned))
+    for ask in (check_bad_outputs, check_length):
         first, second = (ask(case_of(s, tertium.load_metric("chrf"))) for s in (one, other))
         assert first.values.tolist() == second.values.tolist()
 
@@ -229,11 +243,11 @@ def test_without_references_the_rest_is_asked(judgments: Path, tmp_path: Path) -
         name = "free"
 
         @property
-        def needs(self) -> frozenset[str]:
+        def required_inputs(self) -> frozenset[str]:
             return frozenset()
 
-    found = ask_doubts(tertium.meta_evaluate(bare, [Free()], samples=0))
-    assert found.not_asked == {"references": "there are no references"}
+    found = run_diagnostics(tertium.meta_evaluate(bare, [Free()], resamples=0))
+    assert found.skipped == {"references": "there are no references"}
     assert "reference only" not in find(found, "sentinels").rows
 
 
@@ -241,14 +255,14 @@ def test_scores_in_files_are_doubted_as_far_as_they_go(
     judgments: Path, study: AgreementStudy
 ) -> None:
     bare = replace(study, metrics=())
-    found = ask_doubts(bare)
-    assert set(found.not_asked) == {"bad outputs", "references", "length", "order"}
+    found = run_diagnostics(bare)
+    assert set(found.skipped) == {"bad outputs", "references", "length", "order"}
     with pytest.raises(UsageError, match="asks about segments"):
-        ask_doubts(replace(study, level="system"))
+        run_diagnostics(replace(study, level="system"))
 
 
 def test_several_sets_are_averaged_or_listed() -> None:
-    one = Doubt(
+    one = Diagnostic(
         name="x", question="?", rows=("a",), series=("m",), values=np.array([[1.0]]), label="l"
     )
     same = merge([("de", one), ("fr", replace(one, values=np.array([[3.0]])))])
@@ -267,16 +281,16 @@ def test_the_command_prints_and_writes_the_panel(
     judgments: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"
-    argv = ["meta", "--human", str(judgments), "-m", "chrf", "--panel", "--samples", "0"]
+    argv = ["meta", "--human", str(judgments), "-m", "chrf", "--diagnostics", "--resamples", "0"]
     assert main([*argv, "--report", str(page)]) == 0
     out = capsys.readouterr().out
     assert "sentinels: Could it agree with people without comparing anything?" in out
-    assert '<section id="doubts"' in page.read_text(encoding="utf-8")
+    assert '<section id="diagnostics"' in page.read_text(encoding="utf-8")
     assert main([*argv, "-f", "tsv"]) == 0
     assert capsys.readouterr().out.startswith("doubt\trow\tseries\tvalue\tlow\thigh\n")
     assert main([*argv, "-f", "json"]) == 0
     found = json.loads(capsys.readouterr().out)["panel"]
-    assert [doubt["doubt"] for doubt in found["doubts"]] == list(DOUBTS)
+    assert [doubt["doubt"] for doubt in found["doubts"]] == list(DIAGNOSTICS)
 
 
 def test_comparisons_are_doubted_by_the_shares_they_won(tmp_path: Path) -> None:
@@ -290,13 +304,15 @@ def test_comparisons_are_doubted_by_the_shares_they_won(tmp_path: Path) -> None:
     (tmp_path / "x.judgements.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     beside = tmp_path / "x.texts.jsonl"
     beside.write_text("".join(json.dumps(t) + "\n" for t in texts), encoding="utf-8")
-    study = tertium.meta_evaluate(tmp_path / "x.judgements.tsv", ["chrf"], samples=0)
+    study = tertium.meta_evaluate(tmp_path / "x.judgements.tsv", ["chrf"], resamples=0)
     (judged,) = study.sets
-    case = Case(judged=judged, people=study.people[judged.name], metrics=(), seed=1)
+    case = DiagnosticData(
+        judged=judged, human_data=study.human_data[judged.name], metrics=(), seed=1
+    )
     assert case.human.tolist() == [[1.0] * 40, [0.5] * 40, [0.0] * 40]
-    found = ask_doubts(study)
+    found = run_diagnostics(study)
     assert find(found, "sentinels").row("chrf")[1] > 0.9
-    assert "best systems" in found.not_asked
+    assert "best systems" in found.skipped
 
 
 def test_translations_without_systems_are_doubted(judgments: Path, tmp_path: Path) -> None:
@@ -306,16 +322,16 @@ def test_translations_without_systems_are_doubted(judgments: Path, tmp_path: Pat
         record.update(item=n, system="")
     file = tmp_path / "alone.jsonl"
     file.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    found = ask_doubts(tertium.meta_evaluate(file, ["chrf"], samples=0))
-    assert set(found.not_asked) == {"best systems", "interference"}
+    found = run_diagnostics(tertium.meta_evaluate(file, ["chrf"], resamples=0))
+    assert set(found.skipped) == {"best systems", "interference"}
     own, shuffled, _ = find(found, "chance").values[:, 0]
     assert own > shuffled + 0.2
     assert abs(shuffled - 0.5) < 0.1
     assert find(found, "sentinels").series == ("all translations",)
 
 
-def test_every_value_that_is_left_to_chance_has_an_interval(panel: DoubtPanel) -> None:
-    for doubt in panel.doubts:
+def test_every_value_that_is_left_to_chance_has_an_interval(panel: DiagnosticReport) -> None:
+    for doubt in panel.diagnostics:
         low, high = doubt.intervals[..., 0], doubt.intervals[..., 1]
         if doubt.name == "order":  # nothing is drawn: the same texts are scored again
             assert np.isnan(low).all()
@@ -328,7 +344,7 @@ def test_every_value_that_is_left_to_chance_has_an_interval(panel: DoubtPanel) -
 
 def test_draws_are_those_of_a_loop(study: AgreementStudy) -> None:
     case = case_of(study)
-    found = ask_interference(case)
+    found = check_interference(case)
     items = [str(n) for n in range(40)]
     weights = case.weights(items)
     assert weights.sum(axis=1).tolist() == [40.0] * len(weights)
@@ -353,7 +369,7 @@ def test_correlations_in_draws_are_those_of_repeated_points() -> None:
             assert found[n, m] == pytest.approx(expected)
 
 
-def test_sets_without_the_same_rows_keep_their_draws_apart(panel: DoubtPanel) -> None:
+def test_sets_without_the_same_rows_keep_their_draws_apart(panel: DiagnosticReport) -> None:
     doubt = find(panel, "domains")
     other = replace(doubt, rows=("other", *doubt.rows[1:]))
     both = merge([("a", doubt), ("b", other)])

@@ -17,8 +17,8 @@ from tertium.data.testset import TestSet
 from tertium.errors import LengthError, UsageError
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.resampling import (
+    assign_clusters,
     bootstrap,
-    clusters,
     interval,
     paired_bootstrap,
     paired_randomization,
@@ -67,7 +67,7 @@ def test_randomization_agrees_with_all_permutations() -> None:
             for mask in itertools.product([0, 1], repeat=10)
         ]
     )
-    p = paired_randomization([mean_scores(a), mean_scores(b)], trials=20_000)[0, 1]
+    p = paired_randomization([mean_scores(a), mean_scores(b)], resamples=20_000)[0, 1]
     assert p == pytest.approx(exact, abs=0.015)
 
 
@@ -109,14 +109,14 @@ def test_results_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch
 def test_clusters_follow_the_p_values() -> None:
     scores = [mean_scores(np.full(3, value)) for value in (2.0, 3.0, 1.0)]
     p = np.ones((3, 3))
-    assert clusters(scores, p) == [1, 1, 1]
+    assert assign_clusters(scores, p) == [1, 1, 1]
     p[2, :] = p[:, 2] = 0.01
-    assert clusters(scores, p) == [1, 1, 2]
+    assert assign_clusters(scores, p) == [1, 1, 2]
     p[0, 1] = p[1, 0] = 0.01
-    assert clusters(scores, p) == [2, 1, 3]
+    assert assign_clusters(scores, p) == [2, 1, 3]
     lost = mean_scores(np.array([np.nan, 9.0, 9.0]))
     more = np.pad(p, (1, 0), constant_values=np.nan)  # beside one without a score
-    assert clusters([lost, *scores], more) == [0, 2, 1, 3]
+    assert assign_clusters([lost, *scores], more) == [0, 2, 1, 3]
 
 
 def test_samples_without_a_score_do_not_hide_a_difference() -> None:
@@ -146,7 +146,7 @@ def test_lower_can_be_better() -> None:
         )
         for value in (2.0, 1.0)
     ]
-    assert clusters(scores, np.zeros((2, 2))) == [2, 1]
+    assert assign_clusters(scores, np.zeros((2, 2))) == [2, 1]
 
 
 def test_interval_cuts_as_sacrebleu_cuts() -> None:
@@ -158,7 +158,7 @@ def test_faults_are_refused() -> None:
     for count in (0, True, 2.5):  # True was taken for one resample, and gave intervals of no width
         with pytest.raises(UsageError, match="at least one resample"):
             bootstrap([mean_scores(np.ones(3))], resamples=count)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="a seed is a whole number from 0 on, not None"):
+    with pytest.raises(UsageError, match="seed=None: expected a whole number of at least 0"):
         bootstrap([mean_scores(np.ones(3))], seed=None)  # type: ignore[arg-type]
     with pytest.raises(LengthError, match="different length"):
         bootstrap([mean_scores(np.ones(3)), mean_scores(np.ones(4))])
@@ -171,7 +171,7 @@ def test_one_segment_proves_nothing(test: Any) -> None:
     lone = TestSet(systems={"a": ["the cat"], "b": ["a dog ran"]}, references=[["the cat"]])
     result = compare(lone, ["chrf"], test=test, resamples=50)
     assert np.isnan(result.p_value("chrf", "b"))
-    assert result.clusters["chrf"] == [1, 1]
+    assert result.assign_clusters["chrf"] == [1, 1]
     assert result.records()[1]["p_value"] != result.records()[1]["p_value"]
 
 
@@ -181,4 +181,4 @@ def test_what_is_no_number_is_never_significant() -> None:
     for test in (bootstrap_pairs, paired_randomization):
         p_values = test([mean_scores(values), broken])
         assert np.isnan(p_values[0, 1])
-        assert clusters([mean_scores(values), broken], p_values) == [1, 0]
+        assert assign_clusters([mean_scores(values), broken], p_values) == [1, 0]

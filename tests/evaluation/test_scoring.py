@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import tertium
-from tertium.cache.memory import forget
+from tertium.cache.vector_cache import clear_memory
 from tertium.data.testset import TestSet
 from tertium.errors import UnknownNameError, UsageError
-from tertium.runtime import runtime
+from tertium.execution import runtime
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +44,16 @@ def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> N
     for spelling in ("chrf++", "chrfpp", "chrf: word_order=2", "chrf:word_order=2,beta=2"):
         scores = evaluation.scores["good"][spelling]
         assert scores is evaluation.scores["good"]["chrf:word_order=2"]
-        assert evaluation.of_metric(spelling)[0] is scores
+        assert evaluation.metric_scores(spelling)[0] is scores
         assert evaluation.intervals["good"][spelling].low < scores.system
         assert comparison.p_value(spelling, "poor") < 0.1
         assert comparison.difference(spelling, "poor") < 0
         assert comparison.clusters[spelling] == comparison.clusters["chrf:word_order=2"]
         assert spelling in evaluation.scores["good"]
         assert evaluation.scores["good"].get(spelling) is scores
-        meaning = comparison.meaning(spelling, "poor")
+        human_agreement = comparison.human_agreement(spelling, "poor")
         assert meaning is not None
-        assert meaning == comparison.meaning("chrf:word_order=2", "poor")
+        assert meaning == comparison.human_agreement("chrf:word_order=2", "poor")
     assert "bleu" not in evaluation.scores["good"]
     assert evaluation.scores["good"].get("bleu") is None
     assert evaluation.metrics == ("chrf:word_order=2", "chrf")
@@ -88,7 +88,7 @@ def test_metrics_over_one_encoder_share_a_pass(
 ) -> None:
     """Other layers and parts come from the same pass, and no score knows of its neighbors."""
     pytest.importorskip("torch")
-    from tertium.encoders.transformer import Transformer
+    from tertium.encoders.transformer_encoder import TransformerEncoder
 
     encoder = f"dir/{tiny_model('bert')}"
     specs = [f"{name}:encoder={encoder}@{n}" for name, n in (("bertr", 1), ("wmd", 2), ("sss", 1))]
@@ -97,16 +97,16 @@ def test_metrics_over_one_encoder_share_a_pass(
         references=[["the cat sat"], ["the dog"]],
     )
     asked: list[str] = []
-    together = Transformer.encode_together
+    together = TransformerEncoder.encode_requests
 
-    def count(self: Transformer, texts: Sequence[str], *rest: Any) -> Any:
+    def count(self: TransformerEncoder, texts: Sequence[str], *rest: Any) -> Any:
         asked.extend(texts)
         return together(self, texts, *rest)
 
-    monkeypatch.setattr(Transformer, "encode_together", count)
+    monkeypatch.setattr(TransformerEncoder, "encode_requests", count)
     with runtime(cache=False):
         apart = [tertium.score(small, spec) for spec in specs]
-        forget()
+        clear_memory()
         asked.clear()
         evaluation = tertium.score(small, specs)
     assert sorted(asked) == sorted({*asked})

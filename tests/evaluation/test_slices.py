@@ -12,7 +12,7 @@ from scipy import stats
 
 import tertium
 from tertium.cli import main
-from tertium.data.evidence import read_evidence
+from tertium.data.human_data_files import read_human_data
 from tertium.data.rankings import RankingSet
 from tertium.data.slices import slice_items, slice_testset
 from tertium.data.testset import TestSet
@@ -183,18 +183,20 @@ def test_agreement_by_slice_is_that_of_the_part_alone(
     judgments: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ["meta", "--human", str(judgments), "-m", "chrf", "bleu", "-f", "json"]
-    assert main([*argv, "--by", "domain", "document", "item", "--samples", "50"]) == 0
+    assert (
+        main([*argv, "--by", "domain", "document", "--grouping", "item", "--resamples", "50"]) == 0
+    )
     result = json.loads(capsys.readouterr().out)
     assert {task["grouping"] for task in result["tasks"]} == {"item"}
     assert len(result["slices"]["document"]["tasks"]) == 8
-    assert main([*argv[:-1], "tsv", "--by", "domain", "document", "--samples", "0"]) == 0
+    assert main([*argv[:-1], "tsv", "--by", "domain", "document", "--resamples", "0"]) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header[:4] == ["metric", "statistic", "set", "value"]
     assert len(rows) == 2 * (1 + 2 + 4)  # of the whole, the domains, the documents
     assert {len(row) for row in rows} == {len(header)}
     assert header[-1] == "by"  # a domain may have the name of a document
     assert [row[-1] for row in rows] == [""] * 2 + ["domain"] * 4 + ["document"] * 8
-    study = tertium.meta_evaluate(judgments, ["chrf"], slices="domain", samples=0)
+    study = tertium.meta_evaluate(judgments, ["chrf"], by="domain", resamples=0)
     (judged,) = study.sets
     odd = np.array([int(item) % 2 == 1 for item in judged.items])
     wanted = stats.pearsonr(judged.human[:, odd].ravel(), judged.scores[0][:, odd].ravel())[0]
@@ -207,17 +209,19 @@ def test_choices_that_are_none_are_told_before_metrics_score() -> None:
         with pytest.raises(UnknownNameError, match=r"^unknown choice 's.*known: alpha, by, conf"):
             tertium.meta_evaluate("nowhere.jsonl", "chrf", **choices)
     with pytest.raises(UsageError, match="samples must be zero or more, got True"):
-        tertium.meta_evaluate("nowhere.jsonl", "chrf", statistics="pearson", samples=True)
+        tertium.meta_evaluate("nowhere.jsonl", "chrf", statistic="pearson", resamples=True)
 
 
 def test_p_values_of_metrics_on_slices_are_adjusted(judgments: Path) -> None:
-    plain = tertium.meta_evaluate(judgments, ["chrf", "bleu", "ter"], slices=["domain"], samples=99)
+    plain = tertium.meta_evaluate(judgments, ["chrf", "bleu", "ter"], by=["domain"], resamples=99)
     results = plain.slices["domain"]
     assert len(results.tasks) == 2
     raw = []
     for task in results.tasks:  # the same task on the part alone draws the same
         part = next(s for s in plain.sets)
-        mask = slice_items(plain.people[part.name], part.items, "domain").mask(task.task.sets[0])
+        mask = slice_items(plain.human_data[part.name], part.items, "domain").mask(
+            task.task.sets[0]
+        )
         alone = MetaEvaluation([part.keep_items(mask, task.task.sets[0])]).run([task.task])
         raw.append(alone.tasks[0].p_values)
     family = [
@@ -234,7 +238,7 @@ def test_p_values_of_metrics_on_slices_are_adjusted(judgments: Path) -> None:
 
 
 def test_columns_of_judgments_are_those_that_agree_on_an_item(judgments: Path) -> None:
-    (people,) = read_evidence(judgments)
+    (people,) = read_human_data(judgments)
     assert set(people.labels()) == {"domain", "document"}
     assert people.labels()["document"]["39"] == "d3"
 
@@ -302,8 +306,8 @@ def test_comparisons_are_sliced_with_their_items(tmp_path: Path) -> None:
     ]
     beside = tmp_path / "x.texts.jsonl"
     beside.write_text("".join(json.dumps(text) + "\n" for text in texts))
-    study = tertium.meta_evaluate(file, ["chrf"], slices=["length"], samples=0)
-    (judged,), (people,) = study.sets, study.people.values()
+    study = tertium.meta_evaluate(file, ["chrf"], by=["length"], resamples=0)
+    (judged,), (people,) = study.sets, study.human_data.values()
     assert judged.comparisons is not None
     every = judged.keep_items(np.ones(len(judged.items), bool), "all")
     assert isinstance(people, RankingSet)

@@ -18,12 +18,12 @@ def points(human, metric):
     return [(h, m) for h, m in zip(human, metric, strict=True) if not (math.isnan(h + m))]
 
 
-def groups(human, metric, by):
+def groups(human, metric, grouping):
     """(human, metric) vectors of each group, missing values dropped."""
     human, metric = np.asarray(human, float), np.asarray(metric, float)
-    if by == "none":
+    if grouping == "none":
         return [points(human.ravel(), metric.ravel())]
-    if by == "item":
+    if grouping == "item":
         human, metric = human.T, metric.T
     return [points(h, m) for h, m in zip(human, metric, strict=True)]
 
@@ -50,47 +50,47 @@ def mean(values):
     return sum(known) / len(known) if known else math.nan
 
 
-def correlation(human, metric, by, function):
+def correlation(human, metric, grouping, function):
     """A scipy correlation in each group, averaged over those where it is defined."""
     values = []
-    for group in groups(human, metric, by):
+    for group in groups(human, metric, grouping):
         constant = len({h for h, _ in group}) < 2 or len({m for _, m in group}) < 2
         values.append(math.nan if constant else float(function(*zip(*group, strict=True))[0]))
     return mean(values)
 
 
-def pearson(human, metric, by="none"):
-    return correlation(human, metric, by, stats.pearsonr)
+def pearson(human, metric, grouping="none"):
+    return correlation(human, metric, grouping, stats.pearsonr)
 
 
-def spearman(human, metric, by="none"):
-    return correlation(human, metric, by, stats.spearmanr)
+def spearman(human, metric, grouping="none"):
+    return correlation(human, metric, grouping, stats.spearmanr)
 
 
-def kendall_b(human, metric, by="none"):
+def kendall_b(human, metric, grouping="none"):
     values = []
-    for group in groups(human, metric, by):
+    for group in groups(human, metric, grouping):
         c, d, h, m, _ = count(group)
         below = math.sqrt((c + d + h) * (c + d + m))
         values.append((c - d) / below if below else math.nan)
     return mean(values)
 
 
-def acc_eq(human, metric, by="item", epsilon=0.0):
+def acc_eq(human, metric, grouping="item", epsilon=0.0):
     values = []
-    for group in groups(human, metric, by):
+    for group in groups(human, metric, grouping):
         c, d, h, m, both = count(group, epsilon)
         total = c + d + h + m + both
         values.append((c + both) / total if total else math.nan)
     return mean(values)
 
 
-def acc_eq_calibrated(human, metric, by="item"):
+def acc_eq_calibrated(human, metric, grouping="item"):
     """(the best value, the smallest epsilon that gives it) over every candidate."""
     candidates = {0.0}
-    for group in groups(human, metric, by):
+    for group in groups(human, metric, grouping):
         candidates |= {abs(a[1] - b[1]) for a, b in combinations(group, 2)}
-    scored = [(acc_eq(human, metric, by, e), e) for e in sorted(candidates)]
+    scored = [(acc_eq(human, metric, grouping, e), e) for e in sorted(candidates)]
     best = max(value for value, _ in scored)
     return best, next((e for value, e in scored if value >= best - 1e-12), 0.0)
 
@@ -153,7 +153,7 @@ def soft_pairwise_accuracy(human, metric, signs):
     return 1 - sum(gaps) / len(gaps) if gaps else math.nan
 
 
-def best_shares(scores, epsilon):
+def tie_aware_scores(scores, epsilon):
     shares = []
     for row in scores:
         judged = [n for n, value in enumerate(row) if not math.isnan(value)]
@@ -173,10 +173,10 @@ def perm_both_spa(human, first, second, swaps, signs):
     return np.array(draws)
 
 
-def pair_lots(human, first, second, epsilons, samples, rng):
+def pair_lots(human, first, second, epsilons, resamples, rng):
     """acc_eq of two metrics, their verdicts on each pair of translations swapped by lot."""
     draws = []
-    for _ in range(samples):
+    for _ in range(resamples):
         values = []
         for one, other in zip(
             groups(human, first, "item"), groups(human, second, "item"), strict=True

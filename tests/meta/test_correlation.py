@@ -13,14 +13,14 @@ from tests.meta import slow_loops
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.meta import kendall_b, pearson, spearman
 from tertium.meta.correlation import ranks
-from tertium.meta.replicates import of_pearson
+from tertium.meta.replicates import pearson_replicate
 from tertium.meta.significance import perm_both, williams
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 matrices = arrays(float, (3, 5, 7), elements=few_values)  # people and two metrics
 
 
-@pytest.mark.parametrize("by", ["none", "item", "system"])
+@pytest.mark.parametrize("grouping", ["none", "item", "system"])
 @pytest.mark.parametrize(
     ("fast", "slow"),
     [
@@ -31,14 +31,14 @@ matrices = arrays(float, (3, 5, 7), elements=few_values)  # people and two metri
 )
 @settings(max_examples=60, deadline=None)
 @given(matrices)
-def test_equals_the_loop_with_ties_and_missing_values(fast, slow, by, stack):
+def test_equals_the_loop_with_ties_and_missing_values(fast, slow, grouping, stack):
     human, metrics = stack[0], stack[1:]
-    result = fast(human, metrics, by=by)
-    assert_allclose(result.value, [slow(human, m, by) for m in metrics], atol=1e-12)
+    result = fast(human, metrics, grouping=grouping)
+    assert_allclose(result.value, [slow(human, m, grouping) for m in metrics], atol=1e-12)
     present = ~np.isnan(human) & ~np.isnan(metrics)
     assert result.used.tolist() == present.sum(axis=(1, 2)).tolist()
     assert result.judged == (~np.isnan(human)).sum()
-    assert (result.left_out == result.judged - result.used).all()
+    assert (result.excluded_counts == result.judged - result.used).all()
 
 
 def test_equals_scipy_on_long_vectors():
@@ -60,14 +60,19 @@ def test_scores_of_any_size_have_their_correlation(scale):
     human = rng.normal(size=(3, 10))
     metrics = human + rng.normal(0, [[[0.5]], [[2.0]]], (2, 3, 10))
     power = 2.0 ** np.round(np.log2(scale))
-    for by in ("none", "item"):
-        plain, scaled = pearson(human, metrics, by=by), pearson(human, power * metrics, by=by)
+    for grouping in ("none", "item"):
+        plain, scaled = (
+            pearson(human, metrics, grouping=grouping),
+            pearson(human, power * metrics, grouping=grouping),
+        )
         assert scaled.value.tolist() == plain.value.tolist()
     whole = np.ones((1, 10))
-    assert_allclose(of_pearson(human, scale * metrics)(whole)[0], pearson(human, metrics).value)
+    assert_allclose(
+        pearson_replicate(human, scale * metrics)(whole)[0], pearson(human, metrics).value
+    )
     assert_allclose(williams(human, scale * metrics), williams(human, metrics))
     plain_p, scaled_p = (
-        perm_both(human, stack, samples=100, rng=np.random.default_rng(1))
+        perm_both(human, stack, resamples=100, rng=np.random.default_rng(1))
         for stack in (metrics, scale * metrics)
     )
     assert_allclose(scaled_p, plain_p)
@@ -82,7 +87,7 @@ def test_by_hand():
 
 def test_constant_and_short_vectors_are_undefined_and_counted():
     human = np.array([[1.0, 2, 3], [3, 2, 1], [5, 5, 5]])
-    result = pearson(human, human, by="system")
+    result = pearson(human, human, grouping="system")
     assert float(result) == pytest.approx(1.0)
     assert (result.groups, int(result.undefined)) == (3, 1)
     # 0.1 has no exact binary form: a constant must not leave a spread made of rounding.
@@ -101,7 +106,7 @@ def test_no_points_at_all():
 
 
 def test_a_lone_system_by_item_has_no_value():
-    result = pearson([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]], by="item")
+    result = pearson([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]], grouping="item")
     assert np.isnan(float(result))
     assert (result.groups, int(result.undefined)) == (3, 3)
 
@@ -112,22 +117,24 @@ def test_many_metrics_keep_their_axes():
     result = pearson(human, metrics)
     assert result.value.shape == (2, 3)
     assert result.value[0, 0] == pytest.approx(1.0)
-    with pytest.raises(UsageError, match=r"6 metrics .* use \.value"):
+    with pytest.raises(UsageError, match=r"got 6: use \.value"):
         float(result)
 
 
 def test_faults_are_named():
-    with pytest.raises(LengthError, match=r"\(4,\) do not end in the human \(3,\)"):
+    with pytest.raises(
+        LengthError, match=r"\(4,\), which does not end in that of the human scores, \(3,\)"
+    ):
         pearson([1, 2, 3], [1, 2, 3, 4])
-    with pytest.raises(LengthError, match="do not end"):
+    with pytest.raises(LengthError, match="does not end"):
         pearson([[1, 2], [3, 4]], [1, 2])
     for large in (np.inf, -1e200):  # the square of which no float holds
         with pytest.raises(DataError, match="1 values that are infinite or above 1e"):
             pearson([1, 2, 3], [1, 2, large])
-    with pytest.raises(UsageError, match="by item needs matrices"):
-        pearson([1, 2, 3], [1, 2, 3], by="item")
+    with pytest.raises(UsageError, match="grouping=item needs matrices"):
+        pearson([1, 2, 3], [1, 2, 3], grouping="item")
     with pytest.raises(UnknownNameError, match="did you mean 'item'"):
-        pearson([[1, 2]], [[1, 2]], by="items")
+        pearson([[1, 2]], [[1, 2]], grouping="items")
     with pytest.raises(DataError, match="not \\(1, 1, 2\\)"):
         pearson([[[1, 2]]], [[[1, 2]]])
 

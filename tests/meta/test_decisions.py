@@ -13,10 +13,10 @@ from tertium.errors import DataError, LengthError
 from tertium.meta.decisions import (
     acceptance_curve,
     calibrate_errors,
-    decide,
     rerank_outputs,
     residuals,
     risk_coverage,
+    summarize_decisions,
 )
 
 values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
@@ -116,12 +116,14 @@ def test_residuals_are_those_of_the_straight_line():
     assert np.isnan(errors[2])
     assert errors[[0, 1, 3]].sum() == pytest.approx(0)
     assert slope == pytest.approx(np.polyfit([0.1, 0.2, 0.5], [1, 2, 6], 1)[0])
-    with pytest.raises(DataError, match="differently"):
+    with pytest.raises(DataError, match="different metric scores"):
         residuals([1.0, 2], [3.0, 3])
 
 
 def test_figures_of_a_table():
     human = np.array([[90.0, 80, 30], [40, 85, 60]])
-    figures = decide(acceptance_curve(human, human / 100, 70), rerank_outputs(human, human / 100))
+    figures = summarize_decisions(
+        acceptance_curve(human, human / 100, 70), rerank_outputs(human, human / 100)
+    )
     assert (figures["good"], figures["average_precision"], figures["reranking"]) == (0.5, 1, 1)
     assert figures["gain"] == 1

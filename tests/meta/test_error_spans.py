@@ -13,16 +13,16 @@ import pytest
 
 from tertium.errors import LengthError
 from tertium.meta.error_spans import (
-    by_category,
-    by_severity,
+    count_by_category,
+    count_by_severity,
     count_characters,
     count_characters_once,
     macro,
     match_spans,
     micro,
-    split_raters,
+    split_by_rater,
 )
-from tertium.spans import Markings, Span
+from tertium.spans import ErrorAnnotations, Span
 
 MAJOR, MINOR = "major", "minor"
 
@@ -157,27 +157,29 @@ def test_tags_without_severity_compare_places_alone() -> None:
 def test_severities_and_categories_count_alone() -> None:
     people = [[Span(0, 4, severity=MAJOR, category="x"), Span(4, 6, severity=MINOR, category="y")]]
     metric = [[Span(0, 2, severity=MINOR), Span(4, 6, severity=MINOR)]]
-    rows = by_severity(people, metric, [6], count_characters)
+    rows = count_by_severity(people, metric, [6], count_characters)
     assert {name: row.tolist() for name, row in rows.items()} == {
         "minor": [[2.0, 2.0, 4.0]],
         "major": [[0.0, 4.0, 0.0]],
     }
-    found = by_category(people, metric, [6], count_characters)
+    found = count_by_category(people, metric, [6], count_characters)
     assert {name: micro(row).recall for name, row in found.items()} == {"x": 0.25, "y": 1.0}
     named = [[Span(0, 4, severity=MAJOR, category="y")]]
-    assert by_category(people, named, [6], count_characters)["x"].tolist() == [[0.0, 4.0, 0.0]]
+    assert count_by_category(people, named, [6], count_characters)["x"].tolist() == [
+        [0.0, 4.0, 0.0]
+    ]
 
 
 def test_raters_are_taken_one_by_one() -> None:
-    marked = Markings(
+    marked = ErrorAnnotations(
         (Span(0, 1, rater="a"), Span(2, 3, rater="a"), Span(4, 5, rater="b")), raters=3
     )
-    assert [len(spans) for spans in split_raters(marked)] == [2, 1, 0]
-    assert split_raters(Markings()) == [()]
+    assert [len(spans) for spans in split_by_rater(marked)] == [2, 1, 0]
+    assert split_by_rater(ErrorAnnotations()) == [()]
 
 
 def test_what_does_not_fit_together_is_refused() -> None:
-    with pytest.raises(LengthError, match="2 marked translations, but 1 texts"):
+    with pytest.raises(LengthError, match="2 annotated translations, but 1 texts"):
         count_characters([[], []], [[]], [3])
     with pytest.raises(LengthError, match="1, 2 and 1"):
         match_spans([[]], [[], []], [3])

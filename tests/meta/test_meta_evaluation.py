@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.rankings import PairJudgment, gather
+from tertium.data.rankings import PairwiseJudgment, build_ranking_set
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import STATISTICS, Task, tasks_for
 from tertium.scores import ScoreMatrix
 
@@ -30,7 +30,7 @@ def make_set(name, seed=0, systems=SYSTEMS, items=60, worth=(1.0, 0.95, -0.3)):
         ScoreMatrix(f"m{n}", systems, w * truth + rng.normal(0, 0.3, truth.shape))
         for n, w in enumerate(worth)
     ]
-    return JudgedSet.align(name, metrics, human=human)
+    return AlignedScores.align(name, metrics, human=human)
 
 
 def make_ranking(name="r"):
@@ -39,21 +39,21 @@ def make_ranking(name="r"):
     for item in range(40):
         for left, right in (("A", "B"), ("B", "C"), ("A", "C")):
             verdict = rng.choice([1.0, 0.5, 0.0], p=[0.6, 0.2, 0.2])
-            rows.append(PairJudgment(str(item), left, right, verdict))
-    rankings = gather(rows, name=name)
+            rows.append(PairwiseJudgment(str(item), left, right, verdict))
+    rankings = build_ranking_set(rows, name=name)
     good = np.array([[3.0], [2], [1]]) + rng.normal(0, 0.3, (3, 40))
     bad = rng.normal(size=(3, 40))
     metrics = [
         ScoreMatrix(n, rankings.systems, v, rankings.items)
         for n, v in (("good", good), ("bad", bad))
     ]
-    return JudgedSet.align(name, metrics, comparisons=rankings)
+    return AlignedScores.align(name, metrics, comparisons=rankings)
 
 
 @pytest.fixture(scope="module")
 def results():
     return MetaEvaluation([make_set("de-en", 1), make_set("fi-en", 2)]).run(
-        tasks_for(["de-en", "fi-en"], "pearson", samples=200)
+        tasks_for(["de-en", "fi-en"], "pearson", resamples=200)
     )
 
 
@@ -62,7 +62,7 @@ def test_values_and_counts_are_those_of_the_statistic(results):
     task = results.tasks[0]
     assert_allclose(task.values, pearson(judged.human, judged.scores).value)
     assert task.agreement.judged == 300
-    assert task.agreement.left_out.tolist() == [0, 0, 0]
+    assert task.agreement.excluded_counts.tolist() == [0, 0, 0]
     assert (task.low < task.values).all()
     assert (task.values < task.high).all()
 
@@ -86,7 +86,7 @@ def test_average_and_ranks(results):
 
 def test_an_average_is_tested_where_its_tasks_are():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
-    tasks = tasks_for(["de-en", "fi-en"], "kendall", test="none", samples=200)
+    tasks = tasks_for(["de-en", "fi-en"], "kendall", test="none", resamples=200)
     average = MetaEvaluation(sets).run(tasks).average
     assert (average.low < average.values).all()  # intervals were asked for
     assert np.isnan(average.p_values).all()
@@ -113,7 +113,7 @@ def test_averages_do_not_mix_statistics():
     judged = [make_set("de-en", 1), make_set("fi-en", 2)]
     both = MetaEvaluation(judged).run(
         [
-            Task(sets=(one.name,), statistic=kind, samples=0, test="none")
+            Task(sets=(one.name,), statistic=kind, resamples=0, test="none")
             for kind in ("pearson", "kendall")
             for one in judged
         ]
@@ -127,13 +127,13 @@ def test_averages_do_not_mix_statistics():
 
 
 def test_a_seed_is_not_negative():
-    with pytest.raises(UsageError, match="from 0 on"):
+    with pytest.raises(UsageError, match="of at least 0"):
         MetaEvaluation([make_set("de-en")], seed=-1).run([Task(sets=("de-en",))])
 
 
 @pytest.mark.parametrize("kind", ["accuracy", "tie-aware"])
 def test_a_metric_without_scores_in_a_set_has_no_value_and_stops_no_other(kind):
-    systems = {"level": "system", "samples": 0, "test": "none"}
+    systems = {"level": "system", "resamples": 0, "test": "none"}
     whole, part = make_set("de-en", 1), make_set("fi-en", 2, worth=(1.0, 0.95))
     sets = ("de-en", "fi-en") if kind == "accuracy" else ("fi-en",)
     rate = {"tie_rate": 0.5} if kind == "tie-aware" else {}
@@ -155,27 +155,27 @@ SCORE_TASKS = [
     ("pearson", {}),
     ("pearson", {"test": "williams"}),
     ("pearson", {"test": "bootstrap"}),
-    ("pearson", {"by": "item"}),
-    ("pearson", {"by": "system"}),
+    ("pearson", {"grouping": "item"}),
+    ("pearson", {"grouping": "system"}),
     ("pearson", {"level": "system"}),
     ("pearson", {"over": "systems"}),
-    ("pearson", {"by": "item", "over": "systems"}),
+    ("pearson", {"grouping": "item", "over": "systems"}),
     ("spearman", {}),
-    ("spearman", {"by": "system"}),
+    ("spearman", {"grouping": "system"}),
     ("spearman", {"level": "system"}),
     ("kendall", {}),
-    ("kendall", {"by": "item"}),
-    ("kendall", {"by": "system"}),
-    ("kendall", {"by": "item", "test": "perm-both", "samples": 20}),
+    ("kendall", {"grouping": "item"}),
+    ("kendall", {"grouping": "system"}),
+    ("kendall", {"grouping": "item", "test": "perm-both", "resamples": 20}),
     ("acc-eq", {}),
-    ("acc-eq", {"by": "none"}),
-    ("acc-eq", {"by": "system", "test": "bootstrap"}),
+    ("acc-eq", {"grouping": "none"}),
+    ("acc-eq", {"grouping": "system", "test": "bootstrap"}),
     ("acc-eq*", {}),
     ("acc-eq*", {"over": "systems", "test": "bootstrap"}),
-    ("acc-eq*", {"test": "perm-both", "samples": 20}),
+    ("acc-eq*", {"test": "perm-both", "resamples": 20}),
     ("darr", {}),
     ("darr17", {}),
-    ("darr", {"test": "perm-both", "samples": 20}),
+    ("darr", {"test": "perm-both", "resamples": 20}),
     ("accuracy", {}),
     ("accuracy", {"test": "bootstrap"}),
     ("spa", {}),
@@ -187,7 +187,7 @@ SCORE_TASKS = [
 def test_every_statistic_tells_a_misleading_metric_from_a_good_one(statistic, choices):
     # Enough systems that even the tests over systems can tell.
     judged = make_set("x", 3, systems=tuple("ABCDEFGHIJKL"), items=40)
-    task = Task(sets=("x",), statistic=statistic, **{"samples": 100, **choices})
+    task = Task(sets=("x",), statistic=statistic, **{"resamples": 100, **choices})
     result = MetaEvaluation([judged]).run([task]).tasks[0]
     assert result.best in (0, 1)
     assert result.values[0] > result.values[2]
@@ -202,13 +202,13 @@ def test_every_statistic_tells_a_misleading_metric_from_a_good_one(statistic, ch
 def test_a_metric_on_another_scale_is_no_better(test):
     judged = make_set("x", 3, items=40)
     judged.scores[1] = 100 * judged.scores[0] + 7
-    task = Task(sets=("x",), samples=200, test=test)
+    task = Task(sets=("x",), resamples=200, test=test)
     assert MetaEvaluation([judged]).run_task(task).p_values[:2, :2].tolist() == [[1, 1], [1, 1]]
 
 
 def test_a_value_does_not_change_with_how_it_is_tested():
     evaluation = MetaEvaluation([make_set("x", 3, items=40)])
-    ways = ({"samples": 1000}, {"alpha": 0.01}, {"test": "bootstrap"}, {"samples": 0})
+    ways = ({"resamples": 1000}, {"alpha": 0.01}, {"test": "bootstrap"}, {"resamples": 0})
     for statistic in ("pearson", "spa"):
         tasks = [Task(sets=("x",), statistic=statistic, **way) for way in ways]  # type: ignore[arg-type]
         values = [evaluation.run_task(task).values.tolist() for task in tasks]
@@ -239,7 +239,7 @@ def test_comparisons_give_the_tau_of_the_definition():
 
 def test_calibrated_accuracy_reports_its_epsilon():
     judged = make_set("x", 4)
-    result = MetaEvaluation([judged]).run([Task(sets=("x",), statistic="acc-eq*", samples=10)])
+    result = MetaEvaluation([judged]).run([Task(sets=("x",), statistic="acc-eq*", resamples=10)])
     expected = acc_eq_calibrated(judged.human, judged.scores)
     assert_allclose(result.tasks[0].values, expected.value)
     assert result.tasks[0].records()[0]["epsilon"] == expected.epsilon[0]
@@ -247,7 +247,7 @@ def test_calibrated_accuracy_reports_its_epsilon():
 
 def test_accuracy_pools_sets():
     sets = [make_set("a", 1), make_set("b", 2, systems=("A", "B", "C"))]
-    tasks = tasks_for(["a", "b"], "accuracy", samples=50)
+    tasks = tasks_for(["a", "b"], "accuracy", resamples=50)
     assert len(tasks) == 1
     result = MetaEvaluation(sets).run(tasks).tasks[0]
     expected = system_accuracy([s.human_systems for s in sets], [s.system_scores for s in sets])
@@ -258,8 +258,8 @@ def test_accuracy_pools_sets():
 def test_missing_scores_are_counted_and_a_missing_metric_has_no_figure():
     first, second = make_set("a", 1), make_set("b", 2, worth=(1.0,))
     first.scores[1, :, :10] = np.nan
-    results = MetaEvaluation([first, second]).run(tasks_for(["a", "b"], "pearson", samples=50))
-    assert results.tasks[0].agreement.left_out.tolist() == [0, 50, 0]
+    results = MetaEvaluation([first, second]).run(tasks_for(["a", "b"], "pearson", resamples=50))
+    assert results.tasks[0].agreement.excluded_counts.tolist() == [0, 50, 0]
     assert np.isnan(results.tasks[1].values[1:]).all()
     assert results.tasks[1].not_worse.tolist() == [True, False, False]
     assert np.isnan(results.average.values[1:]).all()
@@ -269,7 +269,7 @@ def test_missing_scores_are_counted_and_a_missing_metric_has_no_figure():
 def test_constant_scores_have_no_figure():
     judged = make_set("a", 1)
     judged.scores[1] = 0.5
-    result = MetaEvaluation([judged]).run([Task(sets=("a",), samples=50)]).tasks[0]
+    result = MetaEvaluation([judged]).run([Task(sets=("a",), resamples=50)]).tasks[0]
     assert np.isnan(result.values[1])
     assert np.isnan(result.p_values[0, 1])
     assert result.not_worse.tolist() == [True, False, False]
@@ -277,9 +277,11 @@ def test_constant_scores_have_no_figure():
 
 def test_one_system_only():
     judged = make_set("a", 1, systems=("A",))
-    pooled = MetaEvaluation([judged]).run([Task(sets=("a",), samples=20)]).tasks[0]
+    pooled = MetaEvaluation([judged]).run([Task(sets=("a",), resamples=20)]).tasks[0]
     assert pooled.values[0] > 0.5
-    grouped = MetaEvaluation([judged]).run([Task(sets=("a",), by="item", samples=20)]).tasks[0]
+    grouped = (
+        MetaEvaluation([judged]).run([Task(sets=("a",), grouping="item", resamples=20)]).tasks[0]
+    )
     assert np.isnan(grouped.values).all()
     assert grouped.agreement.undefined.tolist() == [60] * 3
     assert grouped.best is None
@@ -293,10 +295,14 @@ def test_one_system_only():
 def test_what_is_drawn_does_not_change_with_how_it_is_read():
     evaluation = MetaEvaluation([make_set("a")])
     for statistic in ("pearson", "kendall", "acc-eq"):
-        usual = evaluation.run_task(Task(sets=("a",), statistic=statistic, samples=50))
+        usual = evaluation.run_task(Task(sets=("a",), statistic=statistic, resamples=50))
         for alpha, confidence in ((0.01, 0.95), (0.05, 0.5)):
             task = Task(
-                sets=("a",), statistic=statistic, samples=50, alpha=alpha, confidence=confidence
+                sets=("a",),
+                statistic=statistic,
+                resamples=50,
+                alpha=alpha,
+                confidence_level=confidence,
             )
             assert_allclose(evaluation.run_task(task).p_values, usual.p_values)
         for test in ("bootstrap", "none"):
@@ -305,7 +311,7 @@ def test_what_is_drawn_does_not_change_with_how_it_is_read():
 
 
 def test_without_samples_there_are_values_only():
-    result = MetaEvaluation([make_set("a")]).run([Task(sets=("a",), samples=0)])
+    result = MetaEvaluation([make_set("a")]).run([Task(sets=("a",), resamples=0)])
     figures = result.tasks[0]
     assert np.isnan(figures.low).all()
     assert np.isnan(figures.p_values).all()
@@ -320,7 +326,7 @@ def test_without_samples_there_are_values_only():
 
 def test_faults_of_an_evaluation():
     judged = make_set("a")
-    with pytest.raises(DataError, match="no judged set"):
+    with pytest.raises(DataError, match="at least one judged set"):
         MetaEvaluation([])
     with pytest.raises(DataError, match="two judged sets are named 'a'"):
         MetaEvaluation([judged, judged])
@@ -332,7 +338,7 @@ def test_faults_of_an_evaluation():
         MetaEvaluation([judged]).run([Task(sets=("b",))])
     with pytest.raises(DataError, match="needs human comparisons"):
         MetaEvaluation([judged]).run([Task(sets=("a",), statistic="tau-strict")])
-    with pytest.raises(DataError, match="no scores that this statistic could use"):
+    with pytest.raises(DataError, match="no human scores that this statistic can use"):
         MetaEvaluation([make_ranking()]).run([Task(sets=("r",))])
 
 
@@ -340,16 +346,19 @@ def test_faults_of_an_evaluation():
     ("choices", "message"),
     [
         ({"statistic": "spearmen"}, "did you mean 'spearman'"),
-        ({"statistic": "darr", "level": "system"}, "does not go with level=system"),
-        ({"statistic": "darr", "by": "item"}, "does not go with by=item: choose none"),
-        ({"statistic": "spearman", "test": "williams"}, "does not go with test=williams"),
-        ({"by": "item", "test": "williams"}, "does not go with test=williams"),
-        ({"level": "system", "over": "segments"}, "does not go with over=segments"),
+        ({"statistic": "darr", "level": "system"}, "does not support level=system"),
+        ({"statistic": "darr", "grouping": "item"}, "does not support grouping=item: choose none"),
+        ({"statistic": "spearman", "test": "williams"}, "does not support test=williams"),
+        ({"grouping": "item", "test": "williams"}, "does not support test=williams"),
+        ({"level": "system", "over": "segments"}, "does not support over=segments"),
         ({"sets": ("a", "b")}, "one set at a time"),
         ({"sets": ()}, "at least one judged set"),
-        ({"samples": -1}, "zero or more"),
-        ({"alpha": 5}, "alpha is a number between 0 and 1, not 5"),
-        ({"confidence": "0.9"}, "confidence is a number between 0 and 1, not '0.9'"),
+        ({"resamples": -1}, "at least 0"),
+        ({"alpha": 5}, "alpha must be a number between 0 and 1, got 5"),
+        (
+            {"confidence_level": "0.9"},
+            "confidence_level must be a number between 0 and 1, got '0.9'",
+        ),
         ({"statistic": "tie-aware"}, "or tie_rate= in Python"),
     ],
 )
@@ -363,5 +372,5 @@ def test_every_statistic_has_a_default_task():
         task = Task(sets=("a",), statistic=name, tie_rate=0.5)
         assert task.test in task.kind.tests
         assert task.name.startswith(f"a {name}")
-    with pytest.raises(UnknownNameError, match="unknown choice 'sample'"):
+    with pytest.raises(UnknownNameError, match="unknown option 'sample'"):
         tasks_for(["a"], "pearson", sample=3)

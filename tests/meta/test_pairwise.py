@@ -50,9 +50,9 @@ def test_taus_by_hand():
 
 def test_counts_of_comparisons():
     result = kendall_strict([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
-    assert (result.judged, int(result.used), int(result.left_out)) == (3, 2, 1)
+    assert (result.judged, int(result.used), int(result.excluded_counts)) == (3, 2, 1)
     tied = consistency([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
-    assert (tied.judged, int(tied.used), int(tied.left_out)) == (4, 3, 1)
+    assert (tied.judged, int(tied.used), int(tied.excluded_counts)) == (4, 3, 1)
 
 
 def test_only_ties_have_no_tau():
@@ -100,29 +100,29 @@ def test_darr_refuses_what_it_is_not_defined_for():
     with pytest.raises(UsageError, match="2019"):
         darr([[1.0]], [[1.0]], year=2019)
     for threshold in (0, np.nan):
-        with pytest.raises(UsageError, match="above zero"):
+        with pytest.raises(UsageError, match="above 0"):
             darr([[1.0]], [[1.0]], threshold=threshold)
 
 
-@pytest.mark.parametrize("by", ["none", "item", "system"])
+@pytest.mark.parametrize("grouping", ["none", "item", "system"])
 @settings(max_examples=60, deadline=None)
 @given(matrices)
-def test_acc_eq_equals_the_loop(by, stack):
+def test_acc_eq_equals_the_loop(grouping, stack):
     human, metrics = stack[0], stack[1:]
     for epsilon in (0.0, 0.5, 1.0):
-        result = acc_eq(human, metrics, by=by, epsilon=epsilon)
-        expected = [slow_loops.acc_eq(human, m, by, epsilon) for m in metrics]
+        result = acc_eq(human, metrics, grouping=grouping, epsilon=epsilon)
+        expected = [slow_loops.acc_eq(human, m, grouping, epsilon) for m in metrics]
         assert_allclose(result.value, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("by", ["none", "item", "system"])
+@pytest.mark.parametrize("grouping", ["none", "item", "system"])
 @settings(max_examples=40, deadline=None)
 @given(matrices)
-def test_calibration_equals_trying_every_epsilon(by, stack):
+def test_calibration_equals_trying_every_epsilon(grouping, stack):
     human, metrics = stack[0], stack[1:]
-    result = acc_eq_calibrated(human, metrics, by=by)
+    result = acc_eq_calibrated(human, metrics, grouping=grouping)
     for n, metric in enumerate(metrics):
-        value, epsilon = slow_loops.acc_eq_calibrated(human, metric, by)
+        value, epsilon = slow_loops.acc_eq_calibrated(human, metric, grouping)
         assert_allclose(result.value[n], value, atol=1e-12)
         if not np.isnan(value):
             assert result.epsilon[n] == epsilon
@@ -145,7 +145,7 @@ def test_acc_eq_counts_pairs_and_groups():
     metric = [[1, 1, 1], [2, 2, 2], [3, np.nan, 3]]
     result = acc_eq(human, metric)
     # Three pairs of the first item, one of the second (a metric score is missing), none after.
-    assert (result.judged, int(result.used), int(result.left_out)) == (4, 3, 1)
+    assert (result.judged, int(result.used), int(result.excluded_counts)) == (4, 3, 1)
     assert (result.groups, int(result.undefined)) == (2, 1)
 
 
@@ -160,8 +160,11 @@ def test_blocks_hold_every_pair_once(block, monkeypatch):
 def test_blocks_do_not_change_a_value(monkeypatch):
     rng = np.random.default_rng(3)
     human, metric = rng.integers(0, 5, (2, 4, 15)).astype(float)
-    whole = [acc_eq_calibrated(human, metric, by=by) for by in ("none", "item", "system")]
+    whole = [
+        acc_eq_calibrated(human, metric, grouping=grouping)
+        for grouping in ("none", "item", "system")
+    ]
     monkeypatch.setattr(pairwise, "BLOCK", 16)
-    for by, expected in zip(("none", "item", "system"), whole, strict=True):
-        result = acc_eq_calibrated(human, metric, by=by)
+    for grouping, expected in zip(("none", "item", "system"), whole, strict=True):
+        result = acc_eq_calibrated(human, metric, grouping=grouping)
         assert (float(result), result.epsilon) == (float(expected), expected.epsilon)

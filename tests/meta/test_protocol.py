@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tertium.errors import UnknownNameError, UsageError
-from tertium.meta import JudgedSet, acc_eq, acc_eq_calibrated, pearson
-from tertium.meta.protocol import PROTOCOLS, follow_protocol
-from tertium.meta.results import clusters
+from tertium.meta import AlignedScores, acc_eq, acc_eq_calibrated, pearson
+from tertium.meta.protocol import PROTOCOLS, run_protocol
+from tertium.meta.results import assign_ranks
 from tertium.meta.significance import williams
 from tertium.reporting.tables.protocols import protocol_table
-from tertium.reporting.tables.table import render
+from tertium.reporting.tables.table import render_table
 from tertium.scores import ScoreMatrix
 
 # The expected values below are those of google-research/mt-metrics-eval: tau_optimization_test.py,
@@ -22,12 +22,12 @@ NONE = np.nan
 
 def test_thresholds_of_ties_as_in_its_tests():
     metric, human = [0, 2, 6, 8], [1, 2, 3, 4]
-    accuracies = [float(acc_eq(human, metric, by="none", epsilon=e)) for e in (0, 2, 4, 6, 8)]
+    accuracies = [float(acc_eq(human, metric, grouping="none", epsilon=e)) for e in (0, 2, 4, 6, 8)]
     assert accuracies == [6 / 6, 4 / 6, 3 / 6, 1 / 6, 0 / 6]
     tied = [1, 1, 1, 4]
-    accuracies = [float(acc_eq(tied, metric, by="none", epsilon=e)) for e in (0, 2, 4, 6, 8)]
+    accuracies = [float(acc_eq(tied, metric, grouping="none", epsilon=e)) for e in (0, 2, 4, 6, 8)]
     assert accuracies == [3 / 6, 3 / 6, 4 / 6, 4 / 6, 3 / 6]
-    best = acc_eq_calibrated(tied, metric, by="none")
+    best = acc_eq_calibrated(tied, metric, grouping="none")
     assert (float(best), float(best.epsilon)) == (4 / 6, 4)
 
 
@@ -43,23 +43,23 @@ def test_its_regression_example_with_missing_values():
     expected = [0.4666666666666667, 0.4916666666666668, 0.38333333333333347, 0.29166666666666674]
     expected += [0.2666666666666667, 0.2, 0.15833333333333335, 0.15833333333333335]
     expected += [0.1166666666666667]
-    found = [float(acc_eq(human, metric, by="system", epsilon=e)) for e in range(9)]
+    found = [float(acc_eq(human, metric, grouping="system", epsilon=e)) for e in range(9)]
     assert_allclose(found, expected, rtol=1e-12)
-    best = acc_eq_calibrated(human, metric, by="system")
+    best = acc_eq_calibrated(human, metric, grouping="system")
     assert float(best) == pytest.approx(0.4916666666666668, rel=1e-12)
     assert float(best.epsilon) == 1
 
 
 def test_accuracies_and_correlations_as_in_its_tests():
     gold, metric = [1, 2, 2, 3, 4], [2, 1, 1.5, 5, 3]
-    assert float(acc_eq(gold, metric, by="none")) == 0.6
-    assert float(acc_eq(gold, metric, by="none", epsilon=2)) == 0.4
-    assert float(acc_eq_calibrated(gold, metric, by="none")) == 0.7
+    assert float(acc_eq(gold, metric, grouping="none")) == 0.6
+    assert float(acc_eq(gold, metric, grouping="none", epsilon=2)) == 0.4
+    assert float(acc_eq_calibrated(gold, metric, grouping="none")) == 0.7
     x, y = [1, 1, 1, 2, 2, 3, 4], [1, 1, 2, 2, 4, 3, 3]
-    assert float(acc_eq(x, y, by="none")) == pytest.approx(14 / 21)
+    assert float(acc_eq(x, y, grouping="none")) == pytest.approx(14 / 21)
     human, scores = [[1, 2, 3], [4, 5, 6]], [[2, 1, 4], [3, 3, 7]]
-    for by, expected in (("none", 0.776), ("system", 0.760), ("item", 1.0)):
-        assert float(pearson(human, scores, by=by)) == pytest.approx(expected, abs=5e-4)
+    for grouping, expected in (("none", 0.776), ("system", 0.760), ("item", 1.0)):
+        assert float(pearson(human, scores, grouping=grouping)) == pytest.approx(expected, abs=5e-4)
     p = williams([1, 2, 3, 4, 5], [[1.1, 2, 3.1, 4, 5.1], [1.5, 2, 3.1, 4, 5.5]])
     assert p[0, 1] == pytest.approx(0.019, abs=5e-4)
 
@@ -69,9 +69,9 @@ def test_clusters_grow_greedily_as_its_ranks():
     p = np.ones((4, 4))
     p[0, 2] = p[2, 3] = 0.01
     p[1, 3] = 0.01
-    assert clusters(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 3]
+    assert assign_ranks(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 3]
     p[2, 3] = 1.0  # the second could beat the fourth, but is of another rank
-    assert clusters(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 2]
+    assert assign_ranks(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 2]
 
 
 def judged(name, seed=0, metrics=("good", "fair", "poor")):
@@ -82,12 +82,12 @@ def judged(name, seed=0, metrics=("good", "fair", "poor")):
     tables = [
         ScoreMatrix(m, systems, human + rng.normal(0, noise[m], human.shape)) for m in metrics
     ]
-    return JudgedSet.align(name, tables, human=ScoreMatrix("mqm", systems, human))
+    return AlignedScores.align(name, tables, human=ScoreMatrix("mqm", systems, human))
 
 
 def test_six_tasks_of_equal_weight_make_the_ranking():
     sets = [judged(lp, n) for n, lp in enumerate(("ja-zh", "en-de", "en-es"))]
-    results = follow_protocol(sets, "wmt24", samples=100)
+    results = run_protocol(sets, "wmt24", resamples=100)
     names = [(t.task.label, t.task.statistic) for t in results.tasks]
     pairs = [(lp, s) for lp in ("en-de", "en-es", "ja-zh") for s in ("spa", "acc-eq*")]
     assert names == pairs
@@ -95,14 +95,14 @@ def test_six_tasks_of_equal_weight_make_the_ranking():
     assert_allclose(results.average.values, np.mean([t.values for t in results.tasks], axis=0))
     assert results.average.ranks == (1, 2, 3)
     assert results.missing == ()
-    text = render(protocol_table(results))
+    text = render_table(protocol_table(results))
     assert "6 tasks of equal weight" in text
     assert text.index("good") < text.index("fair") < text.index("poor")
 
 
 def test_a_set_does_not_depend_on_the_others():
-    alone = follow_protocol([judged("en-de")], samples=50)
-    beside = follow_protocol([judged("en-es", 3), judged("en-de")], samples=50)
+    alone = run_protocol([judged("en-de")], resamples=50)
+    beside = run_protocol([judged("en-es", 3), judged("en-de")], resamples=50)
     for one, other in zip(alone.tasks, beside.tasks[:2], strict=True):
         assert_allclose(one.values, other.values)
         assert_allclose(one.p_values, other.p_values)
@@ -111,35 +111,37 @@ def test_a_set_does_not_depend_on_the_others():
 
 def test_a_metric_that_lacks_a_pair_has_no_rank():
     sets = [judged("en-de"), judged("en-es", 1, ("good", "poor"))]
-    results = follow_protocol(sets, samples=50)
+    results = run_protocol(sets, resamples=50)
     assert np.isnan(results.average.values[1])
     assert results.average.ranks == (1, 3, 2)
     record = next(r for r in results.records()["average"] if r["metric"] == "fair")
     assert record["value"] != record["value"]
-    line = next(x for x in render(protocol_table(results)).splitlines() if x.startswith(" fair"))
+    line = next(
+        x for x in render_table(protocol_table(results)).splitlines() if x.startswith(" fair")
+    )
     assert line.split()[1:3] == ["–", "–"]
 
 
 def test_without_tests_ranks_are_places():
-    results = follow_protocol([judged("en-de")], samples=0)
+    results = run_protocol([judged("en-de")], resamples=0)
     assert sorted(results.average.ranks) == [1, 2, 3]
-    assert "ranks are places" in render(protocol_table(results))
+    assert "metrics are ranked by value" in render_table(protocol_table(results))
 
 
 def test_faults():
     with pytest.raises(UnknownNameError, match="wmt24"):
-        follow_protocol([judged("en-de")], "wmt42")
-    systems = JudgedSet.align(
+        run_protocol([judged("en-de")], "wmt42")
+    systems = AlignedScores.align(
         "en-de",
         [ScoreMatrix("m", ("A", "B"), np.ones((2, 3)))],
         human_systems={"A": 1.0, "B": 2.0},
     )
-    with pytest.raises(UsageError, match="human scores of segments"):
-        follow_protocol([systems])
+    with pytest.raises(UsageError, match="needs human segment scores"):
+        run_protocol([systems])
 
 
 def test_what_is_assumed_is_said():
     assert len(PROTOCOLS["wmt25"].lps) == 16
-    results = follow_protocol([judged("en-ko")], "wmt25", samples=0)
-    assert "assumed: " in render(protocol_table(results))
+    results = run_protocol([judged("en-ko")], "wmt25", resamples=0)
+    assert "assumed: " in render_table(protocol_table(results))
     assert results.records()["assumed"]

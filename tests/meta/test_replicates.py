@@ -8,21 +8,25 @@ from numpy.testing import assert_allclose
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson, replicates, spearman
-from tertium.meta.accuracy import of_accuracy
+from tertium.meta.accuracy import accuracy_replicate
 from tertium.meta.correlation import pearson_values
 from tertium.meta.replicates import (
     bootstrap,
-    by_group,
-    of_kendall_b,
-    of_matrix,
-    of_pearson,
-    of_spearman,
-    of_sums,
-    of_values,
-    quadratic,
+    grouped_replicate,
+    kendall_b_replicate,
+    means_replicate,
+    pair_matrix_replicate,
+    pearson_replicate,
+    quadratic_form,
+    spearman_replicate,
+    sums_replicate,
 )
 
-PAIRED = [(of_pearson, pearson), (of_spearman, spearman), (of_kendall_b, kendall_b)]
+PAIRED = [
+    (pearson_replicate, pearson),
+    (spearman_replicate, spearman),
+    (kendall_b_replicate, kendall_b),
+]
 
 
 @pytest.fixture
@@ -55,15 +59,15 @@ def test_weights_give_the_statistic_of_the_sample(form, statistic, scored):
 def test_pooled_accuracy_weighs_pairs_of_distinct_cells(scored):
     human, metrics = scored
     epsilon = np.array([0.0, 1.0, 2.0])
-    replicate = of_accuracy(human, metrics, epsilon)
+    replicate = accuracy_replicate(human, metrics, epsilon)
     for n, e in enumerate(epsilon):
-        expected = acc_eq(human, metrics[n], by="none", epsilon=e)
+        expected = acc_eq(human, metrics[n], grouping="none", epsilon=e)
         assert_allclose(replicate(np.ones((1, 12)))[0, n], float(expected))
     # Without a segment is the statistic of the others.
     weights = np.ones((1, 12))
     weights[0, 3] = 0
     left = np.delete(human, 3, axis=1), np.delete(metrics, 3, axis=2)
-    expected = acc_eq(left[0], left[1][1], by="none", epsilon=1.0)
+    expected = acc_eq(left[0], left[1][1], grouping="none", epsilon=1.0)
     assert_allclose(replicate(weights)[0, 1], float(expected))
 
 
@@ -71,21 +75,21 @@ def test_pearson_of_scores_far_from_zero_keeps_its_digits():
     rng = np.random.default_rng(4)
     human = rng.normal(size=(1, 50))
     metrics = (human + rng.normal(size=(1, 50)))[None] + 1e6
-    value = of_pearson(human, metrics)(np.ones((1, 50)))[0, 0]
+    value = pearson_replicate(human, metrics)(np.ones((1, 50)))[0, 0]
     assert_allclose(value, float(pearson(human, metrics[0] - 1e6)), rtol=1e-6)
 
 
 def test_a_sample_of_one_unit_is_undefined():
     human, metrics = np.array([[1.0, 2.1, 3.3]]), np.array([[[1.7, 2.2, 3.1]]])
     weights = np.array([[3.0, 0, 0]])
-    for form in (of_pearson, of_spearman, of_kendall_b):
+    for form in (pearson_replicate, spearman_replicate, kendall_b_replicate):
         assert np.isnan(form(human, metrics)(weights)).all()
 
 
 def test_a_metric_without_scores_stays_undefined():
     human = np.array([[1.0, 2, 3]])
     metrics = np.array([[[np.nan] * 3], [[1.0, 2, 3]]])
-    for form in (of_pearson, of_spearman, of_kendall_b):
+    for form in (pearson_replicate, spearman_replicate, kendall_b_replicate):
         assert_allclose(form(human, metrics)(np.ones((2, 3))), [[np.nan, 1], [np.nan, 1]])
 
 
@@ -95,19 +99,19 @@ def test_no_correlation_of_a_sample_is_beyond_one():
     human = rng.normal(size=(1, 40))
     metrics = np.stack([3 * human + 7, -human / 7, human**3])
     drawn = rng.multinomial(40, [1 / 40] * 40, size=500).astype(float)
-    for form in (of_pearson, of_spearman, of_kendall_b):
+    for form in (pearson_replicate, spearman_replicate, kendall_b_replicate):
         assert np.abs(form(human, metrics)(drawn)).max() == 1.0
 
 
 def test_sums_values_and_averages():
     counts = np.array([[[1.0, 2], [3, 4]]])  # one metric, two units
-    share = of_sums(counts, lambda sums: sums[..., 0] / sums[..., 1])
+    share = sums_replicate(counts, lambda sums: sums[..., 0] / sums[..., 1])
     assert_allclose(share(np.array([[1.0, 1], [2, 0]])), [[4 / 6], [0.5]])
-    mean = of_values(np.array([[0.2, np.nan, 0.8]]))
+    mean = means_replicate(np.array([[0.2, np.nan, 0.8]]))
     assert_allclose(mean(np.array([[1.0, 5, 2], [0, 1, 0]])), [[1.8 / 3], [np.nan]])
-    parts = iter([share, of_values(np.array([[np.nan, 1.0]]))])
+    parts = iter([share, means_replicate(np.array([[np.nan, 1.0]]))])
     human, scores = np.zeros((2, 2)), np.zeros((1, 2, 2))
-    both = by_group(human, scores, "system", lambda *_: next(parts), pearson_values)
+    both = grouped_replicate(human, scores, "system", lambda *_: next(parts), pearson_values)
     assert_allclose(both(np.array([[1.0, 1], [2, 0]])), [[(4 / 6 + 1) / 2], [0.5]])
 
 
@@ -117,19 +121,19 @@ def test_quadratic_forms_in_blocks(monkeypatch):
     weights = rng.integers(0, 4, (3, 9)).astype(float)
     expected = np.einsum("di,ij,dj->d", weights, matrix, weights)
     monkeypatch.setattr(replicates, "BLOCK", 20)
-    assert_allclose(quadratic(lambda rows: matrix[rows].astype(np.float32), weights), expected)
+    assert_allclose(quadratic_form(lambda rows: matrix[rows].astype(np.float32), weights), expected)
     eligible = np.ones((1, 9, 9)) - np.eye(9)
-    value = of_matrix(np.abs(matrix)[None] * eligible, eligible)(np.ones((1, 9)))
+    value = pair_matrix_replicate(np.abs(matrix)[None] * eligible, eligible)(np.ones((1, 9)))
     assert_allclose(value, (np.abs(matrix) * eligible[0]).sum() / 72)
 
 
 def test_bootstrap_is_deterministic_and_blocks_do_not_change_it(scored, monkeypatch):
     human, metrics = scored
-    replicate = of_pearson(human, metrics)
-    first = bootstrap(replicate, [12], samples=40, rng=np.random.default_rng(1))
+    replicate = pearson_replicate(human, metrics)
+    first = bootstrap(replicate, [12], resamples=40, rng=np.random.default_rng(1))
     assert first.shape == (40, 3)
     monkeypatch.setattr(replicates, "BLOCK", 12 * 7)
-    again = bootstrap(replicate, [12], samples=40, rng=np.random.default_rng(1))
+    again = bootstrap(replicate, [12], resamples=40, rng=np.random.default_rng(1))
     assert_allclose(first, again)
     assert len(np.unique(first[:, 1])) > 30
 
@@ -141,7 +145,7 @@ def test_strata_are_drawn_apart():
         seen.append(weights)
         return weights[:, :1]
 
-    bootstrap(note, [3, 5], samples=20, rng=np.random.default_rng(0))
+    bootstrap(note, [3, 5], resamples=20, rng=np.random.default_rng(0))
     assert (seen[0][:, :3].sum(axis=1) == 3).all()
     assert (seen[0][:, 3:].sum(axis=1) == 5).all()
 
@@ -149,12 +153,12 @@ def test_strata_are_drawn_apart():
 def test_bootstrap_spread_is_that_of_theory():
     # The standard error of a mean of n values is their deviation over sqrt(n).
     values = np.random.default_rng(3).normal(size=(1, 400))
-    drawn = bootstrap(of_values(values), [400], samples=2000, rng=np.random.default_rng(5))
+    drawn = bootstrap(means_replicate(values), [400], resamples=2000, rng=np.random.default_rng(5))
     assert drawn.std() == pytest.approx(values.std() / 20, rel=0.1)
 
 
 def test_bootstrap_faults():
     with pytest.raises(UsageError, match="at least one bootstrap sample"):
-        bootstrap(of_values(np.ones((1, 2))), [2], samples=0, rng=np.random.default_rng(0))
-    with pytest.raises(DataError, match="nothing to draw"):
-        bootstrap(of_values(np.ones((1, 0))), [0], samples=3, rng=np.random.default_rng(0))
+        bootstrap(means_replicate(np.ones((1, 2))), [2], resamples=0, rng=np.random.default_rng(0))
+    with pytest.raises(DataError, match="at least one judged unit"):
+        bootstrap(means_replicate(np.ones((1, 0))), [0], resamples=3, rng=np.random.default_rng(0))

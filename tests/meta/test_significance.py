@@ -11,11 +11,11 @@ from scipy import stats
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq, kendall_b, pearson
-from tertium.meta.accuracy import coin_p_values, count_wins, pair_test
-from tertium.meta.agreement import lay_out
-from tertium.meta.results import bootstrap_p_values, clusters, interval
+from tertium.meta.accuracy import accuracy_pair_test, coin_p_values, count_wins
+from tertium.meta.agreement import make_layout
+from tertium.meta.results import assign_ranks, bootstrap_p_values, percentile_interval
 from tertium.meta.significance import perm_both, perm_both_any, williams, williams_t
-from tertium.meta.systems import flip_p_values
+from tertium.meta.systems import sign_flip_p_values
 
 
 @pytest.fixture
@@ -26,16 +26,16 @@ def scored():
     return human, metrics
 
 
-def swaps(seed, samples, n):
+def swaps(seed, resamples, n):
     """The masks that a generator gives to perm_both."""
     width = -(-n // 8)
-    bits = np.frombuffer(np.random.default_rng(seed).bytes(samples * width), np.uint8)
-    return np.unpackbits(bits.reshape(samples, width), axis=1, count=n)
+    bits = np.frombuffer(np.random.default_rng(seed).bytes(resamples * width), np.uint8)
+    return np.unpackbits(bits.reshape(resamples, width), axis=1, count=n)
 
 
 def test_perm_both_equals_the_loop(scored):
     human, metrics = scored
-    p = perm_both(human, metrics, samples=300, rng=np.random.default_rng(9))
+    p = perm_both(human, metrics, resamples=300, rng=np.random.default_rng(9))
     x, y = stats.zscore(metrics[0]), stats.zscore(metrics[1])
     observed = stats.pearsonr(human, x)[0] - stats.pearsonr(human, y)[0]
     null = []
@@ -48,12 +48,12 @@ def test_perm_both_equals_the_loop(scored):
 
 def test_perm_both_finds_differences_and_spares_equals(scored):
     human, metrics = scored
-    p = perm_both(human, metrics, samples=500, rng=np.random.default_rng(1))
+    p = perm_both(human, metrics, resamples=500, rng=np.random.default_rng(1))
     assert p[0, 2] < 0.01 < 0.9 < p[2, 0]
     same = perm_both(
         human,
         np.stack([metrics[0], 2 * metrics[0] + 7]),
-        samples=50,
+        resamples=50,
         rng=np.random.default_rng(1),
     )
     assert same.tolist() == [[1, 1], [1, 1]]
@@ -66,7 +66,7 @@ def test_perm_both_holds_its_level():
     for _ in range(200):
         human = rng.normal(size=40)
         metrics = human + rng.normal(size=(2, 40))
-        hits += perm_both(human, metrics, samples=100, rng=rng)[0, 1] < 0.1
+        hits += perm_both(human, metrics, resamples=100, rng=rng)[0, 1] < 0.1
     assert 0.04 < hits / 200 < 0.17
 
 
@@ -75,9 +75,9 @@ def test_perm_both_of_metrics_with_different_holes(scored):
     metrics = metrics.copy()
     metrics[0, :5] = np.nan
     metrics[1, 5:9] = np.nan
-    p = perm_both(human, metrics, samples=200, rng=np.random.default_rng(3))
+    p = perm_both(human, metrics, resamples=200, rng=np.random.default_rng(3))
     both = slice(9, None)
-    pair = perm_both(human[both], metrics[:2, both], samples=200, rng=np.random.default_rng(3))
+    pair = perm_both(human[both], metrics[:2, both], resamples=200, rng=np.random.default_rng(3))
     assert p[0, 1] == pair[0, 1]
     assert p[1, 0] == pair[1, 0]
 
@@ -85,12 +85,12 @@ def test_perm_both_of_metrics_with_different_holes(scored):
 def test_perm_both_of_a_constant_metric_is_undefined(scored):
     human, metrics = scored
     p = perm_both(
-        human, np.stack([metrics[0], np.ones(60)]), samples=20, rng=np.random.default_rng(0)
+        human, np.stack([metrics[0], np.ones(60)]), resamples=20, rng=np.random.default_rng(0)
     )
     assert np.isnan(p[0, 1])
     assert p[0, 0] == 1.0
-    with pytest.raises(UsageError, match="at least one permutation"):
-        perm_both(human, metrics, samples=0, rng=np.random.default_rng(0))
+    with pytest.raises(UsageError, match="at least 1"):
+        perm_both(human, metrics, resamples=0, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("points", [1023, 1024, 5000])
@@ -98,9 +98,9 @@ def test_perm_both_of_many_points_draws_swaps(points):
     rng = np.random.default_rng(4)
     human = rng.normal(size=points)
     metrics = human + np.array([[1.0], [9.0]]) * rng.normal(size=(2, points))
-    p = perm_both(human, metrics, samples=40, rng=rng)
+    p = perm_both(human, metrics, resamples=40, rng=rng)
     assert p[0, 1] == 1 / 41
-    p = perm_both_any(human[None], metrics[:, None], pearson, samples=4, rng=rng)
+    p = perm_both_any(human[None], metrics[:, None], pearson, resamples=4, rng=rng)
     assert p[0, 1] == 1 / 5
 
 
@@ -118,8 +118,8 @@ def test_perm_both_leaves_out_swaps_that_make_a_metric_constant():
         drawn = np.array([null, np.negative(null)])  # upwards, downwards
         bounds = np.array([observed, -observed]) - 1e-9
         shares = (drawn >= bounds[:, None]).mean(axis=1)
-        p = perm_both(human, metrics, samples=32, rng=rng)
-        slow = perm_both_any(human, metrics, pearson, samples=32, rng=rng)
+        p = perm_both(human, metrics, resamples=32, rng=rng)
+        slow = perm_both_any(human, metrics, pearson, resamples=32, rng=rng)
         assert_allclose([[p[0, 1], p[1, 0]], [slow[0, 1], slow[1, 0]]], [shares, shares])
 
 
@@ -134,26 +134,26 @@ def test_perm_both_of_few_points_looks_at_every_swap_once():
     expected = sum(d >= observed - 1e-12 for d in null) / 16
     assert expected >= 1 / 16
     for seed in (1, 2):
-        p = perm_both(human, metrics, samples=1000, rng=np.random.default_rng(seed))
+        p = perm_both(human, metrics, resamples=1000, rng=np.random.default_rng(seed))
         slow = perm_both_any(
-            human[None], metrics[:, None], pearson, samples=16, rng=np.random.default_rng(seed)
+            human[None], metrics[:, None], pearson, resamples=16, rng=np.random.default_rng(seed)
         )
         assert p[0, 1] == slow[0, 1] == expected
         assert slow[1, 0] == p[1, 0]
-    drawn = perm_both(human, metrics, samples=15, rng=np.random.default_rng(1))
+    drawn = perm_both(human, metrics, resamples=15, rng=np.random.default_rng(1))
     assert drawn[0, 1] * 16 == round(drawn[0, 1] * 16)
 
 
 def test_perm_both_of_any_statistic_agrees_with_that_of_pearson(scored):
     human, metrics = scored
-    fast = perm_both(human, metrics, samples=2000, rng=np.random.default_rng(4))
-    slow = perm_both_any(human, metrics, pearson, samples=2000, rng=np.random.default_rng(5))
+    fast = perm_both(human, metrics, resamples=2000, rng=np.random.default_rng(4))
+    slow = perm_both_any(human, metrics, pearson, resamples=2000, rng=np.random.default_rng(5))
     assert_allclose(fast, slow, atol=0.04)
-    ranked = perm_both_any(human, metrics, kendall_b, samples=200, rng=np.random.default_rng(5))
+    ranked = perm_both_any(human, metrics, kendall_b, resamples=200, rng=np.random.default_rng(5))
     assert ranked[0, 2] < 0.02
     assert np.isnan(
         perm_both_any(
-            human, metrics * [[1], [0], [1]], pearson, samples=5, rng=np.random.default_rng(5)
+            human, metrics * [[1], [0], [1]], pearson, resamples=5, rng=np.random.default_rng(5)
         )[0, 1]
     )
 
@@ -186,7 +186,7 @@ def test_williams_undefined():
 
 def test_williams_and_perm_both_agree_on_normal_data(scored):
     human, metrics = scored
-    permuted = perm_both(human, metrics, samples=4000, rng=np.random.default_rng(2))
+    permuted = perm_both(human, metrics, resamples=4000, rng=np.random.default_rng(2))
     assert_allclose(williams(human, metrics)[0, 1], permuted[0, 1], atol=0.05)
 
 
@@ -203,20 +203,20 @@ def test_coins_equal_full_enumeration():
 def test_weighted_coins_equal_full_enumeration():
     # Weights 1 (3 pairs, won 2) and 1/3 (4 pairs, won 3): 2^7 outcomes.
     wins = np.array([[[0.0, 2], [1, 0]], [[0.0, 3], [1, 0]]])
-    outcomes = [sum(f[:3]) + sum(f[3:]) / 3 for f in product([0, 1], repeat=7)]
-    expected = np.mean([o >= 2 + 1 - 1e-9 for o in outcomes])
-    p = coin_p_values(wins, np.array([1.0, 1 / 3]), samples=40_000, rng=np.random.default_rng(0))
+    classify_pairs = [sum(f[:3]) + sum(f[3:]) / 3 for f in product([0, 1], repeat=7)]
+    expected = np.mean([o >= 2 + 1 - 1e-9 for o in classify_pairs])
+    p = coin_p_values(wins, np.array([1.0, 1 / 3]), resamples=40_000, rng=np.random.default_rng(0))
     assert_allclose(p[0, 1], expected, atol=0.01)
 
 
-@pytest.mark.parametrize("by", ["none", "item", "system"])
-def test_wins_tell_the_difference_of_accuracies(by):
+@pytest.mark.parametrize("grouping", ["none", "item", "system"])
+def test_wins_tell_the_difference_of_accuracies(grouping):
     rng = np.random.default_rng(13)
     human = rng.integers(0, 4, (5, 8)).astype(float)
     metrics = human + rng.integers(-2, 3, (2, 5, 8))
-    layout = lay_out(human, metrics, by)
+    layout = make_layout(human, metrics, grouping)
     wins, weights = count_wins(layout, [0.0, 1.0])
-    values = [float(acc_eq(human, metrics[n], by=by, epsilon=n)) for n in (0, 1)]
+    values = [float(acc_eq(human, metrics[n], grouping=grouping, epsilon=n)) for n in (0, 1)]
     difference = weights @ (wins[:, 0, 1] - wins[:, 1, 0]) / len(layout.human)
     assert_allclose(difference, values[0] - values[1], atol=1e-12)
 
@@ -225,8 +225,8 @@ def test_pair_test_is_the_binomial_of_disagreements():
     rng = np.random.default_rng(14)
     human = rng.normal(size=(4, 30))
     metrics = np.stack([human + rng.normal(size=(4, 30)) * s for s in (0.5, 2.0)])
-    layout = lay_out(human, metrics, "item")
-    p = pair_test(layout, rng=np.random.default_rng(0))
+    layout = make_layout(human, metrics, "item")
+    p = accuracy_pair_test(layout, rng=np.random.default_rng(0))
     wins = count_wins(layout)[0][0]
     test = stats.binomtest(int(wins[0, 1]), int(wins[0, 1] + wins[1, 0]), alternative="greater")
     assert_allclose(p[0, 1], test.pvalue)
@@ -235,7 +235,9 @@ def test_pair_test_is_the_binomial_of_disagreements():
 
 def test_pair_test_without_pairs():
     with pytest.raises(DataError, match="no pair"):
-        pair_test(lay_out([[1.0, 2.0]], [[[1.0, 2.0]]], "item"), rng=np.random.default_rng(0))
+        accuracy_pair_test(
+            make_layout([[1.0, 2.0]], [[[1.0, 2.0]]], "item"), rng=np.random.default_rng(0)
+        )
 
 
 def test_flips_equal_full_enumeration():
@@ -243,7 +245,7 @@ def test_flips_equal_full_enumeration():
     difference = errors[1] - errors[0]
     sums = [np.dot(s, difference) for s in product([-1, 1], repeat=4)]
     expected = np.mean([s >= difference.sum() - 1e-9 for s in sums])
-    p = flip_p_values(errors, samples=20_000, rng=np.random.default_rng(0))
+    p = sign_flip_p_values(errors, resamples=20_000, rng=np.random.default_rng(0))
     assert_allclose(p[0, 1], expected, atol=0.01)
     assert p[0, 0] == 1.0
 
@@ -254,11 +256,11 @@ def test_bootstrap_p_values_and_interval():
     assert p[0, 1] == (1 + 2) / 5  # not better in the second and in the (tied) last sample
     assert p[1, 0] == (1 + 3) / 5
     assert p[0, 2] == 1 / 3  # of the two samples in which both are defined; never 0
-    low, high = interval(drawn, 0.5)
+    low, high = percentile_interval(drawn, 0.5)
     assert_allclose([low[2], high[2]], [0.125, 0.175])
-    assert np.isnan(interval(np.full((3, 1), np.nan))[0]).all()
+    assert np.isnan(percentile_interval(np.full((3, 1), np.nan))[0]).all()
     with pytest.raises(UsageError, match="between 0 and 1"):
-        interval(drawn, 95)
+        percentile_interval(drawn, 95)
 
 
 def test_clusters_by_hand():
@@ -266,5 +268,5 @@ def test_clusters_by_hand():
     p = np.ones((5, 5))
     p[1, 4] = p[1, 0] = p[2, 0] = 0.01  # the best beats the third, which is level with the second
     # Order 1, 2, 4, 0: metric 4 is beaten by metric 1 and opens rank 2; 0 is not beaten by 4.
-    assert clusters(values, p) == [2, 1, 1, 3, 2]
-    assert clusters(np.array([np.nan]), np.ones((1, 1))) == [1]
+    assert assign_ranks(values, p) == [2, 1, 1, 3, 2]
+    assert assign_ranks(np.array([np.nan]), np.ones((1, 1))) == [1]

@@ -12,7 +12,7 @@ from tests.meta import slow_loops
 
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
-from tertium.meta.systems import best_shares, permutation_p_values, tie_epsilon
+from tertium.meta.systems import find_tie_epsilon, permutation_p_values, tie_aware_scores
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 vectors = arrays(float, (3, 6), elements=few_values)
@@ -40,7 +40,7 @@ def test_one_system_has_no_accuracy():
 
 
 def test_system_accuracy_faults():
-    with pytest.raises(LengthError, match="2 test sets of people, 1"):
+    with pytest.raises(LengthError, match="2 sets of human scores, but 1"):
         system_accuracy([[1, 2], [1, 2]], [[1, 2]])
     with pytest.raises(LengthError, match="metrics differ"):
         system_accuracy([[1, 2], [1, 2]], [np.ones((2, 2)), np.ones((3, 2))])
@@ -52,7 +52,7 @@ def test_system_accuracy_faults():
 @given(arrays(float, (3, 4, 6), elements=few_values))
 def test_spa_equals_the_loop(stack):
     human, metrics = stack[0], stack[1:]
-    result = soft_pairwise_accuracy(human, metrics, rng=np.random.default_rng(5), permutations=50)
+    result = soft_pairwise_accuracy(human, metrics, rng=np.random.default_rng(5), resamples=50)
     judged = (~np.isnan(human)).any(axis=0)
     signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, judged.sum()))
     for n, metric in enumerate(metrics):
@@ -82,7 +82,7 @@ def test_spa_does_not_know_the_order_of_systems(holes):
         human[0, :3] = np.nan
     values = [
         soft_pairwise_accuracy(
-            human[order], metrics[:, order], rng=np.random.default_rng(2), permutations=400
+            human[order], metrics[:, order], rng=np.random.default_rng(2), resamples=400
         ).value
         for order in (np.arange(5), np.arange(5)[::-1], np.array([2, 0, 4, 1, 3]))
     ]
@@ -93,8 +93,8 @@ def test_spa_does_not_know_the_order_of_systems(holes):
 
 
 def test_spa_needs_a_permutation():
-    with pytest.raises(UsageError, match="at least one permutation"):
-        soft_pairwise_accuracy(np.eye(2), np.eye(2), rng=np.random.default_rng(1), permutations=0)
+    with pytest.raises(UsageError, match="at least 1"):
+        soft_pairwise_accuracy(np.eye(2), np.eye(2), rng=np.random.default_rng(1), resamples=0)
 
 
 def test_permutation_p_values_equal_the_exact_ones():
@@ -107,22 +107,22 @@ def test_permutation_p_values_equal_the_exact_ones():
 def test_ties_in_first_place_by_hand():
     scores = np.array([[5.0, 4, 3, 9], [5, 3, 3, 1], [1, 4, 2, 8]])
     # Leads over the second are 0, 0, 0, 1.
-    assert tie_epsilon(scores, 0.75) == 0.0
-    assert tie_epsilon(scores, 0.76) == 1.0
-    assert tie_epsilon(scores, 0.0) == 0.0
+    assert find_tie_epsilon(scores, 0.75) == 0.0
+    assert find_tie_epsilon(scores, 0.76) == 1.0
+    assert find_tie_epsilon(scores, 0.0) == 0.0
     # Within 1 of the best: A everywhere; B on items 1, 2 and 3; C on 2, 3 and 4.
-    assert best_shares(scores, 1.0).tolist() == [1.0, 3 / 4, 3 / 4]
-    assert best_shares(scores, 0.0).tolist() == [1.0, 2 / 4, 1 / 4]
+    assert tie_aware_scores(scores, 1.0).tolist() == [1.0, 3 / 4, 3 / 4]
+    assert tie_aware_scores(scores, 0.0).tolist() == [1.0, 2 / 4, 1 / 4]
 
 
 @given(arrays(float, (4, 6), elements=few_values), st.sampled_from([0.0, 0.5, 1.0, 5.0]))
 def test_best_shares_equal_the_loop(scores, epsilon):
-    assert_allclose(best_shares(scores, epsilon), slow_loops.best_shares(scores, epsilon))
+    assert_allclose(tie_aware_scores(scores, epsilon), slow_loops.tie_aware_scores(scores, epsilon))
 
 
 @given(arrays(float, (4, 9), elements=st.floats(0, 1)), st.floats(0, 1))
 def test_epsilon_is_the_smallest_that_reaches_the_rate(scores, rate):
-    epsilon = tie_epsilon(scores, rate)
+    epsilon = find_tie_epsilon(scores, rate)
     ordered = np.sort(scores, axis=0)
     leads = ordered[-1] - ordered[-2]
     assert np.mean(leads <= epsilon) >= rate - 1e-9
@@ -141,6 +141,6 @@ def test_tie_aware_spearman_by_hand():
 
 def test_tie_aware_faults():
     with pytest.raises(UsageError, match="between 0 and 1"):
-        tie_epsilon([[1, 2], [2, 1]], 1.5)
+        find_tie_epsilon([[1, 2], [2, 1]], 1.5)
     with pytest.raises(DataError, match="two scored systems"):
-        tie_epsilon([[1.0, 2.0]], 0.5)
+        find_tie_epsilon([[1.0, 2.0]], 0.5)

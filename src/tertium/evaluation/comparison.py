@@ -1,9 +1,9 @@
-"""Compare systems: paired tests of all pairs, clusters of equals, and what a difference means.
+"""Compare systems: paired significance tests, clusters, and human agreement with differences.
 
-The tests see statistics only (`resampling`), so they hold for any metric. The first system is the
-baseline that tables compare the others to; the p-values of all other pairs are there as well. What
-a difference means to people comes from pairs of systems that people judged: the scales that ship
-were fitted by `recipes/differences.py`; `tertium meta --thresholds` fits others.
+The tests use statistics only (`resampling`), so they work for any metric. The first system is the
+baseline; the p-values of all other pairs are available too. How often humans agree with a
+difference comes from judged pairs of systems: `recipes/differences.py` fitted the bundled scales,
+and `tertium meta --thresholds` fits others.
 """
 
 from __future__ import annotations
@@ -13,43 +13,60 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, is_inner_share
-from tertium.data.testset import TestSet, check_testset
+from tertium.arrays import FloatArray, in_open_unit_interval
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import (
+    assign_clusters,
     bootstrap,
-    clusters,
     interval,
     paired_bootstrap,
     paired_randomization,
 )
-from tertium.evaluation.scoring import ByMetric, Evaluation, score, usual_metrics, with_intervals
-from tertium.meta.differences import ALL, INTO_ENGLISH, OTHERS, DifferenceScale
+from tertium.evaluation.scoring import (
+    Evaluation,
+    MetricDict,
+    References,
+    Translations,
+    add_intervals,
+    as_testset,
+    default_metrics,
+    score,
+)
+from tertium.frames import make_frame
+from tertium.meta.difference_scales import (
+    ALL_DIRECTIONS,
+    INTO_ENGLISH,
+    NOT_INTO_ENGLISH,
+    DifferenceScale,
+)
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.text.language_identification import (
-    STRANGERS,
+    MAX_OTHER_LANGUAGE_SHARE,
     are_english,
-    identify,
-    is_not_english,
-    is_short,
+    identify_language,
+    is_clearly_not_english,
+    is_too_short,
 )
 
-FILE = "differences.json"
-FEW = 30  # segments below which resampling, and a difference, say little about others
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+SCALES_FILE = "differences.json"
+MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
 
 
 @dataclass(frozen=True, kw_only=True)
-class Meaning:
-    """How often people agree with such a difference of two systems, on how many pairs of them.
+class HumanAgreement:
+    """How often humans agree with a difference of two systems, from `pairs` judged system pairs.
 
-    >>> meaning = Meaning(difference=0.01, agree=0.78, pairs=245, direction="into English")
-    >>> meaning.say("chrF", 3)
-    '0.010 chrF better: people agree in 78 % of such pairs of systems (n = 245, into English)'
+    >>> agreement = HumanAgreement(difference=0.01, agree=0.78, pairs=245, direction="into English")
+    >>> agreement.describe("chrF", 3)
+    '0.010 chrF better: humans agree in 78 % of such system pairs (n = 245, into English)'
     """
 
     difference: float
@@ -57,41 +74,41 @@ class Meaning:
     pairs: int
     direction: str
 
-    def say(self, metric: str, decimals: int) -> str:
-        """One sentence, in which better is better under metrics of errors, too."""
+    def describe(self, metric: str, decimals: int) -> str:
+        """Return one sentence; "better" accounts for metrics where lower is better."""
         share, better = f"{100 * self.agree:.0f} %", "better" if self.difference > 0 else "worse"
         return (
-            f"{abs(self.difference):.{decimals}f} {metric} {better}: people agree in {share} of "
-            f"such pairs of systems (n = {self.pairs:,}, {self.direction})"
+            f"{abs(self.difference):.{decimals}f} {metric} {better}: humans agree in {share} of "
+            f"such system pairs (n = {self.pairs:,}, {self.direction})"
         )
 
     def record(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         return {"agree": self.agree, "pairs": self.pairs, "direction": self.direction}
 
 
 @cache
-def shipped_scales() -> tuple[DifferenceScale, ...]:
-    """The scales that come with the package."""
-    text = files("tertium.evaluation").joinpath(FILE).read_text(encoding="utf-8")
+def load_bundled_scales() -> tuple[DifferenceScale, ...]:
+    """Load the difference scales that come with the package."""
+    text = files("tertium.evaluation").joinpath(SCALES_FILE).read_text(encoding="utf-8")
     return tuple(DifferenceScale.from_record(record) for record in json.loads(text)["scales"])
 
 
 def find_scale(spec: str, direction: str) -> DifferenceScale | None:
-    """The scale of a metric as it is now; none where it was not fitted, or learned anew since."""
-    known = {s.direction: s for s in shipped_scales() if s.metric == spec}
-    scale = known.get(direction) or known.get(ALL)
+    """Return the scale of a metric; None if there is none or the metric's model has changed."""
+    known = {s.direction: s for s in load_bundled_scales() if s.metric == spec}
+    scale = known.get(direction) or known.get(ALL_DIRECTIONS)
     if scale is None:
         return None
     try:
-        learned = load_metric(spec).learned
+        models = load_metric(spec).model_ids
     except TertiumError:
         return None
-    return scale if tuple(learned) == scale.learned else None
+    return scale if tuple(models) == scale.learned else None
 
 
 def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
-    """By metric the scale for the language that the systems translate into, where there is one."""
+    """Return the scale of each metric for the language direction of the systems."""
     segments = evaluation.testset.segments(evaluation.systems[0])
     direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
     found = {metric: find_scale(metric, direction) for metric in evaluation.metrics}
@@ -99,18 +116,22 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
 
 
 def find_direction(texts: Sequence[str]) -> str:
-    """Which pairs of systems are like those that translate into the language of these texts.
-
-    All pairs, where some of the texts are English and others are clearly not.
+    """Return the language direction of texts; all directions if English and other texts are mixed.
 
     >>> find_direction(["The train to the coast leaves at seven in the morning, rain or shine."])
     'into English'
     """
-    strangers = sum(map(is_not_english, texts))
+    non_english = sum(map(is_clearly_not_english, texts))
     if are_english(texts):
-        return INTO_ENGLISH if strangers <= STRANGERS * len(texts) else ALL
-    told = [identify(text) for text in texts if not is_short(text)]
-    return OTHERS if told.count("en") <= STRANGERS * len(told) else ALL
+        return (
+            INTO_ENGLISH if non_english <= MAX_OTHER_LANGUAGE_SHARE * len(texts) else ALL_DIRECTIONS
+        )
+    languages = [identify_language(text) for text in texts if not is_too_short(text)]
+    return (
+        NOT_INTO_ENGLISH
+        if languages.count("en") <= MAX_OTHER_LANGUAGE_SHARE * len(languages)
+        else ALL_DIRECTIONS
+    )
 
 
 Test = Literal["bootstrap", "randomization"]
@@ -120,11 +141,22 @@ DEFAULT_RESAMPLES: Mapping[str, int] = {"bootstrap": 1000, "randomization": 10_0
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison(Evaluation):
-    """An evaluation whose systems were compared pairwise.
+    """An evaluation with pairwise significance tests, as returned by `tertium.compare`.
 
-    For each metric: `p_values` (systems, systems), 1 on the diagonal; `clusters`, the
-    group of each system, 1 being the best, within which no order is certain at level `alpha`, and
-    0 that of systems without a score.
+    Attributes
+    ----------
+    test, resamples, seed, alpha
+        The test, its number of resamples and seed, and the significance level.
+    p_values
+        For each metric a matrix (systems, systems) with 1 on the diagonal.
+    clusters
+        For each metric the cluster of each system, 1 being the best. Every system beats all systems
+        of later clusters significantly. Systems without a score are in cluster 0.
+
+    >>> systems = {"base": ["a dog sat", "hi"], "ours": ["a cat sat", "hi there"]}
+    >>> comparison = compare(systems, "chrf", references=["a cat sat", "hi there"], resamples=100)
+    >>> comparison.to_frame()[["system", "rank", "cluster"]].values.tolist()
+    [['base', 2, 1], ['ours', 1, 1]]
     """
 
     test: Test
@@ -136,49 +168,80 @@ class Comparison(Evaluation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "p_values", ByMetric(self.p_values))
-        object.__setattr__(self, "clusters", ByMetric(self.clusters))
+        object.__setattr__(self, "p_values", MetricDict(self.p_values))
+        object.__setattr__(self, "clusters", MetricDict(self.clusters))
 
     @property
     def baseline(self) -> str:
-        """The system the others are compared to."""
+        """The system that others are compared with: the first."""
         return self.systems[0]
 
     def difference(self, metric: str, system: str, other: str = "") -> float:
-        """How much better than another, or the baseline; positive is better under any metric."""
-        ours = self.scores[system][metric]
-        theirs = self.scores[other or self.baseline][metric]
-        return ours.sign * (ours.system - theirs.system)
+        """Return how much better a system is than another (by default the baseline).
+
+        Positive is better under any metric.
+        """
+        own = self.scores[system][metric]
+        reference = self.scores[other or self.baseline][metric]
+        return own.sign * (own.system - reference.system)
 
     def p_value(self, metric: str, system: str) -> float:
-        """The p-value of a system against the baseline."""
+        """Return the p-value of a system against the baseline."""
         if system not in self.systems:
             raise UnknownNameError("system", system, self.systems)
         return float(self.p_values[metric][0, self.systems.index(system)])
 
     @cached_property
     def scales(self) -> Mapping[str, DifferenceScale]:
-        """By metric, what differences mean to people, where that is known."""
-        return ByMetric(find_scales(self))
+        """Difference scales by metric, if there are any."""
+        return MetricDict(find_scales(self))
 
-    def meaning(self, metric: str, system: str, other: str = "") -> Meaning | None:
-        """How often people agree with a system's difference to another, or to the baseline.
+    def human_agreement(self, metric: str, system: str, other: str = "") -> HumanAgreement | None:
+        """Return how often humans agree with a system's difference to another (by default the
+        baseline).
 
-        None where there is no difference, no scale of the metric, or fewer than `FEW` segments:
-        scales are of systems that were judged on whole test sets.
+        None if there is no difference, no scale of the metric, or fewer than `MIN_SEGMENTS`
+        segments: scales were fitted on whole test sets.
         """
-        if len(self.testset) < FEW:
+        if len(self.testset) < MIN_SEGMENTS:
             return None
         difference, scale = self.difference(metric, system, other), self.scales.get(metric)
         if scale is None or difference != difference or difference == 0:
             return None
-        part = scale.find(difference)
-        return Meaning(
-            difference=difference, agree=part.agree, pairs=part.pairs, direction=scale.direction
+        found = scale.find(difference)
+        return HumanAgreement(
+            difference=difference, agree=found.agree, pairs=found.pairs, direction=scale.direction
         )
 
+    def to_frame(self) -> DataFrame:
+        """Return a pandas frame with one row for each system and metric.
+
+        Columns are `score`, the bounds `low` and `high` of its interval, `difference` and
+        `p_value` against the baseline (NaN for the baseline), `rank` by score and `cluster`.
+        """
+        rows = [
+            self._frame_row(metric, n) for metric in self.metrics for n in range(len(self.systems))
+        ]
+        return make_frame({column: [row[column] for row in rows] for column in rows[0]})
+
+    def _frame_row(self, metric: str, place: int) -> dict[str, Any]:
+        system = self.systems[place]
+        leads = [self.difference(metric, other, system) for other in self.systems]
+        bounds = self.intervals[system][metric]
+        return {
+            "system": system,
+            "metric": metric,
+            "score": self.scores[system][metric].system,
+            "low": bounds.low,
+            "high": bounds.high,
+            "difference": self.difference(metric, system) if place else np.nan,
+            "p_value": self.p_value(metric, system) if place else np.nan,
+            "rank": 1 + sum(lead > 0 for lead in leads),
+            "cluster": self.clusters[metric][place],
+        }
+
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
-        """One plain dictionary for each system and metric, with p-values and clusters."""
+        """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
         for record in records:
             metric, system = record["spec"], record["system"]
@@ -192,16 +255,18 @@ class Comparison(Evaluation):
                 "p_values": dict(zip(self.systems, row.tolist(), strict=True)),
             }
             if place:
-                meaning = self.meaning(metric, system)
+                meaning = self.human_agreement(metric, system)
                 record["p_value"] = float(row[0])
                 record["people_agree"] = meaning and meaning.record()
         return records
 
 
 def compare(
-    testset: TestSet,
+    testset: Translations,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
     test: Test = "bootstrap",
     resamples: int | None = None,
     seed: int = 12345,
@@ -209,25 +274,44 @@ def compare(
 ) -> Comparison:
     """Score all systems and test every pair of them.
 
-    `metrics` are specs or metrics: BLEU, chrF and the best that serves unless they are given.
-    `test` is "bootstrap" (paired bootstrap, 1,000 samples unless said otherwise) or "randomization"
-    (paired approximate randomization, 10,000 trials).
+    Parameters
+    ----------
+    testset
+        A `TestSet`, a pandas or polars frame, or lists of translations by system name. The first
+        system is the baseline.
+    metrics
+        Specs or metrics. By default BLEU, chrF and the recommended metric for the data.
+    sources, references
+        Texts for each segment, if `testset` is a dictionary of lists.
+    test
+        "bootstrap" (paired bootstrap) or "randomization" (paired approximate randomization).
+    resamples
+        Number of resamples; by default 1,000 for the bootstrap and 10,000 for randomization.
+    seed
+        Seed of the resampling.
+    alpha
+        Significance level of the clusters.
+
+    Returns
+    -------
+    Comparison
+        Scores, confidence intervals, p-values and clusters.
     """
-    check_testset(testset)
-    if len(testset.systems) < 2:
-        raise UsageError("comparing needs at least two systems; the first is the baseline")
-    check_test(test, alpha)  # before texts are scored, which may take an hour
-    evaluation = score(testset, usual_metrics(testset) if metrics is None else metrics)
+    texts = as_testset(testset, sources, references)
+    if len(texts.systems) < 2:
+        raise UsageError("a comparison needs at least two systems; the first is the baseline")
+    check_test_options(test, alpha)  # before the scoring, which may take long
+    evaluation = score(texts, default_metrics(texts) if metrics is None else metrics)
     return compare_evaluation(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
 
 
-def check_test(test: object, alpha: object) -> None:
-    """Refuse a test that is none, and a level of significance that is no number between 0 and 1."""
+def check_test_options(test: object, alpha: object) -> None:
+    """Raise an error for an unknown test or a significance level outside (0, 1)."""
     if test not in [*DEFAULT_RESAMPLES]:
-        raise UsageError(f"unknown test {test!r}: bootstrap or randomization")
-    if not is_inner_share(alpha):
+        raise UsageError(f"unknown test {test!r}: choose bootstrap or randomization")
+    if not in_open_unit_interval(alpha):
         raise UsageError(
-            f"alpha, the level of significance, is a number between 0 and 1, not {alpha!r}"
+            f"alpha, the significance level, must be a number between 0 and 1, got {alpha!r}"
         )
 
 
@@ -239,22 +323,24 @@ def compare_evaluation(
     seed: int = 12345,
     alpha: float = 0.05,
 ) -> Comparison:
-    """The same for systems that were scored before."""
-    check_test(test, alpha)
+    """Test every pair of systems of an evaluation."""
+    check_test_options(test, alpha)
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
-    draws = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
-    everything = [s for metric in evaluation.metrics for s in evaluation.of_metric(metric)]
-    samples = bootstrap(everything, resamples=draws, seed=seed)
+    bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
+    all_scores = [s for metric in evaluation.metrics for s in evaluation.metric_scores(metric)]
+    samples = bootstrap(all_scores, resamples=bootstrap_resamples, seed=seed)
     by_metric = dict(
         zip(evaluation.metrics, np.split(samples, len(evaluation.metrics)), strict=True)
     )
     p_values = {
-        metric: paired_bootstrap(evaluation.of_metric(metric), by_metric[metric])
+        metric: paired_bootstrap(evaluation.metric_scores(metric), by_metric[metric])
         if test == "bootstrap"
-        else paired_randomization(evaluation.of_metric(metric), trials=count, seed=seed)
+        else paired_randomization(evaluation.metric_scores(metric), resamples=count, seed=seed)
         for metric in evaluation.metrics
     }
-    groups = {m: clusters(evaluation.of_metric(m), p_values[m], alpha=alpha) for m in p_values}
+    groups = {
+        m: assign_clusters(evaluation.metric_scores(m), p_values[m], alpha=alpha) for m in p_values
+    }
     intervals = {
         system: {metric: interval(by_metric[metric][n]) for metric in evaluation.metrics}
         for n, system in enumerate(evaluation.systems)
@@ -274,8 +360,8 @@ def compare_evaluation(
     )
 
 
-def with_tests(evaluation: Evaluation, *, seed: int = 12345, **choices: Any) -> Evaluation:
-    """Two systems or more compared, as `compare_evaluation` does; a lone one with its intervals."""
+def add_significance(evaluation: Evaluation, *, seed: int = 12345, **choices: Any) -> Evaluation:
+    """Compare two or more systems; for a single system, add confidence intervals."""
     if len(evaluation.systems) < 2:
-        return with_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
+        return add_intervals(evaluation, DEFAULT_RESAMPLES["bootstrap"], seed)
     return compare_evaluation(evaluation, seed=seed, **choices)

@@ -1,8 +1,4 @@
-"""How well metrics decide on judged translations: to accept, to choose, to ask a person.
-
-And who decides between them: the rules of a shared task rank metrics, and pairs of systems that
-people judged say what a difference of two systems means.
-"""
+"""Evaluate metrics by decisions, rank metrics by a shared-task protocol, fit difference scales."""
 
 from __future__ import annotations
 
@@ -14,95 +10,102 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import UnknownNameError
-from tertium.evaluation.gathering import Gathered, Sources, gather
+from tertium.evaluation.meta_inputs import MetaInputs, Sources, load_meta_inputs
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.decisions import (
     acceptance_curve,
     calibrate_errors,
-    decide,
     rerank_outputs,
     residuals,
     risk_coverage,
+    summarize_decisions,
 )
-from tertium.meta.differences import DifferenceScale, fit_scales
-from tertium.meta.judged import JudgedSet
-from tertium.meta.protocol import PROTOCOLS, ProtocolResults, follow_protocol
+from tertium.meta.difference_scales import DifferenceScale, fit_scales
+from tertium.meta.protocol import PROTOCOLS, ProtocolResults, run_protocol
 from tertium.metrics.base.metric import Metric
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Decision:
-    """What deciding by one metric came to on one judged set.
+    """The quality of decisions by one metric on one judged set.
 
-    `figures` are those of `tertium.meta.decisions.decide`; where the metric tells an uncertainty,
-    also `risk` (what is won by asking people about the doubtful) and `calibration`, else none.
-    `curve` holds threshold, precision and recall; thresholds are scores as the metric gives them:
-    what lies above is accepted, or below where less is better.
+    `values` are those of `tertium.meta.decisions.summarize_decisions`. `risk` holds risk-coverage
+    and calibration values if the metric predicts its uncertainty, else nothing. `curve` holds
+    threshold, precision and recall. Thresholds are on the metric's own scale: scores above are
+    accepted, or below if lower is better.
     """
 
     set: str
     metric: str
     higher_is_better: bool
-    figures: Mapping[str, float]
+    values: Mapping[str, float]
     curve: FloatArray  # (thresholds, 3)
     risk: Mapping[str, Any]
 
     def record(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
+        """Return plain values, for JSON."""
         names = ("threshold", "precision", "recall")
         return {
             "set": self.set,
             "metric": self.metric,
             "higher_is_better": self.higher_is_better,
-            **self.figures,
+            **self.values,
             "curve": [dict(zip(names, row, strict=True)) for row in self.curve.tolist()],
             "uncertainty": dict(self.risk),
         }
 
 
-def decide_with(
+def evaluate_decisions(
     human: Sources,
     metrics: str | Metric | Sequence[str | Metric] = (),
     *,
-    bar: float,
+    min_good_score: float,
     **sources: Any,
 ) -> list[Decision]:
-    """Decide by each metric on each set, a translation being good enough from `bar` on.
+    """Evaluate decisions by each metric on each set.
 
-    Other arguments are those of `meta_evaluate`.
+    A translation is good enough if its human score is at least `min_good_score`. Other arguments
+    are those of `meta_evaluate`.
     """
-    gathered = gather(human, metrics, **sources)
-    scored = {metric.spec: metric for metric in gathered.metrics}
+    inputs = load_meta_inputs(human, metrics, **sources)
+    scored = {metric.spec: metric for metric in inputs.metrics}
     decisions = []
-    for judged in gathered.sets:
-        segments = [segment for _, segment in gathered.people[judged.name].translations()[:1]]
-        for number, name in enumerate(judged.metrics):
+    for aligned in inputs.sets:
+        segments = [segment for _, segment in inputs.human_data[aligned.name].translations()[:1]]
+        for index, name in enumerate(aligned.metrics):
             metric = scored.get(name)
-            scores = judged.scores[number]
-            told = None if metric is None else metric.uncertainty(scores, segments)
-            decisions.append(_decide(judged, number, told, bar, name in gathered.turned_over))
+            scores = aligned.scores[index]
+            deviation = None if metric is None else metric.uncertainty(scores, segments)
+            decisions.append(
+                _decide(aligned, index, deviation, min_good_score, name in inputs.negated_metrics)
+            )
     return decisions
 
 
 def _decide(
-    judged: JudgedSet, number: int, deviation: FloatArray | None, bar: float, turned: bool
+    aligned: AlignedScores,
+    index: int,
+    deviation: FloatArray | None,
+    min_good_score: float,
+    negated: bool,
 ) -> Decision:
-    scores = judged.scores[number]
-    curve = acceptance_curve(judged.human, scores, bar)
-    figures = dict(decide(curve, rerank_outputs(judged.human, scores)))
-    sign = -1.0 if turned else 1.0  # in a judged set more is always better
-    figures["threshold"] *= sign
+    scores = aligned.scores[index]
+    curve = acceptance_curve(aligned.human, scores, min_good_score)
+    values = dict(summarize_decisions(curve, rerank_outputs(aligned.human, scores)))
+    sign = -1.0 if negated else 1.0  # aligned scores are oriented: higher is better
+    values["threshold"] *= sign
     return Decision(
-        set=judged.name,
-        metric=judged.metrics[number],
-        higher_is_better=not turned,
-        figures=figures,
+        set=aligned.name,
+        metric=aligned.metrics[index],
+        higher_is_better=not negated,
+        values=values,
         curve=np.stack([sign * curve.thresholds, curve.precision, curve.recall], axis=1),
-        risk={} if deviation is None else _risk(judged.human, scores, deviation),
+        risk={} if deviation is None else _risk(aligned.human, scores, deviation),
     )
 
 
 def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[str, Any]:
-    """Risk and calibration of a metric that tells how far people's scores lie from its own."""
+    """Return risk and calibration of a metric that predicts its uncertainty."""
     errors, slope = residuals(human, scores)
     curve = risk_coverage(errors, deviation)
     calibration = calibrate_errors(errors, abs(slope) * deviation)
@@ -122,14 +125,14 @@ def _risk(human: FloatArray, scores: FloatArray, deviation: FloatArray) -> dict[
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MetricRanking(Gathered):
-    """A protocol's results, and what they were made of."""
+class MetricRanking(MetaInputs):
+    """The results of a protocol, and the scores they are based on."""
 
     results: ProtocolResults
 
     def records(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
-        return {**self.results.records(), "judgements_left_out": self.left_out}
+        """Return all results as plain values, for JSON."""
+        return {**self.results.records(), "judgements_left_out": self.excluded_counts}
 
 
 def rank_metrics(
@@ -137,27 +140,27 @@ def rank_metrics(
     metrics: str | Metric | Sequence[str | Metric] = (),
     *,
     protocol: str = "wmt24",
-    samples: int = 1000,
+    resamples: int = 1000,
     alpha: float = 0.05,
     seed: int = 12345,
     **sources: Any,
 ) -> MetricRanking:
-    """Rank metrics as a shared task did: soft pairwise accuracy and acc_eq*, averaged and tested.
+    """Rank metrics by the rules of a shared task: the tested average of SPA and acc_eq*.
 
-    `human`, `metrics` and `sources` (scores, lps, exclude, gold, data, standardise, lower_better)
-    are those of `meta_evaluate`; `protocol` is a name of `tertium.meta.protocol.PROTOCOLS`.
+    `human`, `metrics` and `sources` (scores, lps, exclude, gold, data, standardize, lower_better)
+    are those of `meta_evaluate`; `protocol` is a name in `tertium.meta.protocol.PROTOCOLS`.
     """
     if protocol not in PROTOCOLS:
         raise UnknownNameError("protocol", protocol, PROTOCOLS)
-    gathered = gather(human, metrics, **sources)
-    results = follow_protocol(gathered.sets, protocol, samples=samples, alpha=alpha, seed=seed)
-    return MetricRanking(**vars(gathered), results=results)
+    inputs = load_meta_inputs(human, metrics, **sources)
+    results = run_protocol(inputs.sets, protocol, resamples=resamples, alpha=alpha, seed=seed)
+    return MetricRanking(**vars(inputs), results=results)
 
 
-def fit_differences(
+def fit_difference_scales(
     human: Sources, metrics: str | Metric | Sequence[str | Metric] = (), **sources: Any
 ) -> list[DifferenceScale]:
-    """Scales of metrics on judged systems; arguments as of `meta_evaluate`."""
-    gathered = gather(human, metrics, level="system", **sources)
-    learned = {metric.spec: metric.learned for metric in gathered.metrics}
-    return fit_scales(gathered.sets, learned)
+    """Fit difference scales of metrics on judged systems; arguments as for `meta_evaluate`."""
+    inputs = load_meta_inputs(human, metrics, level="system", **sources)
+    learned = {metric.spec: metric.model_ids for metric in inputs.metrics}
+    return fit_scales(inputs.sets, learned)

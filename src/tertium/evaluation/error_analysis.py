@@ -1,11 +1,12 @@
-"""Where two metrics part on good translations (Shimanaka et al. 2018, section 4.4).
+"""Where two metrics disagree on good translations (Shimanaka et al. 2018, section 4.4).
 
-Of the translations people rate best, which does only one of two metrics rate high? A metric rates
-high what stands in the same share of its own scores. Traits of the texts then tell what kind of
-translation each of them misses.
+Of the translations with the best human scores, which does only one of two metrics rate high? A
+metric rates a translation high if it is in the same top share of its own scores. Traits of the
+texts show what kind of translation each metric misses:
 
-Surface: the translation shares few words with its reference. Unknown words: it has a word that is
-not in the vocabulary. Length: it has at most 15 words.
+    low overlap      the translation shares few words with its reference
+    unknown words    it has a word that is not in the vocabulary
+    short            it has at most 15 words
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 def words(text: str) -> list[str]:
-    """Lower-cased words, punctuation left out.
+    """Return the lower-cased words without punctuation.
 
     >>> words("It's over, he said.")
     ["it's", 'over', 'he', 'said']
@@ -43,7 +44,7 @@ def words(text: str) -> list[str]:
 
 
 def overlap(left: str, right: str) -> float:
-    """The F1 of shared words, each counted as often as both have it; 0 where either is empty.
+    """Return the F1 of shared words, with multiplicity; 0 if either text is empty.
 
     >>> round(overlap("the cat sat", "the cat sat down"), 3)
     0.857
@@ -54,7 +55,7 @@ def overlap(left: str, right: str) -> float:
 
 
 def unknown_words(text: str, vocabulary: Collection[str]) -> list[str]:
-    """The words of a text, numbers aside, that are not in a vocabulary.
+    """Return the words that are not in a vocabulary, without numbers.
 
     >>> unknown_words("the Katze sat 12 times", {"the", "sat", "times"})
     ['katze']
@@ -62,19 +63,19 @@ def unknown_words(text: str, vocabulary: Collection[str]) -> list[str]:
     return [w for w in words(text) if w not in vocabulary and not w[0].isdigit()]
 
 
-LOW_OVERLAP, SHORT = 0.5, 15
+LOW_OVERLAP, MAX_SHORT_WORDS = 0.5, 15
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Disagreement:
-    """Masks over judgments, (n,): what people rate best, and what each metric rates high."""
+    """Masks over judgments, (n,): best human scores, and what each metric rates high."""
 
     best: BoolArray
     first: BoolArray
     second: BoolArray
 
     def counts(self, trait: BoolArray | None = None) -> dict[str, int]:
-        """How many of the best have a trait, by who rates them high."""
+        """Count the best translations with a trait, by which metric rates them high."""
         best = self.best if trait is None else self.best & trait
         return {
             "only first": int((best & self.first & ~self.second).sum()),
@@ -84,99 +85,99 @@ class Disagreement:
         }
 
     def table(self, traits: Mapping[str, BoolArray]) -> dict[str, dict[str, int]]:
-        """The counts of all, and of those with each trait."""
+        """Count all best translations, and those with each trait."""
         return {"all": self.counts()} | {name: self.counts(mask) for name, mask in traits.items()}
 
 
-class Lots(NamedTuple):
-    """What decides among equal scores, (translations,): of people, and of either metric.
+class TieBreakers(NamedTuple):
+    """Numbers that break ties of equal scores, (translations,): for human and for metric scores.
 
-    Were both the same, a metric that ties would choose as people do who tie.
+    They differ, so that a metric with ties does not choose like human scores with ties.
     """
 
-    people: IntArray | None
+    human: IntArray | None
     metrics: IntArray | None
 
 
-def disagreement(
+def find_disagreement(
     human: FloatArray,
     first: FloatArray,
     second: FloatArray,
     groups: Sequence[str],
     *,
     share: float = 0.2,
-    lots: Lots | None = None,
+    tie_breakers: TieBreakers | None = None,
 ) -> Disagreement:
     """Compare two metrics on the top `share` of each group (language pair) by human score.
 
-    `lots` decide among equal scores at the edge, the lowest first; without any, the earlier is in.
+    Equal scores at the edge are chosen by the lowest tie breaker, or by the earlier position.
 
     >>> human = np.array([5.0, 4, 3, 2, 1])
-    >>> found = disagreement(human, human, -human, ["cs-en"] * 5, share=0.2)
+    >>> found = find_disagreement(human, human, -human, ["cs-en"] * 5, share=0.2)
     >>> found.counts()
     {'only first': 1, 'only second': 0, 'both': 0, 'neither': 0}
     """
     if not len(human) == len(first) == len(second) == len(groups):
         raise LengthError(
             f"{len(human)} human scores, {len(first)} and {len(second)} metric scores, "
-            f"{len(groups)} groups: they must be as many"
+            f"{len(groups)} groups: expected the same number of each"
         )
     if not 0 < share < 1:
-        raise UsageError(f"a share of {share:g}: expected between 0 and 1")
-    drawn = lots or Lots(None, None)
-    best = mark_highest(human, groups, share, drawn.people)
+        raise UsageError(f"share must be between 0 and 1, got {share:g}")
+    breakers = tie_breakers or TieBreakers(None, None)
+    best = mark_highest(human, groups, share, breakers.human)
     if not best.any():
-        raise UsageError(f"a share of {share:g} of {len(human)} translations is none: take more")
-    rated = list(zip(groups, human.tolist(), strict=True))
-    among = {rating for rating, chosen in zip(rated, best, strict=True) if chosen}
-    if equals := sum(rating in among for rating in rated) - int(best.sum()):
+        raise UsageError(f"share {share:g} of {len(human)} translations is empty: use a larger one")
+    ratings = list(zip(groups, human.tolist(), strict=True))
+    best_ratings = {rating for rating, chosen in zip(ratings, best, strict=True) if chosen}
+    if ties := sum(rating in best_ratings for rating in ratings) - int(best.sum()):
         logger.warning(
-            "%d translations are rated as high as some of the best %g %% and left out%s: take a "
-            "share that parts people's scores",
-            equals,
+            "%d translations tie with the best %g %% by human score and are left out%s: use a "
+            "share that separates the human scores",
+            ties,
             100 * share,
-            ", for they stand later" if lots is None else " by a lot that their texts decide",
+            " by position" if tie_breakers is None else " by a hash of their texts",
         )
     return Disagreement(
         best=best,
-        first=mark_highest(first, groups, share, drawn.metrics),
-        second=mark_highest(second, groups, share, drawn.metrics),
+        first=mark_highest(first, groups, share, breakers.metrics),
+        second=mark_highest(second, groups, share, breakers.metrics),
     )
 
 
 def mark_highest(
-    scores: FloatArray, groups: Sequence[str], share: float, lots: IntArray | None = None
+    scores: FloatArray, groups: Sequence[str], share: float, tie_breakers: IntArray | None = None
 ) -> BoolArray:
-    """The highest `share` of each group; of equal scores at the edge the lower lot, the earlier."""
-    lots = np.zeros(len(scores), dtype=np.int64) if lots is None else lots
+    """Mark the highest `share` of each group; ties are broken by tie breaker, then position."""
+    tie_breakers = np.zeros(len(scores), dtype=np.int64) if tie_breakers is None else tie_breakers
     names = np.asarray(groups)
     result = np.zeros(len(scores), dtype=bool)
     for name in dict.fromkeys(groups):
         rows = np.flatnonzero(names == name)
-        order = rows[np.lexsort((lots[rows], -scores[rows]))]
+        order = rows[np.lexsort((tie_breakers[rows], -scores[rows]))]
         result[order[: round(share * len(rows))]] = True
     return result
 
 
-def draw_lots(segments: Sequence[Segment]) -> Lots:
-    """Numbers for each segment that its texts alone decide, and that favor no kind of text.
+def hash_tie_breakers(segments: Sequence[Segment]) -> TieBreakers:
+    """Hash the texts of each segment into tie breakers.
 
-    The order of files must not say which of equally good translations are looked at.
+    So the choice among equal scores does not depend on the order of files.
     """
     texts = [ascii((s.hypothesis, s.source, s.references)).encode() for s in segments]
 
-    def draw(whose: bytes) -> IntArray:
-        digests = [hashlib.blake2b(t, digest_size=7, person=whose).digest() for t in texts]
+    def hash_texts(salt: bytes) -> IntArray:
+        digests = [hashlib.blake2b(t, digest_size=7, person=salt).digest() for t in texts]
         return np.array([int.from_bytes(digest, "big") for digest in digests], dtype=np.int64)
 
-    return Lots(draw(b""), draw(b"metrics"))
+    return TieBreakers(hash_texts(b""), hash_texts(b"metrics"))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ErrorAnalysis:
-    """Two metrics on the translations people rate best, split by traits of the texts.
+    """Two metrics on the best translations, split by traits of the texts.
 
-    `warnings` are what a reader of each metric's scores should know.
+    `warnings` are counts by metric and kind of warning.
     """
 
     metrics: tuple[str, str]
@@ -191,7 +192,7 @@ class ErrorAnalysis:
         return self.found.table(self.traits)
 
     def examples(self, *, first: bool, limit: int = 5) -> list[Segment]:
-        """Good translations that only the first metric, or only the second, rates high."""
+        """Return good translations that only the first metric, or only the second, rates high."""
         mine, other = self.found.first, self.found.second
         mask = self.found.best & (mine & ~other if first else other & ~mine)
         return [self.segments[n] for n in np.flatnonzero(mask)[:limit]]
@@ -205,48 +206,50 @@ def analyse(
     share: float = 0.2,
     vocabulary: Collection[str] | None = None,
 ) -> ErrorAnalysis:
-    """Score judged sets by two metrics and see where they part.
+    """Score judged sets with two metrics and find where they disagree.
 
-    Without a `vocabulary`, words are known that occur in a reference of any of the sets.
+    Without a `vocabulary`, the words in the references of all sets are known.
     """
-    load_metrics([first, second])  # refuses one that is given twice
+    load_metrics([first, second])  # rejects a metric that is given twice
     names = distinct_labels({metric.spec: metric.label for metric in (first, second)})
-    sets = [one.with_references() for one in sets]
+    sets = [one.drop_without_references() for one in sets]
     segments = tuple(segment for one in sets for segment in one.segments)
-    if bare := [one.title for one in sets if not all(s.references for s in one.segments)]:
+    if without_references := [
+        one.title for one in sets if not all(s.references for s in one.segments)
+    ]:
         raise DataError(
-            f"{', '.join(bare)}: no references, with which the error analysis compares translations"
+            f"{', '.join(without_references)}: no references, which the error analysis needs"
         )
     if vocabulary is None:
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
     scores = [metric.score(segments) for metric in (first, second)]
-    found = disagreement(
+    found = find_disagreement(
         np.concatenate([one.scores for one in sets]),
-        scores[0].upward,
-        scores[1].upward,
+        scores[0].oriented_segments,
+        scores[1].oriented_segments,
         [one.lp for one in sets for _ in one.judgments],
         share=share,
-        lots=draw_lots(segments),
+        tie_breakers=hash_tie_breakers(segments),
     )
     return ErrorAnalysis(
         metrics=(names[first.spec], names[second.spec]),
         segments=segments,
         found=found,
-        traits=traits_of(segments, vocabulary),
-        warnings={names[its.metric]: its.warnings for its in scores if its.warnings},
+        traits=find_traits(segments, vocabulary),
+        warnings={names[s.metric]: s.warnings for s in scores if s.warnings},
     )
 
 
-def traits_of(segments: Sequence[Segment], vocabulary: Collection[str]) -> dict[str, BoolArray]:
-    """Which translations share few words with all references, have unknown words, are short."""
+def find_traits(segments: Sequence[Segment], vocabulary: Collection[str]) -> dict[str, BoolArray]:
+    """Return which translations have low overlap, unknown words, or are short."""
     low = np.array(
         [max(overlap(s.hypothesis, r) for r in s.references) < LOW_OVERLAP for s in segments]
     )
-    strange = np.array([bool(unknown_words(s.hypothesis, vocabulary)) for s in segments])
-    short = np.array([len(words(s.hypothesis)) <= SHORT for s in segments])
+    has_unknown = np.array([bool(unknown_words(s.hypothesis, vocabulary)) for s in segments])
+    short = np.array([len(words(s.hypothesis)) <= MAX_SHORT_WORDS for s in segments])
     return {
         f"word overlap below {LOW_OVERLAP:g}": low,
-        "unknown words": strange,
-        f"unknown words, {SHORT} words or fewer": strange & short,
-        f"{SHORT} words or fewer": short,
+        "unknown words": has_unknown,
+        f"unknown words, {MAX_SHORT_WORDS} words or fewer": has_unknown & short,
+        f"{MAX_SHORT_WORDS} words or fewer": short,
     }

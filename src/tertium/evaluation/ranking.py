@@ -1,4 +1,4 @@
-"""Rank systems, or lists of candidates, by their mean chance to win against all others."""
+"""Rank systems, or lists of candidates, by their mean probability of winning against the others."""
 
 from __future__ import annotations
 
@@ -9,24 +9,43 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.candidates import CandidateList
-from tertium.data.testset import TestSet, check_testset
-from tertium.display import Displayed
-from tertium.errors import NeedsError
-from tertium.evaluation.scoring import Evaluation, best_metric_for, segment_fields
+from tertium.data.candidate_lists import CandidateList
+from tertium.data.testset import TestSet
+from tertium.display import Displayable
+from tertium.errors import MissingInputError
+from tertium.evaluation.scoring import (
+    Evaluation,
+    References,
+    Translations,
+    as_testset,
+    recommend_metric_for,
+    segment_fields,
+)
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.ranker import ByScore, Ranker, find_ranker
+from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Segment
 
-NOT_COMPARED = "translation not compared, for a score is no number"  # a warning
+NOT_COMPARED = "translation not compared because its score is not a number"  # a warning
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ranking(Displayed):
-    """The mean chance of each system to win on each segment (`matrix`), and what follows.
+class Ranking(Displayable):
+    """A ranking of systems, as returned by `tertium.rank`.
 
-    `warnings` counts, for each kind and system, what a reader of the ranking should know.
+    Attributes
+    ----------
+    matrix
+        The mean win probability of each system on each segment.
+    signature
+        The signature of the ranker.
+    warnings
+        Counts by kind of warning and system.
+
+    >>> systems = {"a": ["a dog"], "b": ["a cat"]}
+    >>> ranking = rank(systems, "chrf", references=["the cat"])
+    >>> [(record["system"], record["rank"]) for record in ranking.records()]
+    [('b', 1), ('a', 2)]
     """
 
     testset: TestSet
@@ -37,32 +56,32 @@ class Ranking(Displayed):
 
     @property
     def order(self) -> list[int]:
-        """The rows of the systems from best to worst; equals in the order given."""
+        """The row indices of the systems from best to worst; ties in input order."""
         order: list[int] = np.argsort(-self.matrix.system_scores, kind="stable").tolist()
         return order
 
     @property
-    def places(self) -> list[float]:
-        """The place of each system, from 1; equals share the better one, NaN for one unscored."""
+    def ranks(self) -> list[float]:
+        """The rank of each system from 1; ties share the better rank, NaN without a score."""
         scores = self.matrix.system_scores
         return [1 + int((scores > s).sum()) if s == s else np.nan for s in scores]
 
     @property
     def best_on(self) -> IntArray:
-        """On how many segments each system is the best, alone or with others, (systems,)."""
+        """On how many segments each system is the best, alone or tied, (systems,)."""
         values = self.matrix.values
-        # sums of chances in another order differ in their last bits, which must not part equals
+        # sums in another order differ by rounding, which must not separate ties
         count: IntArray = (values >= np.fmax.reduce(values) - 1e-12).sum(axis=1)
         return count
 
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
-        """One plain dictionary for each system, from best to worst."""
+        """Return one dictionary for each system, from best to worst."""
         matrix = self.matrix
         return [
             {
                 "name": matrix.name,
                 "system": matrix.systems[n],
-                "rank": self.places[n],
+                "rank": self.ranks[n],
                 "score": float(matrix.system_scores[n]),
                 "best": int(self.best_on[n]),
                 "signature": self.signature,
@@ -76,9 +95,9 @@ class Ranking(Displayed):
         system = self.matrix.systems[row]
         return {kind: by[system] for kind, by in self.warnings.items() if system in by}
 
-    def beside(self, evaluation: Evaluation) -> Evaluation:
-        """An evaluation of the same test set with the chances as one more column."""
-        by_score = isinstance(self.ranker, ByScore)
+    def add_to_evaluation(self, evaluation: Evaluation) -> Evaluation:
+        """Add the win probabilities to an evaluation of the same test set as one more metric."""
+        by_score = isinstance(self.ranker, ScoreRanker)
         label = f"wins by {self.ranker.spec}" if by_score else self.ranker.title
         spec = f"wins by {self.matrix.name}"
         scores = {
@@ -92,44 +111,58 @@ class Ranking(Displayed):
         return replace(evaluation, metrics=metrics, scores=scores, intervals={})
 
     def as_evaluation(self) -> Evaluation:
-        """An evaluation in which the mean chance to win is the only score."""
+        """Return an evaluation whose only score is the mean win probability."""
         systems = self.matrix.systems
-        return self.beside(Evaluation(self.testset, systems, (), {name: {} for name in systems}))
+        return self.add_to_evaluation(
+            Evaluation(self.testset, systems, (), {name: {} for name in systems})
+        )
 
 
-def best_ranker(segments: Sequence[Segment]) -> str:
-    """What ranks such translations best: pairwise, which learned from English references alone.
-
-    Beside other references, or none, it is the metric that scores them best.
-    """
+def recommend_ranker(segments: Sequence[Segment]) -> str:
+    """Return "pairwise" for English references, else the recommended metric."""
     first = [segment.references[0] for segment in segments if segment.references]
-    metric = best_metric_for(first, sources=any(s.source is not None for s in segments))
+    metric = recommend_metric_for(first, sources=any(s.source is not None for s in segments))
     return "pairwise" if metric == "tertium-small" else metric
 
 
-def rank(testset: TestSet, ranker: str | Metric | Ranker | None = None) -> Ranking:
-    """Compare every two translations of each segment, and rank systems by their chance to win.
+def rank(
+    testset: Translations,
+    ranker: str | Metric | Ranker | None = None,
+    *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
+) -> Ranking:
+    """Compare every two translations of each segment and rank systems by win probability.
 
-    One whose score is no number is not compared, and counted; a system without a score has no rank.
+    A translation whose score is NaN is not compared, but counted; a system without a score has no
+    rank.
 
-    `ranker` is a ranker or a metric, whose better score wins, or the spec of one: pairwise for
-    English references unless it is given, tertium-multi for all others and where there is none.
+    Parameters
+    ----------
+    testset
+        A `TestSet`, a pandas or polars frame, or lists of translations by system name.
+    ranker
+        A ranker, a metric (the better score wins), or the spec of one. By default "pairwise" for
+        English references, otherwise the recommended metric.
+    sources, references
+        Texts for each segment, if `testset` is a dictionary of lists.
 
-    >>> two = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
-    >>> [(record["system"], record["rank"]) for record in rank(two, "chrf").records()]
-    [('b', 1), ('a', 2)]
+    Returns
+    -------
+    Ranking
+        Win probabilities and ranks.
     """
-    check_testset(testset)
+    testset = as_testset(testset, sources, references)
     first = testset.segments(next(iter(testset.systems)))
-    chosen = find_ranker(best_ranker(first) if ranker is None else ranker)
+    chosen = as_ranker(recommend_ranker(first) if ranker is None else ranker)
     matrix = chosen.rank(testset)
     signature = chosen.signature(first)
     warnings: dict[str, dict[str, int]] = {}
     for system in matrix.systems:
         for kind, count in chosen.warnings(testset.segments(system)).items():
             warnings.setdefault(kind, {})[system] = count
-        if lost := int(np.isnan(matrix[system]).sum()):
-            warnings.setdefault(NOT_COMPARED, {})[system] = lost
+        if not_compared := int(np.isnan(matrix[system]).sum()):
+            warnings.setdefault(NOT_COMPARED, {})[system] = not_compared
     return Ranking(
         testset=testset, ranker=chosen, matrix=matrix, signature=signature, warnings=warnings
     )
@@ -138,22 +171,22 @@ def rank(testset: TestSet, ranker: str | Metric | Ranker | None = None) -> Ranki
 def rerank(
     lists: Sequence[CandidateList], ranker: str | Metric | Ranker | None = None
 ) -> list[dict[str, Any]]:
-    """The records of candidate lists, each with its candidates from best to worst."""
-    firsts = [entry.segments[0] for entry in lists]
-    chosen = find_ranker(best_ranker(firsts) if ranker is None else ranker)
-    for number, segment in enumerate(firsts, start=1):
-        for part, given in (("references", segment.references), ("source", segment.source)):
-            if part in chosen.needs and not given:
-                raise NeedsError(
-                    f"{chosen.spec} needs {part}, and list {number} has none: give each list some, "
-                    "or choose a ranker or metric that reads what all have"
+    """Return the records of candidate lists, each with its candidates from best to worst."""
+    first_segments = [entry.segments[0] for entry in lists]
+    chosen = as_ranker(recommend_ranker(first_segments) if ranker is None else ranker)
+    for number, segment in enumerate(first_segments, start=1):
+        for part, value in (("references", segment.references), ("source", segment.source)):
+            if part in chosen.required_inputs and not value:
+                raise MissingInputError(
+                    f"{chosen.spec} needs {part}, but list {number} has none: add them to "
+                    "each list, or choose another ranker or metric"
                 )
     rates = chosen.win_rates([entry.segments for entry in lists])
     return [e.reorder(r.tolist()) for e, r in zip(lists, rates, strict=True)]
 
 
 def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -> Scores:
-    """Segment scores as `Scores` whose system score is their mean; NaN counts for nothing.
+    """Make `Scores` whose system score is the mean of segment scores; NaN is left out.
 
     >>> mean_scores("mine", np.array([1.0, np.nan, 2.0]), "Mine").system
     1.5

@@ -1,7 +1,7 @@
-"""Score a test set: every system under every metric, each distinct text looked at once.
+"""Score every system of a test set with every metric.
 
-The segments of all systems go to a metric in one call, so that work on references, sources and
-repeated outputs is shared; the rows of statistics are then dealt back to their systems.
+All systems go to a metric in one call, so work on references, sources and repeated outputs is
+shared. The rows of statistics are then split by system.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from itertools import compress
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet, check_testset
-from tertium.display import Displayed
-from tertium.errors import DataError, NeedsError, TertiumError, UnknownNameError
+from tertium.display import Displayable
+from tertium.errors import DataError, MissingInputError, TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.extras import explain_missing, install_command, is_installed
-from tertium.frames import make_frame
+from tertium.frames import is_frame, make_frame
 from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.base.metric import Metric, foresee
-from tertium.models.checkpoint import WEIGHTS_WANTED, are_installed
+from tertium.metrics.base.metric import Metric, share_encoding
+from tertium.models.checkpoint import HOW_TO_INSTALL, has_bundled_models
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.text.language_identification import seem_english
@@ -35,26 +36,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
-FAN = 8  # into how many pieces segments are divided to find those that a warning is about
+Translations = Any  # a TestSet, a frame, a list of texts, or lists of texts by system
+References = Sequence[str] | Sequence[Sequence[str]] | None
+SEARCH_PARTS = 8  # parts into which segments are split to locate a warning
 
 
-class BySystem(dict[str, Value]):
-    """Values by the name of a system; an unknown one is answered with what was meant."""
+class SystemDict(dict[str, Value]):
+    """Values by system name; an unknown name raises an error with a suggestion."""
 
     def __missing__(self, name: str) -> Value:
         raise UnknownNameError("system", name, self)
 
 
-class ByMetric(dict[str, Value]):
-    """Values by the spec of a metric, found under every spelling of it.
+class MetricDict(dict[str, Value]):
+    """Values by metric spec, found under any spelling of the spec.
 
-    >>> found = ByMetric({"chrf:word_order=2": 1})
-    >>> found["chrf++"], "chrf++" in found, found.get("bleu")
+    >>> values = MetricDict({"chrf:word_order=2": 1})
+    >>> values["chrf++"], "chrf++" in values, values.get("bleu")
     (1, True, None)
     """
 
     def __missing__(self, name: str) -> Value:
-        spec = _usual_spelling(name)
+        spec = _canonical_spec(name)
         if not super().__contains__(spec):
             raise UnknownNameError("metric", name, self)
         return self[spec]
@@ -62,14 +65,14 @@ class ByMetric(dict[str, Value]):
     def __contains__(self, name: object) -> bool:
         if super().__contains__(name) or not isinstance(name, str):
             return super().__contains__(name)
-        return super().__contains__(_usual_spelling(name))
+        return super().__contains__(_canonical_spec(name))
 
     def get(self, name: str, default: Any = None) -> Any:
-        return super().get(name if super().__contains__(name) else _usual_spelling(name), default)
+        return super().get(name if super().__contains__(name) else _canonical_spec(name), default)
 
 
-def _usual_spelling(name: str) -> str:
-    """The spec that a metric of this name prints; the name itself where there is none."""
+def _canonical_spec(name: str) -> str:
+    """Return the canonical spec of a metric, or the name itself if there is no such metric."""
     try:
         return load_metric(name).spec
     except TertiumError:
@@ -77,11 +80,23 @@ def _usual_spelling(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Evaluation(Displayed):
-    """What some metrics say of some systems.
+class Evaluation(Displayable):
+    """The scores of systems under metrics, as returned by `tertium.score`.
 
-    `scores[system][metric]` holds the scores, metrics by their specs, also spelt another way;
-    `intervals` likewise holds bootstrap intervals where they were asked for.
+    Attributes
+    ----------
+    testset
+        The scored test set.
+    systems, metrics
+        Names of the systems and specs of the metrics.
+    scores
+        `scores[system][metric]`, also `evaluation[system][metric]`, under any spelling of a spec.
+    intervals
+        Bootstrap confidence intervals in the same layout; empty if they were not computed.
+
+    >>> evaluation = score(["hello world"], "chrf", references=["hello there"])
+    >>> round(evaluation["system"]["chrf"].system, 1)
+    42.9
     """
 
     testset: TestSet
@@ -93,20 +108,24 @@ class Evaluation(Displayed):
     def __post_init__(self) -> None:
         for part in ("scores", "intervals"):
             by_system = getattr(self, part).items()
-            object.__setattr__(self, part, BySystem({s: ByMetric(v) for s, v in by_system}))
+            object.__setattr__(self, part, SystemDict({s: MetricDict(v) for s, v in by_system}))
+
+    def __getitem__(self, system: str) -> Mapping[str, Scores]:
+        """Return the scores of a system by metric."""
+        return self.scores[system]
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """What tables call each metric, by its spec."""
+        """Display names of the metrics by spec."""
         first = self.scores[self.systems[0]]
         return distinct_labels({metric: first[metric].name or metric for metric in self.metrics})
 
-    def of_metric(self, metric: str) -> list[Scores]:
-        """The scores of all systems under one metric, in the order of `systems`."""
+    def metric_scores(self, metric: str) -> list[Scores]:
+        """Return the scores of all systems under one metric, in the order of `systems`."""
         return [self.scores[system][metric] for system in self.systems]
 
     def records(self, *, segments: bool = True) -> list[dict[str, Any]]:
-        """One plain dictionary for each system and metric, shaped like sacrebleu's JSON."""
+        """Return one dictionary for each system and metric, in the layout of sacrebleu's JSON."""
         return [
             self._record(system, metric, segments)
             for system in self.systems
@@ -114,18 +133,18 @@ class Evaluation(Displayed):
         ]
 
     def to_frame(self) -> DataFrame:
-        """A pandas frame with a row for each system, metric and segment, and its score.
+        """Return a pandas frame with one row for each system, metric and segment.
 
         Its columns are those of `segment_columns`.
         """
         return make_frame(self.segment_columns())
 
     def segment_columns(self) -> dict[str, Sequence[Any]]:
-        """Named columns with a value for each system, metric and segment.
+        """Return columns with one value for each system, metric and segment.
 
-        They are `system`, `metric`, `segment` (as the test set's file calls it, else its number
-        from 1), `document` where there are any, `score` and `higher_is_better`: what `tertium meta
-        --scores` reads from a Parquet or TSV file.
+        The columns are `system`, `metric`, `segment` (its name in the test set, or its number from
+        1), `document` if known, `score` and `higher_is_better`. `tertium meta --scores` reads them
+        from a Parquet or TSV file.
         """
         count = len(self.testset)
         pairs = [(system, metric) for system in self.systems for metric in self.metrics]
@@ -167,14 +186,14 @@ class Evaluation(Displayed):
 
 
 def segment_fields(testset: TestSet, values: FloatArray) -> dict[str, Any]:
-    """Scores of segments in a record, with `items` where these are not called 1, 2, ..."""
+    """Return segment scores as record fields, with `items` unless these are 1, 2, ..."""
     items = as_numbers(testset.items)
     named = {} if items == [*range(1, len(items) + 1)] else {"items": items}
     return {**named, "segments": values.tolist()}
 
 
 def as_numbers(items: Sequence[str]) -> list[str | int]:
-    """Items as numbers where all are such, which programs sort as one expects.
+    """Convert items to numbers if all of them are numbers, so that they sort numerically.
 
     >>> as_numbers(["9", "10"]), as_numbers(["9", "010"])
     ([9, 10], ['9', '010'])
@@ -185,7 +204,7 @@ def as_numbers(items: Sequence[str]) -> list[str | int]:
 
 
 def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
-    """Names by spec; two settings of one metric keep their specs.
+    """Return display names by spec; metrics that share a name are shown by their specs.
 
     >>> distinct_labels({"chrf": "chrF", "bleu": "BLEU", "bleu:lowercase=true": "BLEU"})
     {'chrf': 'chrF', 'bleu': 'bleu', 'bleu:lowercase=true': 'bleu:lowercase=true'}
@@ -194,91 +213,134 @@ def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
     return {spec: name if shown.count(name) == 1 else spec for spec, name in names.items()}
 
 
+def as_testset(
+    translations: Translations, sources: Sequence[str] | None = None, references: References = None
+) -> TestSet:
+    """Return a test set as it is, or make one of lists of texts or of a frame."""
+    if isinstance(translations, Mapping) or (
+        isinstance(translations, Sequence) and not isinstance(translations, str)
+    ):
+        return TestSet.from_lists(translations, sources, references)
+    if sources is not None or references is not None:
+        raise UsageError(
+            "sources= and references= need lists of translations: a test set or frame has its own"
+        )
+    if is_frame(translations):
+        return TestSet.from_frame(translations)
+    check_testset(translations)
+    return cast(TestSet, translations)
+
+
 def score(
-    testset: TestSet,
+    testset: Translations,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
-    confidence: int = 0,
+    sources: Sequence[str] | None = None,
+    references: References = None,
+    confidence: bool = False,
+    resamples: int = 1000,
     seed: int = 12345,
 ) -> Evaluation:
-    """Score every system of a test set under every metric.
+    """Score every system of a test set with every metric.
 
-    `metrics` are specs ("chrf:word_order=2") or metrics, the best that serves where none is given;
-    `confidence` is the number of bootstrap
-    resamples for 95 % intervals, 0 for none.
+    Parameters
+    ----------
+    testset
+        A `TestSet`, a pandas or polars frame, a list of translations, or lists by system name.
+    metrics
+        Specs ("chrf:word_order=2") or metrics. By default, the recommended metric for the data.
+    sources, references
+        Texts for each segment, if `testset` is a list or a dictionary of lists. A segment may have
+        a list of references.
+    confidence
+        Whether to compute 95 % bootstrap confidence intervals.
+    resamples
+        Number of bootstrap resamples.
+    seed
+        Seed of the bootstrap.
 
-    >>> small = TestSet(systems={"ours": ["hello world"]}, references=[["hello world"]])
-    >>> score(small, ["chrf"]).scores["ours"]["chrf"].system
+    Returns
+    -------
+    Evaluation
+        The scores by system and metric.
+
+    >>> evaluation = score({"ours": ["hello world"]}, ["chrf"], references=["hello world"])
+    >>> evaluation["ours"]["chrf"].system
     100.0
     """
-    check_testset(testset)
-    loaded = load_metrics(best_metric(testset) if metrics is None else metrics)
-    with foresee(loaded, testset.segments(next(iter(testset.systems)))):
-        by_metric = {metric.spec: score_systems(testset, metric) for metric in loaded}
-    systems = tuple(testset.systems)
+    if not isinstance(confidence, bool):
+        raise UsageError(f"confidence must be True or False, got {confidence!r}: use resamples=")
+    texts = as_testset(testset, sources, references)
+    loaded = load_metrics(recommend_metric(texts) if metrics is None else metrics)
+    with share_encoding(loaded, texts.segments(next(iter(texts.systems)))):
+        by_metric = {metric.spec: score_systems(texts, metric) for metric in loaded}
+    systems = tuple(texts.systems)
     scores = {
         system: {spec: by_metric[spec][n] for spec in by_metric} for n, system in enumerate(systems)
     }
-    evaluation = Evaluation(testset, systems, tuple(by_metric), scores)
-    return with_intervals(evaluation, confidence, seed) if confidence else evaluation
+    evaluation = Evaluation(texts, systems, tuple(by_metric), scores)
+    return add_intervals(evaluation, resamples, seed) if confidence else evaluation
 
 
 def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
-    """The scores of each system under one metric, in the order of the test set."""
+    """Score each system under one metric, in the order of the test set."""
     parts = [testset.segments(system) for system in testset.systems]
     for part in parts:
         metric.check(part)
     if metric.reads_corpus:
         return [metric.score(part) for part in parts]
-    together: list[Segment] = [segment for part in parts for segment in part]
+    all_segments: list[Segment] = [segment for part in parts for segment in part]
     size = len(testset)
     with explain_missing(metric.name):
-        rows = metric.distinct_statistics(together)  # (systems * segments, k)
-        return [metric.wrap(part, rows[n * size : (n + 1) * size]) for n, part in enumerate(parts)]
+        rows = metric.compute_statistics(all_segments)  # (systems * segments, k)
+        return [
+            metric.make_scores(part, rows[n * size : (n + 1) * size])
+            for n, part in enumerate(parts)
+        ]
 
 
-def serves(segments: Sequence[Segment], metric: Metric) -> list[bool]:
-    """Which translations have what a metric reads: the others have no score, and are counted.
+def find_scorable(segments: Sequence[Segment], metric: Metric) -> list[bool]:
+    """Return a mask of the translations that have the inputs of a metric.
 
-    Of a metric that reads whatever there is and refuses a mix, those that have all that any has:
-    human translations among the systems are often the reference themselves, and have no other.
+    A metric with optional inputs rejects a mix of them. In that case, keep the translations with
+    all inputs that any translation has: a human translation among the systems may be the reference
+    itself and have no other.
     """
-    parts = [(bool(s.references), s.source is not None) for s in segments]
-    needs = ("references" in metric.needs, "source" in metric.needs)
-    mask = [all(h or not n for h, n in zip(has, needs, strict=True)) for has in parts]
+    available = [(bool(s.references), s.source is not None) for s in segments]
+    needs = ("references" in metric.required_inputs, "source" in metric.required_inputs)
+    mask = [all(h or not n for h, n in zip(has, needs, strict=True)) for has in available]
     try:
-        metric.check([s for s, will_do in zip(segments, mask, strict=True) if will_do])
-    except NeedsError:
-        whole = tuple(map(any, zip(*parts, strict=True)))
-        narrow = [has == whole for has in parts]
-        return narrow if any(narrow) else mask
-    except DataError:  # there are none
+        metric.check(list(compress(segments, mask)))
+    except MissingInputError:
+        all_inputs = tuple(map(any, zip(*available, strict=True)))
+        complete = [has == all_inputs for has in available]
+        return complete if any(complete) else mask
+    except DataError:  # no segment is left
         return mask
     return mask
 
 
-def served_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[bool]:
-    """Which translations have what every metric reads."""
-    masks = [serves(segments, metric) for metric in metrics]
+def find_scorable_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[bool]:
+    """Return a mask of the translations that have the inputs of every metric."""
+    masks = [find_scorable(segments, metric) for metric in metrics]
     return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
 
 
 def locate_warnings(metric: Metric, segments: Sequence[Segment]) -> list[tuple[str, ...]]:
-    """The kinds of warning of each segment; most have none.
+    """Return the kinds of warning of each segment; most have none.
 
-    Metrics count warnings over many segments. Rows without any are told at once; the others are
-    found by dividing them again and again.
+    Metrics count warnings over many segments. Segments with warnings are found by bisection.
     """
     counted = metric.warnings(segments)
     if not counted or len(segments) == 1:
         return [tuple(counted)] * len(segments)
-    size = -(-len(segments) // FAN)
+    size = -(-len(segments) // SEARCH_PARTS)
     pieces = [segments[start : start + size] for start in range(0, len(segments), size)]
     return [kinds for piece in pieces for kinds in locate_warnings(metric, piece)]
 
 
-def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:
-    """The same evaluation with 95 % bootstrap intervals, all from the same samples."""
+def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:
+    """Add 95 % bootstrap intervals to an evaluation, all from the same resamples."""
     pairs = [(s, m) for s in evaluation.systems for m in evaluation.metrics]
     samples = bootstrap([evaluation.scores[s][m] for s, m in pairs], resamples=resamples, seed=seed)
     bounds: dict[str, dict[str, Interval]] = {system: {} for system in evaluation.systems}
@@ -287,32 +349,32 @@ def with_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) ->
     return replace(evaluation, intervals=bounds)
 
 
-COMPANIONS = ("bleu", "chrf")  # what comparisons and reports show beside the best metric
+COMPANIONS = ("bleu", "chrf")  # shown with the recommended metric in comparisons and reports
 
 
-def best_metric(testset: TestSet) -> str:
-    """The metric that agrees best with people on such a test set, of those that can run here."""
+def recommend_metric(testset: TestSet) -> str:
+    """Return the metric with the best human agreement on such data that is installed."""
     first = [texts[0] for texts in testset.references if texts]
-    return best_metric_for(first, sources=bool(testset.sources))
+    return recommend_metric_for(first, sources=bool(testset.sources))
 
 
-def best_metric_for(references: Sequence[str], *, sources: bool) -> str:
-    """The same by the first references of the segments, and by whether there are sources."""
+def recommend_metric_for(references: Sequence[str], *, sources: bool) -> str:
+    """Return the recommended metric, given the first reference of each segment."""
     if not references and not sources:
-        return "chrf"  # whose refusal says what is missing
-    runs = is_installed("torch", "tokenizers")
-    if runs and are_installed():
+        return "chrf"  # its error says which inputs are missing
+    can_run = is_installed("torch", "tokenizers")
+    if can_run and has_bundled_models():
         return "tertium-small" if references and seem_english(references) else "tertium-multi"
     if not references:
-        return "sss" if runs else "tertium-multi"  # whose refusal says what to install
+        return "sss" if can_run else "tertium-multi"  # its error says what to install
     logger.warning(
-        "no metric is named, so chrf is used: what agrees better with people needs %s",
-        WEIGHTS_WANTED if runs else f"torch: {install_command('neural')}",
+        "no metric is given, so chrf is used: a metric with better human agreement needs %s",
+        HOW_TO_INSTALL if can_run else f"torch: {install_command('neural')}",
     )
     return "chrf"
 
 
-def usual_metrics(testset: TestSet) -> list[str]:
-    """The best metric beside those that readers of a comparison know."""
+def default_metrics(testset: TestSet) -> list[str]:
+    """Return the default metrics of a comparison: BLEU, chrF and the recommended metric."""
     companions = COMPANIONS if testset.references else ()
-    return list(dict.fromkeys([*companions, best_metric(testset)]))
+    return list(dict.fromkeys([*companions, recommend_metric(testset)]))

@@ -1,4 +1,4 @@
-"""`tertium.train`: any learner by its spec, from files or values, by a recipe."""
+"""`tertium.train`: train any trainable metric or ranker by its spec and a recipe."""
 
 from __future__ import annotations
 
@@ -10,44 +10,52 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from tertium.atomic import REMAINS
-from tertium.data.evidence import read_sets
+from tertium.atomic import PARTIAL_PATTERN
 from tertium.data.formats import PathLike
+from tertium.data.human_data_files import read_sets_with_texts
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
-from tertium.errors import TertiumError, UnknownNameError, UsageError, one_line
+from tertium.errors import TertiumError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame
 from tertium.models.checkpoint import CONFIG
-from tertium.models.judged import JudgedSets, TrainingData, training_sets, without_leaks
-from tertium.models.options import Epoch, Option, describe_options
-from tertium.models.trained import LOG, SNAPSHOT, Trained
+from tertium.models.trained_model import TrainedModel
+from tertium.models.training_data import (
+    TrainingData,
+    TrainingSets,
+    remove_leaks,
+    sort_training_sets,
+)
+from tertium.models.training_job import LOG, SNAPSHOT
+from tertium.models.training_options import Epoch, Option, describe_options
 from tertium.registry import METRICS, RANKERS, resolve_scorer
-from tertium.specs import read_fields, split_spec
+from tertium.specs import parse_fields, split_spec
 
 Sources = TrainingData | PathLike | Iterable[PathLike]
 RECIPE = "ours"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What a spec, a recipe and options come to: a class, its settings, and how to train it."""
+class TrainingPlan:
+    """A class to train, with its settings and training options."""
 
-    cls: type[Trained]
+    cls: type[TrainedModel]
     settings: Mapping[str, Any]
     options: Any
 
     @classmethod
-    def make(cls, spec: str, recipe: str = RECIPE, **options: Any) -> Plan:
-        """What the spec says goes before the recipe's settings; options likewise."""
-        learner, texts = find_learner(spec), split_spec(spec)[1]
+    def make(cls, spec: str, recipe: str = RECIPE, **options: Any) -> TrainingPlan:
+        """Combine a spec, a recipe and options; the spec and options override the recipe."""
+        learner, texts = find_trainable_class(spec), split_spec(spec)[1]
         if recipe not in learner.recipes:
             raise UnknownNameError("recipe", recipe, learner.recipes)
         preset = learner.recipes[recipe]
         check_options(learner, options)
         if "model" in texts:
-            raise UsageError(f"{spec}: model= is what was trained before; leave it out to train")
-        given = read_fields(learner.settings or learner, learner.name, texts)
-        settings = {**preset.settings, **given}
+            raise UsageError(
+                f"{spec}: model= names a trained model: leave it out to train a new one"
+            )
+        spec_settings = parse_fields(learner.settings or learner, learner.name, texts)
+        settings = {**preset.settings, **spec_settings}
         return cls(cls=learner, settings=settings, options=replace(preset.options, **options))
 
 
@@ -63,125 +71,150 @@ def train(
     on_epoch: Callable[[Epoch], None] | None = None,
     **options: Any,
 ) -> Any:
-    """Train a metric or a ranker from people's judgments, by the recipe it does best with.
+    """Train a metric or a ranker on human judgments.
 
-    `spec` is a name with what to choose before training (`esim:encoder=mpnet`), `recipe` one of
-    `ours` and `published`, `options` change it (`describe_options(ESIM.options)` lists them).
-    `data`, `dev` and `held_out` are sets, single judgments and preferences, or where they lie.
-    `dev` chooses; what shares a reference with it or with `held_out` is never trained on. With
-    `folder` the result is saved there, and heads go on where an interrupted training stopped; what
-    was trained there before stays unless `overwrite`.
+    Parameters
+    ----------
+    spec
+        The name, with settings if needed: "esim:encoder=mpnet".
+    data
+        Sets, single judgments and preferences, a frame, or files.
+    dev
+        Data that choose the best epoch or settings.
+    held_out
+        Data to keep out of training: like those of `dev`, their references are never trained on.
+    recipe
+        "ours" (our best settings) or "published" (those of the paper).
+    folder
+        Where to save the result. An interrupted training is resumed if the class supports it.
+    overwrite
+        Whether to replace a trained metric in `folder`.
+    on_epoch
+        Called after each epoch.
+    options
+        Training options that override the recipe; `describe_options(ESIM.options)` lists them.
 
-        metric = tertium.train("bleu-r", "mine.tsv", folder="models/mine")
+    Returns
+    -------
+    Metric or Ranker
+        The trained metric or ranker.
+
+    Examples
+    --------
+    metric = tertium.train("bleu-r", "mine.tsv", folder="models/mine")
     """
-    plan = Plan.make(spec, recipe, **options)
+    plan = TrainingPlan.make(spec, recipe, **options)
     if folder is not None:
         check_folder(folder, plan.cls, overwrite=overwrite)
-    held = [one for sets in training_sets(_read(held_out)) for one in sets]
-    scores, rankings = without_leaks(*training_sets(_read(data)), held)
-    _refuse_unread(plan, JudgedSets(scores, rankings), options)
+    held_out_sets = [part for sets in sort_training_sets(_read_data(held_out)) for part in sets]
+    scores, rankings = remove_leaks(*sort_training_sets(_read_data(data)), held_out_sets)
+    _reject_unused_options(plan, TrainingSets(scores, rankings), options)
     trained = plan.cls.train(
         [*scores, *rankings],
-        dev=_read(dev),
+        dev=_read_data(dev),
         options=plan.options,
         folder=folder,
         on_epoch=on_epoch,
         **plan.settings,
     )
-    if folder is not None and not plan.cls.goes_on:
-        for remains in (SNAPSHOT, LOG):  # of what was replaced
-            (Path(folder) / remains).unlink(missing_ok=True)
+    if folder is not None and not plan.cls.resumable:
+        for file in (SNAPSHOT, LOG):  # of the replaced training
+            (Path(folder) / file).unlink(missing_ok=True)
     return trained
 
 
-def _refuse_unread(plan: Plan, data: JudgedSets, options: Iterable[str]) -> None:
-    """Refuse options that say nothing of what is trained here, and would be ignored."""
+def _reject_unused_options(plan: TrainingPlan, data: TrainingSets, options: Iterable[str]) -> None:
+    """Raise an error for options that these settings and data do not use."""
     kind: Any = plan.cls.settings or plan.cls
-    unread = plan.cls.unread(kind(**plan.settings), plan.options, data)
-    if idle := [name for name in options if name in unread]:
-        said = ", ".join("--" + name.replace("_", "-") for name in idle)
+    unused = plan.cls.unused_options(kind(**plan.settings), plan.options, data)
+    if given := [name for name in options if name in unused]:
+        flags = ", ".join("--" + name.replace("_", "-") for name in given)
         raise UsageError(
-            f"{plan.cls.name} does not read {said} with such settings and data: leave it out "
-            f"(`tertium train {plan.cls.name} --help` says what each option is of)"
+            f"{plan.cls.name} does not use {flags} with these settings and data: leave it out "
+            f"(`tertium train {plan.cls.name} --help` describes each option)"
         )
 
 
-def _read(sources: Sources) -> TrainingData:
-    """Sets and single verdicts as they are, frames read, and what lies at each path."""
-    single = isinstance(sources, str | os.PathLike | JudgmentSet | RankingSet)
-    if not single and not isinstance(sources, Iterable):
-        raise UsageError(f"expected files or sets of judgments, got {one_line(sources)}")
-    entries = [sources] if single or is_frame(sources) else list(cast(Iterable[Any], sources))
+def _read_data(sources: Sources) -> TrainingData:
+    """Read paths and frames; keep sets and single judgments as they are."""
+    is_single = isinstance(sources, str | os.PathLike | JudgmentSet | RankingSet)
+    if not is_single and not isinstance(sources, Iterable):
+        raise UsageError(f"expected files or sets of judgments, got {short_repr(sources)}")
+    entries = [sources] if is_single or is_frame(sources) else list(cast(Iterable[Any], sources))
     paths = [entry for entry in entries if isinstance(entry, str | os.PathLike)]
-    given: list[Any] = [one for one in entries if not isinstance(one, str | os.PathLike)]
-    given = [read_judgments(entry) if is_frame(entry) else entry for entry in given]
-    return [*given, *read_sets(paths)] if paths else given
+    values: list[Any] = [entry for entry in entries if not isinstance(entry, str | os.PathLike)]
+    values = [read_judgments(entry) if is_frame(entry) else entry for entry in values]
+    return [*values, *read_sets_with_texts(paths)] if paths else values
 
 
 @lru_cache(maxsize=1)
-def learners() -> list[type[Trained]]:
-    """All classes that can be trained here, in the order of their names."""
+def trainable_classes() -> list[type[TrainedModel]]:
+    """Return all classes that can be trained here, sorted by name."""
     found = []
     for name in sorted({*METRICS, *RANKERS}):
-        with suppress(TertiumError):  # needs an extra that is not installed, or a sound plugin
+        with suppress(TertiumError):  # a missing extra, or a broken plugin
             cls: Any = resolve_scorer(name)
-            found += [cls] if issubclass(cls, Trained) else []
+            found += [cls] if issubclass(cls, TrainedModel) else []
     return found
 
 
-def find_learner(spec: str) -> type[Trained]:
-    """The class that a spec would train."""
+def find_trainable_class(spec: str) -> type[TrainedModel]:
+    """Return the class that a spec trains."""
     if not isinstance(spec, str):
-        raise UsageError(f"what to train is named by a text, 'bleu-r', not by {one_line(spec)}")
+        raise UsageError(f"expected the name of a trainable metric, got {short_repr(spec)}")
     name, _ = split_spec(spec)
     if "/" in name:
-        raise UsageError(f"{name} is a folder: name what to train (esim, bleu-r), and -o a folder")
+        raise UsageError(
+            f"{name} is a folder: give a metric to train (bleu-r), and the folder with -o"
+        )
     cls: Any = resolve_scorer(name)
-    if not issubclass(cls, Trained):
-        raise UsageError(f"{name} has nothing to learn; `tertium score -m {name}` uses it as it is")
-    learner: type[Trained] = cls
+    if not issubclass(cls, TrainedModel):
+        raise UsageError(f"{name} cannot be trained: use it directly, `tertium score -m {name}`")
+    learner: type[TrainedModel] = cls
     return learner
 
 
-def check_options(cls: type[Trained], options: Iterable[str]) -> None:
-    """Refuse options that would be ignored."""
-    read = {field.name for field in fields(cls.options)}
-    unread = ", ".join("--" + name.replace("_", "-") for name in options if name not in read)
-    if unread:
-        reads = ", ".join(option.flag for option in options_of(cls))
-        raise UsageError(f"{cls.name} does not read {unread}: leave it out (it reads {reads})")
+def check_options(cls: type[TrainedModel], options: Iterable[str]) -> None:
+    """Raise an error for options that a class does not have."""
+    known = {field.name for field in fields(cls.options)}
+    unknown = ", ".join("--" + name.replace("_", "-") for name in options if name not in known)
+    if unknown:
+        flags = ", ".join(option.flag for option in trainable_options(cls))
+        raise UsageError(f"{cls.name} has no option {unknown}: leave it out (options: {flags})")
 
 
-def has_one_recipe(cls: type[Trained]) -> bool:
-    """Whether all recipes of a class come to the same settings and options."""
+def has_one_recipe(cls: type[TrainedModel]) -> bool:
+    """Return whether all recipes of a class have the same settings and options."""
     first, *others = cls.recipes.values()
-    return all((one.settings, one.options) == (first.settings, first.options) for one in others)
+    return all((r.settings, r.options) == (first.settings, first.options) for r in others)
 
 
-def options_of(cls: type[Trained], recipe: str = RECIPE) -> list[Option]:
-    """What may be said of how a class is trained, with the defaults of a recipe."""
+def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[Option]:
+    """Return the training options of a class, with the defaults of a recipe."""
     return describe_options(cls.recipes[recipe].options)
 
 
-def check_folder(place: str | Path, cls: type[Trained], *, overwrite: bool = False) -> None:
-    """Refuse to write over what is no training folder, or over what was trained unless told to.
+def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool = False) -> None:
+    """Raise an error if a folder holds other files, or a training that must not be overwritten.
 
-    An interrupted training is gone on with where the class can; by another it would be lost.
+    An interrupted training is resumed if the class supports it.
     """
     folder = Path(place)
     if folder.is_file():
-        raise UsageError(f"{folder} is a file: -o takes a folder")
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        raise UsageError(f"{folder} cannot be made: {there} is no folder that can be written to")
+        raise UsageError(f"{folder} is a file: -o needs a folder")
+    parent = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise UsageError(f"{folder} cannot be created: {parent} is not a writable folder")
     trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
-    others = [p for p in folder.iterdir() if not p.match(REMAINS)] if folder.is_dir() else []
-    if others and not (trained or interrupted):
-        raise UsageError(f"{folder} is not empty and holds no trained metric: give another folder")
-    if (interrupted and not cls.goes_on) or (trained and not interrupted):
-        what = "a training that was interrupted" if interrupted else "a trained metric already"
+    other_files = (
+        [p for p in folder.iterdir() if not p.match(PARTIAL_PATTERN)] if folder.is_dir() else []
+    )
+    if other_files and not (trained or interrupted):
+        raise UsageError(f"{folder} is not empty and has no trained metric: give another folder")
+    if (interrupted and not cls.resumable) or (trained and not interrupted):
+        content = "an interrupted training" if interrupted else "a trained metric"
         if not overwrite:
             raise UsageError(
-                f"{folder} holds {what}: give another folder, or --overwrite "
+                f"{folder} already has {content}: give another folder, or --overwrite "
                 "(overwrite=True in Python) to replace it"
             )

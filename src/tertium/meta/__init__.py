@@ -1,10 +1,10 @@
-"""How well does a metric agree with people? Matrices in, numbers out; no metric is known here."""
+"""Agreement of metrics with human scores: statistics, tests and rankings on score matrices."""
 
 from tertium.meta.accuracy import acc_eq, acc_eq_calibrated
 from tertium.meta.agreement import Agreement, Grouping
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import pearson, spearman
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
 from tertium.meta.pairwise import (
     consistency,
     darr,
@@ -18,8 +18,8 @@ from tertium.meta.tasks import Task, tasks_for
 
 __all__ = [
     "Agreement",
+    "AlignedScores",
     "Grouping",
-    "JudgedSet",
     "MetaEvaluation",
     "Task",
     "acc_eq",

@@ -1,17 +1,17 @@
-"""What all statistics share: how both sides are laid out, and what comes out.
+"""Input layout and result types shared by all agreement statistics.
 
-People's judgments are (systems, segments) or a plain vector, NaN where nobody judged; metrics are
-the same shape with any leading axes, so that one call compares many metrics. Pairs with a missing
-value on either side are dropped and counted; a constant vector has no correlation (NaN), is dropped
-from averages over groups, and is counted too. `by` is the grouping, a choice orthogonal to the
-statistic:
+Human scores are (systems, segments) or a vector, NaN where a translation was not judged. Metric
+scores have the same shape after any leading axes, so one call evaluates many metrics. Cells without
+a value on either side are dropped and counted. A constant vector has no correlation (NaN); it is
+dropped from averages over groups and counted.
 
-    none      all cells are one long vector
+`grouping` is independent of the statistic:
+
+    none      all cells form one vector
     item      one vector per segment (its systems); the statistic is averaged over segments
     system    one vector per system (its segments); the statistic is averaged over systems
 
-A `Replicate` is a statistic as a function of weights (draws, units), what it would be, had other
-segments or systems been drawn.
+A `Replicate` computes a statistic from weights (resamples, units), as the bootstrap needs it.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import LARGEST, BoolArray, FloatArray, IntArray, mean_known
+from tertium.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray, nan_mean
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 
 Grouping = Literal["none", "item", "system"]
-Replicate = Callable[[FloatArray], FloatArray]  # weights (draws, units) to (draws, metrics)
-TestFunction = Callable[..., FloatArray]  # of samples and rng
-Finest = Callable[[int], float]  # of samples
+Replicate = Callable[[FloatArray], FloatArray]  # weights (resamples, units) to (resamples, metrics)
+TestFunction = Callable[..., FloatArray]  # (resamples, rng) to p-values (metrics, metrics)
+SmallestP = Callable[[int], float]  # resamples to the smallest possible p-value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Agreement:
-    """How far metrics agree with people, and on how much of the evidence.
+    """Agreement of metrics with human scores, and how much data it is based on.
 
     `value` has the leading axes of the metrics and is NaN where the statistic is undefined (fewer
-    than two points, a constant vector). `judged` counts what people said (cells, or comparisons for
-    pairwise statistics), `used` what entered the value; the rest, `left_out`, had no metric score.
-    Of `groups` vectors that people judged, `undefined` gave no value and are not in the average.
-    `epsilon` is the metric difference that counted as a tie, where a statistic chooses one.
+    than two points, a constant vector). `judged` counts human judgments (cells, or comparisons for
+    pairwise statistics) and `used` those that have a metric score. Of `groups` judged vectors,
+    `undefined` have no value and are not in the average. `epsilon` is the largest metric difference
+    that counts as a tie, for statistics that choose one.
     """
 
     value: FloatArray
@@ -51,27 +51,27 @@ class Agreement:
     epsilon: FloatArray | None = None
 
     @property
-    def left_out(self) -> IntArray:
-        """What people judged and the metric did not score, (...)."""
+    def excluded_counts(self) -> IntArray:
+        """Judgments without a metric score, (...)."""
         return self.judged - self.used
 
     def __float__(self) -> float:
         if self.value.size != 1:
-            raise UsageError(f"{self.value.size} metrics give {self.value.size} values: use .value")
+            raise UsageError(f"float() needs one metric, got {self.value.size}: use .value")
         return float(self.value.reshape(-1)[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Layout:
-    """Both sides as groups of points: human (groups, points), metrics (metrics, groups, points)."""
+    """Scores as groups of points: human (groups, points), metrics (metrics, groups, points)."""
 
     human: FloatArray
     metrics: FloatArray
-    shape: tuple[int, ...]  # the leading axes of the metrics, as they were given
+    shape: tuple[int, ...]  # the leading axes of the metrics in the input
 
     @property
     def present(self) -> BoolArray:
-        """Where both sides have a value, (metrics, groups, points)."""
+        """Mask of points with a human and a metric score, (metrics, groups, points)."""
         return ~np.isnan(self.metrics) & ~np.isnan(self.human)
 
     @property
@@ -80,76 +80,85 @@ class Layout:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measured:
-    """One statistic of many metrics: values, how they vary with the sample, tests between them.
+class Measurement:
+    """One statistic of many metrics: values, bootstrap replicate and significance tests.
 
-    `strata` are the numbers of units that the bootstrap draws from; `tests` map a name to a
-    function of the number of samples and a generator, giving p-values (metrics, metrics). `finest`
-    says of tests that are more than draws which p-value is the smallest that they can give.
+    `strata` are the numbers of units that the bootstrap draws from. `tests` maps names to functions
+    that return p-values (metrics, metrics). `smallest_p` gives the smallest possible p-value of
+    tests for which it is not 1 / (1 + resamples).
     """
 
     agreement: Agreement
     replicate: Replicate
     strata: tuple[int, ...]
     tests: Mapping[str, TestFunction] = field(default_factory=dict)
-    finest: Mapping[str, Finest] = field(default_factory=dict)
+    smallest_p: Mapping[str, SmallestP] = field(default_factory=dict)
 
-    def least_p(self, test: str, samples: int) -> float:
-        """The smallest p-value that a test of so many samples can give."""
-        return self.finest[test](samples) if test in self.finest else 1 / (1 + samples)
+    def smallest_p_value(self, test: str, resamples: int) -> float:
+        """Return the smallest p-value that a test can give with this number of resamples."""
+        return self.smallest_p[test](resamples) if test in self.smallest_p else 1 / (1 + resamples)
 
 
-def lay_out(human: ArrayLike, metrics: ArrayLike, by: Grouping = "none") -> Layout:
+def make_layout(human: ArrayLike, metrics: ArrayLike, grouping: Grouping = "none") -> Layout:
     """Check the shapes and arrange both sides by group.
 
-    >>> lay_out([[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]], by="item").human.shape
+    >>> make_layout([[1, 2, 3], [4, 5, 6]], [[1, 2, 3], [4, 5, 6]], grouping="item").human.shape
     (3, 2)
     """
-    people = finite(human, "human scores")
-    scores = finite(metrics, "metric scores")
-    if by not in get_args(Grouping):
-        raise UnknownNameError("grouping", str(by), get_args(Grouping))
-    if people.ndim not in (1, 2):
-        raise DataError(f"human scores are (points,) or (systems, segments), not {people.shape}")
-    if scores.shape[scores.ndim - people.ndim :] != people.shape or scores.ndim < people.ndim:
-        raise LengthError(f"metric scores {scores.shape} do not end in the human {people.shape}")
-    if by != "none" and people.ndim == 1:
-        raise UsageError(f"grouping by {by} needs matrices (systems, segments), got a vector")
-    shape = scores.shape[: scores.ndim - people.ndim]
-    stack = scores.reshape((int(np.prod(shape)), *people.shape))
-    if by == "item":
-        return Layout(human=people.T, metrics=stack.transpose(0, 2, 1), shape=shape)
-    if by == "system":
-        return Layout(human=people, metrics=stack, shape=shape)
-    pooled = stack.reshape(len(stack), 1, people.size)
-    return Layout(human=people.reshape(1, -1), metrics=pooled, shape=shape)
+    human_array = to_float_array(human, "human scores")
+    scores = to_float_array(metrics, "metric scores")
+    if grouping not in get_args(Grouping):
+        raise UnknownNameError("grouping", str(grouping), get_args(Grouping))
+    if human_array.ndim not in (1, 2):
+        raise DataError(
+            f"human scores have shape {human_array.shape}: expected (points,) or "
+            "(systems, segments)"
+        )
+    if (
+        scores.shape[scores.ndim - human_array.ndim :] != human_array.shape
+        or scores.ndim < human_array.ndim
+    ):
+        raise LengthError(
+            f"metric scores have shape {scores.shape}, which does not end in that of the human "
+            f"scores, {human_array.shape}"
+        )
+    if grouping != "none" and human_array.ndim == 1:
+        raise UsageError(f"grouping={grouping} needs matrices (systems, segments), got a vector")
+    shape = scores.shape[: scores.ndim - human_array.ndim]
+    stack = scores.reshape((int(np.prod(shape)), *human_array.shape))
+    if grouping == "item":
+        return Layout(human=human_array.T, metrics=stack.transpose(0, 2, 1), shape=shape)
+    if grouping == "system":
+        return Layout(human=human_array, metrics=stack, shape=shape)
+    pooled = stack.reshape(len(stack), 1, human_array.size)
+    return Layout(human=human_array.reshape(1, -1), metrics=pooled, shape=shape)
 
 
-def judged_columns(
+def select_judged_columns(
     name: str, human: FloatArray, scores: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The columns (segments or systems) that people judged at all; the bootstrap draws these."""
+    """Keep the columns (segments or systems) with a human score: those that are resampled."""
     judged = (~np.isnan(human)).any(axis=0)
     if not judged.any():
-        raise DataError(f"{name}: people gave no scores that this statistic could use")
+        raise DataError(f"{name}: no human scores that this statistic can use")
     return human[:, judged], scores[:, :, judged]
 
 
-def finite(values: ArrayLike, what: str) -> FloatArray:
-    """As an array of floats; NaN is a missing value, what cannot be squared is refused."""
+def to_float_array(values: ArrayLike, name: str) -> FloatArray:
+    """Convert to floats; NaN is a missing value, values that cannot be squared are an error."""
     array = np.asarray(values, dtype=np.float64)
-    if count := int((np.abs(array) > LARGEST).sum()):
+    if count := int((np.abs(array) > MAX_ABS_SCORE).sum()):
         raise DataError(
-            f"{what} hold {count} values that are infinite or above {LARGEST:g}: mend them, or "
-            "write NaN for missing"
+            f"{name} hold {count} values that are infinite or above {MAX_ABS_SCORE:g}: "
+            "fix them, or use NaN for missing values"
         )
     return array
 
 
-def pool_agreement(
+def make_pooled_agreement(
     value: FloatArray, shape: tuple[int, ...], *, judged: int, used: FloatArray, groups: int = 1
 ) -> Agreement:
-    """The agreement of one value a metric, given flat, in the leading axes of the metrics."""
+    """Make an `Agreement` from one value per metric; `shape` restores the leading axes."""
     return Agreement(
         value=value.reshape(shape),
         judged=judged,
@@ -160,13 +169,13 @@ def pool_agreement(
 
 
 def average_groups(layout: Layout, values: FloatArray) -> Agreement:
-    """The mean of group values (metrics, groups) over the groups where each is defined."""
-    asked = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
-    values = values[:, asked]
+    """Average group values (metrics, groups) over the groups where they are defined."""
+    judged_groups = (~np.isnan(layout.human)).any(axis=-1)  # (groups,)
+    values = values[:, judged_groups]
     return Agreement(
-        value=mean_known(values).reshape(layout.shape),
+        value=nan_mean(values).reshape(layout.shape),
         judged=layout.judged,
         used=layout.present.sum(axis=(1, 2)).reshape(layout.shape),
-        groups=int(asked.sum()),
+        groups=int(judged_groups.sum()),
         undefined=np.isnan(values).sum(axis=1).reshape(layout.shape),
     )

@@ -1,8 +1,8 @@
-"""What a metric is good for when something has to be decided: accept, choose, or ask a person.
+"""How well metrics support decisions: accept a translation, choose an output, defer to a human.
 
 accept    is this translation good enough? precision and recall over thresholds
 choose    which output of a segment is best? reranking
-ask       where does the metric know that it does not know? calibration and risk-coverage
+defer     does the metric's uncertainty predict its errors? calibration and risk-coverage
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import FloatArray, IntArray, divide
 from tertium.errors import DataError, LengthError
-from tertium.meta.agreement import finite
+from tertium.meta.agreement import to_float_array
 
 
 @dataclass(frozen=True, eq=False)
 class AcceptanceCurve:
-    """Precision and recall of "good enough" at each threshold of a metric, the highest first.
+    """Precision and recall of accepting translations at each threshold of a metric, highest first.
 
-    Accepted is what scores the threshold or more; good is what people gave `bar` or more.
+    A translation is accepted if the metric score reaches the threshold, and good if the human score
+    reaches `min_good_score`.
     """
 
-    bar: float
+    min_good_score: float
     thresholds: FloatArray
     precision: FloatArray
     recall: FloatArray
@@ -34,12 +35,12 @@ class AcceptanceCurve:
 
     @property
     def average_precision(self) -> float:
-        """Precision averaged over steps of recall; that of a coin is good / judged."""
+        """Precision averaged over steps of recall; random scores reach good / judged."""
         return float(np.diff(self.recall, prepend=0.0) @ self.precision)
 
     @property
     def best(self) -> int:
-        """Where F1, the harmonic mean of precision and recall, is highest."""
+        """The index with the highest F1."""
         return int(np.argmax(self.f1))
 
     @property
@@ -48,44 +49,44 @@ class AcceptanceCurve:
         return np.nan_to_num(divide(2 * self.precision * self.recall, both))
 
     def precision_at(self, recall: float) -> float:
-        """Precision at the highest threshold that accepts such a share of what is good."""
+        """Return the precision at the highest threshold that reaches this recall."""
         return float(self.precision[np.argmax(self.recall >= recall - 1e-12)])
 
 
-def acceptance_curve(human: ArrayLike, metric: ArrayLike, bar: float) -> AcceptanceCurve:
-    """How well thresholds of a metric find translations that people gave `bar` or more.
+def acceptance_curve(human: ArrayLike, metric: ArrayLike, min_good_score: float) -> AcceptanceCurve:
+    """Measure how well a metric finds translations with a human score of at least `min_good_score`.
 
-    >>> curve = acceptance_curve([90, 80, 40, 30], [0.9, 0.5, 0.6, 0.1], bar=70)
+    >>> curve = acceptance_curve([90, 80, 40, 30], [0.9, 0.5, 0.6, 0.1], min_good_score=70)
     >>> curve.thresholds.tolist(), curve.precision.round(2).tolist(), curve.recall.tolist()
     ([0.9, 0.6, 0.5, 0.1], [1.0, 0.5, 0.67, 0.5], [0.5, 0.5, 1.0, 1.0])
     """
-    people, scores = _common_values(human, metric)
-    good = people >= bar
+    human_scores, scores = _common_values(human, metric)
+    good = human_scores >= min_good_score
     if not good.any() or good.all():
-        what = "all" if good.all() else "none"
+        share = "all" if good.all() else "none"
         raise DataError(
-            f"{what} of {len(people)} judged translations reach {bar:g} (people gave "
-            f"{people.min():g} to {people.max():g}): choose another bar for good enough"
+            f"{share} of {len(human_scores)} judged translations reach {min_good_score:g} (human "
+            f"scores are {human_scores.min():g} to {human_scores.max():g}): choose another minimum"
         )
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
     found = np.cumsum(good[order])[ends]
     return AcceptanceCurve(
-        bar=bar,
+        min_good_score=min_good_score,
         thresholds=scores[order][ends],
         precision=found / (ends + 1.0),
         recall=found / good.sum(),
-        judged=len(people),
+        judged=len(human_scores),
         good=int(good.sum()),
     )
 
 
 @dataclass(frozen=True)
 class Reranking:
-    """What comes of taking each segment's best output by a metric.
+    """Result of choosing each segment's best output by a metric.
 
-    `accuracy` is the share of segments whose chosen output people put first (with others or alone),
-    `gain` how much of the way from a random to the best choice it goes, in human scores.
+    `accuracy` is the share of segments whose chosen output has the best human score; `chance` is
+    that of a random choice. `chosen`, `random` and `best` are mean human scores.
     """
 
     segments: int
@@ -97,49 +98,52 @@ class Reranking:
 
     @property
     def gain(self) -> float:
-        """1 where the metric always chooses the best, 0 where it chooses as if at random."""
+        """Share of the possible improvement over a random choice: 1 if always best, 0 if random."""
         reach = self.best - self.random
         return (self.chosen - self.random) / reach if reach > 0 else np.nan
 
 
 def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> Reranking:
-    """Choose the output of each segment that the metric scores best; ties are drawn by lot.
+    """Choose the output of each segment that the metric scores best; ties count by expectation.
 
-    Matrices are (systems, segments); a segment with one scored output leaves nothing to choose, and
-    where all are such, figures are NaN. A tie counts with its expectation.
+    Matrices are (systems, segments). Segments with fewer than two scored outputs are left out; if
+    none remain, all values are NaN.
 
     >>> rerank_outputs([[3, 1, 5], [2, 4, 5]], [[0.9, 0.8, 0.1], [0.1, 0.2, 0.1]])
     Reranking(segments=3, accuracy=0.6666666666666666, chance=0.6666666666666666, chosen=3.0...
     """
-    people, scores = finite(human, "human scores"), finite(metric, "metric scores")
-    if people.shape != scores.shape or people.ndim != 2:
+    human_scores, scores = (
+        to_float_array(human, "human scores"),
+        to_float_array(metric, "metric scores"),
+    )
+    if human_scores.shape != scores.shape or human_scores.ndim != 2:
         raise LengthError(
-            f"reranking needs matrices of one shape, not {people.shape}, {scores.shape}"
+            f"reranking needs two matrices of one shape, got {human_scores.shape}, {scores.shape}"
         )
-    known = ~np.isnan(people) & ~np.isnan(scores)
+    known = ~np.isnan(human_scores) & ~np.isnan(scores)
     used = known.sum(axis=0) > 1
     if not used.any():
         return Reranking(0, *[np.nan] * 5)
-    known, people = known[:, used], np.where(known, people, -np.inf)[:, used]
+    known, human_scores = known[:, used], np.where(known, human_scores, -np.inf)[:, used]
     scores = np.where(known, scores[:, used], -np.inf)
-    first, top = people == people.max(axis=0), scores == scores.max(axis=0)
-    values = np.where(known, people, 0.0)
+    first, top = human_scores == human_scores.max(axis=0), scores == scores.max(axis=0)
+    values = np.where(known, human_scores, 0.0)
     return Reranking(
         segments=int(used.sum()),
         accuracy=float(((first & top).sum(axis=0) / top.sum(axis=0)).mean()),
         chance=float((first.sum(axis=0) / known.sum(axis=0)).mean()),
         chosen=float(((values * top).sum(axis=0) / top.sum(axis=0)).mean()),
         random=float((values.sum(axis=0) / known.sum(axis=0)).mean()),
-        best=float(people.max(axis=0).mean()),
+        best=float(human_scores.max(axis=0).mean()),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class RiskCurve:
-    """The mean error of what is kept, as the most uncertain translations go to a person.
+    """Mean error of the kept translations as the most uncertain ones are deferred to a human.
 
-    `area` under it is low where uncertainty foretells errors; `ideal` is that of knowing the
-    errors, `flat` the mean error, that of an uncertainty that says nothing.
+    `area` is low if uncertainty predicts errors. `ideal` is the area if the errors were known,
+    `flat` the mean error, which an uninformative uncertainty reaches.
     """
 
     coverage: FloatArray
@@ -156,32 +160,32 @@ class RiskCurve:
 
     @property
     def skill(self) -> float:
-        """1 where the area is ideal, 0 where uncertainty says nothing, below where it misleads."""
+        """1 if the area is ideal, 0 if uncertainty is uninformative, negative if it misleads."""
         reach = self.flat - self.ideal
         return (self.flat - self.area) / reach if reach > 0 else np.nan
 
 
 def risk_coverage(errors: ArrayLike, uncertainty: ArrayLike) -> RiskCurve:
-    """Keep the most certain first; of equal uncertainty all have the mean error of their group.
+    """Compute the risk-coverage curve; equal uncertainties share their mean error.
 
     >>> curve = risk_coverage([0.0, 1.0, 2.0], [0.1, 0.2, 0.3])
     >>> curve.risk.tolist(), curve.skill
     ([0.0, 0.5, 1.0], 1.0)
     """
-    sizes, doubts = _common_values(np.abs(finite(errors, "errors")), uncertainty)
-    _, group = np.unique(doubts, return_inverse=True)
+    sizes, uncertainties = _common_values(np.abs(to_float_array(errors, "errors")), uncertainty)
+    _, group = np.unique(uncertainties, return_inverse=True)
     shared = (np.bincount(group, sizes) / np.bincount(group))[group]
     kept = np.arange(1, len(sizes) + 1)
-    risk = np.cumsum(shared[np.argsort(doubts, kind="stable")]) / kept
+    risk = np.cumsum(shared[np.argsort(uncertainties, kind="stable")]) / kept
     ideal = float((np.cumsum(np.sort(sizes)) / kept).mean())
     return RiskCurve(kept / len(sizes), risk, ideal)
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorCalibration:
-    """Errors that a metric expects beside those it makes, from the most certain tenth on.
+    """Expected and observed errors of a metric, in bins from the most certain on.
 
-    `expected` and `observed` are root mean squares, `counts` the translations of each bin.
+    `expected` and `observed` are root mean squares, `counts` the translations in each bin.
     """
 
     expected: FloatArray
@@ -190,43 +194,47 @@ class ErrorCalibration:
 
     @property
     def gap(self) -> float:
-        """The mean distance of expected and observed errors, bins by their size."""
+        """The mean distance of expected and observed errors, weighted by bin size."""
         return float(np.average(np.abs(self.expected - self.observed), weights=self.counts))
 
 
 def calibrate_errors(
     errors: ArrayLike, uncertainty: ArrayLike, *, bins: int = 10
 ) -> ErrorCalibration:
-    """Compare the standard deviations that a metric tells with the errors it makes.
+    """Compare the standard deviations that a metric predicts with its errors.
 
     >>> calibration = calibrate_errors([1.0, -1.0, 3.0, -3.0], [1.0, 1.0, 2.0, 2.0], bins=2)
     >>> calibration.expected.tolist(), calibration.observed.tolist(), calibration.gap
     ([1.0, 2.0], [1.0, 3.0], 0.5)
     """
-    made, told = _common_values(errors, uncertainty)
-    parts = [p for p in np.array_split(np.argsort(told, kind="stable"), bins) if len(p)]
+    observed, expected = _common_values(errors, uncertainty)
+    parts = [p for p in np.array_split(np.argsort(expected, kind="stable"), bins) if len(p)]
     return ErrorCalibration(
-        expected=np.array([np.sqrt((told[p] ** 2).mean()) for p in parts]),
-        observed=np.array([np.sqrt((made[p] ** 2).mean()) for p in parts]),
+        expected=np.array([np.sqrt((expected[p] ** 2).mean()) for p in parts]),
+        observed=np.array([np.sqrt((observed[p] ** 2).mean()) for p in parts]),
         counts=np.array([len(p) for p in parts]),
     )
 
 
 def residuals(human: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, float]:
-    """Errors of a metric in human units by the best straight line, NaN where unknown; its slope.
+    """Return the errors of a metric in human units by the best linear fit, and its slope.
 
-    A deviation on the metric's scale, times the slope, is one in human units.
+    Errors are NaN where a score is missing. A deviation on the metric's scale, times the slope, is
+    one in human units.
     """
-    people, scores = finite(human, "human scores"), finite(metric, "metric scores")
-    known = ~np.isnan(people) & ~np.isnan(scores)
+    human_scores, scores = (
+        to_float_array(human, "human scores"),
+        to_float_array(metric, "metric scores"),
+    )
+    known = ~np.isnan(human_scores) & ~np.isnan(scores)
     if known.sum() < 2 or np.ptp(scores[known]) == 0:
-        raise DataError("errors need two translations that the metric scores differently")
-    slope, shift = np.polyfit(scores[known], people[known], 1)
-    return np.where(known, people - slope * scores - shift, np.nan), float(slope)
+        raise DataError("residuals need two translations with different metric scores")
+    slope, shift = np.polyfit(scores[known], human_scores[known], 1)
+    return np.where(known, human_scores - slope * scores - shift, np.nan), float(slope)
 
 
-def decide(curve: AcceptanceCurve, choice: Reranking) -> Mapping[str, float]:
-    """The figures of a table: what accepting and choosing by one metric come to."""
+def summarize_decisions(curve: AcceptanceCurve, choice: Reranking) -> Mapping[str, float]:
+    """Return the table values of accepting and choosing by one metric."""
     return {
         "good": curve.good / curve.judged,
         "average_precision": curve.average_precision,
@@ -241,11 +249,14 @@ def decide(curve: AcceptanceCurve, choice: Reranking) -> Mapping[str, float]:
 
 
 def _common_values(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Both as vectors, where both have a value."""
-    a, b = finite(first, "human scores").ravel(), finite(second, "metric scores").ravel()
+    """Return both as vectors, restricted to cells where both have a value."""
+    a, b = (
+        to_float_array(first, "human scores").ravel(),
+        to_float_array(second, "metric scores").ravel(),
+    )
     if a.shape != b.shape:
-        raise LengthError(f"{len(a)} values on one side, {len(b)} on the other")
+        raise LengthError(f"{len(a)} human values, but {len(b)} metric values")
     known = ~np.isnan(a) & ~np.isnan(b)
     if not known.any():
-        raise DataError("there is no translation that both people and the metric scored")
+        raise DataError("no translation has both a human and a metric score")
     return a[known], b[known]

@@ -1,18 +1,17 @@
-"""How well marked errors agree with those that people marked: by characters, and span by span.
+"""Agreement of marked error spans with human annotations, by characters and by spans.
 
-Each translation gives a row (credit, marked by people, marked by the metric), which may be added;
-precision is credit by what the metric marked, recall credit by what people marked, and F1 their
-harmonic mean. Sums of rows give the micro figures; the mean of the rows' own F1 is the macro one.
-Where nobody marked anything, precision and recall are 1.
+Each translation gives a row (credit, human, metric) that can be summed. Precision is credit /
+metric, recall is credit / human, F1 their harmonic mean. Micro values come from summed rows; macro
+values are means over rows. If nothing is marked on a side, its precision or recall is 1.
 
-Characters (the error span task of WMT25): at each code point of the translation as many errors
-meet as were marked there; one of the same severity earns 1, one of another severity 1/2. A critical
-error counts as major. As in that task, errors of unknown severity are left out, unless people gave
-no severities at all, as in word tags: then places alone are compared. WMT23 looked at whether a
-code point is marked, not how often, and gave full credit for either of two severities.
+Characters (WMT25 error span task): at each character, errors on both sides are matched. The same
+severity earns 1, another severity 1/2. Critical counts as major. As in that task, errors of unknown
+severity are left out, unless there are no human severities at all, as in word tags: then only
+positions are compared. WMT23 ignored how often a character is marked, and gave full credit for
+either of two severities.
 
-Spans (partial credit): pairs of spans, each used once, so that the sum of their overlap by union,
-halved where severities differ, is largest.
+Spans (partial credit): spans are paired one to one to maximize the sum of intersection over union,
+halved if severities differ.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ import numpy as np
 
 from tertium.arrays import FloatArray, divide
 from tertium.errors import LengthError
-from tertium.spans import Markings, Side, Span
+from tertium.spans import ErrorAnnotations, Side, Span
 
-HALF = 0.5  # what the right place earns under the wrong severity
+WRONG_SEVERITY_CREDIT = 0.5
 COLUMNS = ("credit", "human", "metric")
-GRADES = {"minor": 0, "major": 1, "critical": 1}
+SEVERITY_GRADES = {"minor": 0, "major": 1, "critical": 1}
 
 Spans = Sequence[Span]
 Count = Callable[[Sequence[Spans], Sequence[Spans], Sequence[int]], FloatArray]
 
 
 @dataclass(frozen=True)
-class SpanFigures:
+class PrecisionRecall:
     """Precision, recall and F1."""
 
     precision: float
@@ -46,137 +45,149 @@ class SpanFigures:
 def count_characters(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> FloatArray:
-    """Rows of translations under WMT25's count of characters, (n, 3).
+    """Count characters as in WMT25; one row per translation, (n, 3).
 
-    >>> people, metric = [[Span(0, 4, severity="major")]], [[Span(2, 6, severity="minor")]]
-    >>> count_characters(people, metric, [9])  # two code points, each for half
+    >>> human, metric = [[Span(0, 4, severity="major")]], [[Span(2, 6, severity="minor")]]
+    >>> count_characters(human, metric, [9])  # two characters, half credit each
     array([[1., 4., 4.]])
     """
-    graded = is_graded(human)
-    gold, found = (_layers(spans, lengths, graded) for spans in (human, metric))
+    has_grades = has_severities(human)
+    gold, found = (_count_per_character(spans, lengths, has_grades) for spans in (human, metric))
     full = np.minimum(gold, found)
     rest = np.minimum((gold - full).sum(0), (found - full).sum(0))
-    credit = full.sum(0) + HALF * rest
+    credit = full.sum(0) + WRONG_SEVERITY_CREDIT * rest
     return _rows(credit, gold.sum(0), found.sum(0), lengths)
 
 
 def count_characters_once(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> FloatArray:
-    """Rows under WMT23's count, in which a code point is marked or is not, (n, 3)."""
-    graded = is_graded(human)
-    gold, found = (_layers(spans, lengths, graded) > 0 for spans in (human, metric))
+    """Count characters as in WMT23, where a character is marked or not, (n, 3)."""
+    has_grades = has_severities(human)
+    gold, found = (
+        _count_per_character(spans, lengths, has_grades) > 0 for spans in (human, metric)
+    )
     human_any, metric_any = (np.asarray(marks.any(0), dtype=np.float64) for marks in (gold, found))
-    credit = np.where((gold & found).any(0), 1.0, HALF * human_any * metric_any)
+    credit = np.where((gold & found).any(0), 1.0, WRONG_SEVERITY_CREDIT * human_any * metric_any)
     return _rows(credit, human_any, metric_any, lengths)
 
 
 def match_spans(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int]
 ) -> FloatArray:
-    """Rows of translations whose spans are paired one to one with partial credit, (n, 3)."""
+    """Pair spans one to one with partial credit; one row per translation, (n, 3)."""
     if not len(human) == len(metric) == len(lengths):
         sizes = f"{len(human)}, {len(metric)} and {len(lengths)}"
-        raise LengthError(f"markings of people, of a metric and lengths of texts: {sizes}")
-    graded = is_graded(human)
+        raise LengthError(f"human annotations, metric annotations and texts differ: {sizes}")
+    has_grades = has_severities(human)
     rows = np.zeros((len(lengths), 3))
-    for n, (people, found) in enumerate(zip(human, metric, strict=True)):
-        gold, marked = _usable(people, graded), _usable(found, graded)
-        rows[n] = _best_pairing(gold, marked, graded), len(gold), len(marked)
+    for n, (human_spans, found) in enumerate(zip(human, metric, strict=True)):
+        gold, predicted = (
+            _countable_spans(human_spans, has_grades),
+            _countable_spans(found, has_grades),
+        )
+        rows[n] = _best_pairing(gold, predicted, has_grades), len(gold), len(predicted)
     return rows
 
 
-COUNTS: dict[str, Count] = {
+COUNTING_METHODS: dict[str, Count] = {
     "characters": count_characters,
     "characters-once": count_characters_once,
     "spans": match_spans,
 }
 
 
-def micro(rows: FloatArray) -> SpanFigures:
-    """Precision, recall and F1 of sums of rows."""
-    values = _figures(rows.sum(axis=0))
-    return SpanFigures(*(float(value) for value in values))
+def micro(rows: FloatArray) -> PrecisionRecall:
+    """Compute precision, recall and F1 of the summed rows."""
+    values = _precision_recall_f1(rows.sum(axis=0))
+    return PrecisionRecall(*(float(value) for value in values))
 
 
-def macro(rows: FloatArray) -> SpanFigures:
-    """The means of the translations' own precision, recall and F1."""
-    return SpanFigures(*(float(value.mean()) for value in _figures(rows)))
+def macro(rows: FloatArray) -> PrecisionRecall:
+    """Average the precision, recall and F1 of the translations."""
+    return PrecisionRecall(*(float(value.mean()) for value in _precision_recall_f1(rows)))
 
 
-def f1_of(totals: FloatArray) -> FloatArray:
-    """Sums of rows to F1, (..., 3) -> (...)."""
-    return _figures(totals)[2]
+def f1_from_totals(totals: FloatArray) -> FloatArray:
+    """Compute F1 from sums of rows, (..., 3) -> (...)."""
+    return _precision_recall_f1(totals)[2]
 
 
-def by_severity(
+def count_by_severity(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int], count: Count
 ) -> dict[str, FloatArray]:
-    """Rows of the errors of each severity alone, on both sides: a wrong one earns nothing."""
-    present = {GRADES[s.severity] for spans in human for s in spans if s.severity in GRADES}
+    """Count the errors of each severity separately; a wrong severity earns nothing."""
+    present = {
+        SEVERITY_GRADES[s.severity]
+        for spans in human
+        for s in spans
+        if s.severity in SEVERITY_GRADES
+    }
     names = {0: "minor", 1: "major"}
 
     def only(sets: Sequence[Spans], grade: int) -> list[list[Span]]:
-        return [[s for s in spans if GRADES.get(s.severity) == grade] for spans in sets]
+        return [[s for s in spans if SEVERITY_GRADES.get(s.severity) == grade] for spans in sets]
 
     return {names[g]: count(only(human, g), only(metric, g), lengths) for g in sorted(present)}
 
 
-def by_category(
+def count_by_category(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int], count: Count
 ) -> dict[str, FloatArray]:
-    """Rows of the errors of each category of people's, beside all that the metric marked.
+    """Count the errors of each human category separately.
 
-    Only recall can be read from them where a metric names no categories; where it does, what it
-    marked counts under its own category.
+    If the metric gives no categories, all its errors count in each category, and only recall is
+    meaningful.
     """
     names = {s.category for spans in human for s in spans if s.category}
-    names_it = any(s.category for spans in metric for s in spans)
+    has_categories = any(s.category for spans in metric for s in spans)
 
     def only(sets: Sequence[Spans], category: str) -> list[list[Span]]:
         return [[s for s in spans if s.category == category] for spans in sets]
 
     return {
-        name: count(only(human, name), only(metric, name) if names_it else metric, lengths)
+        name: count(only(human, name), only(metric, name) if has_categories else metric, lengths)
         for name in sorted(names)
     }
 
 
-def split_raters(markings: Markings) -> list[tuple[Span, ...]]:
-    """What each rater marked; those who marked nothing stand for an empty tuple each.
+def split_by_rater(error_annotations: ErrorAnnotations) -> list[tuple[Span, ...]]:
+    """Return the spans of each rater; raters without errors get an empty tuple.
 
-    >>> marked = Markings((Span(0, 1, rater="a"), Span(2, 3, rater="b")), raters=3)
-    >>> [len(spans) for spans in split_raters(marked)]
+    >>> annotations = ErrorAnnotations((Span(0, 1, rater="a"), Span(2, 3, rater="b")), raters=3)
+    >>> [len(spans) for spans in split_by_rater(annotations)]
     [1, 1, 0]
     """
     own: dict[str, list[Span]] = {}
-    for span in markings.spans:
+    for span in error_annotations.spans:
         own.setdefault(span.rater, []).append(span)
-    silent = max(0, markings.raters - len(own))
-    return [*(tuple(spans) for spans in own.values()), *[()] * silent]
+    without_errors = max(0, error_annotations.raters - len(own))
+    return [*(tuple(spans) for spans in own.values()), *[()] * without_errors]
 
 
-def is_graded(human: Iterable[Spans]) -> bool:
-    """Whether people said how grave errors are; tags of words do not."""
+def has_severities(human: Iterable[Spans]) -> bool:
+    """Return whether the human annotations have severities; word tags have none."""
     marked = [span.severity for spans in human for span in spans]
     return not marked or any(severity != "bad" for severity in marked)
 
 
-def _usable(spans: Spans, graded: bool, side: Side = "hypothesis") -> list[Span]:
-    """Errors of the translation that count; neutral remarks never do."""
+def _countable_spans(spans: Spans, has_grades: bool, side: Side = "hypothesis") -> list[Span]:
+    """Return the errors that count on one side of the text; neutral remarks never do."""
     own = [s for s in spans if s.side == side and s.severity != "neutral"]
-    return [s for s in own if s.severity in GRADES] if graded else own
+    return [s for s in own if s.severity in SEVERITY_GRADES] if has_grades else own
 
 
-def _layers(sets: Sequence[Spans], lengths: Sequence[int], graded: bool) -> FloatArray:
-    """How many errors of each grade meet at each code point of all texts, (grades, code points)."""
+def _count_per_character(
+    sets: Sequence[Spans], lengths: Sequence[int], has_grades: bool
+) -> FloatArray:
+    """Return the number of errors at each character of all texts, (grades, characters)."""
     if len(sets) != len(lengths):
-        raise LengthError(f"{len(sets)} marked translations, but {len(lengths)} texts")
+        raise LengthError(f"{len(sets)} annotated translations, but {len(lengths)} texts")
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(int)
-    steps = np.zeros((2 if graded else 1, starts[-1] + 1))
+    steps = np.zeros((2 if has_grades else 1, starts[-1] + 1))
     for spans, start in zip(sets, starts, strict=False):
-        for span in _usable(spans, graded):
-            layer = GRADES[span.severity] if graded else 0
+        for span in _countable_spans(spans, has_grades):
+            layer = SEVERITY_GRADES[span.severity] if has_grades else 0
             steps[layer, start + span.start] += 1
             steps[layer, start + span.end] -= 1
     return np.cumsum(steps, axis=1)[:, :-1]
@@ -185,8 +196,8 @@ def _layers(sets: Sequence[Spans], lengths: Sequence[int], graded: bool) -> Floa
 def _rows(
     credit: FloatArray, gold: FloatArray, found: FloatArray, lengths: Sequence[int]
 ) -> FloatArray:
-    """Sums over each text's code points; an empty text has none."""
-    every = np.stack([credit, gold, found], axis=1).astype(float)  # (code points, 3)
+    """Sum over the characters of each text; an empty text has none."""
+    every = np.stack([credit, gold, found], axis=1).astype(float)  # (characters, 3)
     sums = np.concatenate([np.zeros((1, 3)), np.cumsum(every, axis=0)])
     ends = np.cumsum(lengths).astype(int)
     starts = ends - np.asarray(lengths, dtype=int)
@@ -194,8 +205,8 @@ def _rows(
     return rows
 
 
-def _figures(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Precision, recall and F1 of rows (..., 3), each (...)."""
+def _precision_recall_f1(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return precision, recall and F1 of rows (..., 3), each (...)."""
     credit, gold, found = (rows[..., n] for n in range(3))
     precision = np.where(found > 0, divide(credit, found), 1.0)
     recall = np.where(gold > 0, divide(credit, gold), 1.0)
@@ -204,19 +215,19 @@ def _figures(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return precision, recall, f1
 
 
-def _best_pairing(gold: Spans, found: Spans, graded: bool) -> float:
+def _best_pairing(gold: Spans, found: Spans, has_grades: bool) -> float:
     if not gold or not found:
         return 0.0
     from scipy.optimize import linear_sum_assignment
 
-    credit = np.array([[_credit(a, b, graded) for b in found] for a in gold])
+    credit = np.array([[_credit(a, b, has_grades) for b in found] for a in gold])
     pairs = linear_sum_assignment(credit, maximize=True)
     return float(credit[pairs].sum())
 
 
-def _credit(a: Span, b: Span, graded: bool) -> float:
-    """Overlap by union, halved where severities differ."""
+def _credit(a: Span, b: Span, has_grades: bool) -> float:
+    """Return intersection over union, halved if severities differ."""
     overlap = max(0, min(a.end, b.end) - max(a.start, b.start))
     union = len(a) + len(b) - overlap
-    same = not graded or GRADES[a.severity] == GRADES[b.severity]
-    return overlap / union * (1.0 if same else HALF)
+    same = not has_grades or SEVERITY_GRADES[a.severity] == SEVERITY_GRADES[b.severity]
+    return overlap / union * (1.0 if same else WRONG_SEVERITY_CREDIT)

@@ -1,10 +1,10 @@
-"""Does the metric order pairs of translations as people do? The taus of Kendall and WMT.
+"""Pairwise agreement: Kendall's tau and the tau variants of WMT.
 
-All are formulas on five counts (C, D, T_h, T_m, T_hm): pairs that are concordant, discordant, tied
-by people only, by the metric only, by both. Counts add up, so they are kept per unit (an item, a
-group) and summed with any weights before the formula is applied. Two kinds of input: human
-comparisons (`verdicts` with the metric's score of the left and the right translation), and matrices
-of human scores whose pairs are formed here (`human`, `metrics` as in `correlation`).
+All are formulas on five counts of pairs (C, D, T_h, T_m, T_hm): concordant, discordant, tied by
+humans only, by the metric only, by both. Counts are additive: they are kept per unit (an item, a
+group) and summed with any weights before the formula is applied. Input is either human comparisons
+(`verdicts` with the metric scores of the left and the right translation) or matrices of human
+scores, from which pairs are formed (`human`, `metrics` as in `correlation`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tertium.meta.agreement import (
     Agreement,
     Grouping,
     Layout,
-    Measured,
+    Measurement,
     average_groups,
-    finite,
-    lay_out,
-    pool_agreement,
+    make_layout,
+    make_pooled_agreement,
+    to_float_array,
 )
-from tertium.meta.replicates import of_sums
-from tertium.meta.significance import finest_swaps, perm_both_any
+from tertium.meta.replicates import sums_replicate
+from tertium.meta.significance import perm_both_any, smallest_p_of_swaps
 from tertium.scores import Reduce
 
 CodeArray = NDArray[np.uint8]
@@ -40,7 +40,7 @@ SignArray = NDArray[np.int8]
 CONCORDANT, DISCORDANT, HUMAN_TIE, METRIC_TIE, BOTH_TIE, MISSING = range(6)
 BLOCK = 1 << 20  # pairs in memory at a time
 
-# Row: people prefer the right, tie, prefer the left, said nothing; column: the metric, likewise.
+# Rows: humans prefer the right, tie, prefer the left, unknown; columns: the same for the metric.
 _OUTCOMES = np.array(
     [
         [CONCORDANT, METRIC_TIE, DISCORDANT, MISSING],
@@ -50,16 +50,16 @@ _OUTCOMES = np.array(
     ],
     dtype=np.uint8,
 ).reshape(-1)
-UNKNOWN = 2  # beside -1, 0 and 1
-SMALL_GROUP = 64  # up to here all pairs at once beat one merge sort for each group
+UNKNOWN = 2  # in addition to -1, 0 and 1
+SMALL_GROUP = 64  # up to this size, all pairs at once are faster than one merge sort per group
 
 
-def order(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
-    """Which of two is better: 1 the left, -1 the right, 0 neither by more than `epsilon`.
+def preference_signs(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
+    """Return which of two is better: 1 left, -1 right, 0 if they differ by at most `epsilon`.
 
-    One byte a pair, UNKNOWN where a value is missing.
+    UNKNOWN if a value is missing.
 
-    >>> order(np.array([2.0, -2.0, 0.5, np.nan]), 0.5)
+    >>> preference_signs(np.array([2.0, -2.0, 0.5, np.nan]), 0.5)
     array([ 1, -1,  0,  2], dtype=int8)
     """
     signs: SignArray = (difference > epsilon).view(np.int8)
@@ -68,30 +68,30 @@ def order(difference: FloatArray, epsilon: float = 0.0) -> SignArray:
     return signs
 
 
-def outcomes(human: FloatArray, metric: FloatArray, epsilon: float = 0.0) -> CodeArray:
-    """What became of each pair, from the differences left - right on both sides (broadcast).
+def classify_pairs(human: FloatArray, metric: FloatArray, epsilon: float = 0.0) -> CodeArray:
+    """Classify each pair from the differences left - right of both sides (broadcast).
 
     A metric difference of at most `epsilon` is a tie.
 
-    >>> outcomes(np.array([1.0, -1, 0, 1, 0, 1]), np.array([2.0, 3, 1, 0, 0, np.nan]))
+    >>> classify_pairs(np.array([1.0, -1, 0, 1, 0, 1]), np.array([2.0, 3, 1, 0, 0, np.nan]))
     array([0, 1, 2, 3, 4, 5], dtype=uint8)
     """
-    return code_orders(order(human), order(metric, epsilon))
+    return classify_signs(preference_signs(human), preference_signs(metric, epsilon))
 
 
-def code_orders(human: SignArray, metric: SignArray) -> CodeArray:
-    """What became of pairs that both sides put in order."""
+def classify_signs(human: SignArray, metric: SignArray) -> CodeArray:
+    """Classify pairs from the preference signs of both sides."""
     codes: CodeArray = _OUTCOMES[4 * human + metric + 5]
     return codes
 
 
-def tally(codes: CodeArray, units: IntArray, size: int) -> FloatArray:
-    """How often each outcome occurs in each unit, (pairs,) -> (size, 6)."""
+def count_outcomes(codes: CodeArray, units: IntArray, size: int) -> FloatArray:
+    """Count each outcome in each unit, (pairs,) -> (size, 6)."""
     flat = np.bincount((units * 6 + codes).reshape(-1), minlength=6 * size)
     return flat.reshape(size, 6).astype(np.float64)
 
 
-def count_verdicts(
+def count_comparisons(
     verdicts: ArrayLike,
     left: ArrayLike,
     right: ArrayLike,
@@ -99,59 +99,68 @@ def count_verdicts(
     epsilon: float = 0.0,
     units: IntArray | None = None,
 ) -> FloatArray:
-    """Counts of human comparisons against metric scores, (metrics, units, 6).
+    """Count outcomes of human comparisons against metric scores, (metrics, units, 6).
 
-    `verdicts` (n,) is 1 where people preferred `left`, 0 where `right`, 0.5 for a tie; `left` and
-    `right` are the metric's scores, (metrics, n). `units` (n,) numbers the item of each comparison.
+    `verdicts` (n,) is 1 if `left` was preferred, 0 if `right`, 0.5 for a tie. `left` and `right`
+    are the metric scores, (metrics, n). `units` (n,) is the index of each comparison's item.
     """
-    said = finite(verdicts, "verdicts")
-    check_verdicts(said[~np.isnan(said)], "human comparisons")
-    people = said - 0.5
-    difference = finite(left, "left scores") - finite(right, "right scores")
-    if difference.shape[-1:] != people.shape:
-        raise LengthError(f"{people.shape} verdicts for score differences {difference.shape}")
-    where = np.zeros(len(people), dtype=np.int64) if units is None else units
+    known_verdicts = to_float_array(verdicts, "verdicts")
+    check_verdicts(known_verdicts[~np.isnan(known_verdicts)], "human comparisons")
+    human_differences = known_verdicts - 0.5
+    difference = to_float_array(left, "left scores") - to_float_array(right, "right scores")
+    if difference.shape[-1:] != human_differences.shape:
+        raise LengthError(
+            f"{human_differences.shape} verdicts for score differences {difference.shape}"
+        )
+    where = np.zeros(len(human_differences), dtype=np.int64) if units is None else units
     size = int(where.max(initial=0)) + 1
-    stack = difference.reshape(int(np.prod(difference.shape[:-1])), len(people))
-    return np.stack([tally(outcomes(people, row, epsilon), where, size) for row in stack])
+    stack = difference.reshape(int(np.prod(difference.shape[:-1])), len(human_differences))
+    return np.stack(
+        [
+            count_outcomes(classify_pairs(human_differences, row, epsilon), where, size)
+            for row in stack
+        ]
+    )
 
 
 def check_epsilon(epsilon: float) -> float:
-    """The size of a difference that is a tie, checked."""
+    """Check the largest difference that counts as a tie."""
     if not 0 <= epsilon < np.inf:
-        raise UsageError(f"epsilon, up to which a difference is a tie, is 0 or more, not {epsilon}")
+        raise UsageError(f"epsilon, the largest tied difference, must be at least 0, got {epsilon}")
     return epsilon
 
 
 def count_groups(
     layout: Layout, *, epsilon: FloatArray | float = 0.0, threshold: float = 0.0
 ) -> FloatArray:
-    """Counts of all pairs within each group, (metrics, groups, 6).
+    """Count the outcomes of all pairs within each group, (metrics, groups, 6).
 
-    Pairs closer than `threshold` in the human score are not counted at all.
+    Pairs whose human scores differ by less than `threshold` are not counted.
     """
     metrics, groups, n = layout.metrics.shape
     epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
     counts = np.zeros((metrics, groups, 6))
     for i, j in pair_blocks(n, groups):
-        people = layout.human.T[i] - layout.human.T[j]  # (block, groups)
-        unasked, human = ~(np.abs(people) >= threshold), order(people)
+        differences = layout.human.T[i] - layout.human.T[j]  # (block, groups)
+        excluded, human = ~(np.abs(differences) >= threshold), preference_signs(differences)
         for metric, scores in enumerate(layout.metrics):
-            codes = code_orders(human, order(scores.T[i] - scores.T[j], float(epsilons[metric])))
-            codes[unasked] = MISSING + 1
+            codes = classify_signs(
+                human, preference_signs(scores.T[i] - scores.T[j], float(epsilons[metric]))
+            )
+            codes[excluded] = MISSING + 1
             for outcome in range(6):
                 counts[metric, :, outcome] += (codes == outcome).sum(axis=0)
     return counts
 
 
 def pair_blocks(n: int, groups: int = 1) -> Iterator[tuple[IntArray, IntArray]]:
-    """The index pairs i < j of n points, in blocks of about BLOCK pairs over all groups.
+    """Yield the index pairs i < j of n points, in blocks of about BLOCK pairs over all groups.
 
     >>> [(i.tolist(), j.tolist()) for i, j in pair_blocks(3)]
     [([0, 0, 1], [1, 2, 2])]
     """
     rows = np.arange(n - 1)
-    ends = np.cumsum(n - 1 - rows)  # pairs up to and with each row
+    ends = np.cumsum(n - 1 - rows)  # pairs up to and including each row
     size = max(1, BLOCK // max(1, groups))
     start = 0
     while start < n - 1:
@@ -166,19 +175,19 @@ def pair_blocks(n: int, groups: int = 1) -> Iterator[tuple[IntArray, IntArray]]:
 
 
 def tau_strict(counts: FloatArray) -> FloatArray:
-    """(C - D - T_m) / (C + D + T_m): WMT 2011 and 2012; also DARR from 2018."""
+    """(C - D - T_m) / (C + D + T_m): WMT 2011 and 2012, and DARR from 2018."""
     c, d, m = counts[..., CONCORDANT], counts[..., DISCORDANT], counts[..., METRIC_TIE]
     return divide(c - d - m, c + d + m)
 
 
 def tau_wmt13(counts: FloatArray) -> FloatArray:
-    """(C - D) / (C + D): WMT 2013, ties on either side ignored."""
+    """(C - D) / (C + D): WMT 2013, ties on either side are ignored."""
     c, d = counts[..., CONCORDANT], counts[..., DISCORDANT]
     return divide(c - d, c + d)
 
 
 def tau_wmt14(counts: FloatArray) -> FloatArray:
-    """(C - D) / (C + D + T_m): WMT 2014, a metric tie is worth nothing; also DARR of 2017."""
+    """(C - D) / (C + D + T_m): WMT 2014, a metric tie counts 0; also DARR of 2017."""
     c, d, m = counts[..., CONCORDANT], counts[..., DISCORDANT], counts[..., METRIC_TIE]
     return divide(c - d, c + d + m)
 
@@ -191,20 +200,20 @@ def tau_b(counts: FloatArray) -> FloatArray:
 
 
 def accuracy(counts: FloatArray) -> FloatArray:
-    """(C + T_hm) / all: a tie is right where people tie too."""
+    """(C + T_hm) / all: a metric tie is correct if the human scores tie too."""
     return divide(counts[..., CONCORDANT] + counts[..., BOTH_TIE], counts[..., :MISSING].sum(-1))
 
 
-DARR_THRESHOLD = 25.0  # points of the raw 0-100 scale that make a difference (Bojar et al. 2017)
+DARR_THRESHOLD = 25.0  # points of the raw 0-100 scale (Bojar et al. 2017)
 
 
 def kendall_strict(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
-    """The tau of WMT 2011 and 2012: human ties are dropped, a metric tie is an error.
+    """Compute the tau of WMT 2011 and 2012: human ties are dropped, a metric tie is an error.
 
         tau = (C - D - T_m) / (C + D + T_m)
 
-    `verdicts` (n,): 1 the left translation is better, 0 the right, 0.5 a tie; `left`, `right`:
-    the metric's scores of the two translations, (..., n).
+    `verdicts` (n,) is 1 if the left translation is better, 0 if the right is, 0.5 for a tie. `left`
+    and `right` are the metric scores of the two translations, (..., n).
 
     >>> float(kendall_strict([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1])).__round__(6)
     0.333333
@@ -213,7 +222,7 @@ def kendall_strict(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Ag
 
 
 def kendall_wmt13(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
-    """The tau of WMT 2013: (C - D) / (C + D), ties on either side ignored.
+    """Compute the tau of WMT 2013: (C - D) / (C + D), ties on either side are ignored.
 
     >>> float(kendall_wmt13([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1]))
     1.0
@@ -222,7 +231,9 @@ def kendall_wmt13(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agr
 
 
 def kendall_wmt14(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agreement:
-    """The tau of WMT 2014: (C - D) / (C + D + T_m), human ties dropped, metric ties worth nothing.
+    """Compute the tau of WMT 2014: (C - D) / (C + D + T_m).
+
+    Human ties are dropped, metric ties count 0.
 
     >>> float(kendall_wmt14([1, 1, 0, 0.5], [3, 1, 1, 9], [2, 1, 2, 1])).__round__(6)
     0.666667
@@ -233,7 +244,7 @@ def kendall_wmt14(verdicts: ArrayLike, left: ArrayLike, right: ArrayLike) -> Agr
 def consistency(
     verdicts: ArrayLike, left: ArrayLike, right: ArrayLike, *, epsilon: float = 0.0
 ) -> Agreement:
-    """The share of human comparisons, ties among them, that the metric reproduces (WMT 2008).
+    """Compute the share of human comparisons, with ties, that the metric reproduces (WMT 2008).
 
     A metric difference of at most `epsilon` is a tie.
 
@@ -251,45 +262,45 @@ def darr(
     year: Literal[2017, 2018] = 2018,
     threshold: float = DARR_THRESHOLD,
 ) -> Agreement:
-    """The tau of WMT 2017 to 2019 on relative rankings made from direct assessments (DARR).
+    """Compute the tau of WMT 2017 to 2019 on relative rankings from direct assessments (DARR).
 
-    Two translations of one segment are a pair where their raw human scores (0 to 100) differ by
-    `threshold` or more. A metric tie counts as discordant from 2018 and as zero in 2017:
+    Two translations of one segment form a pair if their raw human scores (0 to 100) differ by at
+    least `threshold`. A metric tie counts as discordant from 2018, and as zero in 2017:
 
         2018: (C - D - T_m) / (C + D + T_m)      2017: (C - D) / (C + D + T_m)
 
-    `human` is (systems, segments) of raw scores, `metrics` (..., systems, segments).
+    `human` holds raw scores (systems, segments), `metrics` is (..., systems, segments).
 
     >>> float(darr([[90, 50], [60, 45], [30, 0]], [[3, 5], [2, 4], [2, 1]])).__round__(6)
     0.6
     """
     if year not in (2017, 2018):
-        raise UsageError(f"DARR is defined for 2017 and for 2018 (and after), not {year}")
+        raise UsageError(f"year must be 2017 or 2018, got {year}")
     if not 0 < threshold < np.inf:
-        raise UsageError(f"the DARR threshold must be above zero, got {threshold}")
-    layout = lay_out(human, metrics, "item")
+        raise UsageError(f"threshold must be above 0, got {threshold}")
+    layout = make_layout(human, metrics, "item")
     counts = count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)
     value = tau_strict(counts) if year == 2018 else tau_wmt14(counts)
     judged, used = int(counts.sum(axis=1).max(initial=0)), counts[:, :MISSING].sum(axis=1)
-    return pool_agreement(value, layout.shape, judged=judged, used=used)
+    return make_pooled_agreement(value, layout.shape, judged=judged, used=used)
 
 
-def kendall_b(human: ArrayLike, metrics: ArrayLike, *, by: Grouping = "none") -> Agreement:
-    """Kendall's tau-b: concordant less discordant pairs of points, corrected for ties.
+def kendall_b(human: ArrayLike, metrics: ArrayLike, *, grouping: Grouping = "none") -> Agreement:
+    """Compute Kendall's tau-b: concordant minus discordant pairs, corrected for ties.
 
         tau_b = (C - D) / sqrt((C + D + T_h)(C + D + T_m))
 
-    T_h and T_m count pairs tied by people only and by the metric only.
+    T_h and T_m count pairs tied by the human scores only and by the metric only.
 
     >>> float(kendall_b([1, 2, 3, 4], [1, 3, 2, 4])).__round__(6)
     0.666667
     """
-    layout = lay_out(human, metrics, by)
+    layout = make_layout(human, metrics, grouping)
     return average_groups(layout, kendall_b_values(layout))
 
 
 def kendall_b_values(layout: Layout) -> FloatArray:
-    """Kendall's tau-b of each group, (metrics, groups)."""
+    """Return Kendall's tau-b of each group, (metrics, groups)."""
     if layout.human.shape[1] <= SMALL_GROUP:
         return tau_b(count_groups(layout))
     from scipy.stats import kendalltau
@@ -313,7 +324,7 @@ def _compare(
     human_ties: bool,
     epsilon: float = 0.0,
 ) -> Agreement:
-    counts = count_verdicts(verdicts, left, right, epsilon=epsilon).sum(axis=1)
+    counts = count_comparisons(verdicts, left, right, epsilon=epsilon).sum(axis=1)
     shape = np.shape(np.asarray(left))[:-1]
     return count_agreement(counts, reduce, verdicts, human_ties=human_ties, shape=shape)
 
@@ -326,30 +337,30 @@ def count_agreement(
     human_ties: bool,
     shape: tuple[int, ...],
 ) -> Agreement:
-    """A formula on counts (metrics, 6) of human comparisons, pooled; `shape` is the metrics'.
+    """Apply a formula to pooled counts (metrics, 6) of human comparisons.
 
-    Where the formula drops `human_ties` they are not among the judged comparisons either.
+    If the formula drops `human_ties`, they do not count as judged comparisons either.
     """
-    people = finite(verdicts, "verdicts")
-    dropped = np.isnan(people) | ((people == 0.5) & (not human_ties))
+    known = to_float_array(verdicts, "verdicts")
+    dropped = np.isnan(known) | ((known == 0.5) & (not human_ties))
     used = counts[:, :MISSING].sum(axis=1)
     if not human_ties:
         used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
-    return pool_agreement(reduce(counts), shape, judged=int((~dropped).sum()), used=used)
+    return make_pooled_agreement(reduce(counts), shape, judged=int((~dropped).sum()), used=used)
 
 
 def measure_darr(
     human: FloatArray, scores: FloatArray, year: Literal[2017, 2018], threshold: float
-) -> Measured:
-    """DARR of (systems, segments) and (metrics, systems, segments), as a task asks for it."""
+) -> Measurement:
+    """Measure DARR of (systems, segments) and (metrics, systems, segments) for a task."""
     statistic = partial(darr, year=year, threshold=threshold)
-    counts = count_groups(lay_out(human, scores, "item"), threshold=threshold)
-    return Measured(
+    counts = count_groups(make_layout(human, scores, "item"), threshold=threshold)
+    return Measurement(
         agreement=statistic(human, scores),
-        replicate=of_sums(counts, tau_strict if year == 2018 else tau_wmt14),
+        replicate=sums_replicate(counts, tau_strict if year == 2018 else tau_wmt14),
         strata=(human.shape[1],),
         tests={"perm-both": partial(perm_both_any, human, scores, statistic)},
-        finest={"perm-both": finest_swaps(human)},
+        smallest_p={"perm-both": smallest_p_of_swaps(human)},
     )
 
 
@@ -361,14 +372,16 @@ _FORMULAS: Mapping[str, tuple[Reduce, bool]] = {
 }
 
 
-def measure_comparisons(compared: ComparisonIndex, scores: FloatArray, statistic: str) -> Measured:
-    """A formula on human comparisons beside scores, (metrics, systems, items)."""
+def measure_comparisons(
+    compared: ComparisonIndex, scores: FloatArray, statistic: str
+) -> Measurement:
+    """Measure a formula on human comparisons for a task; scores are (metrics, systems, items)."""
     reduce, human_ties = _FORMULAS[statistic]
     left = scores[:, compared.left, compared.item]
     right = scores[:, compared.right, compared.item]
     items, unit = np.unique(compared.item, return_inverse=True)
-    counts = count_verdicts(compared.verdicts, left, right, units=unit)
-    return Measured(
+    counts = count_comparisons(compared.verdicts, left, right, units=unit)
+    return Measurement(
         agreement=count_agreement(
             counts.sum(axis=1),
             reduce,
@@ -376,6 +389,6 @@ def measure_comparisons(compared: ComparisonIndex, scores: FloatArray, statistic
             human_ties=human_ties,
             shape=left.shape[:1],
         ),
-        replicate=of_sums(counts, reduce),
+        replicate=sums_replicate(counts, reduce),
         strata=(len(items),),
     )

@@ -1,8 +1,8 @@
-"""The protocols of WMT's metrics tasks: which figures are taken, weighed and tested, in one table.
+"""The ranking protocols of WMT metrics tasks: statistics, weights and tests.
 
-Two tasks for each language pair, soft pairwise accuracy of systems and acc_eq* of segments; the
-weighted mean ranks the metrics, and metrics that cannot be told apart share a rank. The definition
-of every step is linked in docs/meta-evaluation.md.
+Each language pair has two tasks: soft pairwise accuracy of systems and acc_eq* of segments. The
+weighted mean ranks the metrics; metrics that do not differ significantly share a rank. See
+docs/meta-evaluation for the definition of every step.
 """
 
 from __future__ import annotations
@@ -17,24 +17,29 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, generator
+from tertium.arrays import FloatArray, make_rng
 from tertium.errors import UnknownNameError, UsageError
-from tertium.meta.agreement import judged_columns, lay_out
-from tertium.meta.contests import Contest, accuracy_contest, average_contest, soft_accuracy_contest
+from tertium.execution import track_progress
+from tertium.meta.agreement import make_layout, select_judged_columns
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
-from tertium.meta.results import Figures, TaskResult, figures_of
+from tertium.meta.permutation import (
+    PermutationTest,
+    average_tests,
+    permute_accuracy,
+    permute_soft_accuracy,
+)
+from tertium.meta.results import MetricEstimates, TaskResult, make_estimates
 from tertium.meta.tasks import Task
-from tertium.runtime import track
 
-WORKERS = 4  # tasks at a time; each draws from a generator of its own
+WORKERS = 4  # tasks in parallel; each has its own random generator
 
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """A year's rules: statistics for each language pair, and the pairs that the task was held on.
+    """The rules of one year: statistics per language pair, and the language pairs of the task.
 
-    `caveats` say what of it is assumed rather than published.
+    `caveats` list what is assumed rather than published.
     """
 
     name: str
@@ -44,7 +49,7 @@ class Protocol:
     caveats: tuple[str, ...] = ()
 
     def tasks(self, sets: Sequence[str], **choices: Any) -> list[Task]:
-        """The tasks on some judged sets, in the order of the task's table."""
+        """Make the tasks on these judged sets, in the order of the shared task's table."""
         return [
             Task(sets=(name,), statistic=statistic, test="none", **choices)
             for name in sorted(sets)
@@ -68,14 +73,14 @@ PROTOCOLS: Mapping[str, Protocol] = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProtocolResults:
-    """A protocol carried out: figures of each task, and of their weighted mean."""
+    """The results of a protocol: estimates of each task and of their weighted mean."""
 
     protocol: Protocol
     metrics: tuple[str, ...]
     tasks: tuple[TaskResult, ...]
     weights: tuple[float, ...]
-    average: Figures
-    samples: int
+    average: MetricEstimates
+    resamples: int
     seed: int
 
     @property
@@ -85,7 +90,7 @@ class ProtocolResults:
         return tuple(lp for lp in self.protocol.lps if lp not in here)
 
     def records(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON."""
+        """Return all results as plain values, for JSON."""
         tasks = [
             {
                 **record,
@@ -110,89 +115,99 @@ class ProtocolResults:
             "protocol": self.protocol.name,
             "missing": list(self.missing),
             "assumed": list(self.protocol.caveats),
-            "samples": self.samples,
+            "samples": self.resamples,
             "seed": self.seed,
             "tasks": tasks,
             "average": average,
         }
 
 
-def follow_protocol(
-    sets: Sequence[JudgedSet],
+def run_protocol(
+    sets: Sequence[AlignedScores],
     name: str = "wmt24",
     *,
-    samples: int = 1000,
+    resamples: int = 1000,
     alpha: float = 0.05,
     seed: int = 12345,
 ) -> ProtocolResults:
-    """Rank metrics on judged sets as a shared task did.
+    """Rank metrics on judged sets by the rules of a shared task.
 
-    `samples` are draws of every test, 0 for none: then ranks are places by value.
+    `resamples` is the number of draws of every test; with 0, nothing is tested and metrics are
+    ranked by value.
     """
     if name not in PROTOCOLS:
         raise UnknownNameError("protocol", name, PROTOCOLS)
     protocol = PROTOCOLS[name]
     unscored = next((s.name for s in sets if np.isnan(s.human).all()), None)
     if unscored is not None:
-        raise UsageError(f"{unscored}: {protocol.title} asks for human scores of segments")
+        raise UsageError(f"{unscored}: {protocol.title} needs human segment scores")
     evaluation = MetaEvaluation(sets, seed=seed)
-    tasks = protocol.tasks([*evaluation.sets], samples=0, alpha=alpha)
+    tasks = protocol.tasks([*evaluation.sets], resamples=0, alpha=alpha)
 
-    def run(task: Task) -> tuple[TaskResult, Contest | None]:
+    def run(task: Task) -> tuple[TaskResult, PermutationTest | None]:
         result = evaluation.run_task(task)
         judged = evaluation.sets[task.sets[0]]
-        return result, _contest(result, judged, samples, seed) if samples else None
+        return result, _permute(result, judged, resamples, seed) if resamples else None
 
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
-        done = [future.result() for future in track([pool.submit(run, t) for t in tasks], "tasks")]
-    return _sum_up(protocol, evaluation.metrics, done, samples=samples, alpha=alpha, seed=seed)
+        results = [
+            future.result()
+            for future in track_progress([pool.submit(run, t) for t in tasks], "tasks")
+        ]
+    return _combine_tasks(
+        protocol, evaluation.metrics, results, resamples=resamples, alpha=alpha, seed=seed
+    )
 
 
-def _sum_up(
+def _combine_tasks(
     protocol: Protocol,
     metrics: tuple[str, ...],
-    done: Sequence[tuple[TaskResult, Contest | None]],
+    results: Sequence[tuple[TaskResult, PermutationTest | None]],
     *,
-    samples: int,
+    resamples: int,
     alpha: float,
     seed: int,
 ) -> ProtocolResults:
-    """Ranks of each task and of the weighted mean."""
-    weights = tuple(1.0 / len(done) for _ in done)
-    contests = [contest for _, contest in done if contest is not None]
+    """Combine the tasks: ranks of each task and of the weighted mean."""
+    weights = tuple(1.0 / len(results) for _ in results)
+    tests = [test for _, test in results if test is not None]
     values: FloatArray = np.sum(
-        [w * result.values for w, (result, _) in zip(weights, done, strict=True)], axis=0
+        [w * result.values for w, (result, _) in zip(weights, results, strict=True)], axis=0
     )
-    together = average_contest(contests, weights) if contests else None
+    average = average_tests(tests, weights) if tests else None
     return ProtocolResults(
         protocol=protocol,
         metrics=metrics,
         tasks=tuple(
-            replace(result, **vars(_rank(metrics, result.values, contest, alpha)))
-            for result, contest in done
+            replace(result, **vars(_rank(metrics, result.values, test, alpha)))
+            for result, test in results
         ),
         weights=weights,
-        average=_rank(metrics, values, together, alpha),
-        samples=samples,
+        average=_rank(metrics, values, average, alpha),
+        resamples=resamples,
         seed=seed,
     )
 
 
-def _contest(result: TaskResult, judged: JudgedSet, samples: int, seed: int) -> Contest:
-    rng = generator(seed, zlib.crc32(result.task.name.encode()), 1)
-    human, scores = judged_columns(judged.name, judged.human, judged.scores)
+def _permute(
+    result: TaskResult, judged: AlignedScores, resamples: int, seed: int
+) -> PermutationTest:
+    rng = make_rng(seed, zlib.crc32(result.task.name.encode()), 1)
+    human, scores = select_judged_columns(judged.name, judged.human, judged.scores)
     if result.task.statistic == "spa":
-        return soft_accuracy_contest(human, scores, samples=samples, rng=rng)
+        return permute_soft_accuracy(human, scores, resamples=resamples, rng=rng)
     epsilon = np.nan_to_num(np.asarray(result.agreement.epsilon))
-    return accuracy_contest(lay_out(human, scores, "item"), epsilon, samples=samples, rng=rng)
+    return permute_accuracy(
+        make_layout(human, scores, "item"), epsilon, resamples=resamples, rng=rng
+    )
 
 
 def _rank(
-    metrics: tuple[str, ...], values: FloatArray, contest: Contest | None, alpha: float
-) -> Figures:
-    p = np.full((len(values), len(values)), np.nan) if contest is None else contest.p_values
+    metrics: tuple[str, ...], values: FloatArray, test: PermutationTest | None, alpha: float
+) -> MetricEstimates:
+    p = np.full((len(values), len(values)), np.nan) if test is None else test.p_values
     p[np.isnan(values)] = p[:, np.isnan(values)] = np.nan
-    # mt-metrics-eval counts a p-value that equals the level as significant
-    return figures_of(
+    # mt-metrics-eval counts a p-value equal to alpha as significant
+    return make_estimates(
         metrics, values, np.zeros((0, len(values))), p, 0.95, math.nextafter(alpha, 1)
     )

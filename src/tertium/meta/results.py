@@ -1,4 +1,4 @@
-"""What came of tasks: a value for each metric, with its interval, p-values, rank and counts."""
+"""Results of meta-evaluation tasks: values of metrics with intervals, p-values and ranks."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from tertium.meta.agreement import Agreement
 from tertium.meta.tasks import Task
 
 
-def interval(replicates: FloatArray, confidence: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Percentile bounds of bootstrap values (samples, metrics), undefined samples left out.
+def percentile_interval(
+    replicates: FloatArray, confidence_level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Return percentile bounds of bootstrap values (resamples, metrics), ignoring NaN.
 
-    >>> [bound.round(2).tolist() for bound in interval(np.arange(101.0)[:, None], 0.9)]
+    >>> bounds = percentile_interval(np.arange(101.0)[:, None], 0.9)
+    >>> [bound.round(2).tolist() for bound in bounds]
     [[5.0], [95.0]]
     """
-    if not 0.0 < confidence < 1.0:
-        raise UsageError(f"a confidence level lies between 0 and 1, got {confidence}")
+    if not 0.0 < confidence_level < 1.0:
+        raise UsageError(f"confidence_level must be between 0 and 1, got {confidence_level}")
     bounds = np.full((2, replicates.shape[1]), np.nan)
-    tail = (1.0 - confidence) / 2
+    tail = (1.0 - confidence_level) / 2
     for metric, values in enumerate(replicates.T):
         defined = values[~np.isnan(values)]
         if len(defined):
@@ -33,9 +36,9 @@ def interval(replicates: FloatArray, confidence: float = 0.95) -> tuple[FloatArr
 
 
 def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
-    """The share of samples (samples, metrics) in which metric i is not better than metric j.
+    """Return the share of resamples (resamples, metrics) in which metric i is not better than j.
 
-    One more sample is counted on either side, so that no p-value is 0.
+    One more resample is counted on either side, so no p-value is 0.
     """
     count = replicates.shape[1]
     result = np.ones((count, count))
@@ -44,20 +47,21 @@ def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
             difference = replicates[:, i] - replicates[:, j]
             defined = ~np.isnan(difference)
             if i != j:
-                # the values of equal metrics on different scales differ by rounding
+                # equal metrics on different scales differ by rounding
                 known, losses = int(defined.sum()), int((difference[defined] <= 1e-12).sum())
                 result[i, j] = (1 + losses) / (1 + known) if known else np.nan
     return result
 
 
-def clusters(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> list[int]:
-    """The rank of each metric, shared by metrics that cannot be told apart (as mt-metrics-eval).
+def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> list[int]:
+    """Assign ranks from 1; metrics that do not differ significantly share a rank (mt-metrics-eval).
 
     From the best metric down, a new rank begins with the first metric that some metric of the
-    current rank beats significantly. A metric without a value gets the rank after the last. Where
-    nothing was tested, ranks are places by value, which equal values share.
+    current rank beats significantly. A metric without a value gets the rank after the last. If
+    nothing was tested, metrics are ranked by value, and equal values share a rank.
 
-    >>> clusters(np.array([0.5, 0.9, 0.8]), np.array([[1, 1, 1], [0.01, 1, 0.3], [0.02, 1, 1]]))
+    >>> p_values = np.array([[1, 1, 1], [0.01, 1, 0.3], [0.02, 1, 1]])
+    >>> assign_ranks(np.array([0.5, 0.9, 0.8]), p_values)
     [2, 1, 1]
     """
     if np.isnan(p_values).all():
@@ -77,13 +81,13 @@ def clusters(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> l
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Figures:
-    """One column of a table: a value for each metric, and how sure one can be of it.
+class MetricEstimates:
+    """Values of a statistic for each metric, with confidence intervals, p-values and ranks.
 
-    `low` and `high` bound the bootstrap interval; `p_values` [i, j] is small where metric i is
-    significantly better than j; both NaN where they were not asked for. `ranks` are shared by
-    metrics that cannot be told apart, 1 for the best. `replicates` (samples, metrics) are the
-    bootstrap values, no rows where there are none.
+    `low` and `high` are the bounds of the bootstrap interval. `p_values` [i, j] is small if metric
+    i is significantly better than j. Both are NaN without resamples. `ranks` start at 1; metrics
+    that do not differ significantly share a rank. `replicates` (resamples, metrics) are the
+    bootstrap values.
     """
 
     metrics: tuple[str, ...]
@@ -97,7 +101,7 @@ class Figures:
 
     @property
     def best(self) -> int | None:
-        """The metric with the highest value; None where no metric has one."""
+        """The index of the metric with the highest value; None if no metric has one."""
         return None if np.isnan(self.values).all() else int(np.nanargmax(self.values))
 
     @property
@@ -107,9 +111,9 @@ class Figures:
 
     @property
     def not_worse(self) -> BoolArray:
-        """Which metrics the best one does not beat significantly, itself among them, (metrics,).
+        """Mask of the metrics that the best one does not beat significantly, itself included.
 
-        Where nothing was tested, the best alone; where a test had no p-value, it found nothing.
+        Without tests, only the best; a missing p-value is not significant.
         """
         if self.best is None:
             return np.zeros(len(self.values), dtype=bool)
@@ -120,18 +124,18 @@ class Figures:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TaskResult(Figures):
-    """What came of one task; `agreement` counts what was judged, used and left out.
+class TaskResult(MetricEstimates):
+    """The result of one task; `agreement` counts judgments that were used and left out.
 
-    `least_p` is the smallest p-value that its test can give.
+    `smallest_p_value` is the smallest p-value that the test can give.
     """
 
     task: Task
     agreement: Agreement
-    least_p: float = 0.0
+    smallest_p_value: float = 0.0
 
     def records(self) -> list[dict[str, Any]]:
-        """One plain dictionary for each metric."""
+        """Return one dictionary for each metric."""
         counts, marks = self.agreement, self.not_worse
         return [
             {
@@ -139,16 +143,16 @@ class TaskResult(Figures):
                 "sets": list(self.task.sets),
                 "statistic": self.task.statistic,
                 "level": self.task.level,
-                "grouping": self.task.by,
+                "grouping": self.task.grouping,
                 "value": float(self.values[n]),
                 "interval": [float(self.low[n]), float(self.high[n])],
-                "confidence": self.task.confidence,
+                "confidence": self.task.confidence_level,
                 "rank": self.ranks[n],
                 "best": n == self.best,
                 "not_significantly_worse": bool(marks[n]) if self.is_tested else None,
                 "judged": counts.judged,
                 "used": int(counts.used[n]),
-                "left_out": int(counts.left_out[n]),
+                "left_out": int(counts.excluded_counts[n]),
                 "groups": counts.groups,
                 "undefined_groups": int(counts.undefined[n]),
                 "epsilon": None if counts.epsilon is None else float(counts.epsilon[n]),
@@ -161,38 +165,37 @@ class TaskResult(Figures):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Results:
-    """All tasks of an evaluation, with what sums them up.
+    """The results of all tasks, and their averages.
 
-    `left_out` counts by set and metric what did not match; see `JudgedSet`.
+    `excluded_counts` counts unmatched systems by set and metric; see `AlignedScores`.
     """
 
     metrics: tuple[str, ...]
     tasks: tuple[TaskResult, ...]
     seed: int
-    left_out: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    excluded_counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
 
     @cached_property
-    def average(self) -> Figures:
-        """The mean over tasks, NaN for a metric that lacks a value in any of them.
+    def average(self) -> MetricEstimates:
+        """The mean over tasks; NaN for a metric that lacks a value in any of them.
 
-        Of several statistics it is a mean of unlike numbers; `by_statistic` takes them apart.
-
-        The tasks' bootstrap samples are independent, so their mean is a sample of the average, by
-        which it is tested whatever test the tasks took, unless they took none.
+        With several statistics it averages different scales; `by_statistic` separates them. The
+        bootstrap samples of tasks are independent, so their mean is a sample of the average. It is
+        tested by the bootstrap, unless the tasks have no test.
         """
         values = np.mean([task.values for task in self.tasks], axis=0)
-        samples = min(len(task.replicates) for task in self.tasks)
-        drawn = np.mean([task.replicates[:samples] for task in self.tasks], axis=0)
+        resamples = min(len(task.replicates) for task in self.tasks)
+        drawn = np.mean([task.replicates[:resamples] for task in self.tasks], axis=0)
         first = self.tasks[0].task
-        tested = samples > 0 and all(task.task.test != "none" for task in self.tasks)
-        p = bootstrap_p_values(drawn) if tested else no_p_values(len(values))
-        return figures_of(self.metrics, values, drawn, p, first.confidence, first.alpha)
+        tested = resamples > 0 and all(task.task.test != "none" for task in self.tasks)
+        p = bootstrap_p_values(drawn) if tested else nan_p_values(len(values))
+        return make_estimates(self.metrics, values, drawn, p, first.confidence_level, first.alpha)
 
     @cached_property
     def average_rank(self) -> FloatArray:
-        """The mean over tasks of each metric's rank among those it can be told apart from.
+        """The mean rank of each metric over tasks.
 
-        A task that is undefined for every metric ranks nothing and is left out.
+        Tasks that are undefined for every metric are left out.
         """
         ranks = [task.ranks for task in self.tasks if task.best is not None]
         if not ranks:
@@ -201,15 +204,20 @@ class Results:
         return mean
 
     def by_statistic(self) -> dict[str, Results]:
-        """The results of each statistic, whose averages mix nothing."""
-        kinds = dict.fromkeys(task.task.statistic for task in self.tasks)
+        """Split the results by statistic, and by level if a statistic has several."""
+        groups: dict[tuple[str, str], list[TaskResult]] = {}
+        for result in self.tasks:
+            groups.setdefault((result.task.statistic, result.task.level), []).append(result)
+        statistics = [statistic for statistic, _ in groups]
         return {
-            kind: replace(self, tasks=tuple(t for t in self.tasks if t.task.statistic == kind))
-            for kind in kinds
+            statistic if statistics.count(statistic) == 1 else f"{statistic} {level}": replace(
+                self, tasks=tuple(tasks)
+            )
+            for (statistic, level), tasks in groups.items()
         }
 
     def records(self) -> dict[str, Any]:
-        """Everything as plain values, for JSON; averages are over the tasks of one statistic."""
+        """Return all results as plain values, for JSON; averages are per statistic."""
         parts = self.by_statistic()
         return {
             "metrics": list(self.metrics),
@@ -217,7 +225,7 @@ class Results:
             "tasks": [record for task in self.tasks for record in task.records()],
             "average": [r for kind, part in parts.items() for r in part._average_records(kind)],
             "average_rank": dict(zip(self.metrics, self.average_rank.tolist(), strict=True)),
-            "left_out": {name: dict(counts) for name, counts in self.left_out.items()},
+            "left_out": {name: dict(counts) for name, counts in self.excluded_counts.items()},
         }
 
     def _average_records(self, statistic: str) -> list[dict[str, Any]]:
@@ -237,28 +245,28 @@ class Results:
         ]
 
 
-def no_p_values(metrics: int) -> FloatArray:
-    """Those of metrics that were not tested, (metrics, metrics)."""
+def nan_p_values(metrics: int) -> FloatArray:
+    """Return p-values of metrics that were not tested, (metrics, metrics)."""
     return np.full((metrics, metrics), np.nan)
 
 
-def figures_of(
+def make_estimates(
     metrics: tuple[str, ...],
     values: FloatArray,
     drawn: FloatArray,
     p_values: FloatArray,
-    confidence: float,
+    confidence_level: float,
     alpha: float,
-) -> Figures:
-    """Values with intervals from bootstrap samples `drawn`, and ranks by p-values."""
-    low, high = interval(drawn, confidence)
-    return Figures(
+) -> MetricEstimates:
+    """Make estimates with intervals from bootstrap values `drawn` and ranks from p-values."""
+    low, high = percentile_interval(drawn, confidence_level)
+    return MetricEstimates(
         metrics=metrics,
         values=values,
         low=low,
         high=high,
         p_values=p_values,
-        ranks=tuple(clusters(values, p_values, alpha)),
+        ranks=tuple(assign_ranks(values, p_values, alpha)),
         replicates=drawn,
         alpha=alpha,
     )

@@ -1,34 +1,34 @@
-"""A task is a question to judged sets, one flat row of choices.
+"""Meta-evaluation tasks: which statistic is computed on which judgments, and how it is tested.
 
-It says which judgments, at which level, which statistic, which test. `STATISTICS` says of each
-statistic what it reads, how it may be grouped and how its differences are tested; a task of what
-does not go together is refused when it is made.
+`STATISTICS` lists the statistics with their levels, groupings and significance tests. A `Task`
+checks that its options are compatible. `resolve_statistic` accepts the names that papers print.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Literal
 
-from tertium.arrays import is_inner_share, is_whole
+from tertium.arrays import in_open_unit_interval, is_integer_at_least
 from tertium.errors import UnknownNameError, UsageError
 from tertium.meta.agreement import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
 
 Level = Literal["segment", "system"]
-Over = Literal["segments", "systems"]
+ResampleUnit = Literal["segments", "systems"]
 Test = Literal["auto", "bootstrap", "perm-both", "williams", "pairs", "none"]
 
 
 @dataclass(frozen=True)
 class StatisticKind:
-    """What a statistic reads and allows; the first of each tuple is the default.
+    """What a statistic reads and allows; the first entry of each tuple is the default.
 
-    `reads` is "scores" (a matrix of human scores), "comparisons", or "systems" (scores of whole
-    systems); `units` are what the bootstrap may draw at segment level; `pools` says that several
-    sets make one figure.
+    `reads` is "scores" (a matrix of human segment scores), "comparisons", or "systems" (system
+    scores). `units` are what the bootstrap resamples at segment level. `pools` is true if several
+    sets are pooled into one value.
     """
 
     title: str
@@ -36,49 +36,119 @@ class StatisticKind:
     reads: Literal["scores", "comparisons", "systems"] = "scores"
     groupings: tuple[Grouping, ...] = ("none",)
     tests: tuple[Test, ...] = ("bootstrap",)
-    units: tuple[Over, ...] = ("segments",)
+    units: tuple[ResampleUnit, ...] = ("segments",)
     pools: bool = False
 
 
-_EITHER: tuple[Level, ...] = ("segment", "system")
-_SYSTEM: tuple[Level, ...] = ("system",)
-_ALL: tuple[Grouping, ...] = ("none", "item", "system")
-_BY_ITEM: tuple[Grouping, ...] = ("item", "none", "system")
-_BOTH: tuple[Over, ...] = ("segments", "systems")
-_LINEAR: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
-_DRAWN: tuple[Test, ...] = ("bootstrap", "perm-both")
-_PAIRED: tuple[Test, ...] = ("pairs", "bootstrap")
-_ANY: tuple[Test, ...] = (*_PAIRED, "perm-both")
+_BOTH_LEVELS: tuple[Level, ...] = ("segment", "system")
+_SYSTEM_LEVEL: tuple[Level, ...] = ("system",)
+_ALL_GROUPINGS: tuple[Grouping, ...] = ("none", "item", "system")
+_ITEM_FIRST: tuple[Grouping, ...] = ("item", "none", "system")
+_BOTH_UNITS: tuple[ResampleUnit, ...] = ("segments", "systems")
+_PEARSON_TESTS: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
+_RESAMPLING_TESTS: tuple[Test, ...] = ("bootstrap", "perm-both")
+_PAIR_TESTS: tuple[Test, ...] = ("pairs", "bootstrap")
+_ACCURACY_TESTS: tuple[Test, ...] = (*_PAIR_TESTS, "perm-both")
 
 STATISTICS: Mapping[str, StatisticKind] = {
-    "pearson": StatisticKind("Pearson r", _EITHER, groupings=_ALL, units=_BOTH, tests=_LINEAR),
-    "spearman": StatisticKind("Spearman rho", _EITHER, groupings=_ALL, units=_BOTH, tests=_DRAWN),
-    "kendall": StatisticKind("Kendall tau-b", _EITHER, groupings=_ALL, units=_BOTH, tests=_DRAWN),
-    "acc-eq": StatisticKind("acc_eq", groupings=_BY_ITEM, units=_BOTH, tests=_ANY),
-    "acc-eq*": StatisticKind("acc_eq*", groupings=_BY_ITEM, units=_BOTH, tests=_ANY),
-    "darr": StatisticKind("DARR tau (2018)", tests=_DRAWN),
-    "darr17": StatisticKind("DARR tau (2017)", tests=_DRAWN),
+    "pearson": StatisticKind(
+        "Pearson r", _BOTH_LEVELS, groupings=_ALL_GROUPINGS, units=_BOTH_UNITS, tests=_PEARSON_TESTS
+    ),
+    "spearman": StatisticKind(
+        "Spearman rho",
+        _BOTH_LEVELS,
+        groupings=_ALL_GROUPINGS,
+        units=_BOTH_UNITS,
+        tests=_RESAMPLING_TESTS,
+    ),
+    "kendall": StatisticKind(
+        "Kendall tau-b",
+        _BOTH_LEVELS,
+        groupings=_ALL_GROUPINGS,
+        units=_BOTH_UNITS,
+        tests=_RESAMPLING_TESTS,
+    ),
+    "acc-eq": StatisticKind(
+        "acc_eq", groupings=_ITEM_FIRST, units=_BOTH_UNITS, tests=_ACCURACY_TESTS
+    ),
+    "acc-eq*": StatisticKind(
+        "acc_eq*", groupings=_ITEM_FIRST, units=_BOTH_UNITS, tests=_ACCURACY_TESTS
+    ),
+    "darr": StatisticKind("DARR tau (2018)", tests=_RESAMPLING_TESTS),
+    "darr17": StatisticKind("DARR tau (2017)", tests=_RESAMPLING_TESTS),
     "tau-strict": StatisticKind("tau (WMT11, 12)", reads="comparisons"),
     "tau13": StatisticKind("tau (WMT13)", reads="comparisons"),
     "tau14": StatisticKind("tau (WMT14)", reads="comparisons"),
     "consistency": StatisticKind("consistency", reads="comparisons"),
     "accuracy": StatisticKind(
-        "system accuracy", _SYSTEM, reads="systems", tests=_PAIRED, pools=True
+        "system accuracy", _SYSTEM_LEVEL, reads="systems", tests=_PAIR_TESTS, pools=True
     ),
-    "spa": StatisticKind("SPA", _SYSTEM, tests=_PAIRED),
-    "tie-aware": StatisticKind("tie-aware rho", _SYSTEM, reads="systems"),
+    "spa": StatisticKind("SPA", _SYSTEM_LEVEL, tests=_PAIR_TESTS),
+    "tie-aware": StatisticKind("tie-aware rho", _SYSTEM_LEVEL, reads="systems"),
 }
+
+
+# Names in papers and other tools, in the spelling that `resolve_statistic` compares.
+STATISTIC_ALIASES: Mapping[str, str] = {
+    "pearson-r": "pearson",
+    "r": "pearson",
+    "spearman-rho": "spearman",
+    "rho": "spearman",
+    "kendall-tau": "kendall",
+    "kendall-tau-b": "kendall",
+    "kendall-b": "kendall",
+    "tau-b": "kendall",
+    "acceq": "acc-eq",
+    "acceq*": "acc-eq*",
+    "acc*eq": "acc-eq*",
+    "acc23": "acc-eq*",  # mt-metrics-eval
+    "soft-pairwise-accuracy": "spa",
+    "pairwise-accuracy": "accuracy",
+    "system-accuracy": "accuracy",
+    "tau-darr": "darr",
+    "darr18": "darr",
+    "tau11": "tau-strict",
+    "tau12": "tau-strict",
+}
+
+
+def resolve_statistic(name: str) -> str:
+    """Return the key in `STATISTICS` of a statistic, given by any of its names.
+
+    >>> [resolve_statistic(name) for name in ("SPA", "acc_eq*", "Kendall tau-b")]
+    ['spa', 'acc-eq*', 'kendall']
+    """
+    key = re.sub(r"[_\s]+", "-", str(name).strip().casefold())
+    key = STATISTIC_ALIASES.get(key, key)
+    if key not in STATISTICS:
+        raise UnknownNameError("statistic", name, [*STATISTICS, *STATISTIC_ALIASES])
+    return key
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One figure for each metric.
+    """One statistic on one or more judged sets, with one value for each metric.
 
-    `sets` names the judged sets (several only for a statistic that pools them). `level`, `by`,
-    `test` and `over` may stay open for the statistic's default. `over` says what the bootstrap
-    draws: segments, or systems (always systems at system level). `samples` are those of the test
-    and of the intervals, 0 for neither; `threshold` is DARR's, `tie_rate` that of tie-aware
-    prediction, which needs one.
+    Parameters
+    ----------
+    sets
+        Names of the judged sets; several only for a statistic that pools them.
+    statistic
+        Name in `STATISTICS` or an alias of it.
+    level, grouping, test, over
+        Empty (or "auto") for the default of the statistic. `grouping` says within what the
+        statistic is computed before averaging: "none", "item" or "system". `over` is what the
+        bootstrap resamples: "segments" or "systems" (always systems at system level).
+    resamples
+        Number of resamples of the test and of the confidence interval, 0 for neither.
+    confidence_level
+        Level of the confidence interval.
+    alpha
+        Significance level.
+    threshold
+        Smallest difference of human scores that makes a DARR pair.
+    tie_rate
+        Share of tied first places; required by tie-aware prediction.
 
     >>> Task(sets=("de-en",)).name
     'de-en pearson segment none'
@@ -91,37 +161,33 @@ class Task:
     sets: tuple[str, ...]
     statistic: str = "pearson"
     level: Level | Literal[""] = ""
-    by: Grouping | Literal[""] = ""
+    grouping: Grouping | Literal[""] = ""
     test: Test = "auto"
-    over: Over | Literal[""] = ""
-    samples: int = 1000
-    confidence: float = 0.95
+    over: ResampleUnit | Literal[""] = ""
+    resamples: int = 1000
+    confidence_level: float = 0.95
     alpha: float = 0.05
     threshold: float = DARR_THRESHOLD
     tie_rate: float | None = None
 
     def __post_init__(self) -> None:
-        if self.statistic not in STATISTICS:
-            raise UnknownNameError("statistic", self.statistic, STATISTICS)
+        object.__setattr__(self, "statistic", resolve_statistic(self.statistic))
         kind = self.kind
-        self._settle("level", kind.levels)
+        self._set_default("level", kind.levels)
         system = self.level == "system"
-        self._settle("by", ("none",) if system else kind.groupings)
-        tests = kind.tests
-        if self.statistic == "pearson" and self.by != "none":
-            tests = ("bootstrap", "perm-both")  # the fast form and Williams need pooled points
-        self._settle("test", (*tests, "none"))
-        self._settle("over", ("systems",) if system else kind.units)
+        self._set_default("grouping", ("none",) if system else kind.groupings)
+        self._set_default("test", (*self._tests, "none"))
+        self._set_default("over", ("systems",) if system else kind.units)
         self._check_numbers()
 
-    def _settle(self, choice: str, allowed: tuple[str, ...]) -> None:
-        """Fill in the default of a choice that was left open; refuse one that does not fit."""
-        value = getattr(self, choice)
+    def _set_default(self, option: str, allowed: tuple[str, ...]) -> None:
+        """Fill in the default of an option that was left open; reject an incompatible value."""
+        value = getattr(self, option)
         if value in ("", "auto"):
-            object.__setattr__(self, choice, allowed[0])
+            object.__setattr__(self, option, allowed[0])
         elif value not in allowed:
             raise UsageError(
-                f"{self.statistic} at {self.level} level does not go with {choice}={value}: "
+                f"{self.statistic} at {self.level} level does not support {option}={value}: "
                 f"choose {' or '.join(allowed)}"
             )
 
@@ -130,51 +196,61 @@ class Task:
         return STATISTICS[self.statistic]
 
     @property
+    def _tests(self) -> tuple[Test, ...]:
+        if self.statistic == "pearson" and self.grouping != "none":
+            return ("bootstrap", "perm-both")  # fast PERM-BOTH and Williams need pooled points
+        return self.kind.tests
+
+    @property
     def label(self) -> str:
-        """The sets, for the head of a column."""
+        """The sets, as a column header."""
         return "+".join(self.sets) if len(self.sets) < 4 else f"{len(self.sets)} sets"
 
     @property
     def name(self) -> str:
-        """All that tells tasks apart, in words."""
-        return " ".join([self.label, self.statistic, self.level, self.by])
+        """Sets, statistic, level and grouping."""
+        return " ".join([self.label, self.statistic, self.level, self.grouping])
 
     @property
-    def drawn_by(self) -> str:
-        """All that its draws depend on, in words: not how they are read, by a test or at a level.
+    def seed_key(self) -> str:
+        """The options that resamples depend on, as a text that seeds the generator.
 
-        So an interval is the same beside any test, and a p-value at any level of significance.
+        It leaves out the test and both levels, so an interval does not change with the test. The
+        text must not change: published p-values depend on it.
         """
-        usual = replace(self, test="auto", confidence=Task.confidence, alpha=Task.alpha)
-        return repr(usual)
+        return (
+            f"Task(sets={self.sets!r}, statistic={self.statistic!r}, level={self.level!r}, "
+            f"by={self.grouping!r}, test={self._tests[0]!r}, over={self.over!r}, "
+            f"samples={self.resamples!r}, confidence=0.95, alpha=0.05, "
+            f"threshold={self.threshold!r}, tie_rate={self.tie_rate!r})"
+        )
 
     def _check_numbers(self) -> None:
         if not self.sets:
             raise UsageError("a task needs at least one judged set")
         if len(self.sets) > 1 and not self.kind.pools:
             raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
-        if not is_whole(self.samples, 0):
-            raise UsageError(f"samples must be zero or more, got {self.samples!r}")
-        for name in ("confidence", "alpha"):
-            if not is_inner_share(getattr(self, name)):
-                given = getattr(self, name)
-                raise UsageError(f"{name} is a number between 0 and 1, not {given!r}")
+        if not is_integer_at_least(self.resamples, 0):
+            raise UsageError(f"resamples must be an integer of at least 0, got {self.resamples!r}")
+        for name in ("confidence_level", "alpha"):
+            if not in_open_unit_interval(value := getattr(self, name)):
+                raise UsageError(f"{name} must be a number between 0 and 1, got {value!r}")
         if self.statistic == "tie-aware" and self.tie_rate is None:
             raise UsageError(
                 "tie-aware prediction needs the share of tied first places: "
                 "--tie-rate SHARE, or tie_rate= in Python"
             )
         if not 0 <= self.threshold < math.inf:
-            raise UsageError(f"a threshold is a number from 0 on, got {self.threshold}")
+            raise UsageError(f"threshold must be a number of at least 0, got {self.threshold}")
 
 
-def tasks_for(sets: Iterable[str], statistic: str, /, **choices: object) -> list[Task]:
-    """The same task on each set; one task on all of them where the statistic pools."""
+def tasks_for(sets: Iterable[str], statistic: str, /, **options: object) -> list[Task]:
+    """Make one task for each set, or one task on all sets if the statistic pools them."""
     names = tuple(sets)
     known = {field.name for field in fields(Task)} - {"sets", "statistic"}
-    for choice in choices:
-        if choice not in known:
-            raise UnknownNameError("choice", choice, known)
-    if statistic in STATISTICS and STATISTICS[statistic].pools:
-        return [Task(sets=names, statistic=statistic, **choices)]  # type: ignore[arg-type]
-    return [Task(sets=(name,), statistic=statistic, **choices) for name in names]  # type: ignore[arg-type]
+    for option in options:
+        if option not in known:
+            raise UnknownNameError("option", option, known)
+    pools = STATISTICS[resolve_statistic(statistic)].pools
+    groups = [names] if pools else [(name,) for name in names]
+    return [Task(sets=group, statistic=statistic, **options) for group in groups]  # type: ignore[arg-type]

@@ -6,16 +6,22 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, UsageError
-from tertium.meta.curves import Curve, LearningRun, ablation, draw, learning_curve
+from tertium.meta.learning_curves import (
+    LearningCurve,
+    LearningRun,
+    ablation,
+    draw_subset,
+    learning_curve,
+)
 
 
 def test_subsets_are_nested_and_seeded():
     for seed in range(5):
-        small, large = draw(100, 10, seed), draw(100, 40, seed)
+        small, large = draw_subset(100, 10, seed), draw_subset(100, 40, seed)
         assert set(small) < set(large)
-        assert small == draw(100, 10, seed)
+        assert small == draw_subset(100, 10, seed)
         assert len(small) == 10
-    assert draw(100, 10, 0) != draw(100, 10, 1)
+    assert draw_subset(100, 10, 0) != draw_subset(100, 10, 1)
 
 
 def test_more_data_fits_a_line_better():
@@ -54,7 +60,7 @@ def test_training_gets_the_subset_and_the_seed():
         [2, 6],
         seeds=[7],
     )
-    assert seen[0] == (tuple("abcdef"[n] for n in draw(6, 2, 7)), 7)
+    assert seen[0] == (tuple("abcdef"[n] for n in draw_subset(6, 2, 7)), 7)
     assert seen[1] == (tuple("abcdef"), 7)
 
 
@@ -79,10 +85,10 @@ def test_undefined_runs_are_counted():
         LearningRun(setting="5", size=5, seed=s, test="t", value=v)
         for s, v in enumerate([0.2, float("nan"), 0.4])
     )
-    (point,) = Curve(runs=runs).points()
+    (point,) = LearningCurve(runs=runs).points()
     assert (point.mean, point.runs, point.undefined) == (pytest.approx(0.3), 3, 1)
     assert (point.low, point.high) == (0.2, 0.4)
-    (single,) = Curve(runs=runs[:1]).points()
+    (single,) = LearningCurve(runs=runs[:1]).points()
     assert np.isnan(single.deviation)
 
 

@@ -1,8 +1,7 @@
-"""How agreement grows with training data, and what each part of a metric contributes.
+"""Learning curves and ablations: agreement by training size, and by parts of a metric.
 
-The runners know no metric: `train` makes a scorer, `evaluate` says how well it does on one or more
-test sets. Every run is seeded, so that a curve can be drawn again, and the spread over seeds is
-reported beside the mean.
+The runners are independent of metrics: `train` makes a scorer, `evaluate` returns its value on one
+or more test sets. Every run is seeded, and the spread over seeds is reported with the mean.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import generator
+from tertium.arrays import make_rng
 from tertium.data.formats import PathLike, parse_json, read_text
 from tertium.errors import DataError, UsageError
-from tertium.runtime import track
+from tertium.execution import track_progress
 
 T = TypeVar("T")
 Learner = TypeVar("Learner")
@@ -28,10 +27,10 @@ ALL = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class LearningRun:
-    """One trained scorer on one test set: the tidy row of a result.
+    """One trained scorer on one test set.
 
-    `setting` names what was varied ("500", "without lexical"), `size` counts what it was trained
-    on (examples, or parts).
+    `setting` names what was varied ("500", "without lexical"); `size` is the number of training
+    examples or parts.
     """
 
     setting: str
@@ -42,10 +41,10 @@ class LearningRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
-    """The runs of one setting on one test set: mean, standard deviation and range over seeds.
+class CurvePoint:
+    """Mean, standard deviation and range over seeds of one setting on one test set.
 
-    Undefined values (NaN) are left out of them; `runs` counts all, `undefined` those left out.
+    `runs` counts all runs; `undefined` are those with NaN, which are left out.
     """
 
     setting: str
@@ -60,20 +59,20 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class LearningCurve:
     """All runs of a learning curve or an ablation."""
 
     runs: tuple[LearningRun, ...]
 
-    def points(self) -> list[Point]:
-        """One point for each setting and test set, in the order of the runs."""
+    def points(self) -> list[CurvePoint]:
+        """Return one point for each setting and test set, in the order of the runs."""
         groups: dict[tuple[str, int, str], list[float]] = {}
         for run in self.runs:
             groups.setdefault((run.setting, run.size, run.test), []).append(run.value)
-        return [_point(*key, values) for key, values in groups.items()]
+        return [_summarize_make_runs(*key, values) for key, values in groups.items()]
 
     def records(self) -> list[dict[str, Any]]:
-        """The runs as plain dictionaries."""
+        """Return the runs as dictionaries."""
         return [dict(vars(run)) for run in self.runs]
 
 
@@ -84,12 +83,12 @@ def learning_curve(
     sizes: Sequence[int | float],
     *,
     seeds: Sequence[int] = (0, 1, 2),
-) -> Curve:
+) -> LearningCurve:
     """Train on growing subsets of the data.
 
-    `sizes` are numbers of examples, or shares of the data (floats up to 1.0). Under one seed the
-    subsets are nested: a larger one holds every smaller one. `train(subset, seed)` gets the seed
-    for its own randomness; `evaluate(scorer)` names its test sets.
+    `sizes` are numbers of examples, or shares of the data (floats up to 1.0). Subsets of one seed
+    are nested: a larger one contains every smaller one. `train(subset, seed)` returns a scorer,
+    `evaluate(scorer)` its value by test set.
 
     >>> mean = lambda subset, seed: sum(subset) / len(subset)
     >>> error = lambda scorer: {"test": -abs(scorer - 2.0)}
@@ -97,15 +96,15 @@ def learning_curve(
     >>> [(point.setting, point.size, point.runs) for point in curve.points()]
     [('1', 1, 2), ('3', 3, 2)]
     """
-    counts = [_count(size, len(data)) for size in sizes]
+    counts = [_subset_size(size, len(data)) for size in sizes]
     if not counts or not seeds:
         raise UsageError("a learning curve needs at least one size and one seed")
     runs: list[LearningRun] = []
-    for seed, count in track([(s, c) for s in seeds for c in counts], "learning curve"):
-        subset = [data[int(n)] for n in draw(len(data), count, seed)]
-        runs += _runs(str(count), count, seed, evaluate(train(subset, seed)))
+    for seed, count in track_progress([(s, c) for s in seeds for c in counts], "learning curve"):
+        subset = [data[int(n)] for n in draw_subset(len(data), count, seed)]
+        runs += _make_runs(str(count), count, seed, evaluate(train(subset, seed)))
     order = {count: n for n, count in enumerate(counts)}
-    return Curve(runs=tuple(sorted(runs, key=lambda run: order[run.size])))
+    return LearningCurve(runs=tuple(sorted(runs, key=lambda run: order[run.size])))
 
 
 def ablation(
@@ -115,10 +114,10 @@ def ablation(
     *,
     seeds: Sequence[int] = (0,),
     alone: bool = False,
-) -> Curve:
+) -> LearningCurve:
     """Train with all parts (feature groups, losses, inputs), then without each in turn.
 
-    With `alone` also on each part by itself. `train(parts, seed)` gets the parts that remain.
+    With `alone`, also train on each part by itself. `train(parts, seed)` gets the remaining parts.
 
     >>> count = lambda parts, seed: len(parts)
     >>> curve = ablation(count, lambda scorer: {"test": float(scorer)}, ["lexical", "syntax"])
@@ -135,41 +134,43 @@ def ablation(
         settings += [(f"only {part}", [part]) for part in parts]
     runs: list[LearningRun] = []
     jobs = [(setting, kept, seed) for setting, kept in settings for seed in seeds]
-    for setting, kept, seed in track(jobs, "ablation"):
-        runs += _runs(setting, len(kept), seed, evaluate(train(kept, seed)))
-    return Curve(runs=tuple(runs))
+    for setting, kept, seed in track_progress(jobs, "ablation"):
+        runs += _make_runs(setting, len(kept), seed, evaluate(train(kept, seed)))
+    return LearningCurve(runs=tuple(runs))
 
 
-def draw(total: int, count: int, seed: int) -> Sequence[int]:
-    """`count` of `total` numbers at random, in ascending order; nested under one seed.
+def draw_subset(total: int, count: int, seed: int) -> Sequence[int]:
+    """Draw `count` of `total` indices, in ascending order; subsets of one seed are nested.
 
-    >>> draw(5, 3, seed=0)
+    >>> draw_subset(5, 3, seed=0)
     [2, 3, 4]
     """
-    chosen = generator(seed).permutation(total)[:count]
+    chosen = make_rng(seed).permutation(total)[:count]
     return sorted(chosen.tolist())
 
 
-def _count(size: int | float, total: int) -> int:
+def _subset_size(size: int | float, total: int) -> int:
     count = math.ceil(size * total) if isinstance(size, float) else size
     if not 1 <= count <= total:
         raise DataError(f"a subset of size {size} cannot be drawn from {total} examples")
     return count
 
 
-def _runs(setting: str, size: int, seed: int, values: Mapping[str, float]) -> Iterable[LearningRun]:
+def _make_runs(
+    setting: str, size: int, seed: int, values: Mapping[str, float]
+) -> Iterable[LearningRun]:
     if not values:
-        raise DataError("evaluate returned no value: name at least one test set")
+        raise DataError("evaluate returned no value: expected one for each test set")
     return [
         LearningRun(setting=setting, size=size, seed=seed, test=test, value=float(value))
         for test, value in values.items()
     ]
 
 
-def _point(setting: str, size: int, test: str, values: Sequence[float]) -> Point:
+def _summarize_make_runs(setting: str, size: int, test: str, values: Sequence[float]) -> CurvePoint:
     known = [value for value in values if not math.isnan(value)]
     spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
-    return Point(
+    return CurvePoint(
         setting=setting,
         size=size,
         test=test,
@@ -182,15 +183,15 @@ def _point(setting: str, size: int, test: str, values: Sequence[float]) -> Point
     )
 
 
-def read_curves(files: Iterable[PathLike]) -> dict[str, Curve]:
-    """Learning curves and ablations: JSON files of runs, named by their files."""
+def read_curves(files: Iterable[PathLike]) -> dict[str, LearningCurve]:
+    """Read learning curves and ablations from JSON files of runs, by file name."""
     return {Path(file).stem: _read_curve(Path(file)) for file in files}
 
 
-def _read_curve(path: Path) -> Curve:
+def _read_curve(path: Path) -> LearningCurve:
     expected = "expected a JSON list of runs with setting, size, seed, test and value"
     records = parse_json(read_text(path), str(path), f": {expected}")
     try:
-        return Curve(runs=tuple(LearningRun(**record) for record in records))
+        return LearningCurve(runs=tuple(LearningRun(**record) for record in records))
     except (TypeError, ValueError):
         raise DataError(f"{path}: {expected}") from None

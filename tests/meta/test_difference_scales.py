@@ -6,26 +6,28 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError
-from tertium.meta.differences import (
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.meta.difference_scales import (
     DifferenceScale,
-    direction_of,
+    compare_system_pairs,
     fit_bins,
     fit_scales,
-    system_pairs,
+    language_direction,
 )
-from tertium.meta.judged import JudgedSet
 from tertium.scores import ScoreMatrix
 
 
 def test_pairs_of_systems_by_hand():
     # people: a > b = c; metric: c > a > b; d has no metric score
-    sizes, agree = system_pairs(np.array([3.0, 2, 2, 1]), np.array([0.5, 0.1, 0.75, np.nan]))
+    sizes, agree = compare_system_pairs(
+        np.array([3.0, 2, 2, 1]), np.array([0.5, 0.1, 0.75, np.nan])
+    )
     assert sizes == pytest.approx([0.4, 0.25, 0.65])
     assert agree.tolist() == [1.0, 0.0, 0.5]
 
 
 def test_a_pair_that_the_metric_ties_says_nothing():
-    assert len(system_pairs(np.array([1.0, 2]), np.array([0.5, 0.5]))[0]) == 0
+    assert len(compare_system_pairs(np.array([1.0, 2]), np.array([0.5, 0.5]))[0]) == 0
 
 
 def test_bins_hold_all_pairs_and_never_fall():
@@ -54,7 +56,7 @@ def judged(name, seed):
     people = dict(zip(systems, rng.normal(size=9).tolist(), strict=True))
     scores = {s: v + rng.normal(0, 0.5) for s, v in people.items()}
     table = ScoreMatrix("m", systems, np.zeros((9, 0)))
-    return JudgedSet.align(name, [table], human_systems=people, system_scores={"m": scores})
+    return AlignedScores.align(name, [table], human_systems=people, system_scores={"m": scores})
 
 
 def test_scales_by_language_direction():
@@ -76,17 +78,17 @@ def test_scales_by_language_direction():
 def test_too_few_pairs_say_nothing():
     with pytest.raises(DataError, match="too few"):
         fit_bins(np.ones(5), np.ones(5))
-    two = JudgedSet.align(
+    two = AlignedScores.align(
         "de-en",
         [ScoreMatrix("m", ("a", "b"), np.zeros((2, 0)))],
         human_systems={"a": 1.0, "b": 2.0},
         system_scores={"m": {"a": 1.0, "b": 2.0}},
     )
-    with pytest.raises(DataError, match="fewer than 20"):
+    with pytest.raises(DataError, match="expected at least 20"):
         fit_scales([two])
 
 
 def test_directions():
-    assert direction_of("zh-en") == "into English"
-    assert direction_of("cs-uk") == "not into English"
-    assert direction_of("news") == ""
+    assert language_direction("zh-en") == "into English"
+    assert language_direction("cs-uk") == "not into English"
+    assert language_direction("news") == ""

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tertium.data.rankings import PairJudgment, gather
+from tertium.data.rankings import PairwiseJudgment, build_ranking_set
 from tertium.errors import DataError, LengthError, UnknownNameError
-from tertium.meta.judged import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, JudgedSet
+from tertium.meta.aligned_scores import NO_SYSTEM_SCORE, UNJUDGED_SYSTEM, AlignedScores
 from tertium.scores import ScoreMatrix
 
 PEOPLE = ScoreMatrix(
@@ -18,44 +18,44 @@ PEOPLE = ScoreMatrix(
 
 def test_rows_and_columns_are_matched_by_name():
     metric = ScoreMatrix("m", ("C", "A"), np.array([[10.0, 20, 30], [40, 50, 60]]), ("9", "7", "8"))
-    judged = JudgedSet.align("x", [metric], human=PEOPLE)
+    judged = AlignedScores.align("x", [metric], human=PEOPLE)
     assert_allclose(judged.scores[0], [[50, 40, np.nan], [np.nan] * 3, [20, 10, np.nan]])
-    assert judged.left_out == {"m": {NO_SYSTEM_SCORE: 1}}
+    assert judged.excluded_counts == {"m": {NO_SYSTEM_SCORE: 1}}
     assert (~np.isnan(judged.human)).sum() == 8
 
 
 def test_systems_nobody_judged_are_counted():
     metric = ScoreMatrix("m", ("A", "D", "E"), np.ones((3, 3)), PEOPLE.items)
-    judged = JudgedSet.align("x", [metric], human=PEOPLE)
-    assert judged.left_out["m"] == {UNJUDGED_SYSTEM: 2, NO_SYSTEM_SCORE: 2}
+    judged = AlignedScores.align("x", [metric], human=PEOPLE)
+    assert judged.excluded_counts["m"] == {UNJUDGED_SYSTEM: 2, NO_SYSTEM_SCORE: 2}
 
 
 def test_a_metric_that_matches_nothing_is_an_error():
     stranger = ScoreMatrix("m", ("X", "Y"), np.ones((2, 3)), PEOPLE.items)
-    with pytest.raises(DataError, match=r"none of the systems that m scored \(X, Y\).*\(A, B, C\)"):
-        JudgedSet.align("x", [stranger], human=PEOPLE)
+    with pytest.raises(DataError, match=r"none of the systems scored by m \(X, Y\).*\(A, B, C\)"):
+        AlignedScores.align("x", [stranger], human=PEOPLE)
     elsewhere = ScoreMatrix("m", ("A", "B"), np.ones((2, 2)), ("100", "101"))
-    with pytest.raises(DataError, match="none of the segments that m scored"):
-        JudgedSet.align("x", [elsewhere], human=PEOPLE)
+    with pytest.raises(DataError, match="none of the segments scored by m"):
+        AlignedScores.align("x", [elsewhere], human=PEOPLE)
 
 
 def test_people_who_count_from_0_are_not_put_beside_lines_from_1():
     people = ScoreMatrix("human", ("A",), np.array([[1.0, 2, 3]]), ("0", "1", "2"))
     lines = ScoreMatrix("m", ("A",), np.array([[1.0, 2, 3]]))
-    with pytest.raises(DataError, match="a segment 0 and none 3, but segments that m scored"):
-        JudgedSet.align("set", [lines], human=people)
+    with pytest.raises(DataError, match="segment 0 and none of 3, but segments that m scored"):
+        AlignedScores.align("set", [lines], human=people)
 
 
 def test_people_who_count_from_1_are_not_put_beside_segments_from_0():
     people = ScoreMatrix("human", ("A",), np.array([[1.0, 2, 3]]), ("1", "2", "3"))
     named = ScoreMatrix("m", ("A",), np.array([[1.0, 2, 3]]), ("0", "1", "2"))
-    with pytest.raises(DataError, match="a segment 3 and none 0, but segments that m scored"):
-        JudgedSet.align("set", [named], human=people)
+    with pytest.raises(DataError, match="segment 3 and none of 0, but segments that m scored"):
+        AlignedScores.align("set", [named], human=people)
 
 
 def test_lines_without_names_are_items_from_one():
     metric = ScoreMatrix("m", ("A",), np.arange(1.0, 13)[None])
-    judged = JudgedSet.align("x", [metric], human=PEOPLE)
+    judged = AlignedScores.align("x", [metric], human=PEOPLE)
     assert_allclose(judged.scores[0, 0], [7, 9, 12])
 
 
@@ -63,10 +63,10 @@ def test_system_scores_are_given_or_means_of_all_segments():
     metric = ScoreMatrix(
         "m", ("A", "B", "C"), np.arange(15.0).reshape(3, 5), ("7", "9", "12", "13", "14")
     )
-    judged = JudgedSet.align("x", [metric], human=PEOPLE)
+    judged = AlignedScores.align("x", [metric], human=PEOPLE)
     assert_allclose(judged.system_scores, [[2, 7, 12]])
     assert_allclose(judged.human_systems, [2, 5, 8])
-    given = JudgedSet.align(
+    given = AlignedScores.align(
         "x",
         [metric],
         human=PEOPLE,
@@ -80,16 +80,16 @@ def test_system_scores_are_given_or_means_of_all_segments():
 
 
 def test_comparisons_become_indices():
-    rankings = gather(
+    rankings = build_ranking_set(
         [
-            PairJudgment("1", "A", "B", 1.0),
-            PairJudgment("1", "B", "C", 0.5),
-            PairJudgment("2", "C", "A", 0.0),
+            PairwiseJudgment("1", "A", "B", 1.0),
+            PairwiseJudgment("1", "B", "C", 0.5),
+            PairwiseJudgment("2", "C", "A", 0.0),
         ],
         name="r",
     )
     metric = ScoreMatrix("m", ("A", "B", "C"), np.array([[3.0, 6], [2, 5], [1, 4]]), ("1", "2"))
-    judged = JudgedSet.align("x", [metric], comparisons=rankings)
+    judged = AlignedScores.align("x", [metric], comparisons=rankings)
     compared = judged.comparisons
     assert compared is not None
     difference = (
@@ -104,7 +104,7 @@ def test_comparisons_become_indices():
 
 def test_systems_can_be_taken_out():
     metric = ScoreMatrix("m", ("A", "B", "C"), np.ones((3, 3)), PEOPLE.items)
-    judged = JudgedSet.align("x", [metric], human=PEOPLE).drop_systems(["A"])
+    judged = AlignedScores.align("x", [metric], human=PEOPLE).drop_systems(["A"])
     assert (~np.isnan(judged.human)).sum() == 5
     assert_allclose(judged.human_systems, [np.nan, 5, 8])
     with pytest.raises(UnknownNameError, match="unknown system of x 'Q'"):
@@ -113,21 +113,21 @@ def test_systems_can_be_taken_out():
 
 def test_systems_taken_out_of_comparisons_leave_no_wins_behind():
     said = [("A", "B", 1.0), ("A", "C", 0.0), ("B", "C", 1.0), ("B", "C", 0.5), ("B", "C", 0.0)]
-    rankings = gather([PairJudgment("1", *verdict) for verdict in said], name="r")
-    rest = JudgedSet.align("x", [], comparisons=rankings).drop_systems(["A"])
+    rankings = build_ranking_set([PairwiseJudgment("1", *verdict) for verdict in said], name="r")
+    rest = AlignedScores.align("x", [], comparisons=rankings).drop_systems(["A"])
     assert rest.comparisons is not None
     assert len(rest.comparisons) == 3
     assert_allclose(rest.human_systems, [np.nan, 0.5, 0.5])
     given = {"A": 3.0, "B": 2.0, "C": 1.0}
-    official = JudgedSet.align("x", [], comparisons=rankings, human_systems=given)
+    official = AlignedScores.align("x", [], comparisons=rankings, human_systems=given)
     assert_allclose(official.drop_systems(["A"]).human_systems, [np.nan, 2, 1])
 
 
 def test_scores_that_people_gave_stay_when_they_happen_to_be_expected_wins():
     said = [("A", "B", 1.0), ("A", "C", 1.0), ("B", "C", 1.0)]
-    rankings = gather([PairJudgment("1", *verdict) for verdict in said], name="r")
+    rankings = build_ranking_set([PairwiseJudgment("1", *verdict) for verdict in said], name="r")
     given = {"A": 1.0, "B": 0.5, "C": 0.0}  # of one opponent beaten, B beats half
-    official = JudgedSet.align("x", [], comparisons=rankings, human_systems=given)
+    official = AlignedScores.align("x", [], comparisons=rankings, human_systems=given)
     assert_allclose(official.human_systems, official.comparisons.expected_wins(3))
     assert_allclose(official.drop_systems(["A"]).human_systems, [np.nan, 0.5, 0.0])
     slice_of_it = official.keep_items(np.array([True]), "slice")
@@ -136,15 +136,17 @@ def test_scores_that_people_gave_stay_when_they_happen_to_be_expected_wins():
 
 def test_faults():
     with pytest.raises(DataError, match="no human judgments"):
-        JudgedSet.align("x", [])
+        AlignedScores.align("x", [])
     twice = ScoreMatrix("m", ("A",), np.ones((1, 3)), PEOPLE.items)
     with pytest.raises(DataError, match=r"more than one metric is named m$"):
-        JudgedSet.align("x", [twice, twice], human=PEOPLE)
+        AlignedScores.align("x", [twice, twice], human=PEOPLE)
     repeated = ScoreMatrix("m", ("A", "A"), np.ones((2, 3)), PEOPLE.items)
-    with pytest.raises(DataError, match="'A' is there 2 times"):
-        JudgedSet.align("x", [repeated], human=PEOPLE)
-    with pytest.raises(LengthError, match=r"x: human scores are \(1, 1\), expected \(2, 1\)"):
-        JudgedSet(
+    with pytest.raises(DataError, match="'A' occurs 2 times"):
+        AlignedScores.align("x", [repeated], human=PEOPLE)
+    with pytest.raises(
+        LengthError, match=r"x: human scores have shape \(1, 1\), expected \(2, 1\)"
+    ):
+        AlignedScores(
             name="x",
             systems=("A", "B"),
             items=("1",),

@@ -10,12 +10,12 @@ from tests.meta import slow_loops
 
 from tertium.errors import DataError, UsageError
 from tertium.meta import acc_eq_calibrated, soft_pairwise_accuracy
-from tertium.meta.accuracy import pair_test
-from tertium.meta.agreement import lay_out
-from tertium.meta.contests import (
-    accuracy_contest,
-    average_contest,
-    soft_accuracy_contest,
+from tertium.meta.accuracy import accuracy_pair_test
+from tertium.meta.agreement import make_layout
+from tertium.meta.permutation import (
+    average_tests,
+    permute_accuracy,
+    permute_soft_accuracy,
 )
 
 
@@ -27,18 +27,18 @@ def scored(systems=4, segments=90, metrics=3):
     return human, quality + noise * rng.normal(size=(metrics, systems, segments))
 
 
-def swaps_of(seed, samples, shape):
+def swaps_of(seed, resamples, shape):
     """The swaps that a generator gives in one block: (samples, systems, segments)."""
     systems, segments = shape
-    size = systems * samples * segments
+    size = systems * resamples * segments
     bits = np.frombuffer(np.random.default_rng(seed).bytes(-(-size // 8)), np.uint8)
-    drawn = np.unpackbits(bits, count=size).reshape(systems, samples, segments)
+    drawn = np.unpackbits(bits, count=size).reshape(systems, resamples, segments)
     return drawn.astype(bool).transpose(1, 0, 2)
 
 
 def test_mixtures_equal_those_of_the_loop_up_to_its_thousand_flips():
     human, metrics = scored(systems=3)
-    contest = soft_accuracy_contest(human, metrics, samples=12, rng=np.random.default_rng(3))
+    contest = permute_soft_accuracy(human, metrics, resamples=12, rng=np.random.default_rng(3))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(1000, human.shape[1]))
     swaps = swaps_of(3, 12, human.shape)
     expected = slow_loops.perm_both_spa(human, metrics[0], metrics[2], swaps, signs)
@@ -52,7 +52,7 @@ def test_mixtures_equal_those_of_the_loop_up_to_its_thousand_flips():
 def test_soft_accuracy_tells_good_from_bad_and_spares_equals():
     human, metrics = scored(systems=6, segments=200)
     stack = np.stack([metrics[0], -metrics[0], 2 * metrics[0] + 7])
-    p = soft_accuracy_contest(human, stack, samples=200, rng=np.random.default_rng(1)).p_values
+    p = permute_soft_accuracy(human, stack, resamples=200, rng=np.random.default_rng(1)).p_values
     assert p[0, 1] < 0.01 < 0.99 < p[1, 0]
     assert p[0, 2] == p[2, 0] == 1
     assert (np.diagonal(p) == 1).all()
@@ -63,8 +63,8 @@ def test_metrics_that_tie_all_systems_are_where_soft_accuracy_puts_them():
     blind = np.broadcast_to(np.random.default_rng(2).normal(size=200), human.shape)
     stack = np.stack([metrics[0], blind, np.full(human.shape, 0.3)])
     for order in (np.arange(6), np.arange(6)[::-1]):
-        contest = soft_accuracy_contest(
-            human[order], stack[:, order], samples=100, rng=np.random.default_rng(1)
+        contest = permute_soft_accuracy(
+            human[order], stack[:, order], resamples=100, rng=np.random.default_rng(1)
         )
         rng = np.random.default_rng(1)
         spa = soft_pairwise_accuracy(human[order], stack[:, order], rng=rng).value
@@ -77,7 +77,7 @@ def test_missing_scores_and_metrics():
     human[0, :10] = np.nan
     metrics[1, 2, 5] = np.nan
     metrics[2] = np.nan
-    contest = soft_accuracy_contest(human, metrics, samples=20, rng=np.random.default_rng(3))
+    contest = permute_soft_accuracy(human, metrics, resamples=20, rng=np.random.default_rng(3))
     assert np.isnan(contest.p_values[2]).all()
     assert not np.isnan(contest.p_values[:2, :2]).any()
     # pairs of systems are compared on the segments that both have
@@ -94,7 +94,7 @@ def test_soft_accuracy_holds_its_level():
     for _ in range(150):
         human = rng.normal(size=(5, 1)) * 0.2 + rng.normal(size=(5, 60))
         metrics = human + rng.normal(size=(2, 5, 60))
-        contest = soft_accuracy_contest(human, metrics, samples=100, rng=rng)
+        contest = permute_soft_accuracy(human, metrics, resamples=100, rng=rng)
         hits += contest.p_values[0, 1] < 0.1
     assert 0.03 < hits / 150 < 0.19
 
@@ -106,24 +106,26 @@ def test_lots_of_pairs_have_the_law_of_the_loop():
     metrics = human + rng.normal(0, [[[0.5]], [[2.0]]], (2, 4, 12))
     metrics = np.where(np.isnan(human), 0.0, metrics)
     epsilon = np.asarray(acc_eq_calibrated(human, metrics).epsilon)
-    contest = accuracy_contest(lay_out(human, metrics, "item"), epsilon, samples=2000, rng=rng)
+    contest = permute_accuracy(
+        make_layout(human, metrics, "item"), epsilon, resamples=2000, rng=rng
+    )
     values = acc_eq_calibrated(human, metrics).value
     assert contest.observed[0, 1] == pytest.approx(values[0] - values[1])
     loop = slow_loops.pair_lots(human, metrics[0], metrics[1], epsilon, 300, rng)
     drawn = contest.draws[:, 0, 1].astype(float).round(5)  # steps of 1/72, in single precision
     assert stats.ks_2samp(drawn, loop.round(5)).pvalue > 0.001
     assert_allclose(contest.draws, -np.swapaxes(contest.draws, 1, 2))
-    p = pair_test(lay_out(human, metrics, "item"), epsilon, samples=4000, rng=rng)
+    p = accuracy_pair_test(make_layout(human, metrics, "item"), epsilon, resamples=4000, rng=rng)
     assert_allclose(contest.p_values, p, atol=0.05)
 
 
 def test_an_average_is_drawn_from_its_tasks():
     human, metrics = scored()
     parts = [
-        soft_accuracy_contest(human, metrics, samples=50, rng=np.random.default_rng(n))
+        permute_soft_accuracy(human, metrics, resamples=50, rng=np.random.default_rng(n))
         for n in range(2)
     ]
-    average = average_contest(parts, [0.25, 0.75])
+    average = average_tests(parts, [0.25, 0.75])
     assert_allclose(average.observed, parts[0].observed)
     expected = 0.25 * parts[0].draws + 0.75 * parts[1].draws
     assert_allclose(average.draws, expected, atol=1e-6)
@@ -132,9 +134,9 @@ def test_an_average_is_drawn_from_its_tasks():
 def test_faults():
     human, metrics = scored()
     rng = np.random.default_rng(0)
-    with pytest.raises(UsageError, match="at least one permutation"):
-        soft_accuracy_contest(human, metrics, samples=0, rng=rng)
+    with pytest.raises(UsageError, match="at least 1"):
+        permute_soft_accuracy(human, metrics, resamples=0, rng=rng)
     with pytest.raises(DataError, match="no two systems"):
-        soft_accuracy_contest(human[:1], metrics[:, :1], samples=5, rng=rng)
+        permute_soft_accuracy(human[:1], metrics[:, :1], resamples=5, rng=rng)
     with pytest.raises(DataError, match="no pair to test"):
-        accuracy_contest(lay_out(human[:1], metrics[:, :1], "item"), 0.0, samples=5, rng=rng)
+        permute_accuracy(make_layout(human[:1], metrics[:, :1], "item"), 0.0, resamples=5, rng=rng)

@@ -1,4 +1,4 @@
-"""Errors marked in all translations of a test set, by a metric or by people."""
+"""Error spans in all translations of a test set, marked by a metric or by human annotators."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from itertools import product
 from math import inf, isfinite
 from typing import Any
 
-from tertium.data.human import Evidence
+from tertium.data.human_data import HumanData
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
-from tertium.display import Displayed
+from tertium.display import Displayable
 from tertium.evaluation.scoring import Evaluation, as_numbers
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
-from tertium.spans import Span, Unplaced, check_places, score_spans
+from tertium.spans import Span, UnlocatedError, check_span_bounds, score_spans
 
-# the gravest first; categories do not matter to which translations are shown first
+# the most severe first; the order in which translations are shown ignores categories
 WEIGHTS = {"critical": 10.0, "major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
 ERROR_COLUMNS = (
     "system",
@@ -35,9 +35,9 @@ ERROR_COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedTranslation:
-    """One translation, what its segment is called in the test set, its score and its errors.
+    """One translation with its score and marked errors; `item` is its name in the test set.
 
-    `missing` are those without a place in the texts, such as omissions, which people note.
+    `missing` are errors without a position, such as omissions, from human annotations.
     """
 
     system: str
@@ -45,25 +45,25 @@ class MarkedTranslation:
     segment: Segment
     score: float
     spans: tuple[Span, ...]
-    missing: tuple[Unplaced, ...] = ()
+    missing: tuple[UnlocatedError, ...] = ()
 
     @property
-    def errors(self) -> tuple[Span | Unplaced, ...]:
-        """All of them, with a place or without."""
+    def errors(self) -> tuple[Span | UnlocatedError, ...]:
+        """All errors, with a position or without."""
         return (*self.spans, *self.missing)
 
     @property
     def weight(self) -> float:
-        """What the errors weigh together."""
+        """The total weight of the errors."""
         return -score_spans(self.errors, weights=WEIGHTS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MarkedTranslations(Displayed):
-    """What one metric marked of every translation, system by system.
+class MarkedTranslations(Displayable):
+    """The error spans of one metric in every translation, system by system.
 
-    `decimals` of its scores are shown, those that people gave as they are; `sign` is -1 where a
-    lower score is better.
+    `decimals` is the number of shown decimals, None for human scores as given. `sign` is -1 if
+    lower is better.
     """
 
     metric: str
@@ -73,17 +73,17 @@ class MarkedTranslations(Displayed):
     sign: float = 1.0
 
     def counts(self) -> dict[str, int]:
-        """How many errors of each severity there are, the gravest first."""
-        found: Counter[str] = Counter(
+        """Count the errors of each severity, the most severe first."""
+        errors: Counter[str] = Counter(
             error.severity for entry in self.translations for error in entry.errors
         )
-        return {severity: found[severity] for severity in WEIGHTS if found[severity]}
+        return {severity: errors[severity] for severity in WEIGHTS if errors[severity]}
 
     def worst(self, count: int) -> list[MarkedTranslation]:
-        """The translations whose errors weigh most; of equal weight, those that score worst.
+        """Return the translations with the largest error weight; ties by the worst score.
 
-        Errors weigh a few whole numbers, so that ties are many: in the order of systems, the list
-        would hold those of the first one alone.
+        Weights are small integers with many ties: in input order, the list would show only the
+        first system.
         """
         marked = [entry for entry in self.translations if entry.errors]
 
@@ -93,7 +93,7 @@ class MarkedTranslations(Displayed):
         return sorted(marked, key=badness)[:count]
 
     def records(self) -> list[dict[str, Any]]:
-        """A record for each translation, which every reader of judgments takes."""
+        """Return one record for each translation, in a layout that readers of judgments accept."""
         return [
             {
                 "metric": self.metric,
@@ -108,7 +108,7 @@ class MarkedTranslations(Displayed):
         ]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """A row of `ERROR_COLUMNS` for each error; None for a chance that is not told."""
+        """Yield a row of `ERROR_COLUMNS` for each error; an unknown probability is None."""
         for entry in self.translations:
             for span in entry.spans:
                 text = entry.segment.hypothesis
@@ -118,9 +118,9 @@ class MarkedTranslations(Displayed):
                 yield (entry.system, entry.item, *place, *kind, marked)
 
 
-def mark_systems(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
-    """What each metric marks of what it scored, of those that say where a translation is wrong."""
-    return [_mark_all(evaluation, metric) for metric in metrics if metric.gives_spans]
+def mark_errors(evaluation: Evaluation, metrics: Sequence[Metric]) -> list[MarkedTranslations]:
+    """Mark errors with each metric that marks error spans."""
+    return [_mark_all(evaluation, metric) for metric in metrics if metric.can_mark_errors]
 
 
 def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
@@ -136,7 +136,7 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
             spans=spans,
         )
         for (system, (n, item)), segment, spans in zip(
-            places, segments, metric.mark(segments), strict=True
+            places, segments, metric.mark_errors(segments), strict=True
         )
     )
     return MarkedTranslations(
@@ -148,23 +148,23 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
     )
 
 
-def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]:
-    """What people marked in translations of a test set: one entry, or none if that is nothing."""
-    marks, scores = people.markings(), people.segment_scores().cells()
-    documents = people.labels().get("document")
-    items = testset.items_among({item for _, item in scores}, documents)  # marked or not
-    found = []
+def human_marked_errors(testset: TestSet, human_data: HumanData) -> list[MarkedTranslations]:
+    """Return the human error annotations of a test set as one entry, or an empty list."""
+    annotations, scores = human_data.error_annotations(), human_data.segment_scores().cells()
+    documents = human_data.labels().get("document")
+    items = testset.match_item_names({item for _, item in scores}, documents)  # annotated or not
+    marked_translations = []
     for system in testset.systems:
-        own = zip(items, testset.items, testset.segments(system), strict=True)
-        for called, item, segment in own:
-            key = (system, called)
-            if key not in marks or key not in scores:
+        rows = zip(items, testset.items, testset.segments(system), strict=True)
+        for name, item, segment in rows:
+            key = (system, name)
+            if key not in annotations or key not in scores:
                 continue
-            spans, missing = marks[key].spans, marks[key].missing
-            where = f"{people.title}, item {called} of {system!r}"
-            check_places(spans, segment.hypothesis, "hypothesis", where)
-            check_places(spans, segment.source or "", "source", where)
-            found.append(
+            spans, missing = annotations[key].spans, annotations[key].missing
+            where = f"{human_data.title}, item {name} of {system!r}"
+            check_span_bounds(spans, segment.hypothesis, "hypothesis", where)
+            check_span_bounds(spans, segment.source or "", "source", where)
+            marked_translations.append(
                 MarkedTranslation(
                     system=system,
                     item=item,
@@ -174,5 +174,7 @@ def people_marks(testset: TestSet, people: Evidence) -> list[MarkedTranslations]
                     missing=missing,
                 )
             )
-    marked = MarkedTranslations(metric="people", label="People", translations=tuple(found))
-    return [marked] if found else []
+    marked = MarkedTranslations(
+        metric="people", label="Human", translations=tuple(marked_translations)
+    )
+    return [marked] if marked_translations else []

@@ -1,0 +1,1 @@
+"""Diagnostics of metrics: known failure modes, checked on any metric and judged set."""

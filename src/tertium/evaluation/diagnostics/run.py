@@ -1,0 +1,204 @@
+"""Run all diagnostics on the data of a meta-evaluation.
+
+study = tertium.meta_evaluate("judgments.jsonl", ["chrf", "tertium-small"])
+for diagnostic in run_diagnostics(study).diagnostics:
+    print(diagnostic.question, diagnostic.summary)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tertium.errors import UsageError
+from tertium.evaluation.diagnostics.diagnostic import (
+    Diagnostic,
+    DiagnosticData,
+    NotApplicableError,
+    merge,
+)
+from tertium.evaluation.diagnostics.score_checks import (
+    check_best_systems,
+    check_chance,
+    check_domains,
+    check_interference,
+    check_sentinels,
+)
+from tertium.evaluation.diagnostics.text_checks import (
+    check_bad_outputs,
+    check_length,
+    check_order,
+    check_references,
+)
+from tertium.evaluation.meta_evaluation import AgreementStudy
+from tertium.execution import track_progress
+
+
+def _summarize_each(diagnostic: Diagnostic, say: Callable[[int], str]) -> str:
+    return "; ".join(f"{name} {say(n)}" for n, name in enumerate(diagnostic.series)) + "."
+
+
+def _summarize_chance(diagnostic: Diagnostic) -> str:
+    own, shuffled, _ = diagnostic.values
+    tied = f"A constant score reaches {diagnostic.values[2, 0]:.3f} with calibrated ties: "
+    return tied + _summarize_each(
+        diagnostic, lambda n: f"is {own[n] - shuffled[n]:+.3f} above its shuffled scores"
+    )
+
+
+def _summarize_sentinels(diagnostic: Diagnostic) -> str:
+    found = []
+    for n, series in enumerate(diagnostic.series):
+        own = diagnostic.values[:, n]
+        only = [r for r, row in enumerate(diagnostic.rows) if row.endswith(" only")]
+        known = [r for r in only if own[r] == own[r]]
+        if known:
+            best = max(known, key=lambda r: own[r])
+            beaten = [
+                diagnostic.rows[r]
+                for r in range(len(own))
+                if r not in only and not own[r] > own[best]
+            ]
+            more = (
+                f", at least as high as {', '.join(beaten)}"
+                if beaten
+                else ", less than every metric"
+            )
+            found.append(f"{series}: {diagnostic.rows[best]} reaches r = {own[best]:.3f}{more}")
+    return "; ".join(found) + "."
+
+
+def _summarize_length(diagnostic: Diagnostic) -> str:
+    last = diagnostic.values[-1]
+    return f"With {diagnostic.rows[-1]}, " + _summarize_each(
+        diagnostic, lambda n: f"changes by {last[n]:+.2f} standard deviations"
+    )
+
+
+def _summarize_bad_outputs(diagnostic: Diagnostic) -> str:
+    worst = diagnostic.values.argmax(axis=0)
+    return "Highest-ranked bad output: " + _summarize_each(
+        diagnostic,
+        lambda n: (
+            f"{diagnostic.rows[worst[n]]} above {diagnostic.values[worst[n], n]:.0%} of outputs"
+        ),
+    )
+
+
+def _summarize_references(diagnostic: Diagnostic) -> str:
+    first, last = diagnostic.values[0], diagnostic.values[-1]
+    return "With another segment's reference, " + _summarize_each(
+        diagnostic, lambda n: f"reaches r = {last[n]:.3f} instead of {first[n]:.3f}"
+    )
+
+
+def _summarize_order(diagnostic: Diagnostic) -> str:
+    moved = [
+        name for n, name in enumerate(diagnostic.series) if np.nanmax(diagnostic.values[:, n]) > 0
+    ]
+    if not moved:
+        return "No score depends on the other segments of the batch."
+    return f"Scores depend on the other segments of the batch under {', '.join(moved)}."
+
+
+def _summarize_domains(diagnostic: Diagnostic) -> str:
+    def spread(n: int) -> str:
+        own = diagnostic.values[:, n]
+        if np.isnan(own).all():
+            return "is undefined everywhere"
+        low, high = int(np.nanargmin(own)), int(np.nanargmax(own))
+        least, most = (f"{diagnostic.rows[r]} ({own[r]:.3f})" for r in (low, high))
+        return f"agrees least on {least}, most on {most}"
+
+    return _summarize_each(diagnostic, spread)
+
+
+def _summarize_best_systems(diagnostic: Diagnostic) -> str:
+    first, last = diagnostic.values[0], diagnostic.values[-1]
+    return f"From {diagnostic.rows[0]} to {diagnostic.rows[-1]}, " + _summarize_each(
+        diagnostic, lambda n: f"goes from {first[n]:.0%} to {last[n]:.0%} of pairs"
+    )
+
+
+def _summarize_interference(diagnostic: Diagnostic) -> str:
+    parts = []
+    for n, row in enumerate(diagnostic.rows):
+        own, human = diagnostic.values[n, n], diagnostic.values[n, -1]
+        parts.append(f"{row}: {own:+.2f} under itself, {human:+.2f} under human scores")
+    return "; ".join(parts) + "."
+
+
+# name: check, and how its result is summarized
+DIAGNOSTICS: Mapping[
+    str, tuple[Callable[[DiagnosticData], Diagnostic], Callable[[Diagnostic], str]]
+] = {
+    "sentinels": (check_sentinels, _summarize_sentinels),
+    "chance": (check_chance, _summarize_chance),
+    "bad outputs": (check_bad_outputs, _summarize_bad_outputs),
+    "references": (check_references, _summarize_references),
+    "length": (check_length, _summarize_length),
+    "order": (check_order, _summarize_order),
+    "domains": (check_domains, _summarize_domains),
+    "best systems": (check_best_systems, _summarize_best_systems),
+    "interference": (check_interference, _summarize_interference),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DiagnosticReport:
+    """The diagnostics that could be run, and the reasons why others were skipped."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    skipped: Mapping[str, str]
+
+    def records(self) -> dict[str, Any]:
+        """Return all diagnostics as plain values, for JSON."""
+        return {
+            "doubts": [diagnostic.records() for diagnostic in self.diagnostics],
+            "not_asked": dict(self.skipped),
+        }
+
+
+def run_diagnostics(study: AgreementStudy, *, seed: int = 12345) -> DiagnosticReport:
+    """Run every diagnostic on every judged set; results of several sets are merged if possible."""
+    if study.level != "segment":
+        raise UsageError(
+            "diagnostics need the segment level: leave out --level and system-level statistics"
+        )
+    sets = {
+        aligned.name: DiagnosticData(
+            aligned=aligned,
+            human_data=study.human_data[aligned.name],
+            metrics=study.metrics,
+            seed=seed,
+        )
+        for aligned in study.sets
+    }
+    diagnostics, skipped = [], {}
+    for name in track_progress(list(DIAGNOSTICS), "diagnostics"):
+        check, summarize = DIAGNOSTICS[name]
+        results, reasons = _run_check(check, sets)
+        if results:
+            merged = merge(results)
+            diagnostics.append(replace(merged, summary=summarize(merged)))
+        else:
+            skipped[name] = reasons[0]
+    return DiagnosticReport(diagnostics=tuple(diagnostics), skipped=skipped)
+
+
+def _run_check(
+    check: Callable[[DiagnosticData], Diagnostic], sets: Mapping[str, DiagnosticData]
+) -> tuple[list[tuple[str, Diagnostic]], list[str]]:
+    """Run one check on each set; return the results, and the reasons why others were skipped."""
+    results, reasons = [], []
+    for label, data in sets.items():
+        try:
+            if np.isnan(data.human).all():
+                raise NotApplicableError("there are only system scores")
+            results.append((label, check(data)))
+        except NotApplicableError as reason:
+            reasons.append(str(reason))
+    return results, reasons

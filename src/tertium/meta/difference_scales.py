@@ -1,0 +1,163 @@
+"""How often humans prefer the system that a metric puts ahead by a given difference.
+
+Pairs of systems of one judged set are sorted by the metric's difference into bins of about equal
+size. Each bin has the share of pairs that humans order like the metric, made monotone by pooling
+neighbors (Ayer et al. 1955). After Kocmi et al. 2024, "Navigating the metrics maze".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.errors import DataError
+from tertium.meta.aligned_scores import AlignedScores
+
+BINS = 8
+MIN_PAIRS = 20  # system pairs of a bin
+INTO_ENGLISH, NOT_INTO_ENGLISH, ALL_DIRECTIONS = "into English", "not into English", "all"
+
+
+@dataclass(frozen=True)
+class DifferenceBin:
+    """System pairs whose metric scores differ by `low` to `high`, and their human agreement."""
+
+    low: float
+    high: float
+    pairs: int
+    agree: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceScale:
+    """The bins of one metric for one language direction, in order of growing difference.
+
+    `learned` are the models behind the metric when the scale was fitted.
+    """
+
+    metric: str
+    direction: str
+    bins: tuple[DifferenceBin, ...]
+    learned: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> int:
+        """The number of system pairs that the scale was fitted on."""
+        return sum(part.pairs for part in self.bins)
+
+    def find(self, difference: float) -> DifferenceBin:
+        """Return the bin of a difference; the last bin for larger ones."""
+        return next((b for b in self.bins if abs(difference) <= b.high), self.bins[-1])
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, as `from_record` reads them."""
+        return {**asdict(self), "bins": [asdict(b) for b in self.bins]}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> DifferenceScale:
+        bins = tuple(DifferenceBin(**part) for part in record["bins"])
+        return cls(**{**record, "bins": bins, "learned": tuple(record["learned"])})
+
+
+def language_direction(lp: str) -> str:
+    """Return the language direction of a set; empty if its name is not a language pair.
+
+    >>> [language_direction(name) for name in ("de-en", "en-is", "test")]
+    ['into English', 'not into English', '']
+    """
+    source, dash, target = lp.rpartition("-")
+    if not (source and dash and target):
+        return ""
+    return INTO_ENGLISH if target == "en" else NOT_INTO_ENGLISH
+
+
+def compare_system_pairs(human: FloatArray, metric: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the metric difference and the human agreement of all pairs of systems.
+
+    Agreement is 1 or 0, and 0.5 for a human tie; pairs that the metric ties are left out.
+
+    >>> sizes, agree = compare_system_pairs(np.array([3.0, 2, 2]), np.array([0.5, 0.9, 0.9]))
+    >>> sizes.tolist(), agree.tolist()
+    ([0.4, 0.4], [0.0, 0.0])
+    """
+    left, right = np.triu_indices(len(human), k=1)
+    human_difference, scores = human[left] - human[right], metric[left] - metric[right]
+    used = ~np.isnan(human_difference) & ~np.isnan(scores) & (scores != 0)
+    agree = 0.5 + 0.5 * np.sign(human_difference[used]) * np.sign(scores[used])
+    return np.abs(scores[used]), agree
+
+
+def fit_bins(
+    sizes: FloatArray, agree: FloatArray, *, bins: int = BINS
+) -> tuple[DifferenceBin, ...]:
+    """Fit bins of about equal size whose agreement never falls as differences grow.
+
+    >>> sizes, agree = np.arange(80) / 10, (np.arange(80) >= 40) * 1.0
+    >>> [(b.high, b.pairs, b.agree) for b in fit_bins(sizes, agree, bins=2)]
+    [(3.9, 40, 0.0), (7.9, 40, 1.0)]
+    """
+    if len(sizes) < MIN_PAIRS:
+        raise DataError(f"{len(sizes)} system pairs are too few: expected at least {MIN_PAIRS}")
+    order = np.argsort(sizes, kind="stable")
+    parts = np.array_split(order, max(1, min(bins, len(sizes) // MIN_PAIRS)))
+    pooled: list[list[np.ndarray]] = []
+    for part in parts:
+        pooled.append([part])
+        while len(pooled) > 1 and _share(pooled[-2], agree) >= _share(pooled[-1], agree):
+            last = pooled.pop()
+            pooled[-1] += last
+    fitted, low = [], 0.0
+    for group in pooled:
+        rows = np.concatenate(group)
+        high = float(sizes[rows].max())
+        fitted.append(DifferenceBin(low, high, len(rows), float(agree[rows].mean())))
+        low = high
+    return tuple(fitted)
+
+
+def _share(group: list[np.ndarray], agree: FloatArray) -> float:
+    return float(agree[np.concatenate(group)].mean())
+
+
+def fit_scales(
+    sets: Sequence[AlignedScores], learned: Mapping[str, Sequence[str]] | None = None
+) -> list[DifferenceScale]:
+    """Fit scales of every metric, for each language direction with enough pairs and for all.
+
+    A set is named by its language pair; a set with another name counts only among all. If all sets
+    have one direction, there is no scale for all.
+    """
+    if not sets:
+        raise DataError("no human judgments to fit: give at least one judged set")
+    pairs_by_scale: dict[tuple[str, str], list[tuple[FloatArray, FloatArray]]] = {}
+    for judged in sets:
+        for metric, scores in zip(judged.metrics, judged.system_scores, strict=True):
+            pairs = compare_system_pairs(judged.human_systems, scores)
+            for direction in filter(
+                None, (ALL_DIRECTIONS, language_direction(judged.name.split()[-1]))
+            ):
+                pairs_by_scale.setdefault((metric, direction), []).append(pairs)
+    scales = []
+    for (metric, direction), parts in sorted(pairs_by_scale.items()):
+        sizes_by_direction = [
+            len(pairs_by_scale.get((metric, d), ())) for d in (INTO_ENGLISH, NOT_INTO_ENGLISH)
+        ]
+        if (
+            direction == ALL_DIRECTIONS and len(parts) in sizes_by_direction
+        ):  # all sets have one direction
+            continue
+        sizes, agree = (np.concatenate(column) for column in zip(*parts, strict=True))
+        if len(sizes) < MIN_PAIRS:
+            continue
+        models = tuple((learned or {}).get(metric, ()))
+        bins = fit_bins(sizes, agree)
+        scales.append(
+            DifferenceScale(metric=metric, direction=direction, bins=bins, learned=models)
+        )
+    if not scales:
+        raise DataError(f"too few system pairs: expected at least {MIN_PAIRS} for some metric")
+    return scales
