@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
@@ -43,10 +44,10 @@ def write_csv(
     CRLF, and text that Excel would evaluate as a formula is prefixed with an apostrophe.
     """
     lines = _csv_lines(rows, columns, excel)
-    if hasattr(path_or_stream, "write"):
-        path_or_stream.writelines(lines)
-    else:
+    if isinstance(path_or_stream, str | os.PathLike):
         write_text(path_or_stream, lines)
+    else:
+        path_or_stream.writelines(lines)
 
 
 def _csv_lines(
@@ -86,7 +87,7 @@ def write_xlsx(rows: Iterable[Sequence[Value]], columns: Sequence[str], path: Pa
         from openpyxl.styles import Font
         from openpyxl.utils import get_column_letter
 
-    table = [list(columns), *map(list, rows)]
+    table: list[list[Value]] = [list(columns), *(list(row) for row in rows)]
     _check_excel_limits(table, path)
     workbook = Workbook(write_only=True)
     sheet = workbook.create_sheet("tertium")
@@ -143,7 +144,7 @@ def _make_cell(sheet: WriteOnlyWorksheet, value: Value, font: Font | None = None
     return cell
 
 
-def _check_row_length(row: Sequence[Value], columns: Sequence[str], number: int) -> None:
+def _check_row_length(row: Sequence[Value], columns: Sequence[Value], number: int) -> None:
     if len(row) != len(columns):
         raise DataError(f"row {number}: {len(row)} values; expected {len(columns)}, one per column")
 

@@ -282,7 +282,8 @@ def table_values(table: Table) -> tuple[list[str], list[list[Value]]]:
 
 def _render_tsv(table: Table) -> str:
     names, rows = table_values(table)
-    return "".join("\t".join(_one_line(str(v)) for v in row) + "\n" for row in (names, *rows))
+    lines: list[Sequence[Value]] = [names, *rows]
+    return "".join("\t".join(_one_line(str(value)) for value in line) + "\n" for line in lines)
 
 
 def _one_line(text: str) -> str:
