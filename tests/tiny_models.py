@@ -1,4 +1,4 @@
-"""Tiny random transformers of several architectures, with tokenizers of their own, on disk."""
+"""Tiny random transformers of several architectures on disk, with tokenizers."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ WORDS = tuple(VOCABULARY.split())
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """A function from a model type to the folder of a random model, made once a session."""
+    """Return a function that maps a model type to the folder of a random model."""
     pytest.importorskip("transformers")
-    made: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
 
     def make(kind: str) -> Path:
-        if kind not in made:
-            made[kind] = tmp_path_factory.mktemp(kind)
-            save_model(kind, made[kind])
-        return made[kind]
+        if kind not in folders:
+            folders[kind] = tmp_path_factory.mktemp(kind)
+            save_model(kind, folders[kind])
+        return folders[kind]
 
     return make
 
@@ -36,11 +36,11 @@ def save_model(kind: str, folder: Path) -> None:
     from transformers import AutoConfig, AutoModel
 
     torch.manual_seed(7)
-    AutoModel.from_config(AutoConfig.for_model(kind, **_settings(kind))).save_pretrained(folder)
+    AutoModel.from_config(AutoConfig.for_model(kind, **_make_config(kind))).save_pretrained(folder)
     save_tokenizer(kind, folder)
 
 
-def _settings(kind: str) -> dict[str, object]:
+def _make_config(kind: str) -> dict[str, object]:
     size = len(WORDS) + 5
     if kind == "distilbert":
         return {
@@ -75,18 +75,18 @@ def _settings(kind: str) -> dict[str, object]:
 
 
 def save_tokenizer(kind: str, folder: Path) -> None:
-    """A WordPiece tokenizer that adds [CLS] and [SEP], or only the end for T5."""
+    """Save a WordPiece tokenizer that adds [CLS] and [SEP], or only [SEP] for T5."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
     names = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    vocabulary = {word: number for number, word in enumerate(names)}
+    vocabulary = {word: token_id for token_id, word in enumerate(names)}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    frame = "$A [SEP]" if kind == "t5" else "[CLS] $A [SEP]"
+    template = "$A [SEP]" if kind == "t5" else "[CLS] $A [SEP]"
     tokenizer.post_processor = processors.TemplateProcessing(
-        single=frame, special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single=template, special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -97,16 +97,16 @@ def save_tokenizer(kind: str, folder: Path) -> None:
         mask_token="[MASK]",
         model_max_length=20,
     ).save_pretrained(folder)
-    # from_pretrained would look for the architecture's own class, which reads other files
+    # otherwise from_pretrained would use the architecture's own class, which reads other files
     settings = folder / "tokenizer_config.json"
-    known = json.loads(settings.read_text())
-    known["tokenizer_class"] = "PreTrainedTokenizerFast"
-    settings.write_text(json.dumps(known))
+    values = json.loads(settings.read_text())
+    values["tokenizer_class"] = "PreTrainedTokenizerFast"
+    settings.write_text(json.dumps(values))
 
 
 @pytest.fixture(scope="session")
 def minilm() -> str:
-    """The name of the small real model; the test is skipped where its package is missing."""
+    """The name of a small real model; skips the test if it is not installed."""
     pytest.importorskip("torch")
     from tertium.encoders.weight_files import find_installed_weights
 
@@ -117,7 +117,7 @@ def minilm() -> str:
 
 @pytest.fixture(scope="session")
 def e5() -> Encoder:
-    """multilingual-e5; the test is skipped where it is not installed."""
+    """The encoder multilingual-e5; skips the test if it is not installed."""
     pytest.importorskip("torch")
     from tertium.encoders import load_encoder
     from tertium.encoders.weight_files import find_installed_weights

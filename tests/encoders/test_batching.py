@@ -1,4 +1,4 @@
-"""Batches cover every text once, stay under their budget and waste little on padding."""
+"""Batches contain every text once, respect their budget and have little padding."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_without_overhead_nothing_is_padded(lengths: list[int], budget: int) -> 
     assert all(len({lengths[i] for i in batch}) == 1 for batch in batches)
 
 
-def test_news_text_is_padded_little() -> None:
+def test_news_text_has_little_padding() -> None:
     lengths = np.random.default_rng(5).gamma(4.0, 7.0, size=3000).astype(int) + 3
     batches = plan_batches(lengths, budget=1024, overhead=64)
     computed = sum(lengths[batch].max() * len(batch) for batch in batches)

@@ -1,4 +1,4 @@
-"""Our own forward pass: transformers' states for the same weights, and nothing of its imports."""
+"""Our own forward pass gives the states of transformers without importing it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from tertium.encoders.transformer_layer import TransformerLayer  # noqa: E402
 from tertium.encoders.transformers_model import TransformersModel  # noqa: E402
 
 KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]
-# Sums of up to 3,072 numbers of single precision in another order, through 12 layers.
+# Sums of up to 3,072 fp32 values in another order, through 12 layers.
 TOLERANCE = 1e-5
 TinyModel = Callable[[str], Path]
 WORDS = "It cost 3.5 million euros, they said; nobody in Zürich believed them. 漢字 ".split()
 
 
 def reference_states(folder: Path, row: Sequence[int]) -> list[np.ndarray]:
-    """What transformers' own model says of one text, layer by layer."""
+    """Return the states of one text by transformers, layer by layer."""
     from transformers import AutoModel
 
     model = AutoModel.from_pretrained(folder).eval()
@@ -54,7 +54,9 @@ def own_states(network: EncoderNetwork, row: Sequence[int]) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_layer_of_a_random_model_is_transformers(kind: str, tiny_model: TinyModel) -> None:
+def test_every_layer_of_a_random_model_equals_transformers(
+    kind: str, tiny_model: TinyModel
+) -> None:
     network = EncoderNetwork(tiny_model(kind), device="cpu", precision="fp32")
     assert isinstance(network._model, BertModel)
     for row in ([2, 7, 3], [2, *range(5, 23), 3], [2, 1, 9, 1, 3]):  # 1 is the padding
@@ -64,7 +66,7 @@ def test_every_layer_of_a_random_model_is_transformers(kind: str, tiny_model: Ti
 
 
 @pytest.mark.parametrize("name", ["minilm", "e5", pytest.param("mpnet", marks=pytest.mark.slow)])
-def test_every_layer_of_a_real_model_is_transformers(name: str) -> None:
+def test_every_layer_of_a_real_model_equals_transformers(name: str) -> None:
     if find_installed_weights(name) is None:
         pytest.skip(f"the weights of {name} are not installed")
     encoder = load_encoder(name)
@@ -80,12 +82,12 @@ def test_every_layer_of_a_real_model_is_transformers(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_padding_changes_nothing_but_rounding(kind: str, tiny_model: TinyModel) -> None:
-    """What a GPU does, here on a CPU."""
+def test_padding_changes_only_rounding(kind: str, tiny_model: TinyModel) -> None:
+    """As on a GPU, but run on a CPU."""
     folder = tiny_model(kind)
-    shape = read_bert_config(folder)
-    assert shape is not None
-    model, layers = BertModel(folder, shape), frozenset(range(4))
+    config = read_bert_config(folder)
+    assert config is not None
+    model, layers = BertModel(folder, config), frozenset(range(4))
     rows = [[2, 8, 9, 3], [2, 5, 6, 7, 8, 9, 10, 3], [2, 3]]
     ids = torch.tensor([row + [1] * (8 - len(row)) for row in rows])
     mask = torch.arange(8)[None] < torch.tensor([[len(row)] for row in rows])
@@ -98,12 +100,12 @@ def test_padding_changes_nothing_but_rounding(kind: str, tiny_model: TinyModel) 
             assert torch.allclose(found, alone[place][layer][0][0], atol=1e-6)
 
 
-def test_texts_of_all_lengths_share_a_pass_without_changing_a_bit(minilm: str) -> None:
+def test_results_are_batch_invariant(minilm: str) -> None:
     encoder = load_encoder(minilm)
     assert isinstance(encoder, TransformerEncoder)
     network = encoder.backbone.network
     if network.requires_batch_size_one:
-        pytest.skip("on this processor texts do not share a pass")
+        pytest.skip("texts run one per batch on this CPU")
     rng = np.random.default_rng(3)
     rows = [rng.integers(1000, 20000, n).tolist() for n in (1, 70, 70, 3, 300, 31, 31, 31, 129)]
     torch.set_num_threads(1)
@@ -118,24 +120,24 @@ def test_texts_of_all_lengths_share_a_pass_without_changing_a_bit(minilm: str) -
             assert not together[layer][place, len(row) :].any()
 
 
-@pytest.mark.parametrize("habit", ["of groups", "of places"])
-def test_where_a_processor_mixes_texts_each_is_read_alone(
-    habit: str, tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("variant_part", ["attention", "feed forward"])
+def test_texts_run_alone_if_results_are_not_batch_invariant(
+    variant_part: str, tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Attention that knows how many texts there are, or products that know where a row stands."""
-    attend, transform = functional.scaled_dot_product_attention, TransformerLayer._feed_forward
+    """Attention depends on the number of texts, or products on the position of a row."""
+    attend, feed_forward = functional.scaled_dot_product_attention, TransformerLayer._feed_forward
 
-    def attend_in_groups(query: Any, *others: Any, **choices: Any) -> Any:
+    def attend_by_batch_size(query: Any, *others: Any, **choices: Any) -> Any:
         return attend(query, *others, **choices) * (1 + 1e-4 * (len(query) > 4))
 
-    def transform_by_place(layer: TransformerLayer, states: Any, mixed: Any) -> Any:
-        found = transform(layer, states, mixed)
+    def feed_forward_by_position(layer: TransformerLayer, states: Any, attended: Any) -> Any:
+        found = feed_forward(layer, states, attended)
         return found * (1 + 1e-4 * (torch.arange(len(found)) % 2))[:, None]
 
-    if habit == "of groups":
-        monkeypatch.setattr(functional, "scaled_dot_product_attention", attend_in_groups)
+    if variant_part == "attention":
+        monkeypatch.setattr(functional, "scaled_dot_product_attention", attend_by_batch_size)
     else:
-        monkeypatch.setattr(TransformerLayer, "_feed_forward", transform_by_place)
+        monkeypatch.setattr(TransformerLayer, "_feed_forward", feed_forward_by_position)
     encoder = load_encoder(f"dir/{shutil.copytree(tiny_model('bert'), tmp_path / 'model')}")
     assert isinstance(encoder, TransformerEncoder)
     assert encoder.backbone.network.requires_batch_size_one
@@ -149,14 +151,14 @@ def test_where_a_processor_mixes_texts_each_is_read_alone(
 
 
 @pytest.mark.parametrize(
-    "unknown", [{"hidden_act": "relu"}, {"is_decoder": True}, {"model_type": "distilbert"}]
+    "unsupported", [{"hidden_act": "relu"}, {"is_decoder": True}, {"model_type": "distilbert"}]
 )
-def test_settings_that_are_not_known_are_left_to_transformers(
-    unknown: dict[str, Any], tiny_model: TinyModel, tmp_path: Path
+def test_unsupported_settings_are_left_to_transformers(
+    unsupported: dict[str, Any], tiny_model: TinyModel, tmp_path: Path
 ) -> None:
-    folder = copy_with(tiny_model("bert"), tmp_path / "other", unknown)
+    folder = copy_with(tiny_model("bert"), tmp_path / "other", unsupported)
     assert read_bert_config(folder) is None
-    if unknown == {"hidden_act": "relu"}:
+    if unsupported == {"hidden_act": "relu"}:
         network = EncoderNetwork(folder, device="cpu", precision="fp32")
         assert isinstance(network._model, TransformersModel)
         row = [2, 9, 8, 7, 3]
@@ -172,7 +174,7 @@ def copy_with(folder: Path, target: Path, settings: dict[str, Any]) -> Path:
     return target
 
 
-def test_names_of_older_files_and_of_models_with_heads(
+def test_tensor_names_of_older_files_and_of_models_with_heads(
     tiny_model: TinyModel, tmp_path: Path
 ) -> None:
     from safetensors.torch import save_file
@@ -193,7 +195,7 @@ def test_names_of_older_files_and_of_models_with_heads(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda t: None, "output.dense.bias is missing"),
         (lambda t: t[:3], r"has shape \(3,\), expected \(16,\)"),
@@ -202,20 +204,20 @@ def test_names_of_older_files_and_of_models_with_heads(
         (lambda t: t + 3e38, "give NaN or infinite states"),
     ],
 )
-def test_weights_that_cannot_be_right_are_refused(
-    change: Callable[[Any], Any], said: str, tiny_model: TinyModel
+def test_invalid_weights_are_rejected(
+    change: Callable[[Any], Any], message: str, tiny_model: TinyModel
 ) -> None:
     name = "encoder.layer.1.output.dense.bias"
     stored = read_tensors(tiny_model("bert"))
     stored[name] = change(stored[name])
-    with pytest.raises(ModelError, match=said):
+    with pytest.raises(ModelError, match=message):
         EncoderNetwork(
             tiny_model("bert"), device="cpu", precision="fp32", load_tensors=lambda: stored
         )
 
 
 @pytest.mark.parametrize("name", ["minilm", "mpnet", "e5"])
-def test_a_tokenizer_read_without_its_class_gives_the_same_pieces(name: str) -> None:
+def test_a_tokenizer_loaded_without_transformers_gives_the_same_tokens(name: str) -> None:
     from transformers import AutoTokenizer
 
     place = find_installed_weights(name)
@@ -245,7 +247,7 @@ print(*sys.modules)
 def test_scoring_imports_neither_transformers_nor_a_compiler(
     minilm: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Where every metric was scored before processes forked, that tells; else a process does."""
+    """Use the imports of the test process if it scored every metric, else of a new process."""
     imported = request.config.stash.get(IMPORTED, None)
     if imported is not None:
         assert not imported

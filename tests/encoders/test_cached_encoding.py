@@ -1,4 +1,4 @@
-"""Comparisons come back in order, in bounded chunks, and no distinct text is encoded twice."""
+"""Pairs are compared in order, in bounded chunks, and each distinct text is encoded once."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.errors import LengthError
 from tertium.execution import runtime
 
-stream_module = importlib.import_module("tertium.encoders.cached_encoding")
+cached_encoding = importlib.import_module("tertium.encoders.cached_encoding")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counting(ToyEncoder):
-    """The toy encoder, counting what it is asked, with a fingerprint so that it is remembered."""
+class CountingEncoder(ToyEncoder):
+    """The toy encoder with a fingerprint (so it is cached) and a counter of its calls."""
 
     label: str = "counting"
     seen: Counter[tuple[str, bool, bool]] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ def empty_memory() -> None:
 
 
 def overlap(chunk: Chunk) -> np.ndarray:
-    """The largest dot product between two texts' tokens, and the number of left tokens."""
+    """Return the largest dot product between two texts' tokens, and the number of left tokens."""
     rows = []
     for a, b in zip(chunk.left, chunk.right, strict=True):
         products = chunk.embeddings.token_vectors(int(a)) @ chunk.embeddings.token_vectors(int(b)).T
@@ -68,13 +68,13 @@ WORDS = st.sampled_from(["the cat", "a dog sat", "", "on a mat", "the cat sat"])
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=30), st.integers(1, 3000))
-def test_results_are_in_the_order_of_the_comparisons(
+def test_results_are_in_the_order_of_the_pairs(
     pairs: list[tuple[str, str]], chunk_bytes: int
 ) -> None:
     left, right = [a for a, _ in pairs], [b for _, b in pairs]
     encoder = ToyEncoder()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream_module, "CHUNK_BYTES", chunk_bytes)
+        patch.setattr(cached_encoding, "CHUNK_BYTES", chunk_bytes)
         found = compare_pairs(encoder, left, right, overlap)
     for place, (a, b) in enumerate(pairs):
         alone = encoder.encode([a, b])
@@ -91,9 +91,9 @@ def many_systems() -> tuple[list[str], list[str]]:
 
 
 def test_each_distinct_text_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 4000)
+    monkeypatch.setattr(cached_encoding, "CHUNK_BYTES", 4000)
     left, right = many_systems()
-    encoder = Counting()
+    encoder = CountingEncoder()
     with runtime(cache=False):
         assert len(list(iter_chunks(encoder, left, right))) > 5
         assert set(encoder.seen) == {(text, True, False) for text in {*left, *right}}
@@ -102,35 +102,37 @@ def test_each_distinct_text_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert set(encoder.seen.values()) == {1}  # a second metric finds them in memory
 
 
-def test_texts_needed_again_are_held_even_without_other_memory(
+def test_texts_of_later_chunks_are_kept_in_little_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 4000)
+    monkeypatch.setattr(cached_encoding, "CHUNK_BYTES", 4000)
     left, right = many_systems()
-    encoder = Counting()
-    with runtime(cache=False, memory=3000):  # room for "yes", not for everything
+    encoder = CountingEncoder()
+    with runtime(cache=False, memory=3000):  # enough for "yes", not for everything
         compare_pairs(encoder, left, right, overlap)
     assert encoder.seen["yes", True, False] == 1
     assert max(encoder.seen.values()) == 1
 
 
-def test_without_memory_and_disk_nothing_is_kept_and_results_are_the_same(
+def test_results_are_equal_without_any_cache(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 4000)
+    monkeypatch.setattr(cached_encoding, "CHUNK_BYTES", 4000)
     left, right = many_systems()
     with runtime(cache=False):
-        expected = compare_pairs(Counting(), left, right, overlap)
-    encoder = Counting()
+        expected = compare_pairs(CountingEncoder(), left, right, overlap)
+    encoder = CountingEncoder()
     with runtime(cache=False, memory=0):
         assert np.array_equal(compare_pairs(encoder, left, right, overlap), expected)
-    assert encoder.seen["yes", True, False] > 1  # once a chunk
+    assert encoder.seen["yes", True, False] > 1  # once per chunk
 
 
-def test_what_memory_lacks_the_disk_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_vectors_missing_in_memory_are_read_from_disk(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     left, right = many_systems()
-    first, second = Counting(), Counting()
+    first, second = CountingEncoder(), CountingEncoder()
     cold = compare_pairs(first, left, right, overlap)
     store = open_vector_store()
     assert store is not None
@@ -142,7 +144,7 @@ def test_what_memory_lacks_the_disk_has(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_only_the_missing_part_is_computed() -> None:
-    encoder = Counting()
+    encoder = CountingEncoder()
     with runtime(cache=False):
         embed_texts(encoder, ["a cat"], sentences=False)
         embed_texts(encoder, ["a cat", "a dog"])
@@ -153,8 +155,8 @@ def test_only_the_missing_part_is_computed() -> None:
     }
 
 
-def test_chunks_stay_below_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 20_000)
+def test_chunks_have_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cached_encoding, "CHUNK_BYTES", 20_000)
     left, right = many_systems()
     seen = []
     for chunk in iter_chunks(ToyEncoder(), left, right):
@@ -163,7 +165,7 @@ def test_chunks_stay_below_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(seen) == list(range(len(left)))
 
 
-def test_groups_are_the_comparisons_of_one_right_text() -> None:
+def test_groups_are_the_pairs_of_one_right_text() -> None:
     (chunk,) = iter_chunks(ToyEncoder(), ["a", "b", "c", "d"], ["x", "y", "x", "y"])
     groups = [
         (chunk.embeddings.tokens[row], chunk.pairs[span].tolist()) for row, span in chunk.groups()
@@ -172,7 +174,7 @@ def test_groups_are_the_comparisons_of_one_right_text() -> None:
 
 
 def test_stream_keeps_order_and_duplicates(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_module, "CHUNK_BYTES", 500)
+    monkeypatch.setattr(cached_encoding, "CHUNK_BYTES", 500)
     texts = ["a cat", "a dog sat", "a cat", "", "on a mat", "a cat"]
     parts = list(stream_embeddings(ToyEncoder(), texts))
     assert len(parts) > 1
@@ -182,12 +184,12 @@ def test_stream_keeps_order_and_duplicates(monkeypatch: pytest.MonkeyPatch) -> N
     assert np.array_equal(whole.sentences, ToyEncoder().encode(texts).sentences)
 
 
-def test_no_comparison_at_all() -> None:
+def test_no_pairs() -> None:
     assert compare_pairs(ToyEncoder(), [], [], overlap).shape == (0,)
     assert len(embed_texts(ToyEncoder(), [])) == 0
 
 
-def test_lists_of_different_length_are_refused() -> None:
+def test_lists_of_different_length_are_rejected() -> None:
     with pytest.raises(LengthError, match="2 left texts for 1 right"):
         list(iter_chunks(ToyEncoder(), ["a", "b"], ["a"]))
     with pytest.raises(LengthError, match="2 left texts for 1 right"):
@@ -196,7 +198,7 @@ def test_lists_of_different_length_are_refused() -> None:
 
 @pytest.fixture
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many texts each pass of a network reads."""
+    """The number of texts in each pass of a network."""
     pytest.importorskip("torch")
     from tertium.encoders.encoder_network import EncoderNetwork
 
@@ -217,9 +219,8 @@ def test_metrics_with_and_without_special_tokens_share_one_computation(
     name = f"dir/{tiny_model('bert')}@2"
     texts = ["the cat sat", "", "a dog"]
     with runtime(cache=False):
-        embed_texts(
-            load_encoder(name), ["the mat"], sentences=False
-        )  # a network is tried as it loads
+        # the first call also tests batch invariance
+        embed_texts(load_encoder(name), ["the mat"], sentences=False)
         passes.clear()
         special = embed_texts(load_encoder(name, special=True), texts, sentences=False)
         plain = embed_texts(load_encoder(name), texts, sentences=False)
@@ -229,30 +230,32 @@ def test_metrics_with_and_without_special_tokens_share_one_computation(
     assert np.array_equal(plain.token_vectors(0), special.token_vectors(0)[1:-1])
 
 
-def test_what_is_foreseen_is_computed_in_the_same_pass(
+def test_shared_requests_are_computed_in_one_pass(
     tiny_model: Callable[[str], Path], passes: list[int]
 ) -> None:
     folder = tiny_model("bert")
     texts = ["the cat sat", "", "a dog", "the dog"]
-    needs = [(load_encoder(f"dir/{folder}@{layer}"), "tokens") for layer in ("1", "2", "1-3")]
-    needs.append((load_encoder(f"dir/{folder}@3"), "sentences"))
+    requests = [(load_encoder(f"dir/{folder}@{layer}"), "tokens") for layer in ("1", "2", "1-3")]
+    requests.append((load_encoder(f"dir/{folder}@3"), "sentences"))
     with runtime(cache=False):
-        apart = [e.encode(texts, tokens=p == "tokens", sentences=p != "tokens") for e, p in needs]
+        separate = [
+            e.encode(texts, tokens=p == "tokens", sentences=p != "tokens") for e, p in requests
+        ]
         passes.clear()
-        with share_encoding(needs):
+        with share_encoding(requests):
             together = [
                 embed_texts(encoder, texts, tokens=part == "tokens", sentences=part != "tokens")
-                for encoder, part in needs
+                for encoder, part in requests
             ]
     assert sum(passes) == len(texts)
-    for one, other in zip(apart, together, strict=True):
-        assert one.tokens == other.tokens
-        np.testing.assert_allclose(one.vectors, other.vectors, atol=1e-6)
-        np.testing.assert_allclose(one.sentences, other.sentences, atol=1e-6)
+    for expected, found in zip(separate, together, strict=True):
+        assert expected.tokens == found.tokens
+        np.testing.assert_allclose(expected.vectors, found.vectors, atol=1e-6)
+        np.testing.assert_allclose(expected.sentences, found.sentences, atol=1e-6)
 
 
-def test_what_is_foreseen_and_known_is_not_computed_again() -> None:
-    encoder, other = Counting(), Counting(label="other")
+def test_cached_shared_requests_are_not_computed_again() -> None:
+    encoder, other = CountingEncoder(), CountingEncoder(label="other")
     with runtime(cache=False), share_encoding([(other, "tokens")]):
         embed_texts(encoder, ["a cat"], sentences=False)
         embed_texts(other, ["a cat"], sentences=False)

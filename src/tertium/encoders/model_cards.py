@@ -19,8 +19,8 @@ pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
 GEMMA_TERMS = """\
 Gemma is provided under and subject to the Gemma Terms of Use, found at ai.google.dev/gemma/terms.
 They are not an open-source license. In short: you must follow Google's Prohibited Use Policy
-(ai.google.dev/gemma/prohibited_use_policy). If you pass on the weights, or a model derived from them
-or from their outputs, you must pass on these terms. Google may restrict a use that violates them.
+(ai.google.dev/gemma/prohibited_use_policy). If you pass on the weights, or a model derived from
+them or from their outputs, you must pass on these terms. Google may restrict other uses.
 The scores you compute are yours. Read the terms before you agree: this is not legal advice.
 """
 

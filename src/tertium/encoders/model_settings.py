@@ -1,7 +1,7 @@
 """Read the settings of a model folder without loading the model.
 
-`modules.json` lists the sentence-transformers modules after the transformer (see `pooling`). A model
-without it uses mean pooling, as in sentence-transformers.
+`modules.json` lists the sentence-transformers modules after the transformer (see `pooling`).
+Models without it use mean pooling, as in sentence-transformers.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A short name or `hf/NAME` is searched for in the models folder, in an installed package (without
 importing it), in the Hugging Face cache, and then on the Hugging Face hub. `dir/PATH` is only that
-folder. Weights are loaded from safetensors or npz files. Pickles are rejected, since loading one can
-run code.
+folder. Pickles are rejected, since loading one can run code.
 """
 
 from __future__ import annotations

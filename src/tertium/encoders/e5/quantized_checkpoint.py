@@ -5,15 +5,13 @@ character map for text normalization, and a directory of tensors. Lengths in the
 trusted: they are checked against the file and the header before memory is allocated.
 
 The folder is what `transformers` would save: safetensors with BERT's names, config and tokenizer.
-The bytes of the weights depend only on the file, not on library versions, so the model card can list
-their hash.
+The bytes of the weights do not depend on library versions, so the model card can list their hash.
 
 Normalization uses a table in the format of SentencePiece (`Precompiled` in `tokenizers`): a
-double-array trie over the bytes of the keys, whose leaves point to zero-terminated replacements. A
-unit of the array has 32 bits: the byte that leads to it (bits 0-7), whether a key ends there (bit 8),
-and the offset that gives the base of its children when XORed with its position (bits 10-30). The
-child of byte c is at `base ^ c`, a leaf at `base`. No two nodes share a base, so the byte of a unit is
-enough to check whether it is a child.
+double-array trie over the bytes of the keys, whose leaves point to zero-terminated replacements.
+A unit of the array has 32 bits: the byte that leads to it (bits 0-7), whether a key ends there
+(bit 8), and its position XOR the base of its children (bits 10-30). The child of byte c is at
+`base ^ c`, a leaf at `base`. No two nodes share a base, so the byte identifies a child.
 """
 
 from __future__ import annotations
@@ -75,9 +73,8 @@ class NetworkSizes:
 class QuantizedModel:
     """The content of a checkpoint; tensors are decoded on access.
 
-    `vocabulary` and `scores` are in order of token id. `special_ids` are those of `bos`, `eos`, `pad`
-    and `unk`. `character_map` maps a character to its replacement. `tensors` holds the number of
-    values and the stored data of each tensor.
+    `vocabulary` and `scores` are in order of token id. `special_ids` has those of `bos`, `eos`,
+    `pad` and `unk`. `tensors` holds the number of values and the stored data of each tensor.
     """
 
     sizes: NetworkSizes
@@ -140,7 +137,8 @@ class _Cursor:
     def window(self, start: int, count: int) -> NDArray[np.uint8]:
         if count < 0 or start < 0 or start + count > len(self._data):
             raise ModelError(
-                f"{self._name} is incomplete or damaged: {count} bytes at {start} of {len(self._data)}"
+                f"{self._name} is incomplete or damaged: {count} bytes at {start} "
+                f"of {len(self._data)}"
             )
         return self._data[start : start + count]
 

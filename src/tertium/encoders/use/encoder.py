@@ -39,9 +39,8 @@ class UniversalEncoder:
     Korean, Polish, Portuguese, Russian, Spanish, Thai, Turkish).
 
     `layer` 0 embeds tokens without context (512), 1 and 2 are the convolutions (768 and 1280), 3
-    (the default, best on da/wmt15 and da/wmt16) is a token's share of its sentence (512). Vectors of
-    texts in other languages are meaningless. At most `MAX_ENCODED_TOKENS` of a text are read,
-    although the network has no limit. Computation is in numpy, always on the CPU.
+    (the default, best on da/wmt15 and da/wmt16) is a token's share of its sentence (512). Texts in
+    other languages get meaningless vectors. Computation is in numpy, always on the CPU.
     """
 
     weights: WeightFolder

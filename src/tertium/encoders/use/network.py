@@ -7,10 +7,10 @@
     t   = f W + b                                    # 512 per token, its share of the sentence
     s   = tanh(feedforward(sum(t) / sqrt(n)))        # 512 per text, of length 1
 
-E embeds tokens; convolution windows have n = 2, 3, 5 tokens. Everything before the first convolution
-depends on a single token, so it is computed once per distinct token of a batch and only summed in
-the windows, which saves half of the arithmetic. Products are exact (`arrays.round_to_grid`), so
-results are batch-invariant. Reference: Yang et al. 2020, arXiv:1907.04307.
+E embeds tokens; convolution windows have n = 2, 3, 5 tokens. The first convolution sums terms that
+depend on a single token; they are computed once per distinct token of a batch, which saves half of
+the arithmetic. Products are exact (`arrays.round_to_grid`), so results are batch-invariant.
+Reference: Yang et al. 2020, arXiv:1907.04307.
 """
 
 from __future__ import annotations
