@@ -1,4 +1,4 @@
-"""A folder of judgments is found by its layout."""
+"""Datasets in a folder are recognized by their layout."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_sets_are_read_by_name(collection: DatasetFolder) -> None:
     assert collection.pairs("sts", "part.train") == [SentencePair("x", "y", 3.0, "NEUTRAL")]
 
 
-def test_names_of_texts_and_system_scores_are_read_as_those_of_comparisons(
+def test_item_and_system_names_match_those_of_comparisons(
     collection: DatasetFolder,
 ) -> None:
     ranked = collection.root / "rankings" / "mine"
@@ -65,7 +65,7 @@ def test_names_of_texts_and_system_scores_are_read_as_those_of_comparisons(
     assert scores == {"A": 0.5, "0": -0.5}
 
 
-def test_names_that_are_not_there_are_refused(collection: DatasetFolder) -> None:
+def test_unknown_names_raise(collection: DatasetFolder) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
         collection.judgments("da/min", "cs-en")
     with pytest.raises(UnknownNameError, match="language pair of da/mine 'de-en'"):
@@ -85,30 +85,30 @@ def test_the_folder_comes_from_the_environment(
     with pytest.raises(UsageError, match="--data DIR or set TERTIUM_DATA"):
         DatasetFolder.open()
     monkeypatch.setenv("TERTIUM_DATA", str(tmp_path / "gone"))
-    with pytest.raises(DataError, match="gone, which TERTIUM_DATA names: no such folder of data"):
+    with pytest.raises(DataError, match="gone \(from TERTIUM_DATA\): no such data folder"):
         DatasetFolder.open()
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="no such data folder"):
         DatasetFolder.open(tmp_path / "nowhere")
 
 
-def test_texts_that_repeat_or_lack_something_are_refused(collection: DatasetFolder) -> None:
+def test_duplicate_or_incomplete_texts_raise(collection: DatasetFolder) -> None:
     file = collection.root / "rankings" / "mine" / "cs-en.texts.jsonl"
     text = file.read_text()
     file.write_text(text * 2)
     with pytest.raises(DataError, match="line 2: segment '1' occurs a second time"):
         collection.rankings("rankings/mine", "cs-en")
     file.write_text('{"segment": "1"}\n')
-    with pytest.raises(DataError, match="line 1: segment and outputs"):
+    with pytest.raises(DataError, match="line 1: expected segment and outputs"):
         collection.rankings("rankings/mine", "cs-en")
     file.write_text('{"segment": "1", "outputs": {"A": "x", "B": null}}\n')
     with pytest.raises(DataError, match="line 1: text 2 is None"):
         collection.rankings("rankings/mine", "cs-en")
 
 
-def test_summaries_count(collection: DatasetFolder) -> None:
+def test_summaries_count_rows_and_systems(collection: DatasetFolder) -> None:
     counts = {s.name: summarize_dataset(collection, s) for s in collection.sets}
-    known = {name: (s["rows"], s["systems"]) for name, s in counts.items()}
-    assert missing_to_null(known) == {
+    summary = {name: (s["rows"], s["systems"]) for name, s in counts.items()}
+    assert missing_to_null(summary) == {
         "da/mine": [2, 2],
         "qe/mine": [2, None],
         "rankings/mine": [2, 2],
@@ -122,24 +122,24 @@ def test_summaries_count(collection: DatasetFolder) -> None:
     ]
 
 
-def test_every_file_has_the_rows_its_list_says(human_data: Path) -> None:
-    """COUNTS.tsv came with the data; every row is read or counted as left out."""
+def test_every_file_has_the_rows_listed_in_counts(human_data: Path) -> None:
+    """COUNTS.tsv came with the data; every row is read or counted as excluded."""
     collection = DatasetFolder(human_data)
     with (human_data / "COUNTS.tsv").open() as lines:
         counts = {row["file"]: int(row["rows"]) for row in csv.DictReader(lines, delimiter="\t")}
-    seen = 0
+    file_count = 0
     for entry in collection.sets:
         if entry.kind != "scores" or entry.name.startswith(("qe", "modern")):
             continue
         for (lp, part), path in entry.files.items():
-            found = collection.judgments(entry.name, lp, part)
-            rows = len(found) + sum(found.excluded_counts.values())
+            result = collection.judgments(entry.name, lp, part)
+            rows = len(result) + sum(result.excluded_counts.values())
             assert rows == counts[str(path.relative_to(human_data))]
-            seen += 1
-    assert seen >= 20
+            file_count += 1
+    assert file_count >= 20
 
 
-# some; `slow` tries them all
+# a sample; `slow` tests run all
 MODERN = ["dev/mqm/ted21", "dev/qe/qe22-test"]
 
 
@@ -152,22 +152,26 @@ def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) 
     listed = [row for row in counts if f"{row['split']}/{row['file']}".startswith(name)]
     for row in listed:
         place, lp = f"modern/{row['split']}/{row['file']}".rsplit("/", 1)
-        found = collection.judgments(place, lp)
-        marked = [j.error_annotations for j in found.judgments if j.error_annotations is not None]
-        assert (len(found), found.excluded_counts) == (int(row["rows"]), {})
+        result = collection.judgments(place, lp)
+        marked = [j.error_annotations for j in result.judgments if j.error_annotations is not None]
+        assert (len(result), result.excluded_counts) == (int(row["rows"]), {})
         assert len(marked) == int(row["with_spans"])
         assert sum(len(error_annotations.spans) for error_annotations in marked) == int(
             row["spans"]
         )
-        assert len({(j.system, j.item) for j in found.judgments}) >= 0.99 * len(found)
+        assert len({(j.system, j.item) for j in result.judgments}) >= 0.99 * len(result)
     assert listed
 
 
 @pytest.mark.parametrize("lp", ["en-de", "en-ru", "zh-en"])
-def test_spans_make_the_scores_that_the_experts_published(human_data: Path, lp: str) -> None:
-    found = DatasetFolder(human_data).judgments("modern/dev/mqm/ted21", lp)
-    made = [j.error_annotations.score() for j in found.judgments if j.error_annotations is not None]
-    assert made == pytest.approx(found.scores.tolist(), abs=1e-3)  # three decimals are published
+def test_span_weights_reproduce_the_published_expert_scores(human_data: Path, lp: str) -> None:
+    result = DatasetFolder(human_data).judgments("modern/dev/mqm/ted21", lp)
+    computed_scores = [
+        j.error_annotations.score() for j in result.judgments if j.error_annotations is not None
+    ]
+    assert computed_scores == pytest.approx(
+        result.scores.tolist(), abs=1e-3
+    )  # three decimals are published
 
 
 @pytest.mark.parametrize("name", ["wmt08", "wmt11", "wmt12"])
@@ -177,8 +181,8 @@ def test_every_comparison_of_the_rankings_is_used(human_data: Path, name: str) -
         assert collection.rankings(f"rankings/{name}", lp).excluded_counts == {}
 
 
-def test_wmt13_came_without_ties_and_judges(human_data: Path) -> None:
-    found = DatasetFolder(human_data).rankings("rankings/wmt13", "es-en")
-    assert len(found) == 67832
-    assert found.ties == 0
-    assert found.judges == ()
+def test_wmt13_has_no_ties_and_no_judges(human_data: Path) -> None:
+    result = DatasetFolder(human_data).rankings("rankings/wmt13", "es-en")
+    assert len(result) == 67832
+    assert result.ties == 0
+    assert result.judges == ()

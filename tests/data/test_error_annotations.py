@@ -1,4 +1,4 @@
-"""Marked errors as campaigns publish them, and what is wrong with some of them."""
+"""Error annotations in the layouts of campaigns, and invalid ones."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SEGMENT = Segment(TEXT, "die Katze")
 
 
 def read(record: dict[str, Any]) -> ErrorAnnotations:
-    found = read_error_annotations(record, SEGMENT, "file, line 1")
-    assert found is not None
-    return found
+    result = read_error_annotations(record, SEGMENT, "file, line 1")
+    assert result is not None
+    return result
 
 
 def test_the_same_errors_are_read_from_every_layout() -> None:
@@ -45,7 +45,7 @@ def test_the_same_errors_are_read_from_every_layout() -> None:
     assert read({"spans": [span.as_dict() for span in expected.spans]}) == expected
 
 
-def test_errors_without_a_place_and_on_the_source() -> None:
+def test_unlocated_errors_and_source_errors() -> None:
     record = {
         "spans": [{"start": 0, "end": 3, "side": "source", "severity": "critical", "rater": 0}],
         "missing": [{"severity": "minor", "category": "Accuracy/Omission", "rater": 1}],
@@ -61,7 +61,7 @@ def test_errors_without_a_place_and_on_the_source() -> None:
     assert read({"errors": [error]}).spans[0].side == "source"
 
 
-def test_no_error_is_no_span_and_no_markings_are_not_no_error() -> None:
+def test_no_error_differs_from_not_annotated() -> None:
     none = {"start_indices": "-1", "end_indices": "-1", "error_types": "no-error"}
     assert read(none) == read({"spans": []}) == ErrorAnnotations()
     assert read_error_annotations({"score": 1}, SEGMENT, "line 1") is None
@@ -86,12 +86,12 @@ def test_no_error_is_no_span_and_no_markings_are_not_no_error() -> None:
         ({"spans": [], "raters": 0}, "0 raters"),
     ],
 )
-def test_what_cannot_be_read_is_one_line_that_says_where(record: dict[str, Any], says: str) -> None:
+def test_invalid_annotations_raise_with_location(record: dict[str, Any], says: str) -> None:
     with pytest.raises(DataError, match=says):
         read(record)
 
 
-def test_lists_of_different_length_are_refused() -> None:
+def test_lists_of_different_length_raise() -> None:
     with pytest.raises(LengthError, match="2 start_indices, 1 end_indices, 2 error_types"):
         read({"start_indices": "0 4", "end_indices": "3", "error_types": "major minor"})
 
@@ -101,7 +101,7 @@ def write_jsonl(path: Path, *records: dict[str, Any]) -> Path:
     return path
 
 
-def test_overlaps_are_kept_and_counted_in_one_warning(
+def test_overlapping_spans_are_kept_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     spans = [
@@ -110,19 +110,21 @@ def test_overlaps_are_kept_and_counted_in_one_warning(
     ]
     rows = [{"mt": TEXT, "system": s, "segment": 1, "score": 1, "spans": spans} for s in "AB"]
     with caplog.at_level(logging.WARNING):
-        judged = read_judgments(write_jsonl(tmp_path / "mine.jsonl", *rows))
+        judgment_set = read_judgments(write_jsonl(tmp_path / "mine.jsonl", *rows))
     assert [record.getMessage() for record in caplog.records] == [
-        "mine: 2 spans overlap another of their rater"
+        "mine: 2 spans overlap another span of the same rater"
     ]
-    assert [len(j.error_annotations.spans) for j in judged.judgments if j.error_annotations] == [
+    assert [
+        len(j.error_annotations.spans) for j in judgment_set.judgments if j.error_annotations
+    ] == [
         2,
         2,
     ]
     read_judgments(write_jsonl(tmp_path / "one.jsonl", rows[0]))
-    assert caplog.messages[-1] == "one: 1 span overlaps another of their rater"
+    assert caplog.messages[-1] == "one: 1 span overlaps another span of the same rater"
 
 
-def test_spans_are_the_score_where_there_is_no_other(tmp_path: Path) -> None:
+def test_span_weights_are_the_score_if_there_is_no_other(tmp_path: Path) -> None:
     rows = [
         {"mt": TEXT, "segment": 1, "spans": [{"start": 0, "end": 3, "severity": "major"}]},
         {"mt": TEXT + ".", "segment": 2, "spans": []},
@@ -131,7 +133,7 @@ def test_spans_are_the_score_where_there_is_no_other(tmp_path: Path) -> None:
     assert read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)).scores.tolist() == [-5, 0, -1]
 
 
-def test_numbers_that_begin_anew_in_each_document_are_told_apart(tmp_path: Path) -> None:
+def test_numbers_that_repeat_across_documents_are_distinct_items(tmp_path: Path) -> None:
     rows = [
         {
             "mt": f"{doc} {n}",
@@ -145,9 +147,9 @@ def test_numbers_that_begin_anew_in_each_document_are_told_apart(tmp_path: Path)
         for n in (1, 2)
     ]
     twice = {**rows[0], "src": "another", "mt": "another"}
-    judged = read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows, twice))
-    assert judged.items == ("x:1#1", "x:2", "y:1", "y:2", "x:1#2")
-    context = judged.judgments[1].segment.context
+    judgment_set = read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows, twice))
+    assert judgment_set.items == ("x:1#1", "x:2", "y:1", "y:2", "x:1#2")
+    context = judgment_set.judgments[1].segment.context
     assert context is not None
     assert context.document.name == "x"
     assert [s.hypothesis for s in context.before(5)] == ["x 1"]
@@ -164,20 +166,20 @@ ESA_ROW = {
 
 
 def esa_set(path: Path) -> JudgmentSet:
-    (found,) = read_human_data(path)
-    assert isinstance(found, JudgmentSet)
-    return found
+    (result,) = read_human_data(path)
+    assert isinstance(result, JudgmentSet)
+    return result
 
 
-def test_campaigns_of_esa_average_their_raters_and_keep_who_marked_what(tmp_path: Path) -> None:
+def test_esa_raters_are_averaged_and_spans_keep_their_rater(tmp_path: Path) -> None:
     spans = [{"start_i": 4, "end_i": 6, "severity": "major"}]
     rows = [
         {**ESA_ROW, "esa_score": "60", "esa_spans": spans, "annotator": "r1"},
         {**ESA_ROW, "esa_score": 90, "esa_spans": [], "annotator": "r2"},
     ]
-    found = esa_set(write_jsonl(tmp_path / "wmt24_esa.jsonl", *rows))
-    (judgment,) = found.judgments
-    assert (found.lp, judgment.item, judgment.document, judgment.score) == (
+    result = esa_set(write_jsonl(tmp_path / "wmt24_esa.jsonl", *rows))
+    (judgment,) = result.judgments
+    assert (result.lp, judgment.item, judgment.document, judgment.score) == (
         "en-cs",
         "7",
         "d",
@@ -199,11 +201,11 @@ def test_campaigns_of_esa_average_their_raters_and_keep_who_marked_what(tmp_path
     }
     other = esa_set(write_jsonl(tmp_path / "wmt24.en-cs.jsonl", unified))
     assert other.lp == "en-cs"
-    assert other.error_annotations() == found.error_annotations()
-    assert other.matrix().values.tolist() == found.matrix().values.tolist()
+    assert other.error_annotations() == result.error_annotations()
+    assert other.matrix().values.tolist() == result.matrix().values.tolist()
 
 
-def test_exports_of_appraise_leave_out_what_was_planted(tmp_path: Path) -> None:
+def test_appraise_quality_control_rows_are_excluded(tmp_path: Path) -> None:
     spans = '"[{""start_i"":8,""end_i"":11,""severity"":""minor"",""error_type"":null}]"'
     rows = [
         "u1,tutorial1,1000001,TGT,eng,jpn,0,ende-tutorial1,False,[],1.0,1.0",
@@ -213,19 +215,19 @@ def test_exports_of_appraise_leave_out_what_was_planted(tmp_path: Path) -> None:
     ]
     file = tmp_path / "wave2.csv"
     file.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    found = esa_set(file)
-    assert found.excluded_counts == {"quality-control row": 2}
-    assert found.lp == "eng-jpn"
-    assert found.matrix().values.tolist() == [[98.0], [70.0]]
-    assert found.error_annotations()["Aya23", "688"].spans == (
+    result = esa_set(file)
+    assert result.excluded_counts == {"quality-control row": 2}
+    assert result.lp == "eng-jpn"
+    assert result.matrix().values.tolist() == [[98.0], [70.0]]
+    assert result.error_annotations()["Aya23", "688"].spans == (
         Span(8, 12, severity="minor", rater="u1"),
     )
 
 
-def test_an_export_of_appraise_with_a_quote_that_is_not_closed_is_refused(tmp_path: Path) -> None:
+def test_appraise_export_with_unclosed_quote_raises(tmp_path: Path) -> None:
     rows = [
         "u1,A,1,TGT,eng,jpn,98,doc1,False,[],1.0,2.0",
-        'u1,A,2,TGT,eng,jpn,10,doc1,False,"[],1.0,2.0',  # takes the two rows behind it
+        'u1,A,2,TGT,eng,jpn,10,doc1,False,"[],1.0,2.0',  # swallows the next two rows
         "u1,A,3,TGT,eng,jpn,20,doc1,False,[],1.0,2.0",
         "u1,A,4,TGT,eng,jpn,30,doc1,False,[],1.0,2.0",
     ]
@@ -235,7 +237,7 @@ def test_an_export_of_appraise_with_a_quote_that_is_not_closed_is_refused(tmp_pa
         esa_set(file)
 
 
-def test_the_table_of_the_span_task_is_read(tmp_path: Path) -> None:
+def test_span_task_table_is_read(tmp_path: Path) -> None:
     header = "doc_id segment_id source_lang target_lang system_id source_segment hypothesis_segment"
     header += " start_indices end_indices error_types"
     rows = [["d", "1", "en", "cs", "A", "x", TEXT, "0 missing", "3 missing", "minor major"]]
@@ -243,18 +245,18 @@ def test_the_table_of_the_span_task_is_read(tmp_path: Path) -> None:
     lines = ["\t".join(header.split()), *("\t".join(row) for row in rows)]
     file = tmp_path / "task2.tsv"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = esa_set(file)
-    assert found.lp == "en-cs"
-    assert found.matrix().values.tolist() == [[-6.0, 0.0]]
-    assert found.error_annotations()["A", "1"].missing == (UnlocatedError("major"),)
+    result = esa_set(file)
+    assert result.lp == "en-cs"
+    assert result.matrix().values.tolist() == [[-6.0, 0.0]]
+    assert result.error_annotations()["A", "1"].missing == (UnlocatedError("major"),)
 
 
-def test_a_rater_of_one_item_has_no_scale_and_is_counted(tmp_path: Path) -> None:
+def test_rater_of_one_item_is_excluded_from_standardization(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"mt": TEXT, "segment": n, "system": "A", "score": 10 * n, "rater": "often", "spans": []}
         for n in (1, 2, 3)
     ]
     rows.append({**rows[0], "rater": "once", "score": 50})
-    found = standardize_ratings(read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)))
-    assert found.excluded_counts == {"annotator with fewer than two different ratings": 1}
-    assert len(average_ratings(found)) == 3
+    result = standardize_ratings(read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)))
+    assert result.excluded_counts == {"annotator with fewer than two different ratings": 1}
+    assert len(average_ratings(result)) == 3

@@ -1,8 +1,9 @@
-"""Files in and out: encodings, line ends, tables, records, and errors that say where."""
+"""Reading and writing files: encodings, line endings, tables, records, error locations."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import re
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.data.formats import read_jsonl, read_lines, read_table, write_jsonl
+from tertium.data.formats import read_jsonl, read_lines, read_records, read_table, write_jsonl
 from tertium.errors import DataError, UsageError
 from tertium.frames import write_frame
 
@@ -27,13 +28,13 @@ from tertium.frames import write_frame
     ],
     ids=["plain", "no last newline", "byte-order mark", "CRLF", "gzip"],
 )
-def test_lines_are_read_whatever_the_dress(tmp_path: Path, data: bytes) -> None:
+def test_lines_are_read_in_every_encoding_variant(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "text"
     file.write_bytes(data)
     assert read_lines(file) == ["a", "b", "", "c"]
 
 
-def test_only_line_ends_end_lines(tmp_path: Path) -> None:
+def test_only_line_endings_split_lines(tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_text("a\x0cb\u2028c\u0085d\x1ce\nf\n", encoding="utf-8")
     assert read_lines(file) == ["a\x0cb\u2028c\u0085d\x1ce", "f"]
@@ -66,14 +67,14 @@ def test_only_line_ends_end_lines(tmp_path: Path) -> None:
         "fake gzip",
     ],
 )
-def test_bad_bytes_are_named_by_line(tmp_path: Path, data: bytes, message: str) -> None:
+def test_invalid_bytes_raise_with_line(tmp_path: Path, data: bytes, message: str) -> None:
     file = tmp_path / "text"
     file.write_bytes(data)
     with pytest.raises(DataError, match=message):
         read_lines(file)
 
 
-def test_missing_files_and_folders_are_refused(tmp_path: Path) -> None:
+def test_missing_files_and_folders_raise(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         read_lines(tmp_path / "nothing")
     with pytest.raises(DataError, match="is a directory"):
@@ -87,7 +88,7 @@ def test_lines_round_trip(tmp_path_factory: pytest.TempPathFactory, lines: list[
     assert read_lines(file) == [*lines, "end"]
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     file = tmp_path / "text"
     file.write_text("old\n", encoding="utf-8")
 
@@ -102,7 +103,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")
-def test_a_full_disk_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_full_disk_raises_data_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     real = os.fsync
 
     def full(handle: int) -> None:
@@ -115,7 +116,7 @@ def test_a_full_disk_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tables_know_headers_fields_and_quotes(tmp_path: Path) -> None:
+def test_tables_with_headers_fields_and_quotes(tmp_path: Path) -> None:
     tsv = tmp_path / "a.tsv"
     tsv.write_text('src\tmt\n"Ja\tyes "\n', encoding="utf-8")
     assert list(read_table(tsv)) == [(f"{tsv}, line 2", {"src": '"Ja', "mt": 'yes "'})]
@@ -135,7 +136,7 @@ def test_tables_know_headers_fields_and_quotes(tmp_path: Path) -> None:
         ("", "is empty"),
     ],
 )
-def test_ragged_tables_are_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_ragged_tables_raise(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "a.tsv"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
@@ -143,7 +144,7 @@ def test_ragged_tables_are_refused(tmp_path: Path, text: str, message: str) -> N
 
 
 @pytest.mark.parametrize("first", ["mt\tref", "MT\tRef "])
-def test_a_header_is_no_row_where_fields_are_named(tmp_path: Path, first: str) -> None:
+def test_header_row_with_fields_raises(tmp_path: Path, first: str) -> None:
     (tmp_path / "a.tsv").write_text(f"{first}\na cat\ta dog\n", encoding="utf-8")
     with pytest.raises(UsageError, match=r"a\.tsv: the first line is a header .*--fields"):
         list(read_table(tmp_path / "a.tsv", ["mt", "ref"]))
@@ -156,8 +157,8 @@ def test_a_header_is_no_row_where_fields_are_named(tmp_path: Path, first: str) -
         ('a,a\n"A "dog" barks",b\nc,c\n', "a.csv, line 3: .*double the quotes"),
     ],
 )
-def test_quotes_of_a_csv_are_closed_and_doubled(tmp_path: Path, rows: str, message: str) -> None:
-    """Four rows were two, and a text lost its first quote."""
+def test_unclosed_or_undoubled_csv_quotes_raise(tmp_path: Path, rows: str, message: str) -> None:
+    """Four rows were read as two, and a text lost its first quote."""
     (tmp_path / "a.csv").write_text(f"mt,ref\n{rows}", encoding="utf-8")
     with pytest.raises(DataError, match=message):
         list(read_table(tmp_path / "a.csv"))
@@ -173,22 +174,20 @@ def test_quotes_of_a_csv_are_closed_and_doubled(tmp_path: Path, rows: str, messa
         ("a.tsv", "mt,ref", "separated by commas (mt,ref); expected tabs"),
     ],
 )
-def test_columns_parted_by_something_else_are_told(
-    tmp_path: Path, name: str, header: str, message: str
-) -> None:
+def test_other_delimiters_raise(tmp_path: Path, name: str, header: str, message: str) -> None:
     (tmp_path / name).write_text(f"{header}\n{header}\n", encoding="utf-8")
     with pytest.raises(DataError, match=re.escape(message)):
         list(read_table(tmp_path / name))
 
 
-def test_quotes_of_a_csv_writer_in_a_tsv_are_told(
+def test_csv_quotes_in_a_tsv_give_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They are text there, and scored: what pandas writes with a tab for a comma."""
+    """pandas writes such files with sep="\\t"; the quotes would be scored."""
     rows = ['"She said ""no""."\tNo.', '"No."\t"a ""b"""']
     (tmp_path / "a.tsv").write_text("\n".join(["mt\tref", *rows]) + "\n", encoding="utf-8")
-    found = [record for _, record in read_table(tmp_path / "a.tsv")]
-    assert found[0]["mt"] == '"She said ""no""."'
+    result = [record for _, record in read_table(tmp_path / "a.tsv")]
+    assert result[0]["mt"] == '"She said ""no""."'
     assert "a.tsv: fields quoted as in CSV: 2; quotes are literal in TSV" in caplog.text
     caplog.clear()
     (tmp_path / "a.tsv").write_text('mt\tref\n"No."\t""No""\n', encoding="utf-8")
@@ -222,8 +221,40 @@ def test_tables_round_trip(tmp_path: Path) -> None:
     ],
     ids=["cut", "no object", "a list", "deep", "a long number", "surrogate", "NUL", "byte"],
 )
-def test_bad_json_lines_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_json_lines_raise_with_line(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         list(read_jsonl(file))
+
+
+def test_dash_is_standard_input_and_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = gzip.compress("ä\n\nb\n".encode())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert read_lines("-") == ["ä", "", "b"]
+    with pytest.raises(UsageError, match="standard input.* is given twice"):
+        read_lines("-")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    with pytest.raises(DataError, match="standard input is empty"):
+        read_lines(Path("-"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1}\n{"a": \n', "standard input, line 2: not JSON"),
+        ("a\tb\n1\n", "standard input, line 2: 1 fields, but the header has 2"),
+        ("a,b\n1,2\n", "standard input: the columns are separated by commas"),
+    ],
+)
+def test_records_of_standard_input_raise_with_line(
+    text: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    with pytest.raises(DataError, match=message):
+        list(read_records("-"))
+
+
+def test_records_of_standard_input_with_fields(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x\ty\n")))
+    assert list(read_records("-", ["a", "b"])) == [("standard input, line 1", {"a": "x", "b": "y"})]

@@ -1,4 +1,4 @@
-"""One reader for whatever people said."""
+"""Human data of every format are read by one function."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_csv_with_quotes_and_newlines(tmp_path):
         {"id": "1", "original": "s", "ref1": "r", "ref2": ""},
     ],
 )
-def test_comparisons_with_texts_beside_them(tmp_path, texts):
+def test_comparisons_with_texts_in_a_second_file(tmp_path, texts):
     texts |= {"outputs": {"A": "x", "B": "y"}}
     write(tmp_path / "de-en.texts.jsonl", json.dumps(texts) + "\n")
     file = write(
@@ -92,7 +92,7 @@ def test_rankings_of_wmt(tmp_path):
     assert entry.verdicts.tolist() == [1.0]
 
 
-def test_mqm_tables_average_their_raters(tmp_path):
+def test_mqm_raters_are_averaged(tmp_path):
     rows = ["system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"]
     rows += [
         f"A\td\t1\t1\t{rater}\ts\tt\tAccuracy/Omission\t{severity}"
@@ -111,11 +111,11 @@ def test_score_files(tmp_path):
     assert entry.lp == "en-de"
     assert isinstance(entry, HumanScoreTable)
     assert entry.matrix().values.shape == (2, 2)
-    (whole,) = read_human_data(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
-    assert whole.system_scores() == {"A": 1.0}
-    assert whole.matrix() is None
-    with pytest.raises(DataError, match="scores of whole systems only"):
-        whole.segment_scores()
+    (table,) = read_human_data(write(tmp_path / "en-de.mqm.sys.score", "A\t1\nB\tNone\n"))
+    assert table.system_scores() == {"A": 1.0}
+    assert table.matrix() is None
+    with pytest.raises(DataError, match="only system scores"):
+        table.segment_scores()
 
 
 def test_tables_of_systems(tmp_path):
@@ -171,16 +171,16 @@ def test_folders_of_a_metrics_task(tmp_path, caplog):
     (czech,) = read_human_data(root)
     assert isinstance(czech, JudgmentSet)
     assert czech.scores.tolist() == [0.5]
-    assert "en-cs has no system outputs and is left out" in caplog.text
+    assert "en-cs has no system outputs; skipped" in caplog.text
     systems: dict[str, Any] = {e.lp: e for e in read_human_data(root, level="system")}
     assert systems["cs-en"].testset is not None
     assert systems["en-cs"].testset is None
     assert systems["en-cs"].system_scores() == {"A.1": 1.0}
-    (named,) = read_human_data("task", data=tmp_path, lps=["cs-en"])
-    assert named.name == "task"
+    (named_sets,) = read_human_data("task", data=tmp_path, lps=["cs-en"])
+    assert named_sets.name == "task"
 
 
-def test_names_are_looked_up_in_a_collection(tmp_path):
+def test_dataset_names_are_looked_up_in_the_data_folder(tmp_path):
     rows = {"lp": "de-en", "segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}
     write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(rows) + "\n")
     (entry,) = read_human_data("da/mine/", data=tmp_path)
@@ -189,7 +189,7 @@ def test_names_are_looked_up_in_a_collection(tmp_path):
         read_human_data("da/mind", data=tmp_path)
 
 
-def test_a_column_of_scores_is_chosen_by_its_name(tmp_path):
+def test_gold_selects_a_score_column(tmp_path):
     row = {"segment": "1", "system": "A", "hypothesis": "h", "score": 3, "Fluency": 1, "spans": []}
     file = write(tmp_path / "da" / "mine" / "de-en.jsonl", json.dumps(row) + "\n")
     frame = pandas.DataFrame([row]).drop(columns="spans")
@@ -198,21 +198,23 @@ def test_a_column_of_scores_is_chosen_by_its_name(tmp_path):
         assert chosen[""].segment_scores().values.tolist() == [[3]]
         assert chosen["fluency"].segment_scores().values.tolist() == [[1]]
         with pytest.raises(DataError, match="looked for adequacy; found segment"):
-            read_human_data(source, gold="adequacy", data=tmp_path)  # not of the errors marked
+            read_human_data(
+                source, gold="adequacy", data=tmp_path
+            )  # gold is a column, not the annotated errors
 
 
-def test_nothing_is_chosen_where_scores_are_of_one_kind(tmp_path):
+def test_gold_raises_if_there_is_one_kind_of_scores(tmp_path):
     task = write(tmp_path / "task" / "DA-syslevel.csv", "LP HUMAN SYSTEM\ncs-en 0.3 A.1\n").parent
     plain = write(tmp_path / "de-en.mqm.seg.score", "A\t1\nA\t2\n")
     for source in (task, plain):
-        with pytest.raises(UsageError, match=r"--gold esa: .* has scores of one kind"):
+        with pytest.raises(UsageError, match=r"--gold esa: .* has only one kind of scores"):
             read_human_data(source, gold="esa")
     (read,) = read_human_data(plain)
-    with pytest.raises(UsageError, match="gold='esa' chooses in a file or folder"):
+    with pytest.raises(UsageError, match="gold='esa' needs a file or folder"):
         tertium.meta_evaluate(read, scores=plain, gold="esa")
 
 
-def test_sets_to_learn_from_are_named_by_file_or_where_that_is_a_pair_by_folder(tmp_path):
+def test_training_sets_are_named_by_file_or_folder(tmp_path):
     row = '{"mt": "a", "ref": "b", "score": 1}\n'
     files = [write(tmp_path / "my" / "set" / name, row) for name in ("x.jsonl", "de-en.jsonl")]
     read = read_sets_with_texts(files)
@@ -220,7 +222,7 @@ def test_sets_to_learn_from_are_named_by_file_or_where_that_is_a_pair_by_folder(
     assert TrainingSets(scores=[*read, read[0]]).sizes == {"x": 2, "my/set de-en": 1}
 
 
-def test_a_set_in_parts_is_tested_on_its_test_part(tmp_path):
+def test_the_test_part_of_a_dataset_is_read(tmp_path):
     row = json.dumps({"segment": "1", "system": "A", "hypothesis": "h", "score": 0.5}) + "\n"
     for part in ("train", "test"):
         write(tmp_path / "qe" / "x" / f"de-en.{part}.jsonl", row)
@@ -230,7 +232,7 @@ def test_a_set_in_parts_is_tested_on_its_test_part(tmp_path):
     assert [e.name for e in read_human_data("mqm", data=tmp_path)] == ["mqm news", "mqm talks"]
 
 
-def test_nothing_there(tmp_path, monkeypatch):
+def test_missing_files_and_judgments_raise(tmp_path, monkeypatch):
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
     with pytest.raises(DataError, match="no such file or folder"):
         read_human_data("nowhere.tsv")
@@ -240,10 +242,10 @@ def test_nothing_there(tmp_path, monkeypatch):
             read_human_data(missing, data=tmp_path)
     with pytest.raises(UnknownNameError, match="unknown set 'qe/y': did you mean 'qe/x'"):
         read_human_data("qe/y", data=tmp_path)
-    with pytest.raises(DataError, match="holds no judgments"):
+    with pytest.raises(DataError, match="contains no judgments"):
         read_human_data(write(tmp_path / "empty.tsv", "item\tscore\n"))
     with pytest.raises(
-        DataError, match="is expected a folder of mt-metrics-eval, of a metrics task or of"
+        DataError, match="expected a folder of mt-metrics-eval, a WMT metrics task or"
     ):
         read_human_data(tmp_path)
 
@@ -264,8 +266,8 @@ def test_sets_of_the_human_data(human_data):
         read_human_data("sts", data=human_data)
 
 
-def test_all_forms_answer_the_same_questions(tmp_path):
-    """A metric's values of the translations fall where people's scores are."""
+def test_all_forms_share_the_same_interface(tmp_path):
+    """Metric values are arranged in the same cells as human scores."""
     scored = write(
         tmp_path / "s.tsv", "item\tsystem\tscore\tmt\tref\n1\tA\t7\ta\tr\n1\tB\t5\tb\tr\n"
     )
@@ -282,10 +284,10 @@ def test_all_forms_answer_the_same_questions(tmp_path):
     for entry in forms:
         owners = [system for system, _ in entry.translations()]
         matrix = entry.to_score_matrix(np.arange(len(owners), dtype=float), "mine")
-        judged = entry.segment_scores()
-        assert matrix.systems == judged.systems == tuple(dict.fromkeys(owners))
-        assert matrix.values.shape == judged.values.shape
+        judgment_set = entry.segment_scores()
+        assert matrix.systems == judgment_set.systems == tuple(dict.fromkeys(owners))
+        assert matrix.values.shape == judgment_set.values.shape
         assert {segment for _, segment in entry.translations()} == set(entry.texts().values())
     assert forms[1].segment_scores()["A"].tolist() == [1.0]
-    with pytest.raises(UsageError, match="name annotators"):
+    with pytest.raises(UsageError, match="needs ratings with annotators"):
         standardize_human_ratings(forms[1])

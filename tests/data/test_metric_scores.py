@@ -1,4 +1,4 @@
-"""Scores of metrics from every kind of file people have them in."""
+"""Metric scores from every supported file format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_mt_metrics_eval_segment_and_system_files(tmp_path):
     assert scores.segments.systems == ("A", "B")
     assert_allclose(scores.segments.values, [[1, np.nan], [3, 4.5]])
     assert scores.systems == {"A": 10.0, "B": 20.0}
-    with pytest.raises(DataError, match="BLEU-refA on en-de are given twice"):
+    with pytest.raises(DataError, match="BLEU-refA on en-de are in two files"):
         merge_levels(read_metric_scores(segments) * 2)
 
 
@@ -60,20 +60,20 @@ def test_tables_of_segments_and_of_systems(tmp_path):
     assert scores.segments is not None
     assert scores.segments.items == ("7", "9")
     assert_allclose(scores.segments.values, [[0.5, np.nan], [0.1, np.nan]])
-    (whole,) = read_metric_scores(write(tmp_path / "ter.csv", "system,score\nA,0.5\nB,0.75\n"))
-    assert whole.segments is None
-    assert whole.systems == {"A": 0.5, "B": 0.75}
+    (scores,) = read_metric_scores(write(tmp_path / "ter.csv", "system,score\nA,0.5\nB,0.75\n"))
+    assert scores.segments is None
+    assert scores.systems == {"A": 0.5, "B": 0.75}
 
 
-def test_metrics_may_be_columns_as_score_prints_them(tmp_path):
+def test_metrics_may_be_columns_with_arrows(tmp_path):
     testset = TestSet(
         systems={"A": ["the cat", "x"], "B": ["y", "a cat"]}, references=[["a cat"]] * 2
     )
     study = tertium.score(testset, ["chrf", "ter"])
     segments = write(tmp_path / "seg.tsv", render_table(segment_table(study), "tsv"))
-    whole = write(tmp_path / "sys.tsv", render_table(system_table(study), "tsv"))
+    systems = write(tmp_path / "sys.tsv", render_table(system_table(study), "tsv"))
     for up, segment, system in zip(
-        (True, False), read_metric_scores(segments), read_metric_scores(whole), strict=True
+        (True, False), read_metric_scores(segments), read_metric_scores(systems), strict=True
     ):
         name, spec = ("chrF", "chrf") if up else ("TER", "ter")
         assert (segment.metric, segment.higher_is_better) == (name, up)
@@ -83,15 +83,15 @@ def test_metrics_may_be_columns_as_score_prints_them(tmp_path):
         assert system.systems == {s: study.scores[s][spec].system for s in "AB"}
 
 
-def test_a_table_may_hold_several_metrics_and_language_pairs(tmp_path):
+def test_table_with_several_metrics_and_language_pairs(tmp_path):
     rows = [
         {"item": 1, "system": "A", "score": 1.5, "metric": "x", "lp": "de-en"},
         {"item": 1, "system": "A", "score": 2.5, "metric": "y", "lp": "de-en"},
         {"item": 1, "system": "A", "score": 3.5, "metric": "x", "lp": "fi-en"},
     ]
     file = write(tmp_path / "all.jsonl", "\n".join(map(json.dumps, rows)))
-    found = {(s.metric, s.lp): s.segments.values[0, 0] for s in read_metric_scores(file)}
-    assert found == {("x", "de-en"): 1.5, ("y", "de-en"): 2.5, ("x", "fi-en"): 3.5}
+    result = {(s.metric, s.lp): s.segments.values[0, 0] for s in read_metric_scores(file)}
+    assert result == {("x", "de-en"): 1.5, ("y", "de-en"): 2.5, ("x", "fi-en"): 3.5}
 
 
 def test_json_of_tertium_score(tmp_path, example):
@@ -109,7 +109,7 @@ def test_json_of_tertium_score(tmp_path, example):
     assert scores["bleu"].higher_is_better
 
 
-def test_json_of_tertium_score_names_segments_as_the_file_did(tmp_path):
+def test_json_of_tertium_score_keeps_segment_names(tmp_path):
     from tertium.evaluation.ranking import rank
     from tertium.evaluation.scoring import score
 
@@ -129,7 +129,7 @@ def test_json_of_tertium_score_names_segments_as_the_file_did(tmp_path):
         assert scores.segments.items == ("0", "1", "2")
 
 
-def test_a_row_of_json_that_leaves_its_score_out_has_none(tmp_path):
+def test_json_row_without_score_is_nan(tmp_path):
     rows: list[dict[str, Any]] = [{"system": "A", "item": n, "score": n} for n in (1, 2)]
     rows += [{"system": "B", "item": 1, "score": None}, {"system": "B", "item": 2}]
     (scores,) = read_metric_scores(write(tmp_path / "m.jsonl", "\n".join(map(json.dumps, rows))))
@@ -137,7 +137,7 @@ def test_a_row_of_json_that_leaves_its_score_out_has_none(tmp_path):
     assert np.isnan(scores.segments["B"]).all()
 
 
-def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
+def test_json_may_be_one_object_with_lower_is_better(tmp_path):
     record = {"system": "A", "spec": "ter", "score": 40.0, "higher_is_better": False}
     (scores,) = read_metric_scores(write(tmp_path / "one.json", json.dumps(record)))
     assert not scores.higher_is_better
@@ -145,9 +145,9 @@ def test_json_says_that_lower_is_better_and_may_be_one_object(tmp_path):
     assert scores.systems == {"A": 40.0}
 
 
-@pytest.mark.parametrize(("said", "better"), [("false", False), (None, True), (0, False)])
-def test_json_says_which_way_is_better_as_tables_do(tmp_path, said, better):
-    record = {"system": " A", "spec": "ter", "score": 40.0, "higher_is_better": said}
+@pytest.mark.parametrize(("value", "better"), [("false", False), (None, True), (0, False)])
+def test_json_higher_is_better_values(tmp_path, value, better):
+    record = {"system": " A", "spec": "ter", "score": 40.0, "higher_is_better": value}
     more = {"segments": [1.0, 2.0], "items": [0.0, 1.0]}
     (scores,) = read_metric_scores(write(tmp_path / "one.json", json.dumps({**record, **more})))
     assert scores.higher_is_better is better
@@ -196,18 +196,18 @@ def test_json_says_which_way_is_better_as_tables_do(tmp_path, said, better):
         ),
     ],
 )
-def test_faults_name_the_place(tmp_path, name, text, message):
+def test_invalid_score_files_raise_with_location(tmp_path, name, text, message):
     with pytest.raises(DataError, match=message):
         read_metric_scores(write(tmp_path / name, text))
 
 
-def test_a_score_that_came_with_the_rows_of_a_corpus_is_not_taken_for_a_metrics(tmp_path):
+def test_score_column_of_a_scored_corpus_is_not_a_metric(tmp_path):
     pytest.importorskip("pyarrow")
     from tertium.cli import main
 
     texts = {"hypothesis": "a cat sat", "reference": "the cat sat", "score": 0.4}
     rows = [{"system": name, "segment": n, **texts} for name in "AB" for n in range(3)]
-    given = write(tmp_path / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    assert main(["corpus", str(given), "-m", "chrf", "-o", str(tmp_path / "out"), "-q"]) == 0
+    input_file = write(tmp_path / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["corpus", str(input_file), "-m", "chrf", "-o", str(tmp_path / "out"), "-q"]) == 0
     with pytest.raises(DataError, match=r"metrics are columns here \(chrf\).*tertium score -o"):
         read_metric_scores(tmp_path / "out" / "in.parquet")

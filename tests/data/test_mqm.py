@@ -24,7 +24,7 @@ def write(tmp_path: Path, *rows: tuple[str, str, str, str]) -> Path:
     return file
 
 
-def test_errors_weigh_and_raters_average(tmp_path: Path) -> None:
+def test_errors_are_weighted_and_raters_averaged(tmp_path: Path) -> None:
     file = write(
         tmp_path,
         ("A", "r1", "Accuracy/Mistranslation", "Major"),
@@ -44,19 +44,19 @@ def test_errors_weigh_and_raters_average(tmp_path: Path) -> None:
     assert average_ratings(ratings).scores.tolist() == [pytest.approx(-3.05), -12.5]
 
 
-def test_marks_are_taken_out_and_quotes_stay(tmp_path: Path) -> None:
+def test_markup_is_removed_and_quotes_are_kept(tmp_path: Path) -> None:
     (row,) = read_mqm(write(tmp_path, ("A", "r1", "x", "Minor"))).judgments
     assert row.segment.hypothesis == 'the bad "word"'
     assert row.segment.source == "Quelle"
     assert (row.item, row.segment.references) == ("12", ())
 
 
-def test_planted_errors_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_quality_control_errors_are_excluded_and_counted(tmp_path: Path) -> None:
     rows = [("A", "r1", "x", "Minor"), ("A", "r1", "Found", "HOTW-test")]
     assert read_mqm(write(tmp_path, *rows)).excluded_counts == {"quality-control row": 1}
 
 
-def test_an_unknown_severity_names_file_and_line(tmp_path: Path) -> None:
+def test_unknown_severity_raises_with_file_and_line(tmp_path: Path) -> None:
     file = write(tmp_path, ("A", "r1", "x", "Minor"), ("A", "r1", "x", "Terrible"))
     with pytest.raises(DataError, match=r"mqm_test\.tsv, line 3: no weight for .*'Terrible'"):
         read_mqm(file)
@@ -67,8 +67,8 @@ def test_other_weights_can_be_given(tmp_path: Path) -> None:
     assert read_mqm(file, weights={"minor": 7.0}).scores.tolist() == [-7.0]
 
 
-def test_missing_columns_are_named(tmp_path: Path) -> None:
+def test_missing_columns_raise(tmp_path: Path) -> None:
     file = tmp_path / "mqm.tsv"
     file.write_text("system\tseg_id\tseverity\nA\t1\tMinor\n")
-    with pytest.raises(DataError, match="system, seg_id, rater and severity are needed"):
+    with pytest.raises(DataError, match="expected system, seg_id, rater and severity"):
         read_mqm(file)

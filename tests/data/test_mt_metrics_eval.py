@@ -1,4 +1,4 @@
-"""mt-metrics-eval's folders and score files."""
+"""Folders and score files of mt-metrics-eval."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def evalset(tmp_path: Path) -> EvalSet:
     write(root / "human-scores" / "en-de.mqm.seg.score", scores)
     write(root / "human-scores" / "en-de.wmt-z.sys.score", "sysX\t0.1\nsysY\tNone\n")
     write(root / "metric-scores" / "en-de" / "BLEU-refA.seg.score", "sysX\t1\nsysX\t2\n")
-    (found,) = find_eval_sets(root)
-    return found
+    (result,) = find_eval_sets(root)
+    return result
 
 
 def test_names_are_listed(evalset: EvalSet) -> None:
@@ -43,14 +43,14 @@ def test_names_are_listed(evalset: EvalSet) -> None:
     assert evalset.metric_scores == ("BLEU-refA.seg",)
 
 
-def test_scores_are_matrices_with_nan_for_none(evalset: EvalSet) -> None:
+def test_missing_scores_are_nan_in_matrices(evalset: EvalSet) -> None:
     matrix = evalset.human("mqm.seg")
     assert matrix.systems == ("sysX", "sysY", "refB")
     np.testing.assert_array_equal(matrix.values, [[-1, np.nan], [-5, 0], [0, 0]])
     assert evalset.human("wmt-z.sys")["sysX"].tolist() == [0.1]
 
 
-def test_a_reference_that_is_used_is_no_system(evalset: EvalSet) -> None:
+def test_selected_reference_is_not_a_system(evalset: EvalSet) -> None:
     assert list(evalset.testset("refA").systems) == ["refB", "sysX", "sysY"]
     assert evalset.testset("refA").segments("sysX")[0] == Segment("sysX 1", "one", ("eins",))
     both = evalset.testset()
@@ -59,14 +59,14 @@ def test_a_reference_that_is_used_is_no_system(evalset: EvalSet) -> None:
     assert both.columns == {"domain": ("news", "news")}
 
 
-def test_unknown_names_are_refused(evalset: EvalSet) -> None:
+def test_unknown_names_raise(evalset: EvalSet) -> None:
     with pytest.raises(UnknownNameError, match=r"did you mean 'mqm\.seg'"):
         evalset.human("mqm")
     with pytest.raises(UnknownNameError, match="reference"):
         evalset.testset("refZ")
 
 
-def test_ragged_and_faulty_score_files_are_refused(tmp_path: Path) -> None:
+def test_ragged_and_invalid_score_files_raise(tmp_path: Path) -> None:
     with pytest.raises(LengthError, match="1 scores for 'B', but 2 for 'A'"):
         read_score_file(write(tmp_path / "x.seg.score", "A\t1\nA\t2\nB\t1\n"))
     with pytest.raises(DataError, match=r"line 2: expected SYSTEM and SCORE, got 1 fields"):
@@ -75,5 +75,5 @@ def test_ragged_and_faulty_score_files_are_refused(tmp_path: Path) -> None:
         read_score_file(write(tmp_path / "z.seg.score", "A\tgood\n"))
 
 
-def test_another_folder_is_no_eval_set(tmp_path: Path) -> None:
+def test_other_folder_has_no_eval_sets(tmp_path: Path) -> None:
     assert find_eval_sets(tmp_path) == ()

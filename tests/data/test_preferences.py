@@ -28,19 +28,19 @@ def write(tmp_path: Path, *rows: str) -> Path:
 
 def test_comparisons_are_rows_of_shared_segments(tmp_path: Path) -> None:
     file = write(tmp_path, "1\tann\tA\tB\ta", "1\tbob\tB\tA\ttie", "2\t\tA\tB\tb")
-    found = read_preferences(file, texts=TEXTS, lp="cs-en")
-    assert len(found.segments) == 5
-    assert found.verdicts.tolist() == [1.0, 0.5, 0.0]
-    assert found.left.tolist() == [0, 1, 3]
-    assert found.right.tolist() == [1, 0, 4]
-    assert found.judges == ("ann", "bob")
-    assert found.judge_indices.tolist() == [0, 1, -1]
-    assert found.compared_mask.tolist() == [True, True, False, True, True]
+    result = read_preferences(file, texts=TEXTS, lp="cs-en")
+    assert len(result.segments) == 5
+    assert result.verdicts.tolist() == [1.0, 0.5, 0.0]
+    assert result.left.tolist() == [0, 1, 3]
+    assert result.right.tolist() == [1, 0, 4]
+    assert result.judges == ("ann", "bob")
+    assert result.judge_indices.tolist() == [0, 1, -1]
+    assert result.compared_mask.tolist() == [True, True, False, True, True]
 
 
 def test_preferences_share_their_segments(tmp_path: Path) -> None:
-    found = read_preferences(write(tmp_path, "1\tann\tA\tB\ta", "1\tbob\tA\tC\tb"), texts=TEXTS)
-    first, second = found
+    result = read_preferences(write(tmp_path, "1\tann\tA\tB\ta", "1\tbob\tA\tC\tb"), texts=TEXTS)
+    first, second = result
     assert first.left is second.left
     assert first.left == Segment("a1", "s1", ("r1",))
     assert (second.left_system, second.right_system, second.judge) == ("A", "C", "bob")
@@ -49,92 +49,97 @@ def test_preferences_share_their_segments(tmp_path: Path) -> None:
 
 def test_unknown_systems_items_and_self_comparisons_are_counted(tmp_path: Path) -> None:
     file = write(tmp_path, "1\t\tA\tB\ta", "2\t\tA\tC\ta", "9\t\tA\tB\ta", "1\t\tB\tB\ttie")
-    found = read_preferences(file, texts=TEXTS)
-    assert len(found) == 1
-    assert found.excluded_counts == {
+    result = read_preferences(file, texts=TEXTS)
+    assert len(result) == 1
+    assert result.excluded_counts == {
         "unknown system": 1,
         "no matching segment": 1,
         "a system compared with itself": 1,
     }
 
 
-def test_one_system_only_leaves_nothing_to_compare(tmp_path: Path) -> None:
+def test_comparisons_of_one_system_raise(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no usable comparison .*compared with itself: 1"):
         read_preferences(write(tmp_path, "1\t\tA\tA\ttie"), texts=TEXTS)
 
 
-def test_a_comparison_made_twice_counts_twice(tmp_path: Path) -> None:
-    found = read_preferences(write(tmp_path, *["1\tann\tA\tB\ta"] * 2), texts=TEXTS)
-    assert len(found) == 2
+def test_repeated_comparison_counts_twice(tmp_path: Path) -> None:
+    result = read_preferences(write(tmp_path, *["1\tann\tA\tB\ta"] * 2), texts=TEXTS)
+    assert len(result) == 2
 
 
-def test_a_verdict_may_name_the_better_system(tmp_path: Path) -> None:
+def test_preference_may_be_the_name_of_a_system(tmp_path: Path) -> None:
     file = write(tmp_path, "1\t\tA\tB\tB", "1\t\tA\tB\tA", "1\t\tA\tB\tequal")
     assert read_preferences(file, texts=TEXTS).verdicts.tolist() == [0.0, 1.0, 0.5]
 
 
-def test_a_system_called_a_is_told_from_the_mark_a(tmp_path: Path) -> None:
+def test_preference_a_means_a_system_named_a(tmp_path: Path) -> None:
     texts = {"1": ItemTexts({"b": "x", "a": "y"})}
     file = write(tmp_path, "1\t\tb\ta\ta")
     assert read_preferences(file, texts=texts).verdicts.tolist() == [0.0]
 
 
-def test_the_mark_a_is_told_from_a_system_called_a_by_other_rows(tmp_path: Path) -> None:
+def test_preference_a_means_the_side_if_other_rows_show_it(tmp_path: Path) -> None:
     texts = {"1": ItemTexts({"A": "x", "B": "y", "C": "z"})}
     rows = ["1\t\tB\tA\tA", "1\t\tA\tB\tA", "1\t\tC\tA\ttie", "1\t\tC\tA\tB"]
     read = read_preferences(write(tmp_path, *rows), texts=texts)
-    assert read.verdicts.tolist() == [1.0, 1.0, 0.5, 0.0]  # the last says B of C and A: the side
-    with pytest.raises(DataError, match="name sides in some rows and systems in others"):
+    assert read.verdicts.tolist() == [
+        1.0,
+        1.0,
+        0.5,
+        0.0,
+    ]  # the last row says B of C and A, so it is a side
+    with pytest.raises(DataError, match="are sides in some rows and systems in others"):
         read_preferences(write(tmp_path, *rows, "1\t\tC\tA\tC"), texts=texts)
 
 
-def test_an_unknown_verdict_names_file_and_line(tmp_path: Path) -> None:
+def test_unknown_preference_raises_with_file_and_line(tmp_path: Path) -> None:
     file = write(tmp_path, "1\t\tA\tB\ta", "1\t\tA\tB\tmaybe")
     with pytest.raises(DataError, match=r"mine\.tsv, line 3: preference 'maybe'"):
         read_preferences(file, texts=TEXTS)
 
 
-def test_a_missing_column_is_an_error_that_says_what_is_needed(tmp_path: Path) -> None:
+def test_missing_column_raises_and_lists_expected_columns(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     file.write_text("segment,system_a,preference\n1,A,a\n")
     with pytest.raises(DataError, match=r"a comparison needs an item .*found segment, system_a"):
         read_preferences(file)
 
 
-def test_texts_may_stand_in_the_file(tmp_path: Path) -> None:
+def test_texts_from_columns_of_the_file(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     header = "item,system_a,system_b,winner,hypothesis_a,hypothesis_b,source,reference\n"
     file.write_text(header + '1,A,B,A,"x, y",z,s,r\n1,A,C,C,"x, y",w,s,r\n')
-    found = read_preferences(file)
-    assert [s.hypothesis for s in found.segments] == ["x, y", "z", "w"]
-    assert found.segments[2].references == ("r",)
+    result = read_preferences(file)
+    assert [s.hypothesis for s in result.segments] == ["x, y", "z", "w"]
+    assert result.segments[2].references == ("r",)
     file.write_text(header + "1,A,B,A,x,z,s,r\n1,A,C,C,changed,w,s,r\n")
     with pytest.raises(DataError, match=r"line 3: another text for system 'A'"):
         read_preferences(file)
     file.write_text(header + "1,A,B,A,x,z,s,r\n1,C,D,C,v,w,s,other\n")
-    with pytest.raises(DataError, match=r"line 3: another source or reference for item '1'; where"):
+    with pytest.raises(DataError, match=r"line 3: another source or reference for item '1'; if"):
         read_preferences(file)
-    rows = "0,1,A,B,A,x,z,s,r\n1,1,C,D,C,v,w,s,other\n"  # a document may be called 0
+    rows = "0,1,A,B,A,x,z,s,r\n1,1,C,D,C,v,w,s,other\n"  # a document may be named 0
     file.write_text(f"document,{header}{rows}")
-    found = read_preferences(file)
-    assert found.items == ("0:1", "1:1")
-    assert [p.left.references for p in found] == [("r",), ("other",)]
+    result = read_preferences(file)
+    assert result.items == ("0:1", "1:1")
+    assert [p.left.references for p in result] == [("r",), ("other",)]
 
 
-def test_names_are_read_as_those_of_judgments(tmp_path: Path) -> None:
-    """Without blanks around them; a number is a name, also 0."""
+def test_names_are_normalized_as_in_judgments(tmp_path: Path) -> None:
+    """Surrounding spaces are removed; numbers, including 0, are names."""
     rows = [
         {"item": " 1", "system_a": "A ", "system_b": "B", "winner": " A", "judge": judge}
         for judge in (0, 0.0, " ann", None)
     ]
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = read_preferences(file, texts=TEXTS)
-    assert [(p.item, p.left_system, p.verdict) for p in found] == [("1", "A", 1.0)] * 4
-    assert [p.judge for p in found] == ["0", "0", "ann", ""]
+    result = read_preferences(file, texts=TEXTS)
+    assert [(p.item, p.left_system, p.verdict) for p in result] == [("1", "A", 1.0)] * 4
+    assert [p.judge for p in result] == ["0", "0", "ann", ""]
 
 
-def test_a_text_that_is_missing_is_no_text_called_none(tmp_path: Path) -> None:
+def test_missing_text_is_not_the_text_none(tmp_path: Path) -> None:
     row = {"item": 1, "system_a": "A", "system_b": "B", "winner": "A", "mt_a": "x", "mt_b": None}
     file = tmp_path / "mine.jsonl"
     file.write_text(json.dumps(row) + "\n")
@@ -145,7 +150,7 @@ def test_a_text_that_is_missing_is_no_text_called_none(tmp_path: Path) -> None:
         read_preferences(file)
 
 
-def test_source_and_reference_may_stand_in_a_later_row(tmp_path: Path) -> None:
+def test_source_and_reference_from_a_later_row(tmp_path: Path) -> None:
     row = {"item": 1, "system_a": "A", "system_b": "B", "winner": "A", "mt_a": "x", "mt_b": "y"}
     file = tmp_path / "mine.jsonl"
     rows = (row, {**row, "source": "s", "ref": "r"})
@@ -153,7 +158,7 @@ def test_source_and_reference_may_stand_in_a_later_row(tmp_path: Path) -> None:
     assert read_preferences(file).segments == (Segment("x", "s", ("r",)), Segment("y", "s", ("r",)))
 
 
-def test_items_of_several_language_pairs_do_not_share_names(tmp_path: Path) -> None:
+def test_same_item_names_in_several_language_pairs_raise(tmp_path: Path) -> None:
     file = tmp_path / "mine.csv"
     header, row = "lp,item,system_a,system_b,winner\n", "{},{},A,B,A\n"
     file.write_text(header + row.format("de-en", 1) + row.format("cs-en", 1))
@@ -165,31 +170,31 @@ def test_items_of_several_language_pairs_do_not_share_names(tmp_path: Path) -> N
     assert read_preferences(file).lp == "de-en"
 
 
-def test_a_test_set_gives_texts_by_line_number(tmp_path: Path) -> None:
+def test_texts_from_a_test_set_by_line_number(tmp_path: Path) -> None:
     testset = TestSet(systems={"A": ("x", "y"), "B": ("v", "w")}, references=(("r",), ("s",)))
-    found = read_preferences(write(tmp_path, "2\t\tA\tB\ta"), texts=testset)
-    (only,) = found
+    result = read_preferences(write(tmp_path, "2\t\tA\tB\ta"), texts=testset)
+    (only,) = result
     assert (only.left.hypothesis, only.right.hypothesis) == ("y", "w")
 
 
-def test_without_texts_a_set_still_serves_for_systems(tmp_path: Path) -> None:
-    found = read_preferences(write(tmp_path, "1\t\tA\tB\ta", "1\t\tB\tC\ta"))
-    assert not found.has_texts
-    assert found.systems == ("A", "B", "C")
+def test_set_without_texts_has_system_scores(tmp_path: Path) -> None:
+    result = read_preferences(write(tmp_path, "1\t\tA\tB\ta", "1\t\tB\tC\ta"))
+    assert not result.has_texts
+    assert result.systems == ("A", "B", "C")
 
 
-def test_ties_leave_and_are_counted() -> None:
+def test_without_ties_counts_ties() -> None:
     pairs = [PairwiseJudgment("1", "A", "B", v) for v in (1.0, 0.5, 0.0, 0.5)]
-    found = build_ranking_set(pairs, TEXTS, name="x").without_ties()
-    assert found.verdicts.tolist() == [1.0, 0.0]
-    assert found.excluded_counts == {"tie": 2}
+    result = build_ranking_set(pairs, TEXTS, name="x").without_ties()
+    assert result.verdicts.tolist() == [1.0, 0.0]
+    assert result.excluded_counts == {"tie": 2}
     with pytest.raises(DataError, match=r"no usable comparison .*tie.* 2"):
         build_ranking_set([pairs[1]] * 2, TEXTS, name="x").without_ties()
 
 
 def test_scores_of_segments_become_a_matrix() -> None:
-    found = build_ranking_set([PairwiseJudgment("1", "A", "B", 1.0)], TEXTS, name="x")
-    matrix = found.to_score_matrix(np.arange(5.0), "metric", "system")
+    result = build_ranking_set([PairwiseJudgment("1", "A", "B", 1.0)], TEXTS, name="x")
+    matrix = result.to_score_matrix(np.arange(5.0), "metric", "system")
     np.testing.assert_array_equal(matrix.values, [[0, 3], [1, 4], [2, np.nan]])
     with pytest.raises(LengthError, match="4 scores for 5 segments"):
-        found.to_score_matrix(np.arange(4.0), "metric", "system")
+        result.to_score_matrix(np.arange(4.0), "metric", "system")

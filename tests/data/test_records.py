@@ -1,4 +1,4 @@
-"""Records: every name a thing goes by, and what is refused under it."""
+"""Records: column aliases and invalid values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tertium.segment import Segment
     "hypothesis", ["mt", "hyp", "hypothesis", "translation", "candidate", "prediction"]
 )
 @pytest.mark.parametrize("reference", ["ref", "refs", "reference", "references"])
-def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: str) -> None:
+def test_records_are_read_under_every_alias(source: str, hypothesis: str, reference: str) -> None:
     record = {source: "s", hypothesis: "h", reference: ["r", "q"]}
     assert segment_from_record(record, "here") == Segment("h", "s", ("r", "q"))
 
@@ -36,7 +36,7 @@ def test_records_answer_to_every_alias(source: str, hypothesis: str, reference: 
         ({"mt": "a", "ref1": "b", "ref_1": "c"}, "both 'ref1' and 'ref_1' are given"),
     ],
 )
-def test_bad_records_are_refused(record: dict[str, object], message: str) -> None:
+def test_invalid_records_raise(record: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         segment_from_record(record, "here")
 
@@ -58,8 +58,8 @@ def test_bad_records_are_refused(record: dict[str, object], message: str) -> Non
     ids=[
         "numbered",
         "twelve",
-        "one beside the first",
-        "one beside a list",
+        "one next to the first",
+        "one next to a list",
         "an empty cell",
         "an empty first",
         "all empty",

@@ -1,4 +1,4 @@
-"""The span task of WMT23 as it is published: gold labels, training data, what was handed in.
+"""The WMT23 span task as published: gold labels, training data and submissions.
 
 Columns are those of the files in WMT-QE-Task/wmt-qe-2023-data; the sentences are ours.
 """
@@ -40,7 +40,7 @@ def test_gold_labels(tmp_path):
         Span(18, 21, severity="major"),
         Span(10, 14, severity="minor"),
     )
-    # a span that ends at its start marks one character; behind the text there is none to mark
+    # a span with equal start and end marks one character; at the end of the text there is none
     assert third.error_annotations.spans == (Span(0, 1, severity="minor"),)
     assert third.error_annotations.missing == (UnlocatedError("major"),)
 
@@ -53,12 +53,12 @@ def test_training_data(tmp_path):
     assert second.error_annotations.spans == (Span(10, 14, severity="major"),)
 
 
-def test_what_was_handed_in(tmp_path):
+def test_submission(tmp_path):
     path = tmp_path / "ours.txt"
     path.write_text(SUBMISSION)
     assert is_span_task_submission(path)
-    (people,) = read_human_data(path)
-    assert people.lp == "en-de"
+    (gold,) = read_human_data(path)
+    assert gold.lp == "en-de"
     first, second = read_esa(path).judgments
     assert first.error_annotations.spans == (Span(0, 3, severity="minor"),)
     assert second.error_annotations.spans == ()
@@ -67,7 +67,7 @@ def test_what_was_handed_in(tmp_path):
         read_esa(path)
 
 
-def test_a_plain_text_is_nothing_handed_in(tmp_path):
+def test_plain_text_is_not_a_submission(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text("1\n2\n3\nno tabs here\n")
     assert not is_span_task_submission(path)

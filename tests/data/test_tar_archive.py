@@ -1,4 +1,4 @@
-"""Tar files are unpacked inside their folder and nowhere else."""
+"""Tar files are unpacked only inside the target folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pack(path: Path, members: dict[str, bytes], link: str = "") -> Path:
     return path
 
 
-def test_the_single_folder_inside_is_opened_and_goes_with_the_object(tmp_path: Path) -> None:
+def test_single_inner_folder_is_opened_and_deleted_with_the_object(tmp_path: Path) -> None:
     folder = UnpackedFolder(
         pack(tmp_path / "a.tar.xz", {"task/x.txt": b"x", "task/sub/y.txt": b"y"})
     )
@@ -38,15 +38,13 @@ def test_the_single_folder_inside_is_opened_and_goes_with_the_object(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["../evil.txt", "/evil.txt", "a/../../evil.txt", "a\\..\\evil"])
-def test_a_member_that_leaves_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_member_outside_the_folder_raises(tmp_path: Path, name: str) -> None:
     with pytest.raises(DataError, match="would be written outside the folder"):
         UnpackedFolder(pack(tmp_path / "a.tar.xz", {name: b"x"}))
     assert not list(tmp_path.glob("**/evil*"))
 
 
-def test_links_are_passed_over_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_links_are_skipped_with_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         folder = UnpackedFolder(
             pack(tmp_path / "a.tar.xz", {"x.txt": b"x", "y.txt": b"y"}, link="z.txt")
@@ -55,19 +53,19 @@ def test_links_are_passed_over_with_a_warning(
     assert "z.txt" in caplog.text
 
 
-def test_a_damaged_file_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_damaged_file_raises_with_its_name(tmp_path: Path) -> None:
     file = pack(tmp_path / "a.tar.xz", {"x.txt": b"x" * 9999})
     file.write_bytes(file.read_bytes()[:60])
     with pytest.raises(DataError, match=r"a\.tar\.xz: cannot be unpacked"):
         UnpackedFolder(file)
 
 
-def test_neither_folder_nor_tar(tmp_path: Path) -> None:
+def test_neither_folder_nor_tar_raises(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected a folder or a file"):
         UnpackedFolder(tmp_path / "nothing")
 
 
-def test_what_is_no_archive_is_one_line(tmp_path: Path) -> None:
+def test_invalid_archive_raises_one_line(tmp_path: Path) -> None:
     (tmp_path / "a.tar.xz").write_bytes(b"anything" * 100)
     with pytest.raises(DataError, match=r"^[^\n]*cannot be unpacked[^\n]*$"):
         UnpackedFolder(tmp_path / "a.tar.xz")

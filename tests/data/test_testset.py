@@ -1,7 +1,8 @@
-"""Test sets: parallel files, records, documents, and what is refused."""
+"""Test sets: parallel files, records, documents and invalid input."""
 
 from __future__ import annotations
 
+import io
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -40,15 +41,15 @@ def test_parallel_files_become_segments(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ref.jsonl", "ref.json.gz"])
 def test_records_are_not_scored_as_plain_text(tmp_path: Path, name: str) -> None:
-    """A reference was scored with its braces and keys."""
+    """Otherwise a reference would be scored with its braces and keys."""
     (tmp_path / "ours.txt").write_text("a\n", encoding="utf-8")
     (tmp_path / name).write_text('{"ref": "a"}\n', encoding="utf-8")
     with pytest.raises(UsageError, match=f"{name} contains records; expected plain text"):
         TestSet.read([tmp_path / "ours.txt"], [tmp_path / name])
 
 
-def test_records_from_a_pipe_are_told_from_plain_text(tmp_path: Path) -> None:
-    """/dev/stdin has no ending that would tell them."""
+def test_records_in_a_file_without_suffix_raise(tmp_path: Path) -> None:
+    """Standard input has no suffix that identifies records."""
     piped, plain = tmp_path / "0", tmp_path / "plain.txt"
     piped.write_text('{"MT": "a", "ref": "b"}\n', encoding="utf-8")
     plain.write_text('{"name": "a setting, translated"}\n', encoding="utf-8")
@@ -57,13 +58,13 @@ def test_records_from_a_pipe_are_told_from_plain_text(tmp_path: Path) -> None:
     assert len(TestSet.read([plain], [plain])) == 1
 
 
-def test_different_lengths_name_both_files_and_counts(tmp_path: Path) -> None:
+def test_different_lengths_raise_with_files_and_counts(tmp_path: Path) -> None:
     f = write(tmp_path, a="x\ny\n", r="1\n2\n3\n")
     with pytest.raises(LengthError, match=r"a\.txt has 2 lines but .*r\.txt has 3"):
         TestSet.read([f["a"]], [f["r"]])
 
 
-def test_systems_keep_apart_by_path_or_name(tmp_path: Path) -> None:
+def test_systems_with_equal_file_names_are_distinguished(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     one, two = write(tmp_path / "one", out="x\n")["out"], write(tmp_path / "two", out="y\n")["out"]
@@ -101,12 +102,12 @@ def test_records_without_a_system_are_named_by_their_file(tmp_path: Path) -> Non
         ({"id": ("x", "y", "z"), "seg_id": ("7", "8", "9")}, (), ("7", "8", "9")),  # the first name
         ({"segment": ("1", "2", "1")}, ("a", "a", "b"), ("a:1", "a:2", "b:1")),
         ({"segment": ("1", "2", "3")}, ("a", "a", "b"), ("1", "2", "3")),
-        ({"segment": ("1", "1", "1")}, ("a", "a", "b"), ("1", "2", "3")),  # they tell nothing apart
+        ({"segment": ("1", "1", "1")}, ("a", "a", "b"), ("1", "2", "3")),  # not distinct
         ({"segment": ("7", "", "9")}, (), ("7", "#2", "9")),
         ({"segment": ("", "", "9")}, (), ("1", "2", "3")),
     ],
 )
-def test_segments_are_called_as_their_file_calls_them(
+def test_item_names_come_from_the_file(
     columns: dict[str, tuple[str, ...]], documents: tuple[str, ...], items: tuple[str, ...]
 ) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")}, documents=documents, columns=columns)
@@ -118,22 +119,22 @@ def test_segments_are_called_as_their_file_calls_them(
 @pytest.mark.parametrize(
     ("names", "called"),
     [
-        (("0", "1", "2"), ("0", "1", "2")),  # a number is no line
+        (("0", "1", "2"), ("0", "1", "2")),  # a number is an item, not a line
         (("x", "y", "z"), ("x", "y", "z")),
-        (("x", "y", "z"), ("1", "2", "3")),  # where nothing else is a number, it is one
+        (("x", "y", "z"), ("1", "2", "3")),  # line numbers, because no item is a number
         ((), ("1", "2", "3")),
         ((), ("001", "002", "003")),
     ],
 )
-def test_what_people_said_finds_its_segment(
+def test_judgments_find_their_segment(
     tmp_path: Path, names: tuple[str, ...], called: tuple[str, ...]
 ) -> None:
     columns = {"segment": names} if names else {}
     testset = TestSet(systems={"A": ("a", "b", "c"), "B": ("d", "e", "f")}, columns=columns)
     rated, compared = tmp_path / "rated.csv", tmp_path / "compared.csv"
     rated.write_text("item,system,score\n" + "".join(f"{item},A,1\n" for item in called))
-    found = read_judgments(rated, testset=testset)
-    assert [segment.hypothesis for segment in found.segments] == ["a", "b", "c"]
+    result = read_judgments(rated, testset=testset)
+    assert [segment.hypothesis for segment in result.segments] == ["a", "b", "c"]
     if called[0] != "001":
         rows = "".join(f"{item},A,B,a\n" for item in called)
         compared.write_text("item,system_a,system_b,preference\n" + rows)
@@ -144,7 +145,7 @@ def test_what_people_said_finds_its_segment(
 
 
 @pytest.mark.parametrize("names", [("1", "2", "1", "2"), ()])
-def test_what_people_said_finds_its_segment_in_its_document(
+def test_judgments_find_their_segment_in_its_document(
     tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     columns = {"segment": names} if names else {}
@@ -155,37 +156,37 @@ def test_what_people_said_finds_its_segment_in_its_document(
     called = names or ("1", "2", "3", "4")
     rows = [f"{home},{item},A,1\n" for home, item in zip("xxyy", called, strict=True)]
     rated.write_text("doc,item,system,score\n" + "".join(rows))
-    found = read_judgments(rated, testset=testset)
-    assert [segment.hypothesis for segment in found.segments] == ["a", "b", "c", "d"]
+    result = read_judgments(rated, testset=testset)
+    assert [segment.hypothesis for segment in result.segments] == ["a", "b", "c", "d"]
     pairs = [f"{home},{item},A,B,a\n" for home, item in zip("xxyy", called, strict=True)]
     compared = replace(testset, systems={**testset.systems, "B": ("e", "f", "g", "h")})
-    for first in (0, 2):  # both documents, and the second alone
+    for first in (0, 2):  # both documents, and only the second
         rated.write_text("doc,item,system_a,system_b,preference\n" + "".join(pairs[first:]))
         won = read_preferences(rated, texts=compared)
         both = [p.left.hypothesis + p.right.hypothesis for p in won]
         assert both == ["ae", "bf", "cg", "dh"][first:]
-    rated.write_text("doc,item,system,score\nz,2,A,1\nx,4,A,1\ny,7,A,1\n")  # z is nowhere known
-    found = read_judgments(rated, testset=testset)
-    assert [segment.hypothesis for segment in found.segments] == ["b"]
-    assert found.excluded_counts == {"no matching segment": 2}
+    rated.write_text("doc,item,system,score\nz,2,A,1\nx,4,A,1\ny,7,A,1\n")  # z is unknown
+    result = read_judgments(rated, testset=testset)
+    assert [segment.hypothesis for segment in result.segments] == ["b"]
+    assert result.excluded_counts == {"no matching segment": 2}
 
 
-def test_a_name_that_two_segments_share_moves_no_judgment_to_another(tmp_path: Path) -> None:
+def test_shared_name_matches_no_segment(tmp_path: Path) -> None:
     columns = {"segment": ("0", "1", "1", "2", "3")}
     testset = TestSet(systems={"A": ("a", "b", "c", "d", "e")}, columns=columns)
     assert testset.items == ("0", "1#1", "1#2", "2", "3")
     rated = tmp_path / "rated.csv"
     rated.write_text("item,system,score\n" + "".join(f"{n},A,{n}\n" for n in range(4)))
-    found = read_judgments(rated, testset=testset)
-    assert [(j.item, j.segment.hypothesis) for j in found.judgments] == [
+    result = read_judgments(rated, testset=testset)
+    assert [(j.item, j.segment.hypothesis) for j in result.judgments] == [
         ("0", "a"),
         ("2", "d"),
         ("3", "e"),
     ]
-    assert found.excluded_counts == {"no matching segment": 1}
+    assert result.excluded_counts == {"no matching segment": 1}
 
 
-def test_who_judged_one_document_needs_not_name_it() -> None:
+def test_judgments_of_one_document_may_omit_its_name() -> None:
     testset = TestSet(
         systems={"A": ("a", "b", "c", "d")},
         documents=("x", "x", "y", "y"),
@@ -195,25 +196,25 @@ def test_who_judged_one_document_needs_not_name_it() -> None:
     assert testset.match_item_names(["1", "2"], {"1": "z", "2": "z"}) == ("1", "2", "3", "4")
 
 
-def test_whole_numbers_that_a_table_holds_as_fractions_are_names(tmp_path: Path) -> None:
-    """As pandas keeps a column of numbers with a gap."""
+def test_integral_floats_are_names(tmp_path: Path) -> None:
+    """pandas stores integers with missing values as floats."""
     file, rated = tmp_path / "set.jsonl", tmp_path / "rated.jsonl"
     file.write_text('{"mt":"a","system":"A","id":0.0}\n{"mt":"b","system":"A","id":1.0}\n')
     testset = TestSet.from_records(file)
     assert testset.items == ("0", "1")
     rated.write_text('{"id":1,"system":"A","score":1}\n{"id":0.0,"system":"A","score":1}\n')
-    found = read_judgments(rated, testset=testset)
-    assert [segment.hypothesis for segment in found.segments] == ["b", "a"]
+    result = read_judgments(rated, testset=testset)
+    assert [segment.hypothesis for segment in result.segments] == ["b", "a"]
 
 
-def test_blanks_around_a_name_are_none_of_it(tmp_path: Path) -> None:
-    """As in a CSV with a blank behind each comma."""
+def test_spaces_around_an_item_name_are_ignored(tmp_path: Path) -> None:
+    """For example in a CSV file with a space after each comma."""
     file = tmp_path / "set.csv"
     file.write_text("mt, segment\na, 0\nb, 1\n")
     testset = TestSet.from_records(file)
     file.write_text("system, segment, score\nset, 0, 1\nset, 1, 1\n")
-    found = read_judgments(file, testset=testset)
-    assert [segment.hypothesis for segment in found.segments] == ["a", "b"]
+    result = read_judgments(file, testset=testset)
+    assert [segment.hypothesis for segment in result.segments] == ["a", "b"]
 
 
 def test_columns_of_a_frame_are_read_in_their_order() -> None:
@@ -242,7 +243,7 @@ def test_columns_of_arrow_are_texts() -> None:
     )
 
 
-def test_a_test_set_does_not_change_with_the_lists_it_was_made_of() -> None:
+def test_testset_copies_its_lists() -> None:
     outputs, references = ["a", "b"], [["a"], ["b"]]
     testset = TestSet(systems={"ours": outputs}, references=references)
     assert testset == TestSet(systems={"ours": ("a", "b")}, references=(("a",), ("b",)))
@@ -252,7 +253,7 @@ def test_a_test_set_does_not_change_with_the_lists_it_was_made_of() -> None:
     assert testset.segments("ours") == [Segment("a", None, ("a",)), Segment("b", None, ("b",))]
 
 
-def test_judgments_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
+def test_judgments_numbered_from_0_raise(tmp_path: Path) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")})
     rated = tmp_path / "rated.csv"
     rated.write_text("item,system,score\n0,A,1\n1,A,2\n2,A,3\n")
@@ -264,10 +265,10 @@ def test_judgments_that_count_lines_from_0_are_refused(tmp_path: Path) -> None:
         "1",
         "2",
         "3",
-    )  # one more, not another beginning
+    )  # a longer set, not another base
 
 
-def test_blanks_around_the_name_of_a_system_or_document_are_none_of_it(tmp_path: Path) -> None:
+def test_spaces_around_system_and_document_names_are_ignored(tmp_path: Path) -> None:
     file = tmp_path / "set.csv"
     file.write_text("mt, system, doc\na, A, x\nb, A, x\n")
     testset = TestSet.from_records(file)
@@ -276,8 +277,8 @@ def test_blanks_around_the_name_of_a_system_or_document_are_none_of_it(tmp_path:
     assert read_judgments(file, testset=testset).segments == (Segment("a"),)
 
 
-def test_a_name_that_one_document_repeats_moves_no_judgment_to_another(tmp_path: Path) -> None:
-    """Where names begin anew in each document."""
+def test_name_repeated_in_a_document_matches_no_segment(tmp_path: Path) -> None:
+    """Item names repeat across documents here."""
     testset = TestSet(
         systems={"A": tuple("abcdefg")},
         documents=("x",) * 5 + ("y",) * 2,
@@ -286,12 +287,12 @@ def test_a_name_that_one_document_repeats_moves_no_judgment_to_another(tmp_path:
     assert testset.items == ("x:1", "x:2", "x:3#1", "x:3#2", "x:4", "y:1", "y:2")
     rated = tmp_path / "rated.csv"
     rated.write_text("doc,item,system,score\nx,4,A,1\nx,3,A,1\ny,2,A,1\n")
-    found = read_judgments(rated, testset=testset)
-    assert [segment.hypothesis for segment in found.segments] == ["e", "g"]
-    assert found.excluded_counts == {"no matching segment": 1}
+    result = read_judgments(rated, testset=testset)
+    assert [segment.hypothesis for segment in result.segments] == ["e", "g"]
+    assert result.excluded_counts == {"no matching segment": 1}
 
 
-def test_lines_of_another_document_are_not_those_that_people_name(tmp_path: Path) -> None:
+def test_line_numbers_do_not_match_another_document(tmp_path: Path) -> None:
     testset = TestSet(
         systems={"A": ("a", "b", "c"), "B": ("d", "e", "f")}, documents=("x", "y", "y")
     )
@@ -299,12 +300,12 @@ def test_lines_of_another_document_are_not_those_that_people_name(tmp_path: Path
     assert testset.match_item_names(["1", "2"], {"1": "z", "2": "y"}) == ("1", "2", "3")
     compared = tmp_path / "compared.csv"
     compared.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\ny,2,A,B,a\n")
-    found = read_preferences(compared, texts=testset)
-    assert [p.left.hypothesis + p.right.hypothesis for p in found] == ["be"]
-    assert found.excluded_counts == {"no matching segment": 1}
+    result = read_preferences(compared, texts=testset)
+    assert [p.left.hypothesis + p.right.hypothesis for p in result] == ["be"]
+    assert result.excluded_counts == {"no matching segment": 1}
 
 
-def test_a_judged_segment_keeps_the_neighbors_that_nobody_judged(tmp_path: Path) -> None:
+def test_context_includes_segments_without_judgment(tmp_path: Path) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")}, documents=("x", "x", "x"))
     rated = tmp_path / "rated.csv"
     rated.write_text("doc,item,system,score\nx,3,A,1\nx,1,A,1\n")
@@ -315,7 +316,7 @@ def test_a_judged_segment_keeps_the_neighbors_that_nobody_judged(tmp_path: Path)
     assert [s.hypothesis for s in first.context.after(2)] == ["b", "c"]
 
 
-def test_judgments_that_count_lines_from_1_are_refused_beside_names_from_0(
+def test_judgments_numbered_from_1_raise_if_items_start_at_0(
     tmp_path: Path,
 ) -> None:
     testset = TestSet(systems={"A": ("a", "b", "c")}, columns={"segment": ("0", "1", "2")})
@@ -324,14 +325,14 @@ def test_judgments_that_count_lines_from_1_are_refused_beside_names_from_0(
     with pytest.raises(DataError, match=r"segment 3 and none of 0, but .* numbered from 0 to 2"):
         read_judgments(rated, testset=testset)
     assert testset.match_item_names(["1", "3", "0"]) == ("0", "1", "2")
-    assert testset.match_item_names(["1", "3", "7"]) == ("0", "1", "2")  # those of a longer set
+    assert testset.match_item_names(["1", "3", "7"]) == ("0", "1", "2")  # a longer set
     padded = TestSet(systems={"A": ("a", "b", "c")})
     rated.write_text("item,system,score\n000,A,1\n001,A,2\n002,A,3\n")
-    with pytest.raises(DataError, match=r"a segment 0 and none 3"):
+    with pytest.raises(DataError, match=r"segment 0 and none of 3"):
         read_judgments(rated, testset=padded)
 
 
-def test_names_of_columns_in_capitals_part_systems_as_those_of_judgments_do(
+def test_uppercase_column_names_are_known(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "set.tsv"
@@ -343,7 +344,7 @@ def test_names_of_columns_in_capitals_part_systems_as_those_of_judgments_do(
     assert testset.references == (("r0",), ("r1",))
 
 
-def test_what_tells_rows_apart_is_no_name_of_a_segment(tmp_path: Path) -> None:
+def test_row_ids_are_not_item_names(tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     rows = [f'{{"mt":"{n}","system":"{"xy"[n // 3]}","id":{n}}}\n' for n in range(6)]
     file.write_text("".join(rows))
@@ -352,7 +353,7 @@ def test_what_tells_rows_apart_is_no_name_of_a_segment(tmp_path: Path) -> None:
     assert testset.systems["y"] == ("3", "4", "5")
 
 
-def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> None:
+def test_system_or_document_may_be_named_0(tmp_path: Path) -> None:
     file = tmp_path / "set.jsonl"
     file.write_text('{"mt":"a","system":0,"doc":0}\n{"mt":"b","system":1,"doc":0}\n')
     testset = TestSet.from_records(file)
@@ -364,7 +365,7 @@ def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> Non
     ("rows", "message"),
     [
         ('{"mt":"a","system":"x","ref":"r"}\n{"mt":"a","system":"y","ref":"q"}\n', "other ref"),
-        (  # as sets that hold human translations are published
+        (  # as in published sets with human translations
             '{"mt":"a","system":"x","src":"s","ref":"r"}\n{"mt":"r","system":"y","src":"s"}\n',
             "segment 1 of system 'y' has no reference, unlike that of 'x'; give a segment the same",
         ),
@@ -385,7 +386,7 @@ def test_a_system_or_document_may_be_numbered_from_nought(tmp_path: Path) -> Non
         ("\n", "contains no segments"),
     ],
 )
-def test_records_that_do_not_fit_are_refused(tmp_path: Path, rows: str, message: str) -> None:
+def test_inconsistent_records_raise(tmp_path: Path, rows: str, message: str) -> None:
     file = tmp_path / "set.jsonl"
     file.write_text(rows, encoding="utf-8")
     with pytest.raises(DataError, match=message):
@@ -397,7 +398,7 @@ def test_unknown_systems_get_a_suggestion() -> None:
         TestSet(systems={"online-A": ("x",)}).segments("onlineA")
 
 
-def test_a_test_set_needs_a_system_and_parallel_parts() -> None:
+def test_testset_needs_a_system_and_parallel_lists() -> None:
     with pytest.raises(DataError, match="at least one system"):
         TestSet(systems={})
     with pytest.raises(LengthError, match="references has 2 segments, but a has 1"):
@@ -420,7 +421,7 @@ def test_a_test_set_needs_a_system_and_parallel_parts() -> None:
         ({"systems": {0: ("x", "y")}}, "the system name 0 is not"),
     ],
 )
-def test_what_is_no_text_is_named_by_its_place(parts: dict[str, Any], message: str) -> None:
+def test_values_that_are_not_texts_raise_with_position(parts: dict[str, Any], message: str) -> None:
     with pytest.raises((DataError, UsageError), match=message):
         TestSet(**{"systems": {"a": ("x", "y")}, **parts})
 
@@ -434,15 +435,15 @@ def test_what_is_no_text_is_named_by_its_place(parts: dict[str, Any], message: s
         (("a", None, ("b", None)), "references of a segment: reference 2 is None"),
     ],
 )
-def test_a_segment_holds_texts(parts: tuple[Any, ...], message: str) -> None:
+def test_segment_rejects_values_that_are_not_texts(parts: tuple[Any, ...], message: str) -> None:
     with pytest.raises((DataError, UsageError), match=message):
         Segment(*parts)
 
 
-def test_one_file_where_a_list_was_expected_is_told() -> None:
+def test_single_file_instead_of_a_list_raises() -> None:
     with pytest.raises(UsageError, match=r"^translations: a.txt is a single file; give a list"):
         TestSet.read("a.txt")
-    with pytest.raises(UsageError, match=r"^references: r.txt is one file; give a list"):
+    with pytest.raises(UsageError, match=r"^references: r.txt is a single file; give a list"):
         TestSet.read(["a.txt"], Path("r.txt"))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^translations: expected a list of files, got {'a': 'a"):
         TestSet.read({"a": "a.txt"})  # type: ignore[arg-type]
@@ -450,11 +451,11 @@ def test_one_file_where_a_list_was_expected_is_told() -> None:
         TestSet.read(["a.txt"], iter(["r.txt"]))  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^sources: expected one file, got \['s.txt'\]"):
         TestSet.read(["a.txt"], sources=["s.txt"])  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^names: 'ours' is one name; give a list"):
+    with pytest.raises(UsageError, match=r"^names: 'ours' is a single name; give a list"):
         TestSet.read(["a.txt"], names="ours")
 
 
-def test_records_in_memory_are_read_as_their_file_is(tmp_path: Path) -> None:
+def test_records_in_memory_equal_their_file(tmp_path: Path) -> None:
     records = [
         {"System": "B", "mt": "hello", "Ref1": "hi", "Ref2": "hey", "domain": "talk"},
         {"System": "A", "mt": "good", "Ref1": "hi", "Ref2": "hey", "domain": "talk"},
@@ -462,7 +463,7 @@ def test_records_in_memory_are_read_as_their_file_is(tmp_path: Path) -> None:
     frame = pd.DataFrame(records)
     frame.to_csv(tmp_path / "a.csv", index=False)
     expected = TestSet.from_records(tmp_path / "a.csv")
-    assert expected.references == (("hi", "hey"),)  # columns in capitals were no references
+    assert expected.references == (("hi", "hey"),)  # uppercase columns are references
     assert TestSet.from_records(frame) == TestSet.from_records(records) == expected
     with pytest.raises(UsageError, match=r"^expected records, .* not 3"):
         TestSet.from_records(3)
@@ -470,8 +471,8 @@ def test_records_in_memory_are_read_as_their_file_is(tmp_path: Path) -> None:
         TestSet.from_records([records[0], {"ref": "hi"}])
 
 
-def test_rows_are_chosen_by_places_masks_and_slices() -> None:
-    """A mask was read as places 0 and 1, in silence."""
+def test_subset_by_indices_masks_and_slices() -> None:
+    """A boolean mask must not be read as indices 0 and 1."""
     testset = TestSet(systems={"ours": ("a", "b", "c")}, sources=("A", "B", "C"))
     for rows in ([0, 2], [True, False, True], np.array([0, -1]), slice(0, 3, 2)):
         assert testset.subset(rows).sources == ("A", "C")
@@ -484,39 +485,41 @@ def test_rows_are_chosen_by_places_masks_and_slices() -> None:
         testset.subset(["a"])
 
 
-def test_parts_that_are_none_or_tables_are_refused() -> None:
+def test_none_and_tables_instead_of_lists_raise() -> None:
     for part in ("references", "columns"):
-        with pytest.raises(UsageError, match=f"{part}: got None; leave it out"):
+        with pytest.raises(UsageError, match=f"{part}: got None; omit it"):
             TestSet(systems={"ours": ["a"]}, **{part: None})
     with pytest.raises(UsageError, match=r"references: .* got a table"):
         TestSet(systems={"ours": ["a"]}, references=pd.DataFrame({"ref": ["a"]}))
 
 
-def test_what_is_in_memory_is_told_by_what_it_is() -> None:
-    with pytest.raises(UsageError, match=r"expected a TestSet, got a DataFrame; TestSet.read"):
-        score(pd.DataFrame({"mt": ["a"]}), "chrf")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^chrf scores segments, not 'b'"):
+def test_wrong_argument_types_raise() -> None:
+    with pytest.raises(
+        UsageError, match=r"expected a TestSet, got 3; create one with TestSet.read"
+    ):
+        score(3, "chrf")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"^chrf expects segments, got 'b'"):
         load_metric("chrf").score([Segment("a", None, ("b",)), "b"])  # type: ignore[list-item]
-    with pytest.raises(UsageError, match=r"a ranker or metric is named by a text .* \['chrf'\]"):
+    with pytest.raises(UsageError, match=r"expected a spec such as 'pairwise', got \['chrf'\]"):
         rank(TestSet(systems={"a": ["a"], "b": ["b"]}), ["chrf"])  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"^systems: expected"):
         TestSet(systems=[["a"]])  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"^chrf scores a list of segments, not <generator"):
+    with pytest.raises(UsageError, match=r"^chrf expects a list of segments, got <generator"):
         load_metric("chrf").score(s for s in [Segment("a", None, ("b",))])  # type: ignore[arg-type]
 
 
-def test_a_path_is_no_test_set_and_a_text_no_segment() -> None:
+def test_path_instead_of_testset_raises() -> None:
     for call in (score, rank):
         with pytest.raises(
             UsageError, match=r"expected a TestSet, got 'a.jsonl'; create one with TestSet.read"
         ):
             call("a.jsonl", "chrf")  # type: ignore[operator]
     for texts in ("a cat", ["a cat"]):
-        with pytest.raises(UsageError, match=r"chrf scores segments, not 'a.*texts to corpus_sc"):
+        with pytest.raises(UsageError, match=r"chrf expects segments, got 'a.*texts to corpus_sc"):
             load_metric("chrf").score(texts)  # type: ignore[arg-type]
 
 
-def test_a_list_that_a_table_holds_as_text_is_no_reference(tmp_path: Path) -> None:
+def test_json_list_in_a_reference_column_raises(tmp_path: Path) -> None:
     file = tmp_path / "ours.tsv"
     file.write_text('mt\tref\na\t["x", "y"]\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"line 2: the reference is a list written as text"):
@@ -525,7 +528,7 @@ def test_a_list_that_a_table_holds_as_text_is_no_reference(tmp_path: Path) -> No
     assert TestSet.from_records(file).references == (('["x, y]',), ("[1, 2]",), ('["x"] and "y"]',))
 
 
-def test_an_empty_cell_among_references_is_none(tmp_path: Path) -> None:
+def test_empty_numbered_reference_is_absent(tmp_path: Path) -> None:
     file = tmp_path / "ours.tsv"
     file.write_text("mt\tref1\tref2\na\tx\ty\nb\t\tz\nc\t\t\n", encoding="utf-8")
     testset = TestSet.from_records(file)
@@ -534,10 +537,65 @@ def test_an_empty_cell_among_references_is_none(tmp_path: Path) -> None:
         load_metric("chrf").score(testset.segments("ours"))
 
 
-def test_file_names_that_are_no_text_are_made_printable(tmp_path: Path) -> None:
+def test_undecodable_file_names_are_printable(tmp_path: Path) -> None:
     files = [Path(os.fsdecode(os.fsencode(tmp_path) + name)) for name in (b"/a\xff", b"/b")]
     for file in files:
         file.write_text("x\n")
     assert list(TestSet.read(files).systems) == ["a\ufffd", "b"]
     with pytest.raises(DataError, match=r"the name .* not UTF-8 \(byte 0xff\)"):
         TestSet.read(files, names=["\udcff", "b"])
+
+
+def test_from_lists_accepts_one_or_several_systems_and_references() -> None:
+    expected = TestSet(
+        systems={"system": ["a", "b"]}, references=[["x"], ["y"]], sources=["A", "B"]
+    )
+    assert TestSet.from_lists(["a", "b"], ["A", "B"], ["x", "y"]) == expected
+    assert TestSet.from_lists(("a", "b"), ("A", "B"), [["x"], ("y",)]) == expected
+    column = pd.Series(["a", "b"], index=[7, 8])
+    assert TestSet.from_lists(column, ["A", "B"], pd.Series(["x", "y"])) == expected
+    several = TestSet.from_lists({"one": ["a"], "two": ["b"]}, references=[["x", "y"]])
+    assert several == TestSet(systems={"one": ["a"], "two": ["b"]}, references=[["x", "y"]])
+    assert TestSet.from_lists(["a"]).references == ()
+
+
+def test_from_lists_rejects_wrong_types_and_lengths() -> None:
+    with pytest.raises(UsageError, match=r"references: .* got the text 'x'; wrap it"):
+        TestSet.from_lists(["a"], references="x")
+    with pytest.raises(UsageError, match="system 'system': expected a list of texts, got the one"):
+        TestSet.from_lists("a")
+    with pytest.raises(LengthError, match="references has 2 segments, but system has 1"):
+        TestSet.from_lists(["a"], references=["x", "y"])
+    with pytest.raises(UsageError, match="references: .* got a generator"):
+        TestSet.from_lists(["a"], references=(text for text in ["x"]))  # type: ignore[arg-type]
+
+
+def test_from_frame_reads_the_columns_of_records() -> None:
+    frame = pd.DataFrame({"System": ["A"], "hypothesis": ["a"], "source": ["s"], "ref1": ["r"]})
+    expected = TestSet(systems={"A": ["a"]}, references=[["r"]], sources=["s"])
+    assert TestSet.from_frame(frame) == expected
+    with pytest.raises(UsageError, match=r"expected a pandas, polars or Arrow table, got \["):
+        TestSet.from_frame([{"mt": "a"}])
+    polars = pytest.importorskip("polars")
+    assert TestSet.from_frame(polars.from_dict(frame.to_dict(orient="list"))) == expected
+
+
+def test_one_file_may_be_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reference = write(tmp_path, ref="x\ny\n")["ref"]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("ä\nb\n".encode())))
+    testset = TestSet.read(["-"], [reference])
+    assert testset.systems == {"stdin": ("ä", "b")}
+    assert testset.references == (("x",), ("y",))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
+    with pytest.raises(LengthError, match="standard input has 1 lines but .*ref.txt has 2"):
+        TestSet.read(["-"], [reference])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
+    with pytest.raises(UsageError, match="given twice: it can be read only once"):
+        TestSet.read(["-"], ["-"])
+
+
+@pytest.mark.parametrize("text", ['{"mt": "a", "ref": "x"}\n', "mt\tref\na\tx\n"])
+def test_records_from_standard_input(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    expected = TestSet(systems={"system": ["a"]}, references=[["x"]])
+    assert TestSet.from_records("-") == expected

@@ -1,4 +1,4 @@
-"""What is tested stays out of what is trained on."""
+"""Test segments are removed from training data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tertium.errors import DataError
 from tertium.segment import Judgment, Segment
 
 
-def judged(*references: str) -> JudgmentSet:
+def make_judgment_set(*references: str) -> JudgmentSet:
     rows = (Judgment(Segment("h", None, (r,)), 1.0, r) for r in references)
     return JudgmentSet(name="x", judgments=tuple(rows))
 
@@ -36,33 +36,36 @@ def judged(*references: str) -> JudgmentSet:
         ("12 men", "13 men", False),
     ],
 )
-def test_texts_are_the_same_up_to_case_spacing_and_punctuation(
+def test_normalization_ignores_case_spacing_and_punctuation(
     one: str, other: str, same: bool
 ) -> None:
     assert (normalize_reference(one) == normalize_reference(other)) is same
 
 
-def test_judgments_with_a_shared_reference_go_and_are_counted() -> None:
-    kept = drop_overlap(judged("One.", "Two.", "Three."), [judged("two"), judged("three !")])
-    assert kept.items == ("One.",)
-    assert kept.excluded_counts == {OVERLAP_REASON: 2}
+def test_judgments_with_a_shared_reference_are_dropped_and_counted() -> None:
+    remaining = drop_overlap(
+        make_judgment_set("One.", "Two.", "Three."),
+        [make_judgment_set("two"), make_judgment_set("three !")],
+    )
+    assert remaining.items == ("One.",)
+    assert remaining.excluded_counts == {OVERLAP_REASON: 2}
 
 
-def test_comparisons_with_a_shared_reference_go_and_are_counted() -> None:
+def test_comparisons_with_a_shared_reference_are_dropped_and_counted() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
     pairs = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("0", "1", "1", "2")]
     rankings = build_ranking_set(pairs, texts, name="x")
-    kept = drop_overlap(rankings, [judged("Y")])
-    assert [p.item for p in kept] == ["0", "2"]
-    assert kept.excluded_counts == {OVERLAP_REASON: 2}
-    assert [p.item for p in keep_overlap(rankings, [judged("Y")])] == ["1", "1"]
+    remaining = drop_overlap(rankings, [make_judgment_set("Y")])
+    assert [p.item for p in remaining] == ["0", "2"]
+    assert remaining.excluded_counts == {OVERLAP_REASON: 2}
+    assert [p.item for p in keep_overlap(rankings, [make_judgment_set("Y")])] == ["1", "1"]
     with pytest.raises(
-        DataError, match=rf"no usable comparison \(4 left out; {OVERLAP_REASON}: 4\)"
+        DataError, match=rf"no usable comparison \(4 excluded; {OVERLAP_REASON}: 4\)"
     ):
-        drop_overlap(rankings, [judged("x", "y", "z")])
+        drop_overlap(rankings, [make_judgment_set("x", "y", "z")])
 
 
-def test_only_what_was_compared_is_held_out() -> None:
+def test_uncompared_segments_are_not_held_out() -> None:
     texts = {str(n): ItemTexts({"A": "a", "B": "b"}, None, (r,)) for n, r in enumerate("xyz")}
     pairs = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("0", "1", "2")]
     rankings = build_ranking_set(pairs, texts, name="x")
@@ -70,33 +73,33 @@ def test_only_what_was_compared_is_held_out() -> None:
     assert [p.item for p in drop_overlap(rankings, [drawn])] == ["0", "2"]
 
 
-def test_one_of_several_references_is_enough() -> None:
+def test_one_shared_reference_is_enough() -> None:
     row = Judgment(Segment("h", None, ("a", "b")), 1.0, "1")
     with pytest.raises(DataError, match=r"no usable judgment .*held-out"):
-        drop_overlap(JudgmentSet(name="x", judgments=(row,)), [judged("b")])
+        drop_overlap(JudgmentSet(name="x", judgments=(row,)), [make_judgment_set("b")])
 
 
-def test_sources_are_compared_where_there_are_no_references() -> None:
+def test_sources_are_compared_without_references() -> None:
     rows = tuple(Judgment(Segment("h", s), 1.0, s) for s in ("eins", "zwei"))
     qe = JudgmentSet(name="x", judgments=rows)
-    held = JudgmentSet(name="y", judgments=(Judgment(Segment("k", "Zwei!"), 1.0),))
-    assert drop_overlap(qe, [held]).items == ("eins",)
+    test_set = JudgmentSet(name="y", judgments=(Judgment(Segment("k", "Zwei!"), 1.0),))
+    assert drop_overlap(qe, [test_set]).items == ("eins",)
 
 
 def test_empty_references_are_not_the_same_segment() -> None:
-    assert len(drop_overlap(judged("", "x"), [judged("", "y")])) == 2
+    assert len(drop_overlap(make_judgment_set("", "x"), [make_judgment_set("", "y")])) == 2
 
 
 def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_data: Path) -> None:
     collection = DatasetFolder(human_data)
     held_out = [collection.judgments("da/wmt15", lp) for lp in ("cs-en", "fi-en", "ru-en")]
     train = collection.rankings("rankings/wmt15", "fi-en")
-    kept = drop_overlap(train, held_out)
-    assert 0 < kept.excluded_counts[OVERLAP_REASON] == len(train) - len(kept)
+    remaining = drop_overlap(train, held_out)
+    assert 0 < remaining.excluded_counts[OVERLAP_REASON] == len(train) - len(remaining)
 
 
-def test_no_reference_of_the_tests_occurs_in_other_rankings(human_data: Path) -> None:
-    """WMT17 and WMT12 are clean, as the data's description says."""
+def test_test_sets_share_no_reference_with_other_rankings(human_data: Path) -> None:
+    """WMT17 and WMT12 have no overlap, as documented with the data."""
     collection = DatasetFolder(human_data)
     held_out = [collection.judgments("da/wmt17", lp) for lp in ("cs-en", "de-en", "ru-en")]
     train = collection.rankings("rankings/wmt16", "cs-en")

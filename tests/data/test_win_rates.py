@@ -1,4 +1,4 @@
-"""From comparisons to systems; small tables one can check by hand."""
+"""System scores from comparisons, on tables that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_wins_and_ties_are_counted_from_both_sides() -> None:
         ("half", [2.5 / 4, 1.5 / 4, 1 / 2]),
     ],
 )
-def test_win_ratio_in_its_three_treatments_of_ties(ties: str, expected: list[float]) -> None:
+def test_win_ratio_for_each_treatment_of_ties(ties: str, expected: list[float]) -> None:
     np.testing.assert_allclose(win_ratio(SMALL, ties), expected)  # type: ignore[arg-type]
 
 
@@ -49,13 +49,13 @@ def test_expected_wins_average_over_opponents() -> None:
     np.testing.assert_allclose(expected_wins(SMALL), [(1 + 0) / 2, (0 + 1) / 2, (0 + 1) / 2])
 
 
-def test_a_system_that_only_tied_has_no_ratio() -> None:
+def test_system_with_only_ties_is_nan() -> None:
     tied = rankings(("A", "B", 0.5), ("A", "C", 1.0))
     assert np.isnan(win_ratio(tied)[1])
     assert np.isnan(expected_wins(tied)[1])
 
 
-def test_agreement_by_hand() -> None:
+def test_agreement_computed_by_hand() -> None:
     """Item 1: ann and bob agree that A > B, cy says tie; item 2: ann contradicts herself."""
     rows = [
         PairwiseJudgment("1", "A", "B", 1.0, "ann"),
@@ -74,12 +74,12 @@ def test_agreement_by_hand() -> None:
     assert intra.kappa == pytest.approx((0 - chance) / (1 - chance))
 
 
-def test_agreement_needs_judges() -> None:
+def test_agreement_without_judges_raises() -> None:
     with pytest.raises(DataError, match="no annotators are named"):
         annotator_agreement(SMALL)
 
 
-def test_nothing_judged_twice_gives_nan() -> None:
+def test_agreement_without_repeats_is_nan() -> None:
     inter, intra = annotator_agreement(
         build_ranking_set([PairwiseJudgment("1", "A", "B", 1.0, "ann")], name="x")
     )
@@ -88,7 +88,9 @@ def test_nothing_judged_twice_gives_nan() -> None:
 
 
 @pytest.mark.parametrize(("lp", "kappa"), [("cs-en", 0.311), ("de-en", 0.385), ("fr-en", 0.272)])
-def test_agreement_on_wmt12_is_near_the_published(human_data: Path, lp: str, kappa: float) -> None:
-    """Findings of WMT13, table 3, column WMT12; theirs also counts rows of unpublished systems."""
+def test_agreement_on_wmt12_is_close_to_the_published_value(
+    human_data: Path, lp: str, kappa: float
+) -> None:
+    """Findings of WMT13, table 3, column WMT12; the paper also counts rows of unpublished systems."""
     inter, _ = annotator_agreement(DatasetFolder(human_data).rankings("rankings/wmt12", lp))
     assert inter.kappa == pytest.approx(kappa, abs=0.02)

@@ -1,4 +1,4 @@
-"""The metrics task as published, in small and in full."""
+"""The metrics task as published: a small copy and the full data."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ def test_texts_and_scores_are_read(folder: Path) -> None:
 
 
 def test_judgments_without_text_and_duplicates_are_counted(folder: Path) -> None:
-    found = MetricsTask.open(folder).judgments("cs-en")
-    assert [(j.system, j.item, j.score) for j in found.judgments] == [
+    result = MetricsTask.open(folder).judgments("cs-en")
+    assert [(j.system, j.item, j.score) for j in result.judgments] == [
         ("A.1", "2", 0.5),
         ("A.1+B.2", "1", -0.5),
     ]
-    assert found.judgments[1].segment.hypothesis == "same"
-    assert found.excluded_counts == {
+    assert result.judgments[1].segment.hypothesis == "same"
+    assert result.excluded_counts == {
         "duplicate row": 1,
         "unknown system": 1,
         "no matching segment": 1,
     }
 
 
-def test_outputs_may_lie_in_a_packed_file(folder: Path) -> None:
+def test_outputs_in_a_tar_file(folder: Path) -> None:
     with tarfile.open(folder / "system-outputs-from-english.tar.xz", "w:xz") as tar:
         data = b"jedna\ndva\n"
         info = tarfile.TarInfo("en-cs/newstest.A.1.en-cs")
@@ -86,7 +86,9 @@ def test_outputs_may_lie_in_a_packed_file(folder: Path) -> None:
         ("DA-seglevel.csv", "cs-en newstest A.1 2 x", "line 7: the score 'x' is not a number"),
     ],
 )
-def test_a_faulty_row_names_file_and_line(folder: Path, file: str, line: str, message: str) -> None:
+def test_invalid_row_raises_with_file_and_line(
+    folder: Path, file: str, line: str, message: str
+) -> None:
     path = folder / file
     path.write_text(path.read_text() + line + "\n")
     task = MetricsTask.open(folder)
@@ -94,14 +96,14 @@ def test_a_faulty_row_names_file_and_line(folder: Path, file: str, line: str, me
         _ = (task.system_scores("cs-en"), task.judgments("cs-en"))
 
 
-def test_outputs_of_another_length_are_refused(folder: Path) -> None:
+def test_outputs_of_another_length_raise(folder: Path) -> None:
     outputs = folder / "system-outputs" / "newstest" / "cs-en" / "newstest.B.2.cs-en"
     outputs.write_text("only one\n")
     with pytest.raises(LengthError, match="must be parallel"):
         MetricsTask.open(folder).testset("cs-en")
 
 
-def test_what_is_not_there_is_named(folder: Path, tmp_path: Path) -> None:
+def test_missing_files_raise_with_their_name(folder: Path, tmp_path: Path) -> None:
     task = MetricsTask.open(folder)
     with pytest.raises(UnknownNameError, match="language pair 'de-en'"):
         task.system_scores("de-en")
@@ -111,7 +113,7 @@ def test_what_is_not_there_is_named(folder: Path, tmp_path: Path) -> None:
         MetricsTask.open(tmp_path)
 
 
-def test_a_submission_is_a_matrix(tmp_path: Path) -> None:
+def test_submission_is_read_as_a_matrix(tmp_path: Path) -> None:
     rows = ["M\tcs-en\tnt\tA\t1\t0.5\tno\tyes", "M\tcs-en\tnt\tB\t1\tNone", "M\tcs-en\tnt\tA\t2\t1"]
     file = write(tmp_path / "M.seg.score", "\n".join(rows) + "\n")
     matrix = read_metric_submission(file)["M", "cs-en"]
@@ -129,8 +131,10 @@ def collection(human_data: Path) -> DatasetFolder:
     return DatasetFolder(human_data)
 
 
-def as_mapping(judged: JudgmentSet) -> dict[tuple[str, str], tuple[str, float]]:
-    return {(j.item, j.system): (j.segment.hypothesis.strip(), j.score) for j in judged.judgments}
+def as_mapping(judgment_set: JudgmentSet) -> dict[tuple[str, str], tuple[str, float]]:
+    return {
+        (j.item, j.system): (j.segment.hypothesis.strip(), j.score) for j in judgment_set.judgments
+    }
 
 
 @pytest.mark.parametrize("lp", ["cs-en", "en-zh"])

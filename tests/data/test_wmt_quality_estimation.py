@@ -1,4 +1,4 @@
-"""WMT's quality estimation: folders of lines."""
+"""Folders of the WMT quality estimation tasks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "en-de"
-    made.mkdir()
+    folder = tmp_path / "en-de"
+    folder.mkdir()
     files = {
         "dev.src": "a house\na cat",
         "dev.mt": "ein Haus\nder Hund schläft",
@@ -25,23 +25,23 @@ def folder(tmp_path: Path) -> Path:
         "dev.da": "90\nNone",
     }
     for name, text in files.items():
-        (made / name).write_text(text + "\n", encoding="utf-8")
-    return made
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+    return folder
 
 
-def test_tags_are_spans_and_a_bad_gap_has_no_place(folder: Path) -> None:
-    judged = read_qe(folder / "dev", gold="hter", lp="en-de")
-    assert judged.scores.tolist() == [0.0, -0.75]
-    assert judged.judgments[0].error_annotations == ErrorAnnotations()
+def test_bad_words_are_spans_and_bad_gaps_are_unlocated(folder: Path) -> None:
+    judgment_set = read_qe(folder / "dev", gold="hter", lp="en-de")
+    assert judgment_set.scores.tolist() == [0.0, -0.75]
+    assert judgment_set.judgments[0].error_annotations == ErrorAnnotations()
     wrong = (Span(0, 16), Span(2, 5, "source"))
-    assert judged.judgments[1].error_annotations == ErrorAnnotations(
+    assert judgment_set.judgments[1].error_annotations == ErrorAnnotations(
         wrong, (UnlocatedError("bad", "gap"),)
     )
 
 
-def test_a_folder_is_evidence_under_the_scores_that_are_chosen(folder: Path) -> None:
-    (found,) = read_human_data(folder)
-    assert (found.name, found.lp, found.excluded_counts) == ("dev", "en-de", {"no score": 1})
+def test_gold_selects_the_scores_of_a_folder(folder: Path) -> None:
+    (result,) = read_human_data(folder)
+    assert (result.name, result.lp, result.excluded_counts) == ("dev", "en-de", {"no score": 1})
     (other,) = read_human_data(folder, gold="hter")
     matrix = other.matrix()
     assert matrix is not None
@@ -53,19 +53,19 @@ def test_a_folder_is_evidence_under_the_scores_that_are_chosen(folder: Path) -> 
 @pytest.mark.parametrize(
     ("name", "lp"), [("en-de-dev", "en-de"), ("en-cs_2022", "en-cs"), ("mine", ""), ("a-be", "")]
 )
-def test_the_language_pair_is_that_of_the_folder(folder: Path, name: str, lp: str) -> None:
-    (found,) = read_human_data(folder.rename(folder.with_name(name)))
-    assert found.lp == lp
+def test_language_pair_from_the_folder_name(folder: Path, name: str, lp: str) -> None:
+    (result,) = read_human_data(folder.rename(folder.with_name(name)))
+    assert result.lp == lp
 
 
-def test_without_scores_the_share_of_bad_words_counts(folder: Path) -> None:
+def test_without_scores_the_proportion_of_bad_words_is_used(folder: Path) -> None:
     for name in ("dev.hter", "dev.da", "dev.src_tags"):
         (folder / name).unlink()
     (folder / "dev.tags").write_text("OK OK\nOK BAD BAD\n", encoding="utf-8")
     assert read_qe(folder / "dev").scores.tolist() == [0.0, -2 / 3]
 
 
-def test_tags_that_do_not_fit_are_named_by_line(folder: Path) -> None:
+def test_wrong_number_of_tags_raises_with_line(folder: Path) -> None:
     (folder / "dev.tags").write_text("OK OK\nOK OK OK OK OK\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"dev.tags, line 2: 5 tags for 3 words"):
         read_qe(folder / "dev")
@@ -74,7 +74,7 @@ def test_tags_that_do_not_fit_are_named_by_line(folder: Path) -> None:
         read_qe(folder / "dev")
 
 
-def test_texts_alone_are_no_such_folder(tmp_path: Path) -> None:
+def test_folder_without_scores_and_tags_raises(tmp_path: Path) -> None:
     for ending in ("src", "mt"):
         (tmp_path / f"dev.{ending}").write_text("x\n")
     assert find_qe_stems(tmp_path) == []

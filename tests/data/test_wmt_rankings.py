@@ -1,4 +1,4 @@
-"""Ranking CSVs with five systems a row, or two."""
+"""Ranking CSV files with five or two systems per row."""
 
 from __future__ import annotations
 
@@ -23,49 +23,49 @@ def write(tmp_path: Path, *rows: str, header: str = HEADER) -> Path:
 
 
 def row(*ranks: int, item: str = "7", judge: str = "ann") -> str:
-    named = zip("ABCDE", ranks, strict=True)
-    systems = ",".join(f"{n},newstest.{s}.cs-en,{r}" for n, (s, r) in enumerate(named))
+    fields = zip("ABCDE", ranks, strict=True)
+    systems = ",".join(f"{n},newstest.{s}.cs-en,{r}" for n, (s, r) in enumerate(fields))
     return f"Czech,English,{item},doc,{item},{judge},{systems}"
 
 
 def test_five_systems_make_ten_pairs(tmp_path: Path) -> None:
-    found = read_rankings(write(tmp_path, row(1, 2, 2, 4, 5)))["cs-en"]
-    assert len(found) == 10
-    said = {(p.left_system, p.right_system): p.verdict for p in found}
-    assert said["A", "B"] == 1.0
-    assert said["B", "C"] == 0.5
-    assert [p.judge for p in found] == ["ann"] * 10
-    assert win_ratio(found).tolist() == [1.0, 2 / 3, 2 / 3, 0.25, 0.0]
+    result = read_rankings(write(tmp_path, row(1, 2, 2, 4, 5)))["cs-en"]
+    assert len(result) == 10
+    verdicts = {(p.left_system, p.right_system): p.verdict for p in result}
+    assert verdicts["A", "B"] == 1.0
+    assert verdicts["B", "C"] == 0.5
+    assert [p.judge for p in result] == ["ann"] * 10
+    assert win_ratio(result).tolist() == [1.0, 2 / 3, 2 / 3, 0.25, 0.0]
 
 
-def test_a_worse_left_system_loses(tmp_path: Path) -> None:
-    found = read_rankings(write(tmp_path, row(5, 4, 3, 2, 1)))["cs-en"]
-    assert set(found.verdicts.tolist()) == {0.0}
+def test_left_system_with_worse_rank_loses(tmp_path: Path) -> None:
+    result = read_rankings(write(tmp_path, row(5, 4, 3, 2, 1)))["cs-en"]
+    assert set(result.verdicts.tolist()) == {0.0}
 
 
-def test_systems_that_were_not_ranked_are_counted(tmp_path: Path) -> None:
-    found = read_rankings(write(tmp_path, row(1, -1, 3, 4, -1)))["cs-en"]
-    assert len(found) == 3
-    assert found.excluded_counts == {"rank missing": 2}
+def test_unranked_systems_are_counted(tmp_path: Path) -> None:
+    result = read_rankings(write(tmp_path, row(1, -1, 3, 4, -1)))["cs-en"]
+    assert len(result) == 3
+    assert result.excluded_counts == {"rank missing": 2}
 
 
 def test_language_pairs_and_later_headers(tmp_path: Path) -> None:
     systems = "system1Id,system1rank,system2Id,system2rank"
     header = f"srclang,trglang,srcIndex,segmentId,judgeID,{systems},rankingID"
     one = "eng,cze,1,1,j6,it-test2016.A.1.en-cs,2,it-test2016.B.2.en-cs,1,8"
-    found = read_rankings(write(tmp_path, one, "rus,eng,1,1,j6,A,1,B,1,9", header=header))
-    assert set(found) == {"en-cs", "ru-en"}
-    assert found["en-cs"].systems == ("A.1", "B.2")
-    assert found["en-cs"].verdicts.tolist() == [0.0]
-    assert found["ru-en"].verdicts.tolist() == [0.5]
+    result = read_rankings(write(tmp_path, one, "rus,eng,1,1,j6,A,1,B,1,9", header=header))
+    assert set(result) == {"en-cs", "ru-en"}
+    assert result["en-cs"].systems == ("A.1", "B.2")
+    assert result["en-cs"].verdicts.tolist() == [0.0]
+    assert result["ru-en"].verdicts.tolist() == [0.5]
 
 
 def test_texts_are_joined_and_unknown_systems_counted(tmp_path: Path) -> None:
     texts = TestSet(systems={s: tuple(f"{s}{n}" for n in range(1, 8)) for s in "ABCD"})
-    found = read_rankings(write(tmp_path, row(1, 2, 3, 4, 5)), {"cs-en": texts})["cs-en"]
-    assert len(found) == 6
-    assert found.excluded_counts == {"unknown system": 4}
-    assert next(iter(found)).left.hypothesis == "A7"
+    result = read_rankings(write(tmp_path, row(1, 2, 3, 4, 5)), {"cs-en": texts})["cs-en"]
+    assert len(result) == 6
+    assert result.excluded_counts == {"unknown system": 4}
+    assert next(iter(result)).left.hypothesis == "A7"
 
 
 @pytest.mark.parametrize(
@@ -80,6 +80,6 @@ def test_texts_are_joined_and_unknown_systems_counted(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_faulty_row_names_file_and_line(tmp_path: Path, line: str, message: str) -> None:
+def test_invalid_row_raises_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_rankings(write(tmp_path, line))

@@ -51,7 +51,7 @@ def check_plain_text(file: PathLike, lines: Sequence[str] | None = None) -> None
     """
     if Path(Path(file).name.removesuffix(".gz")).suffix in JSON_SUFFIXES:
         raise UsageError(
-            f"{file} contains records; expected plain text, one segment per line. A file of records "
+            f"{file} contains records; expected plain text, one segment per line. A records file "
             "has translations, sources and references together: give it alone"
         )
     if lines and _is_record(lines[0]):

@@ -178,8 +178,8 @@ class EvalSet:
         segments = {s: self.testset().segments(s) for s in self.testset().systems} if files else {}
         annotated: dict[tuple[str, str], list[ErrorAnnotations]] = {}
         for file in files:
-            for key, annotations in read_rating_file(file, segments).items():
-                annotated.setdefault(key, []).append(annotations)
+            for key, errors in read_rating_file(file, segments).items():
+                annotated.setdefault(key, []).append(errors)
         return {key: merge_annotations(group) for key, group in annotated.items()}
 
 

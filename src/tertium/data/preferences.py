@@ -156,8 +156,8 @@ class _Columns(NamedTuple):
 def _columns(header: tuple[str, ...]) -> _Columns:
     """Find the columns of a header by their usual names; cached per header."""
     columns = {name.lower(): name for name in header} | {name: name for name in header}
-    aliases = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
-    aliases = (*aliases, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES, LP_NAMES)
+    systems = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
+    aliases = (*systems, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES, LP_NAMES)
     return _Columns(*(next((columns[n] for n in names if n in columns), None) for names in aliases))
 
 

@@ -1,4 +1,4 @@
-"""Errors that lie beside the scores of a folder of mt-metrics-eval."""
+"""Rating files of mt-metrics-eval."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def rating(start: int, end: int, *, source: bool = False) -> str:
     return json.dumps({"errors": [{**error, "is_source_error": source}]})
 
 
-def test_errors_are_read_with_the_scores_they_lie_beside(tmp_path: Path) -> None:
+def test_errors_are_read_with_their_scores(tmp_path: Path) -> None:
     write(tmp_path / "sources" / "en-de.txt", "a cat", "a dog")
     write(tmp_path / "references" / "en-de.refA.txt", "eine Katze", "ein Hund")
     write(tmp_path / "system-outputs" / "en-de" / "A.txt", "eine Kuh", "ein Hund")
     write(tmp_path / "human-scores" / "en-de.mqm.seg.score", "A\t-1".replace("\\\t", "\t"), "A\t0")
     lines = (f"A\t{rating(5, 8)}\trater1", f"A\t{rating(2, 5, source=True)}\trater2")
     write(tmp_path / "human-scores" / "en-de.mqm.seg.rating", *lines)
-    (found,) = read_human_data(tmp_path)
-    assert {key: m.spans for key, m in found.error_annotations().items()} == {
+    (result,) = read_human_data(tmp_path)
+    assert {key: m.spans for key, m in result.error_annotations().items()} == {
         ("A", "1"): (Span(5, 8, severity="minor", category="Fluency", rater="rater1"),),
         ("A", "2"): (Span(2, 5, "source", "minor", "Fluency", "rater2"),),
     }
 
 
-def test_what_does_not_fit_is_named_by_line(tmp_path: Path) -> None:
+def test_invalid_ratings_raise_with_line(tmp_path: Path) -> None:
     texts = {"A": [Segment("short", "s")]}
     file = write(tmp_path / "x.rating", "A\tNone")
     assert read_rating_file(file, texts) == {}
@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_named_by_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"x.rating, line 1: a span ends at 9, but its hypothesis"):
         read_rating_file(file, texts)
     write(file, f"A\t{rating(0, 2)}", f"A\t{rating(0, 2)}")
-    with pytest.raises(LengthError, match="line 2: more ratings of 'A' than its 1 segments"):
+    with pytest.raises(LengthError, match="line 2: more ratings of 'A' than 1 segments"):
         read_rating_file(file, texts)
     write(file, "A\t[1]")
     with pytest.raises(DataError, match="an object with a list of errors"):
