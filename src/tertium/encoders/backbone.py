@@ -84,17 +84,19 @@ class Backbone:
         self, texts: Sequence[str], *, layers: Sequence[str], sentences: bool, special: bool
     ) -> EncodingResults:
         """Compute all requested vectors of distinct texts in one pass."""
+        from tertium.encoders.batch_invariance import map_single_threaded
+
         complete = self.tokenizer(texts)
         truncated = [len(text) > self.max_tokens for text in complete]
         tokenized = [text.truncate(self.max_tokens) for text in complete]
-        special_counts = self.count_special_tokens(special)
-        results = EncodingResults(
-            tokenized, truncated, self.settings, layers, sentences, special_counts
-        )
+        counts = self.count_special_tokens(special)
+        results = EncodingResults(tokenized, truncated, self.settings, layers, sentences, counts)
         jobs = self._make_jobs(tokenized, sentences)
         lengths = [len(job.ids) + self.tokenizer.special_count for job in jobs]
-        batches = self.network.plan_batches(lengths)
-        self._run_batches(results, [[jobs[i] for i in batch] for batch in batches])
+        batches = [[jobs[i] for i in batch] for batch in self.network.plan_batches(lengths)]
+        run = partial(run_or_split, partial(self._run, results))
+        for _ in (map_single_threaded if self.network.device == "cpu" else map)(run, batches):
+            pass
         results.average_windows(jobs, self.settings.pooling.normalize)
         return results
 
@@ -117,15 +119,6 @@ class Backbone:
         position = torch.arange(states[0].shape[1])[None]  # (1, positions)
         mask = (position >= len(before)) & (position < ends)
         return torch.stack(states), mask.to(states[0].device)
-
-    def _run_batches(
-        self, results: EncodingResults, batches: Sequence[Sequence[WindowJob]]
-    ) -> None:
-        from tertium.encoders.batch_invariance import map_single_threaded
-
-        run = partial(run_or_split, partial(self._run, results))
-        for _ in (map_single_threaded if self.network.device == "cpu" else map)(run, batches):
-            pass
 
     def _make_jobs(self, texts: Sequence[TokenizedText], sentences: bool) -> list[WindowJob]:
         """Return the windows to compute; an empty text only has a sentence vector."""

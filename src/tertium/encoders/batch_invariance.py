@@ -47,14 +47,9 @@ def make_batch_invariant(model: nn.Module) -> None:
     """Wrap every linear layer of a model, in place, so that its results are batch-invariant."""
     for module in model.modules():
         if isinstance(module, nn.Linear | CastLinear):
-            sizes = find_invariant_block_sizes(
-                module.forward, module.in_features, layer_kind(module)
-            )
-            wrapped = (
-                multiply_in_blocks(module.forward, sizes)
-                if sizes
-                else multiply_text_by_text(module.forward)
-            )
+            layer = module.forward
+            sizes = find_invariant_block_sizes(layer, module.in_features, layer_kind(module))
+            wrapped = multiply_in_blocks(layer, sizes) if sizes else multiply_text_by_text(layer)
             module.forward = wrapped  # type: ignore[method-assign, assignment]
 
 

@@ -152,12 +152,10 @@ def expand_ranges(starts: IntArray, stops: IntArray) -> IntArray:
 ENCODERS = NameTable(
     "tertium.encoders",
     {
-        "minilm": "tertium.encoders.transformer_encoder:load",
-        "mpnet": "tertium.encoders.transformer_encoder:load",
-        "e5": "tertium.encoders.transformer_encoder:load",
-        "gemma": "tertium.encoders.transformer_encoder:load",
-        "hf": "tertium.encoders.transformer_encoder:load",
-        "dir": "tertium.encoders.transformer_encoder:load",
+        **dict.fromkeys(
+            ("minilm", "mpnet", "e5", "gemma", "hf", "dir"),
+            "tertium.encoders.transformer_encoder:load",
+        ),
         "use": "tertium.encoders.use.encoder:load",
         "glove": "tertium.encoders.word_vectors:load",
         "file": "tertium.encoders.word_vectors:load",
@@ -325,10 +323,9 @@ def _load(
     loader = resolve(ENCODERS, parsed.family, "encoder")
     plugin = ENCODERS.plugins.get(parsed.family)
     explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None
+    options = {"precision": precision, "long": long, "special": special, "device": device}
     with explain or explain_missing(f"encoder {name}"):
-        encoder: Encoder = loader(
-            parsed, precision=precision, long=long, special=special, device=device
-        )
+        encoder: Encoder = loader(parsed, **options)
     _check_protocol(encoder, name)
     return encoder
 

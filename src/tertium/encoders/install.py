@@ -29,7 +29,7 @@ from tertium.cache.cached_files import cached_file_hash, hash_file, models_folde
 from tertium.encoders.model_cards import ModelCard, Resource
 from tertium.encoders.weight_files import PROVENANCE_FILE
 from tertium.errors import MissingResourceError, ModelError, WriteError
-from tertium.execution import progress_task
+from tertium.execution import progress_task, track_progress
 
 UNPACKED_SUFFIXES = (".json", ".txt", ".model", ".safetensors", ".npz", ".npy", ".parquet")
 COPY_BYTES = 1 << 20
@@ -45,9 +45,13 @@ def install(card: Resource) -> Path:
     if has_valid_files(home, card):
         return home
     staging = models_folder() / ".staging" / card.name
-    with _exclusive(staging), _staging_folder(card, staging):
+    with ExitStack() as stack:
+        with progress_task(f"waiting to install {card.name}"):
+            stack.enter_context(lock_file(Path(f"{staging}.lock"), timeout=LOCK_TIMEOUT))
+        stack.enter_context(_staging_folder(card, staging))
         if not has_valid_files(home, card):  # another process may have installed it
-            packages = [_download(package, staging, card) for package in _track_packages(card)]
+            requirements = track_progress(card.packages, f"downloading {card.name}")
+            packages = [_download(package, staging, card) for package in requirements]
             unpacked = staging / "model"
             shutil.rmtree(unpacked, ignore_errors=True)
             _unpack(card, packages, unpacked)
@@ -62,13 +66,6 @@ def has_valid_files(folder: Path, card: Resource) -> bool:
     """Return whether a folder has every file of the card with the expected hash."""
     files = [(folder / name, digest) for name, digest in card.files.items()]
     return all(file.is_file() and cached_file_hash(file) == digest for file, digest in files)
-
-
-def _track_packages(card: Resource) -> Iterator[str]:
-    with progress_task(f"downloading {card.name}", total=len(card.packages)) as advance:
-        for package in card.packages:
-            yield package
-            advance(1)
 
 
 def _download(package: str, staging: Path, card: Resource) -> Path:
@@ -238,15 +235,6 @@ def _check_hash(card: Resource, name: str, actual: str, expected: str) -> None:
             f"the download of {card.name} has an unexpected file: {name} is {actual[:16]}, "
             f"expected {expected[:16]}; it was not installed"
         )
-
-
-@contextmanager
-def _exclusive(staging: Path) -> Iterator[None]:
-    """Make other processes that install the same model wait."""
-    with ExitStack() as stack:
-        with progress_task(f"waiting to install {staging.name}"):
-            stack.enter_context(lock_file(Path(f"{staging}.lock"), timeout=LOCK_TIMEOUT))
-        yield
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,22 +28,13 @@ class ToyEncoder:
     ((('the', 'cat'), ('the', 'dog')), (4, 16), True)
     """
 
-    dim: int = 16
-    max_length: int | None = None
-    languages: frozenset[str] | None = None
-    layers: int = 1
-
-    @property
-    def name(self) -> str:
-        return "toy"
-
-    @property
-    def sentence_dim(self) -> int:
-        return self.dim
-
-    @property
-    def weights_hash(self) -> str:
-        return hashlib.sha256(b"toy").hexdigest()
+    name: ClassVar[str] = "toy"
+    dim: ClassVar[int] = 16
+    sentence_dim: ClassVar[int] = 16
+    layers: ClassVar[int] = 1
+    languages: ClassVar[frozenset[str] | None] = None
+    max_length: ClassVar[int | None] = None
+    weights_hash: ClassVar[str] = hashlib.sha256(b"toy").hexdigest()
 
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
@@ -54,16 +46,15 @@ class ToyEncoder:
             matrices if tokens else [m[:0] for m in matrices],
             words if tokens else [() for _ in texts],
             np.array(means, dtype=np.float32).reshape(-1, self.dim)[:, : self.dim * sentences],
-            [self.count_truncated([text]) > 0 for text in texts],
+            [False] * len(texts),
             self.dim,
         )
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
-        return [tuple(text.lower().split())[: self.max_length] for text in texts]
+        return [tuple(text.lower().split()) for text in texts]
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        limit = self.max_length
-        return 0 if limit is None else sum(len(text.split()) > limit for text in texts)
+        return 0
 
     def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
         return 0  # every word has a vector

@@ -106,11 +106,8 @@ class TransformerEncoder:
             self._is_truncated.clear()
             new = list(dict.fromkeys(candidates))
         if new:
-            tokenized, max_tokens = self.backbone.tokenizer(new), self.backbone.max_tokens
-            self._is_truncated.update(
-                (text, len(tokens) > max_tokens)
-                for text, tokens in zip(new, tokenized, strict=True)
-            )
+            ids, limit = self.backbone.tokenizer.encode_ids(new), self.backbone.max_tokens
+            self._is_truncated.update((t, len(i) > limit) for t, i in zip(new, ids, strict=True))
         return sum(self._is_truncated[text] for text in candidates)
 
     def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:

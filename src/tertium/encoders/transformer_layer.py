@@ -111,12 +111,7 @@ class PaddedLayout(ConcatenatedLayout):
         longest = max(lengths)
         mask = torch.arange(longest) < torch.tensor(lengths)[:, None]  # (sequences, longest)
         self.shapes, self.biases = [(len(lengths), longest)], [mask[:, None, None].to(device)]
-        self.slices = [
-            slice(rows.start, rows.start + length)
-            for rows, length in zip(
-                consecutive_slices([longest] * len(lengths)), lengths, strict=True
-            )
-        ]
+        self.slices = [slice(i * longest, i * longest + n) for i, n in enumerate(lengths)]
         self._token_rows = mask.flatten().nonzero()[:, 0].to(device)  # (tokens,)
 
     def arrange(self, tokens: Tensor) -> Tensor:

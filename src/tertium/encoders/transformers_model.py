@@ -117,7 +117,7 @@ class TransformersModel:
         except Exception as error:  # for instance sizes that do not divide among heads
             reason = str(error).partition("\n")[0]
             raise ModelError(
-                f"the model's config.json does not match its weights: {reason}"
+                f"the model's config.json does not fit its weights: {reason}"
             ) from None
         if not torch.isfinite(expected[-1]).all():
             raise ModelError("the model's config.json and weights give NaN or infinite states")

@@ -15,12 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from tertium.arrays import IntArray
-from tertium.encoders.encoder import (
-    Embeddings,
-    EncoderName,
-    expand_ranges,
-    offsets_from_lengths,
-)
+from tertium.encoders.encoder import Embeddings, EncoderName, expand_ranges, offsets_from_lengths
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.encoders.tokenizer import certainly_fits, certainly_has_known_token
 from tertium.encoders.use.network import EMBEDDING, LAYERS, UniversalNetwork
