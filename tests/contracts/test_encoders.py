@@ -1,4 +1,4 @@
-"""The laws every encoder keeps, whichever way it makes its vectors."""
+"""Contracts of every encoder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def encoder(request: pytest.FixtureRequest) -> Encoder:
     return loaded
 
 
-def test_it_is_what_it_says(encoder: Encoder) -> None:
+def test_name_hash_and_signature(encoder: Encoder) -> None:
     assert isinstance(encoder, Encoder)
     assert load_encoder(encoder.name).name == encoder.name
     assert len(encoder.weights_hash) == 64
@@ -54,15 +54,15 @@ def test_it_is_what_it_says(encoder: Encoder) -> None:
 
 
 def test_shapes_fit_together(encoder: Encoder) -> None:
-    found = encoder.encode(TEXTS)
-    assert found.vectors.shape == (int(found.offsets[-1]), encoder.dim)
-    assert found.sentences.shape == (len(TEXTS), encoder.sentence_dim)
-    assert found.vectors.dtype == found.sentences.dtype == np.float32
-    assert [len(p) for p in found.tokens] == found.lengths.tolist()
-    assert list(found.tokens) == encoder.tokenize(TEXTS)
+    encoded = encoder.encode(TEXTS)
+    assert encoded.vectors.shape == (int(encoded.offsets[-1]), encoder.dim)
+    assert encoded.sentences.shape == (len(TEXTS), encoder.sentence_dim)
+    assert encoded.vectors.dtype == encoded.sentences.dtype == np.float32
+    assert [len(p) for p in encoded.tokens] == encoded.lengths.tolist()
+    assert list(encoded.tokens) == encoder.tokenize(TEXTS)
     assert encoder.dim % encoder.layers == 0
-    assert np.isfinite(found.vectors).all()
-    assert np.isfinite(found.sentences).all()
+    assert np.isfinite(encoded.vectors).all()
+    assert np.isfinite(encoded.sentences).all()
 
 
 def test_an_empty_text_has_no_token(encoder: Encoder) -> None:
@@ -71,7 +71,7 @@ def test_an_empty_text_has_no_token(encoder: Encoder) -> None:
     assert len(encoder.encode([])) == 0
 
 
-def test_what_is_not_asked_for_is_empty(encoder: Encoder) -> None:
+def test_parts_not_requested_are_empty(encoder: Encoder) -> None:
     tokens = encoder.encode(TEXTS, sentences=False)
     sentences = encoder.encode(TEXTS, tokens=False)
     both = encoder.encode(TEXTS)
@@ -82,9 +82,9 @@ def test_what_is_not_asked_for_is_empty(encoder: Encoder) -> None:
 
 
 def test_equal_texts_have_equal_vectors(encoder: Encoder) -> None:
-    found = encoder.encode(TEXTS)
-    assert np.array_equal(found.token_vectors(1), found.token_vectors(4))
-    assert np.array_equal(found.sentences[1], found.sentences[4])
+    encoded = encoder.encode(TEXTS)
+    assert np.array_equal(encoded.token_vectors(1), encoded.token_vectors(4))
+    assert np.array_equal(encoded.sentences[1], encoded.sentences[4])
 
 
 def test_order_neighbors_and_batches_change_nothing(encoder: Encoder) -> None:
@@ -121,8 +121,8 @@ def test_the_cache_changes_nothing(
 
 def test_long_texts_are_counted(encoder: Encoder) -> None:
     long = "word and " * 2000
-    found = encoder.encode([long, "short"])
-    assert found.truncated.sum() == encoder.count_truncated([long, "short"])
+    encoded = encoder.encode([long, "short"])
+    assert encoded.truncated.sum() == encoder.count_truncated([long, "short"])
     if encoder.max_length is not None:
-        assert found.truncated.tolist() == [True, False]
-        assert found.lengths[0] <= encoder.max_length
+        assert encoded.truncated.tolist() == [True, False]
+        assert encoded.lengths[0] <= encoder.max_length

@@ -1,6 +1,6 @@
-"""The same text gets the same score to the last bit: laws that every metric and ranker keeps.
+"""Scores are reproducible to the last bit for every metric and ranker.
 
-Order, neighbors, duplicates, batch size, threads and the state of the cache change nothing.
+Order, other segments, duplicates, batch size, threads and the cache must not change a score.
 """
 
 from __future__ import annotations
@@ -33,54 +33,54 @@ VARIANTS = [
 RANKER_VARIANTS = [
     str(bundled_models_folder() / name) for name in ("pairwise-minilm", "pairwise-published")
 ]
-TAKEN = 2  # segments of each system of the example
+SAMPLE = 2  # segments per system of the example
 
 
 @pytest.fixture(scope="module")
 def texts(example: TestSet) -> list[Segment]:
     """Outputs of three systems on the same segments, empty and odd ones among them."""
-    rows = [s for name in example.systems for s in example.segments(name)[:TAKEN]]
+    rows = [s for name in example.systems for s in example.segments(name)[:SAMPLE]]
     odd = [Segment(text, "Hallo.", ("Hello there.",)) for text in ("", "?", "Hello", "word " * 90)]
     return [*rows, *odd]
 
 
-def cold(spec: str, segments: list[Segment], **choices: object) -> np.ndarray:
-    """Scores computed anew, under these choices of a run."""
+def score_uncached(spec: str, segments: list[Segment], **options: object) -> np.ndarray:
+    """Scores computed without any cache, with these runtime options."""
     clear_memory()
-    with runtime(cache=False, memory=0, **choices):
+    with runtime(cache=False, memory=0, **options):
         return load_metric(spec).score(segments).segments
 
 
 @pytest.mark.parametrize("spec", [*METRICS, *VARIANTS])
-def test_nothing_but_the_text_decides_a_score(spec: str, texts: list[Segment]) -> None:
+def test_metric_scores_depend_on_the_text_only(spec: str, texts: list[Segment]) -> None:
     metric, rng = load_metric(spec), np.random.default_rng(1)
     order = rng.permutation(len(texts))
     clear_memory()
     try:
-        found = metric.score(texts).segments  # in batches as they come, which fills the cache
+        scores = metric.score(texts).segments  # in batches as they come, which fills the cache
     except MissingResourceError as error:
         pytest.skip(str(error))
-    turned = metric.score([texts[n] for n in order]).segments
-    assert (turned == found[order]).all(), "order, or a cache that is full"
+    shuffled = metric.score([texts[n] for n in order]).segments
+    assert (shuffled == scores[order]).all(), "order, or a cache that is full"
     # neighbors and duplicates matter only where a metric does not read the corpus
     part = order if metric.reads_corpus else [*order, *rng.integers(0, len(texts), 4)]
-    again = cold(spec, [texts[n] for n in part], batch_size=2, threads=2)
-    assert (again == found[part]).all(), "order, neighbors, duplicates, batches, threads, no cache"
+    again = score_uncached(spec, [texts[n] for n in part], batch_size=2, threads=2)
+    assert (again == scores[part]).all(), "order, neighbors, duplicates, batches, threads, no cache"
     if not metric.reads_corpus:
-        assert cold(spec, texts[-1:])[0] == found[-1], "alone"
+        assert score_uncached(spec, texts[-1:])[0] == scores[-1], "alone"
 
 
 @pytest.mark.parametrize("spec", [*RANKERS, *RANKER_VARIANTS])
-def test_nothing_but_two_texts_decides_a_preference(spec: str, texts: list[Segment]) -> None:
-    left, right = texts[:TAKEN], texts[TAKEN : 2 * TAKEN]
+def test_preferences_depend_on_the_two_texts_only(spec: str, texts: list[Segment]) -> None:
+    left, right = texts[:SAMPLE], texts[SAMPLE : 2 * SAMPLE]
 
     def prefer(rows: Sequence[int], **choices: object) -> np.ndarray:
         clear_memory()
         with runtime(cache=False, memory=0, **choices):
             return load_ranker(spec).prefer([left[n] for n in rows], [right[n] for n in rows])
 
-    found = prefer(range(TAKEN))
-    order = np.random.default_rng(1).permutation(TAKEN)
-    assert (prefer(order.tolist()) == found[order]).all()
-    assert (prefer(range(TAKEN), batch_size=1, threads=2) == found).all()
-    assert [prefer([n])[0] for n in range(TAKEN)] == found.tolist()
+    scores = prefer(range(SAMPLE))
+    order = np.random.default_rng(1).permutation(SAMPLE)
+    assert (prefer(order.tolist()) == scores[order]).all()
+    assert (prefer(range(SAMPLE), batch_size=1, threads=2) == scores).all()
+    assert [prefer([n])[0] for n in range(SAMPLE)] == scores.tolist()

@@ -1,4 +1,4 @@
-"""One life of a trained model: the laws that every learner keeps, whatever it learns and how."""
+"""Contracts of every trainable class: train, save, load, equality, errors."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
 from tertium.metrics.flagship.tertium_base import TertiumBase
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.models.model_card import CARD, WRITTEN
+from tertium.models.model_card import CARD, MARKER
 from tertium.models.trained_model import UNSAVED, TrainedModel, load_checkpoint
 from tertium.segment import Judgment, Preference, Segment
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home before noon".split()
 NAMES = [cls.name for cls in trainable_classes()]
-# what makes a learner quick, by what it reads
+# options that make training fast, by an option that the class has
 QUICK: dict[str, dict[str, Any]] = {
     "epochs": {"epochs": 1},
     "folds": {"folds": 2, "c": (1.0,), "gamma": (0.1,)},
@@ -54,7 +54,7 @@ def test_every_learner_is_tried() -> None:
 
 
 def judgments(seed: int, count: int = 12) -> list[Judgment]:
-    """Translations that lose more and more words, each of a reference of its own."""
+    """Translations with more and more missing words, each with its own reference."""
     rng = np.random.default_rng(seed)
     rows = []
     for n in range(count):
@@ -77,7 +77,7 @@ def data_for(cls: type[TrainedModel], seed: int) -> list[Any]:
 
 @lru_cache(maxsize=32)
 def trained(name: str, seed: int = 1) -> Any:
-    """A learner that learned something, quickly."""
+    """Train a model quickly (cached)."""
     cls, reads = (
         find_trainable_class(name),
         {option.name for option in trainable_options(find_trainable_class(name))},
@@ -88,7 +88,7 @@ def trained(name: str, seed: int = 1) -> Any:
 
 
 def judge(model: Any) -> np.ndarray:
-    """What a learner says of segments it never saw."""
+    """Score segments that are not in the training data."""
     segments = [row.segment for row in judgments(5, 4)]
     if model.kind == "metric":
         scores: np.ndarray = model.score(segments).segments
@@ -171,15 +171,15 @@ def test_the_folder_of_another_learner_is_refused(name: str, tmp_path: Path) -> 
     other: Any = find_trainable_class("svr" if name != "svr" else "esim")
     with pytest.raises(ModelError, match=f"holds a model of {name}, not of {other.name}"):
         other.load(tmp_path / "m")
-    stranger: Any = other(model=str(tmp_path / "m"))
+    foreign_file: Any = other(model=str(tmp_path / "m"))
     with pytest.raises(ModelError, match=f"holds a model of {name}"):
-        _ = stranger.checkpoint
+        _ = foreign_file.checkpoint
 
 
 def test_a_folder_has_a_card_and_keeps_one_that_a_person_wrote(name: str, tmp_path: Path) -> None:
     trained(name).save(tmp_path)
     text = (tmp_path / CARD).read_text()
-    assert text.startswith(WRITTEN)
+    assert text.startswith(MARKER)
     assert f"`{name}`" in text
     assert "License" in text
     assert not [
@@ -218,8 +218,8 @@ def test_both_recipes_are_settings_and_options_of_it(name: str) -> None:
         assert isinstance(preset.options, cls.options)
         kind: Any = cls.settings or cls
         assert kind(**TrainingPlan.make(name, recipe).settings)
-    given = TrainingPlan.make(f"{name}:{SPECS[name]}") if name in SPECS else TrainingPlan.make(name)
-    assert given.cls is cls
+    plan = TrainingPlan.make(f"{name}:{SPECS[name]}") if name in SPECS else TrainingPlan.make(name)
+    assert plan.cls is cls
     with pytest.raises(UsageError, match="unknown recipe 'theirs'"):
         TrainingPlan.make(name, "theirs")
     with pytest.raises(UsageError, match=f"{name} does not read --epoch-s"):

@@ -1,4 +1,4 @@
-"""What every registered metric refuses, prefers and says of itself; `tests/laws` has its laws."""
+"""Contracts of every registered metric; `tests/laws` has further properties."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ def metric(request: pytest.FixtureRequest) -> Metric:
     return loaded
 
 
-def test_a_metric_keeps_the_laws_of_plugins(metric: Metric, segments: list[Segment]) -> None:
+def test_metric_passes_the_plugin_checks(metric: Metric, segments: list[Segment]) -> None:
     check_metric(metric, segments)
 
 
-def every_third(whole: TestSet) -> TestSet:
-    """A third of the segments, one reference each: a sixth of the time of a large network.
+def every_third(testset: TestSet) -> TestSet:
+    """A third of the segments with the first reference each, to save time.
 
-    It is the first, beside which pages score the example: what was said of a row is found again.
+    The documentation scores the example with this reference, so the cache is shared.
     """
     return TestSet(
-        {name: texts[::3] for name, texts in whole.systems.items()},
-        [texts[:1] for texts in whole.references[::3]],
-        whole.sources[::3],
-        whole.documents[::3],
+        {name: texts[::3] for name, texts in testset.systems.items()},
+        [texts[:1] for texts in testset.references[::3]],
+        testset.sources[::3],
+        testset.documents[::3],
     )
 
 
@@ -55,26 +55,26 @@ def test_metric_orders_the_example(metric: Metric, example: TestSet) -> None:
     assert (good > poor and fair > poor) if metric.higher_is_better else (good < poor > fair)
 
 
-def test_a_metric_loads_as_itself_and_nothing_else_as_one() -> None:
+def test_load_metric_accepts_metrics_and_refuses_other_objects() -> None:
     chrf = load_metric("chrf")
     assert load_metric(chrf) is chrf
     assert load_metric(chrf, word_order=2) == load_metric("chrf:word_order=2")
     for wrong in (None, 5, ["chrf"]):
-        with pytest.raises(UsageError, match="a metric is named by a text"):
+        with pytest.raises(UsageError, match="expected a metric or a spec"):
             load_metric(wrong)  # type: ignore[arg-type]
 
 
 def numeric_fields() -> list[tuple[str, str]]:
-    """The fields of all metrics and rankers that hold a number."""
-    found = []
+    """Numeric fields of all metrics and rankers."""
+    fields = []
     for table in (METRICS, RANKERS):
         for name in table:
             cls = resolve(table, name, "metric or ranker")
             hints = typing.get_type_hints(cls)
             for field in (f.name for f in dataclasses.fields(cls)):
                 if {int, float} & {hints[field], *typing.get_args(hints[field])}:
-                    found.append((name, field))
-    return found
+                    fields.append((name, field))
+    return fields
 
 
 @pytest.mark.parametrize(("name", "field"), numeric_fields())

@@ -1,4 +1,4 @@
-"""What every ranker refuses, prefers and adds up to; `tests/laws` has the laws of its chances."""
+"""Contracts of every ranker; `tests/laws` has further properties."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_perfect_translation_beats_a_wrong_one(ranker: Ranker) -> None:
 
 
 def test_ranking_orders_the_example(ranker: Ranker, example: TestSet) -> None:
-    """A third of it, in which the systems stand as far apart as in the whole."""
+    """Uses a third of the segments to save time."""
     outputs = {name: texts[::3] for name, texts in example.systems.items()}
     matrix = ranker.rank(TestSet(outputs, example.references[::3], example.sources[::3]))
     assert matrix.systems == tuple(example.systems)
@@ -65,16 +65,16 @@ def test_signature_is_made_of_fields(ranker: Ranker, segments: list[Segment]) ->
     assert {"nrefs", "version"} <= {part.split(":")[0] for part in parts}
 
 
-def test_faults_are_refused(ranker: Ranker, segments: list[Segment]) -> None:
+def test_invalid_input_is_refused(ranker: Ranker, segments: list[Segment]) -> None:
     with pytest.raises(LengthError, match="2 left"):
         ranker.prefer(segments[:2], segments[:1])
     with pytest.raises(DataError, match="pair 1"):
         ranker.prefer([segments[0]], [segments[1]])
     with pytest.raises(MissingInputError, match="needs references"):
         ranker.prefer([Segment("a", "b")], [Segment("c", "b")])
-    with pytest.raises(DataError, match="nothing to score"):
+    with pytest.raises(DataError, match="no segments to score"):
         ranker.prefer([], [])
-    with pytest.raises(DataError, match="two systems"):
+    with pytest.raises(DataError, match="at least two systems"):
         ranker.rank(TestSet(systems={"a": ["x"]}, references=[("y",)]))
 
 
@@ -83,7 +83,7 @@ def test_an_unknown_ranker_is_refused() -> None:
         load_ranker("pairwse")
 
 
-def test_an_explanation_says_what_each_pair_says(ranker: Ranker, segments: list[Segment]) -> None:
+def test_explanation_equals_pairwise_probabilities(ranker: Ranker, segments: list[Segment]) -> None:
     first = segments[0]
     rivals = [first, *(dataclasses.replace(first, hypothesis=t) for t in ("no", "not at all"))]
     explained = ranker.explain(rivals, ["a", "b", "c"])
@@ -98,7 +98,7 @@ def test_an_explanation_says_what_each_pair_says(ranker: Ranker, segments: list[
 
 
 def test_a_metric_that_reads_the_corpus_ranks_as_it_scores() -> None:
-    # equal outputs of systems counted once: weights of words were those of no system's corpus
+    # idf weights must come from the corpus of each system, including equal outputs
     rng = np.random.default_rng(0)
     words = [f"w{n}" for n in range(30)]
 
@@ -117,6 +117,6 @@ def test_a_metric_that_reads_the_corpus_ranks_as_it_scores() -> None:
     ranked = load_ranker(metric.spec).rank(testset)
     for item, of_segment in enumerate(zip(*scores, strict=True)):
         for system, score in enumerate(of_segment):
-            others = [of_segment[n] for n in range(3) if n != system]
-            wins = np.mean([float(score > other) + 0.5 * (score == other) for other in others])
+            rivals = [of_segment[n] for n in range(3) if n != system]
+            wins = np.mean([float(score > other) + 0.5 * (score == other) for other in rivals])
             assert ranked.values[system, item] == wins

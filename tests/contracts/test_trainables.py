@@ -1,4 +1,4 @@
-"""The laws every metric that learns keeps, on a set small enough to be learned by heart."""
+"""Contracts of trainable metrics, on a set small enough to be memorized."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ OPTIONS = HeadOptions(epochs=20, rate=2e-2, batch_size=8)
 HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
 
 
-def judged(count: int, seed: int = 0) -> list[Judgment]:
-    """Translations from right to wholly wrong, judged by how many words are wrong."""
+def make_judgments(count: int, seed: int = 0) -> list[Judgment]:
+    """Translations scored by the number of wrong words."""
     rng = np.random.default_rng(seed)
     rows = []
     for n in range(count):
@@ -45,7 +45,7 @@ def judged(count: int, seed: int = 0) -> list[Judgment]:
 
 
 def preferences(count: int) -> list[Preference]:
-    rows = judged(4 * count, seed=5)
+    rows = make_judgments(4 * count, seed=5)
     return [
         Preference(rows[4 * n].segment, replace(rows[4 * n].segment, hypothesis="wrong " * 5), 1.0)
         for n in range(count)
@@ -82,16 +82,16 @@ def one_thread():
 
 
 class TrainedOnce(dict[str, Any]):
-    """What learned sixteen judgments, each trained when it is first asked for."""
+    """Metrics trained on sixteen judgments, on first use."""
 
     def __missing__(self, name: str) -> Any:
-        self[name] = TRAINERS[name](judged(16))
+        self[name] = TRAINERS[name](make_judgments(16))
         return self[name]
 
 
 @pytest.fixture(scope="session")
 def trained() -> dict[str, Any]:
-    """For all tests of a process: those of one metric may run with others of its name."""
+    """Shared by all tests of a process."""
     return TrainedOnce()
 
 
@@ -100,35 +100,35 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def scores_from_totals(metric: Any, rows: list[Judgment]) -> np.ndarray:
+def segment_scores(metric: Any, rows: list[Judgment]) -> np.ndarray:
     return metric.score([row.segment for row in rows]).segments
 
 
 def test_a_tiny_set_is_learned(name: str, trained: dict[str, Any]) -> None:
-    rows = judged(16)
-    r = np.corrcoef(scores_from_totals(trained[name], rows), [row.score for row in rows])[0, 1]
+    rows = make_judgments(16)
+    r = np.corrcoef(segment_scores(trained[name], rows), [row.score for row in rows])[0, 1]
     assert r > 0.95
 
 
 def test_a_batch_of_one_scores_as_a_batch_of_many(name: str, trained: dict[str, Any]) -> None:
-    rows = [*judged(6, seed=3), Judgment(Segment("", "x", ("the cat",)), 0.0)]
-    alone = [scores_from_totals(trained[name], [row])[0] for row in rows]
-    np.testing.assert_allclose(alone, scores_from_totals(trained[name], rows), atol=1e-6)
+    rows = [*make_judgments(6, seed=3), Judgment(Segment("", "x", ("the cat",)), 0.0)]
+    alone = [segment_scores(trained[name], [row])[0] for row in rows]
+    np.testing.assert_allclose(alone, segment_scores(trained[name], rows), atol=1e-6)
 
 
 def test_one_seed_gives_equal_weights(name: str) -> None:
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
-    first, second = (TRAINERS[name](judged(8), **short) for _ in range(2))
+    first, second = (TRAINERS[name](make_judgments(8), **short) for _ in range(2))
     assert first.checkpoint.hash == second.checkpoint.hash
     if name != "svr":
-        other = TRAINERS[name](judged(8), options=replace(OPTIONS, epochs=2, seed=2))
+        other = TRAINERS[name](make_judgments(8), options=replace(OPTIONS, epochs=2, seed=2))
         assert other != first
 
 
 def test_several_references_take_the_best_or_the_mean(name: str, trained: dict[str, Any]) -> None:
     a, b = "the cat sat", "a big red house"
     single = [trained[name].sentence_score("the cat sat", [r]) for r in (a, b)]
-    best, mean = (replace(trained[name], references=how) for how in ("best", "mean"))
+    best, mean = (replace(trained[name], references=value) for value in ("best", "mean"))
     assert best.sentence_score("the cat sat", [a, b]) == pytest.approx(max(single), abs=1e-6)
     assert mean.sentence_score("the cat sat", [a, b]) == pytest.approx(np.mean(single), abs=1e-6)
 
@@ -136,16 +136,16 @@ def test_several_references_take_the_best_or_the_mean(name: str, trained: dict[s
 @pytest.mark.parametrize("against", ["source", "both"])
 def test_sources_can_be_compared_with(name: str, against: str) -> None:
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
-    metric = TRAINERS[name](judged(8), against=against, **short)
+    metric = TRAINERS[name](make_judgments(8), against=against, **short)
     assert "source" in metric.required_inputs
     assert ("references" in metric.required_inputs) == (against == "both")
-    rows = judged(4, seed=4)
+    rows = make_judgments(4, seed=4)
     other = [replace(r, segment=replace(r.segment, source="moon moon")) for r in rows]
-    assert not np.allclose(scores_from_totals(metric, rows), scores_from_totals(metric, other))
+    assert not np.allclose(segment_scores(metric, rows), segment_scores(metric, other))
     if against == "source":
         bare = [replace(r, segment=replace(r.segment, references=())) for r in rows]
         np.testing.assert_allclose(
-            scores_from_totals(metric, bare), scores_from_totals(metric, rows), atol=1e-6
+            segment_scores(metric, bare), segment_scores(metric, rows), atol=1e-6
         )
 
 
@@ -156,7 +156,7 @@ def test_what_it_reads_and_does_not_fit_is_counted(
     name: str, against: str, cut: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
-    metric = TRAINERS[name](judged(8), against=against, **short)
+    metric = TRAINERS[name](make_judgments(8), against=against, **short)
     monkeypatch.setattr(
         ToyEncoder, "count_truncated", lambda _, texts: sum(len(text.split()) > 5 for text in texts)
     )
@@ -165,9 +165,9 @@ def test_what_it_reads_and_does_not_fit_is_counted(
         [(long, fits, fits), (fits, fits, long), (fits, long, fits)], cut, strict=True
     ):
         hypothesis, source, reference = texts
-        found = metric.score([Segment(hypothesis, source, (reference,))])
-        assert found.warnings.get("truncated text", 0) == count
-        assert f"|trunc:{count}|" in found.signature
+        result = metric.score([Segment(hypothesis, source, (reference,))])
+        assert result.warnings.get("truncated text", 0) == count
+        assert f"|trunc:{count}|" in result.signature
 
 
 def test_several_encoders_stand_side_by_side_in_a_signature(
@@ -191,7 +191,7 @@ def test_several_encoders_stand_side_by_side_in_a_signature(
 
 
 def test_the_signature_names_weights_and_encoder(name: str, trained: dict[str, Any]) -> None:
-    signature = trained[name].score([judged(1)[0].segment]).signature
+    signature = trained[name].score([make_judgments(1)[0].segment]).signature
     assert f"@{trained[name].checkpoint.hash[:8]}" in signature
     assert "model:toy@" in signature
 
@@ -209,20 +209,20 @@ def test_comparisons_alone_teach_an_order(name: str) -> None:
 @pytest.mark.parametrize("mixed", [False, True])
 def test_comparisons_and_scores_together(mixed: bool) -> None:
     short = replace(OPTIONS, epochs=2, comparison_epochs=2, mixed=mixed)
-    seen = []
+    stages = []
     TRAINERS["esim"](
-        [*judged(8), *preferences(3)],
+        [*make_judgments(8), *preferences(3)],
         options=short,
-        on_epoch=lambda epoch: seen.append(epoch.stage),
+        on_epoch=lambda epoch: stages.append(epoch.stage),
     )
-    apart = ["comparisons"] * 2 + ["scores"] * 2
-    assert seen == (["both"] * 2 if mixed else apart)
+    separate = ["comparisons"] * 2 + ["scores"] * 2
+    assert stages == (["both"] * 2 if mixed else separate)
 
 
 def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Path) -> None:
     options = replace(OPTIONS, epochs=4, patience=4, comparison_epochs=4)
-    data, dev = [*judged(8), *preferences(3)], judged(6, seed=9)
-    whole = TRAINERS["esim"](data, dev=dev, options=options)
+    data, dev = [*make_judgments(8), *preferences(3)], make_judgments(6, seed=9)
+    uninterrupted = TRAINERS["esim"](data, dev=dev, options=options)
 
     def kill(epoch: Any) -> None:
         if (epoch.stage, epoch.number) == ("scores", 2):
@@ -232,14 +232,14 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
     arguments = {"dev": dev, "options": options, "folder": folder}
     with pytest.raises(KeyboardInterrupt):
         TRAINERS["esim"](data, on_epoch=kill, **arguments)
-    assert np.isfinite(scores_from_totals(load_metric(str(folder)), dev)).all()
-    turned = [replace(row, score=-row.score) for row in dev]  # other epochs would be the best
+    assert np.isfinite(segment_scores(load_metric(str(folder)), dev)).all()
+    negated = [replace(row, score=-row.score) for row in dev]  # other epochs would be the best
     with pytest.raises(UsageError, match="other data or settings"):
-        TRAINERS["esim"](data, **{**arguments, "dev": turned})
+        TRAINERS["esim"](data, **{**arguments, "dev": negated})
     epochs: list[Any] = []
     resumed = TRAINERS["esim"](data, on_epoch=epochs.append, **arguments)
     assert [(epoch.stage, epoch.number) for epoch in epochs] == [("scores", 3), ("scores", 4)]
-    assert resumed == whole
+    assert resumed == uninterrupted
     assert len((folder / "log.tsv").read_text().splitlines()) == 1 + 8
     assert not (folder / "training.safetensors").exists()
 
@@ -247,18 +247,18 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
 @pytest.mark.parametrize("name", HEADS)
 def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path) -> None:
     short = replace(OPTIONS, epochs=1)
-    first = TRAINERS[name](judged(8), folder=tmp_path / "m", options=short)
-    before, digest = scores_from_totals(first, judged(4)), first.checkpoint.hash
-    again = TRAINERS[name](judged(8), folder=tmp_path / "m", options=replace(short, seed=2))
+    first = TRAINERS[name](make_judgments(8), folder=tmp_path / "m", options=short)
+    before, digest = segment_scores(first, make_judgments(4)), first.checkpoint.hash
+    again = TRAINERS[name](make_judgments(8), folder=tmp_path / "m", options=replace(short, seed=2))
     assert again.checkpoint.hash != digest
-    assert (scores_from_totals(again, judged(4)) != before).any()
+    assert (segment_scores(again, make_judgments(4)) != before).any()
 
 
 def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgments() -> None:
     from tertium.metrics.heads.training import NumberedSets
     from tertium.models.training_data import TrainingSets
 
-    rows = [*judged(2), *(replace(row, lp="fi-en") for row in judged(2, seed=1))]
+    rows = [*make_judgments(2), *(replace(row, lp="fi-en") for row in make_judgments(2, seed=1))]
     sets, _ = sort_training_sets(rows)
     numbered = NumberedSets.from_sets(TrainingSets(sets), "reference", {})
     assert numbered.groups == ("de-en", "de-en", "fi-en", "fi-en")
@@ -277,41 +277,41 @@ def test_a_folder_is_checked_also_where_assertions_are_off(
         "try: ESIM.load(sys.argv[1])\n"
         "except ModelError: print('refused')\n"
     )
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-O", "-c", program, str(tmp_path / "model")],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert found.stdout == "refused\n"
+    assert process.stdout == "refused\n"
 
 
 def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
-    rows = judged(10)
+    rows = make_judgments(10)
     dev = [replace(rows[3], segment=replace(rows[3].segment, hypothesis="another"))]
     shouted = replace(dev[0].segment, references=(dev[0].segment.references[0].upper() + "!",))
-    held, _ = sort_training_sets([replace(dev[0], segment=shouted)])
-    (kept,), _ = remove_leaks(*sort_training_sets(rows), held)
-    assert len(kept) == 9
-    assert kept.excluded_counts == {SHARED: 1}
-    assert rows[3] not in kept.judgments
-    with pytest.raises(DataError, match="held out"):
-        remove_leaks(*sort_training_sets([rows[3]]), held)
+    held_out, _ = sort_training_sets([replace(dev[0], segment=shouted)])
+    (remaining,), _ = remove_leaks(*sort_training_sets(rows), held_out)
+    assert len(remaining) == 9
+    assert remaining.excluded_counts == {SHARED: 1}
+    assert rows[3] not in remaining.judgments
+    with pytest.raises(DataError, match="held-out data"):
+        remove_leaks(*sort_training_sets([rows[3]]), held_out)
 
 
 def test_training_leaves_out_what_dev_holds_and_says_so(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = judged(10)
+    rows = make_judgments(10)
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](rows, dev=rows[:2], **short)
-    assert metric.checkpoint.training["data"] == {"judgements": 8}
+    assert metric.checkpoint.training["data"] == {"judgments": 8}
     assert f"judgments: 8 judgments (2 left out; {SHARED}: 2)" in caplog.text
     assert ("dev chooses nothing" in caplog.text) == (name == "svr")
 
 
 def test_a_missing_source_is_named(name: str) -> None:
-    rows = judged(6)
+    rows = make_judgments(6)
     rows[4] = replace(rows[4], segment=replace(rows[4].segment, source=None))
     with pytest.raises(DataError, match="segment 5 of judgments has no"):
         TRAINERS[name](rows, against="source")
@@ -320,23 +320,23 @@ def test_a_missing_source_is_named(name: str) -> None:
 def test_rows_without_a_reference_are_left_out_and_counted(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = judged(6)
+    rows = make_judgments(6)
     rows[4] = replace(rows[4], segment=replace(rows[4].segment, references=()))
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](rows, against="reference", **short)
-    assert metric.checkpoint.training["data"] == {"judgements": 5}
+    assert metric.checkpoint.training["data"] == {"judgments": 5}
     assert "1 of 6 translations have no reference" in caplog.text
 
 
 def test_constant_and_missing_scores_are_refused(name: str) -> None:
     with pytest.raises(DataError, match="nothing can be learned"):
-        TRAINERS[name]([replace(row, score=0.5) for row in judged(6)])
+        TRAINERS[name]([replace(row, score=0.5) for row in make_judgments(6)])
     with pytest.raises(DataError, match="not numbers"):
-        TRAINERS[name]([replace(row, score=float("nan")) for row in judged(6)])
+        TRAINERS[name]([replace(row, score=float("nan")) for row in make_judgments(6)])
 
 
 def test_no_data_and_an_empty_dev_set(name: str) -> None:
-    with pytest.raises(DataError, match="nothing to learn from"):
+    with pytest.raises(DataError, match="no training data"):
         TRAINERS[name]([])
     with pytest.raises(DataError, match="no usable judgment"):
         JudgmentSet(name="dev", judgments=())
@@ -346,9 +346,9 @@ def test_an_unknown_encoder_and_setting(name: str) -> None:
     field = "encoders" if name == "svr" else "encoder"
     value: Any = ["minilmm"] if name == "svr" else "minilmm"
     with pytest.raises(UnknownNameError, match="did you mean 'minilm'"):
-        TRAINERS[name](judged(6), **{field: value})
+        TRAINERS[name](make_judgments(6), **{field: value})
     with pytest.raises(UsageError, match="expected reference, source or both"):
-        TRAINERS[name](judged(6), against="target")
+        TRAINERS[name](make_judgments(6), against="target")
 
 
 def test_an_encoder_of_another_hash_is_refused(
@@ -356,7 +356,7 @@ def test_an_encoder_of_another_hash_is_refused(
 ) -> None:
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda self: "f" * 64))
     with pytest.raises(ModelError, match="was trained with toy"):
-        scores_from_totals(trained[name], judged(2))
+        segment_scores(trained[name], make_judgments(2))
 
 
 def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_path: Path) -> None:
@@ -372,16 +372,16 @@ def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_pat
 
 
 def test_weights_that_do_not_fit_their_settings_are_refused(tmp_path: Path) -> None:
-    TRAINERS["esim"](judged(4), options=replace(OPTIONS, epochs=1)).save(tmp_path / "m")
+    TRAINERS["esim"](make_judgments(4), options=replace(OPTIONS, epochs=1)).save(tmp_path / "m")
     config = tmp_path / "m" / "config.json"
     config.write_text(config.read_text().replace('"hidden": 8', '"hidden": 9'))
     with pytest.raises(ModelError, match="do not fit"):
-        scores_from_totals(load_metric(str(tmp_path / "m")), judged(2))
+        segment_scores(load_metric(str(tmp_path / "m")), make_judgments(2))
 
 
 def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:
-    """All targets lie inside the tube: it once could not be stored."""
+    """All targets are inside the epsilon tube, so there are no support vectors."""
     options = SVROptions(c=(1.0,), epsilon=(10.0,), gamma=(0.1,), folds=3)
-    metric = SVR.train(judged(16), encoders=["toy"], options=options).save(tmp_path / "m")
+    metric = SVR.train(make_judgments(16), encoders=["toy"], options=options).save(tmp_path / "m")
     assert metric.checkpoint.arrays["coefficients"].shape == (0,)
-    assert np.ptp(scores_from_totals(metric, judged(4))) == 0
+    assert np.ptp(segment_scores(metric, make_judgments(4))) == 0

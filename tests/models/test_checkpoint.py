@@ -1,4 +1,4 @@
-"""A checkpoint is whole or refused, and says of itself what it is."""
+"""Checkpoints: complete or refused, with messages that name the problem."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def checkpoint(**changes: object) -> Checkpoint:
     return Checkpoint(**{**parts, **changes})  # type: ignore[arg-type]
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    made = checkpoint(training={"note": "x"})
-    write_checkpoint(tmp_path / "m", made)
-    found = read_checkpoint(tmp_path / "m")
-    assert found.hash == made.hash
-    assert found.training == {"note": "x"}
-    for name, array in made.arrays.items():
-        assert found.arrays[name].shape == array.shape
-        assert found.arrays[name].dtype == array.dtype
-        assert (found.arrays[name] == array).all()
-    assert found.arrays["exact"][0] == 1 / 3
+def test_checkpoint_round_trip(tmp_path: Path) -> None:
+    written = checkpoint(training={"note": "x"})
+    write_checkpoint(tmp_path / "m", written)
+    loaded = read_checkpoint(tmp_path / "m")
+    assert loaded.hash == written.hash
+    assert loaded.training == {"note": "x"}
+    for name, array in written.arrays.items():
+        assert loaded.arrays[name].shape == array.shape
+        assert loaded.arrays[name].dtype == array.dtype
+        assert (loaded.arrays[name] == array).all()
+    assert loaded.arrays["exact"][0] == 1 / 3
     stored = (tmp_path / "m" / "weights.safetensors").stat().st_size
     assert stored < 400  # half precision: 10 + 8 bytes of numbers and a header
 
@@ -62,11 +62,11 @@ def test_the_hash_changes_with_weights_settings_and_encoder() -> None:
     assert checkpoint().hash == checkpoint(training={"any": "thing"}).hash
 
 
-def test_a_cut_file_is_named(tmp_path: Path) -> None:
+def test_truncated_file_is_refused(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, checkpoint())
     file = tmp_path / "weights.safetensors"
     file.write_bytes(file.read_bytes()[:-5])
-    with pytest.raises(ModelError, match=r"weights.safetensors is damaged or was cut short"):
+    with pytest.raises(ModelError, match=r"weights.safetensors is damaged or incomplete"):
         read_checkpoint(tmp_path)
 
 
@@ -79,7 +79,7 @@ def test_missing_files_and_keys_are_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="'encoders'"):
         read_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text("[]")
-    with pytest.raises(ModelError, match="not an object"):
+    with pytest.raises(ModelError, match="expected an object"):
         read_checkpoint(tmp_path)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(ModelError, match="cannot be read"):
@@ -91,23 +91,23 @@ def test_diverged_weights_are_refused() -> None:
         round_to_half({"w": np.array([1e6], dtype=np.float32)})
 
 
-def test_what_half_precision_cannot_hold_is_stored_as_it_is(tmp_path: Path) -> None:
+def test_arrays_beyond_half_precision_are_stored_in_single(tmp_path: Path) -> None:
     arrays = {"w": np.array([1 / 3, 1e6], np.float32), "b": np.array([0.5], np.float32)}
     write_checkpoint(tmp_path, checkpoint(kind="ranker", arrays=arrays))
-    found = read_checkpoint(tmp_path)
-    assert found.kind == "ranker"
+    loaded = read_checkpoint(tmp_path)
+    assert loaded.kind == "ranker"
     for name, array in arrays.items():
-        assert found.arrays[name].dtype == np.float32
-        assert (found.arrays[name] == array).all()
+        assert loaded.arrays[name].dtype == np.float32
+        assert (loaded.arrays[name] == array).all()
 
 
-def test_writing_where_nothing_can_be_written(tmp_path: Path) -> None:
+def test_writing_to_an_invalid_path_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(DataError, match="cannot be written"):
         write_checkpoint(tmp_path / "file" / "m", checkpoint())
 
 
-def test_a_full_disk_leaves_the_old_weights(
+def test_full_disk_keeps_the_previous_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_checkpoint(tmp_path, checkpoint())
@@ -127,7 +127,7 @@ def test_weights_of_another_run_are_refused(tmp_path: Path) -> None:
     for name, size in (("one", 2), ("other", 3)):
         write_checkpoint(tmp_path / name, checkpoint(arrays={"w": np.zeros(size, np.float32)}))
     (tmp_path / "other/weights.safetensors").replace(tmp_path / "one/weights.safetensors")
-    with pytest.raises(ModelError, match=r"not the file that config\.json was written for"):
+    with pytest.raises(ModelError, match=r"does not belong to its config\.json"):
         read_checkpoint(tmp_path / "one")
 
 
@@ -139,7 +139,7 @@ def test_a_folder_without_the_hash_of_its_weights_is_read(tmp_path: Path) -> Non
     assert read_checkpoint(tmp_path).hash == checkpoint().hash
 
 
-def test_a_missing_number_is_null_in_the_file_and_nan_here(tmp_path: Path) -> None:
+def test_missing_number_is_null_in_the_file_and_nan_in_memory(tmp_path: Path) -> None:
     epochs = [{"loss": 0.5, "dev": math.nan}, {"loss": 0.4, "dev": 0.1}]
     write_checkpoint(
         tmp_path, checkpoint(config={"input_dropout": None}, training={"epochs": epochs})
@@ -150,20 +150,20 @@ def test_a_missing_number_is_null_in_the_file_and_nan_here(tmp_path: Path) -> No
 
     text = (tmp_path / "config.json").read_text()
     assert json.loads(text, parse_constant=refuse)["training"]["epochs"][0]["dev"] is None
-    found = read_checkpoint(tmp_path)
-    first, second = found.training["epochs"]
+    loaded = read_checkpoint(tmp_path)
+    first, second = loaded.training["epochs"]
     assert math.isnan(first["dev"])
     assert second == epochs[1]
-    assert found.config == {"input_dropout": None}
+    assert loaded.config == {"input_dropout": None}
 
 
-def test_another_encoder_is_refused() -> None:
+def test_different_encoder_weights_are_refused() -> None:
     check_encoder("minilm@all", "a" * 64, "a" * 64)
     with pytest.raises(ModelError, match="trained with minilm@all of sha256 aaaaaaaaaaaa"):
         check_encoder("minilm@all", "a" * 64, "b" * 64)
 
 
-def test_a_kill_between_the_two_files_leaves_the_older_model(
+def test_kill_between_the_two_files_keeps_the_previous_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     older, newer = checkpoint(), checkpoint(arrays={"w": np.ones((2, 2), np.float32)})

@@ -1,4 +1,4 @@
-"""The statistics epochs are chosen by equal those metrics are judged by."""
+"""The statistics that select epochs equal those of the meta-evaluation."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ def test_strict_tau_equals_the_meta_evaluations() -> None:
 
 
 def test_strict_tau_counts_equal_outputs_as_the_meta_evaluation_does() -> None:
-    """Systems that said the same tie under any metric: an error where people preferred one."""
+    """Equal outputs tie under any metric, which is an error if raters preferred one."""
     rng = np.random.default_rng(2)
     systems = "ABCD"
     texts = {
         str(n): ItemTexts({s: f"{rng.integers(3)} of {n}" for s in systems}, None, (f"r{n}",))
         for n in range(20)
     }
-    said = [
+    comparisons = [
         PairwiseJudgment(str(n), left, right, verdict)
         for n in range(20)
         for verdict in (0.0, 1.0, 1.0, 0.5)
         for left, right in [rng.choice(list(systems), 2, replace=False)]
     ]
-    one = build_ranking_set(said, texts, name="demo")
-    scores = {s.hypothesis: float(rng.normal()) for s in one.segments}
-    rows = np.array([scores[s.hypothesis] for s in one.segments])
-    left, right = rows[one.left], rows[one.right]
+    demo = build_ranking_set(comparisons, texts, name="demo")
+    scores = {s.hypothesis: float(rng.normal()) for s in demo.segments}
+    rows = np.array([scores[s.hypothesis] for s in demo.segments])
+    left, right = rows[demo.left], rows[demo.right]
     assert (left == right).sum() > 10
     table: dict[str, int] = {}
-    data = number_compared_pairs([one], "reference", table)
+    data = number_compared_pairs([demo], "reference", table)
     pairs = np.array([scores[list(table)[n]] for n in data.pairs.hypotheses])
-    found = strict_tau(pairs, data.better, data.worse, data.weights)
-    assert found == pytest.approx(float(kendall_strict(one.verdicts, left, right)))
+    tau = strict_tau(pairs, data.better, data.worse, data.weights)
+    assert tau == pytest.approx(float(kendall_strict(demo.verdicts, left, right)))

@@ -1,4 +1,4 @@
-"""Weights are put into a network that was made without any."""
+"""Weights are loaded into a network that is created without initialization."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def make_network() -> nn.Module:
     return nn.Sequential(nn.Embedding(5, 4), nn.Linear(4, 3), nn.LSTM(3, 2), nn.LayerNorm(2))
 
 
-def test_no_first_numbers_are_drawn() -> None:
-    """Whoever seeds torch and then loads a model draws what they would have drawn without it."""
+def test_loading_draws_no_random_numbers() -> None:
+    """Loading a model does not change the random state of the caller."""
     tensors = make_network().state_dict()
     before = torch.get_rng_state()
-    found = build_network(make_network, tensors, "here")
+    network = build_network(make_network, tensors, "here")
     assert torch.equal(torch.get_rng_state(), before)
-    assert all(torch.equal(value, tensors[name]) for name, value in found.state_dict().items())
-    assert not any(weights.requires_grad for weights in found.parameters())
+    assert all(torch.equal(value, tensors[name]) for name, value in network.state_dict().items())
+    assert not any(weights.requires_grad for weights in network.parameters())

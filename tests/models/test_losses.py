@@ -1,4 +1,4 @@
-"""Losses against values worked out by hand."""
+"""Losses compared with values computed by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgments and comparisons as index arrays: nothing lost, nothing counted twice."""
+"""Judgments and comparisons as index arrays: complete and without duplicates."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def rankings() -> RankingSet:
         "1": ItemTexts({"A": "a one", "B": "b one", "C": "a one"}, "s1", ("r one",)),
         "2": ItemTexts({"A": "a two", "B": "b two", "C": "c two"}, "s2", ("r two",)),
     }
-    said = [
+    comparisons = [
         PairwiseJudgment("1", "A", "B", 1.0, "x"),
-        PairwiseJudgment("1", "B", "A", 0.0, "y"),  # the same said the other way round
-        PairwiseJudgment("1", "A", "C", 1.0),  # the same text twice: a tie of any metric
+        PairwiseJudgment("1", "B", "A", 0.0, "y"),  # the same with sides swapped
+        PairwiseJudgment("1", "A", "C", 1.0),  # equal texts: a tie under any metric
         PairwiseJudgment("2", "A", "B", 0.5),
         PairwiseJudgment("2", "C", "A", 1.0),
     ]
-    return build_ranking_set(said, texts, name="demo")
+    return build_ranking_set(comparisons, texts, name="demo")
 
 
 def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
     table: dict[str, int] = {}
     data = number_compared_pairs([rankings()], "reference", table)
-    said = {
+    weights = {
         (list(table)[data.pairs.hypotheses[b]], list(table)[data.pairs.hypotheses[w]]): n
         for b, w, n in zip(data.better, data.worse, data.weights, strict=True)
     }
-    assert said == {("a one", "b one"): 2.0, ("a one", "a one"): 1.0, ("c two", "a two"): 1.0}
-    assert [list(table)[n] for n in data.pairs.others[:, 0]] == ["r one"] * 2 + ["r two"] * 2
+    assert weights == {("a one", "b one"): 2.0, ("a one", "a one"): 1.0, ("c two", "a two"): 1.0}
+    assert [list(table)[n] for n in data.pairs.compared[:, 0]] == ["r one"] * 2 + ["r two"] * 2
     assert len(data) == 2
     assert data.starts.tolist() == [0, 2, 3]
 
@@ -54,12 +54,12 @@ def test_comparisons_are_merged_and_each_pair_is_kept_once() -> None:
 def test_a_batch_of_items_holds_their_comparisons() -> None:
     table: dict[str, int] = {}
     data = number_compared_pairs([rankings(), rankings()], "reference", table)
-    assert len(data) == 4  # equal items of two sets stay apart
+    assert len(data) == 4  # equal items of two sets stay separate
     batch = select_comparisons(data, np.array([3, 0]))
     better = [list(table)[batch.pairs.hypotheses[n]] for n in batch.better]
     assert sorted(better) == ["a one", "c two"]
     assert len(batch.pairs) == 4
-    assert batch.weights.sum() == 3  # nothing is learned from a text beside itself
+    assert batch.weights.sum() == 3  # comparisons of a text with itself are not used
 
 
 def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
@@ -67,21 +67,21 @@ def test_an_item_of_equal_texts_is_measured_and_not_learned_from() -> None:
         "1": ItemTexts({"A": "same", "B": "same"}, None, ("r",)),
         "2": ItemTexts({"A": "a", "B": "b"}, None, ("r",)),
     }
-    said = [PairwiseJudgment("1", "A", "B", 1.0), PairwiseJudgment("2", "A", "B", 1.0)]
-    one = build_ranking_set(said, texts, name="demo")
-    data = number_compared_pairs([one], "reference", {})
+    comparisons = [PairwiseJudgment(item, "A", "B", 1.0) for item in ("1", "2")]
+    both = build_ranking_set(comparisons, texts, name="demo")
+    data = number_compared_pairs([both], "reference", {})
     assert data.weights.sum() == 2
     assert has_decided_comparisons(data).tolist() == [False, True]
-    only = one.select(np.array([0]))
-    with pytest.raises(DataError, match="a text with itself"):
+    only = both.select(np.array([0]))
+    with pytest.raises(DataError, match="compares a text with itself"):
         number_compared_pairs([only], "reference", {})
 
 
-def test_sides() -> None:
+def test_comparison_texts() -> None:
     segment = Segment("h", "s", ("r1", "r2"))
-    assert segment.sides("reference") == [("r1",), ("r2",)]
-    assert segment.sides("source") == [("s",)]
-    assert segment.sides("both") == [("r1", "s"), ("r2", "s")]
+    assert segment.comparison_texts("reference") == [("r1",), ("r2",)]
+    assert segment.comparison_texts("source") == [("s",)]
+    assert segment.comparison_texts("both") == [("r1", "s"), ("r2", "s")]
 
 
 def test_sizes_are_those_of_the_longest_text() -> None:
@@ -92,11 +92,10 @@ def test_sizes_are_those_of_the_longest_text() -> None:
     assert has_decided_comparisons(data).all()
 
 
-def test_only_ties_are_nothing_to_learn_from() -> None:
-    one = rankings()
-    ties = replace(one, verdicts=np.full(len(one), 0.5))
-    said = rf"demo: no usable comparison \({len(one)} left out; tie: {len(one)}\)"
-    with pytest.raises(DataError, match=said):
+def test_ties_only_are_refused() -> None:
+    demo = rankings()
+    ties = replace(demo, verdicts=np.full(len(demo), 0.5))
+    with pytest.raises(DataError, match=rf"demo.*no usable comparison.*tie: {len(demo)}"):
         number_compared_pairs([ties], "reference", {})
 
 
@@ -123,16 +122,16 @@ def test_an_epoch_has_every_example_once_in_another_order_each_time() -> None:
     assert spread < 5  # 41 on average for batches drawn at random from these sizes
 
 
-def test_single_comparisons_that_would_be_taken_for_others_are_refused() -> None:
+def test_ambiguous_single_comparisons_are_refused() -> None:
     left, right, third = (Segment(text, "s", ("r",)) for text in ("a", "b", "c"))
-    with pytest.raises(DataError, match=r"1 verdicts are not 1 .*, the first is nan"):
+    with pytest.raises(DataError, match=r"1 verdicts are not 1 .* the first is nan"):
         sort_training_sets([Preference(left, right, 1.0), Preference(left, third, math.nan)])
-    with pytest.raises(DataError, match="same references"):
+    with pytest.raises(DataError, match="same source and references"):
         sort_training_sets([Preference(left, Segment("b", "s", ("another",)), 1.0)])
     names = {"left_system": "A", "right_system": "B"}
-    named = [Preference(one, right, 1.0, **names) for one in (left, third)]
-    with pytest.raises(DataError, match="A translates one item as 'a' and as 'c'"):
-        sort_training_sets(named)
+    ambiguous = [Preference(segment, right, 1.0, **names) for segment in (left, third)]
+    with pytest.raises(DataError, match="A has two translations of one item, 'a' and 'c'"):
+        sort_training_sets(ambiguous)
 
 
 def test_a_score_that_is_a_text_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""The loop: what it keeps, when it stops, that it repeats itself and goes on after a kill."""
+"""The training loop: best epoch, early stopping, determinism, resuming after a kill."""
 
 from __future__ import annotations
 
@@ -51,23 +51,23 @@ def test_two_runs_with_one_seed_are_equal_and_another_seed_differs() -> None:
 
 def test_the_best_epoch_is_kept_and_stopping_waits_for_patience() -> None:
     net, values = network(), iter([0.1, 0.5, 0.4, 0.3, 0.9])
-    seen = []
+    records = []
     run = fit(
         net,
         batches,
         loss_on(net),
         options=TrainingOptions(epochs=9, patience=2, rate=0.05),
         evaluate=lambda: next(values),
-        on_epoch=lambda epoch: seen.append((epoch.best, weights(net))),
+        on_epoch=lambda epoch: records.append((epoch.best, weights(net))),
     )
     assert [e.dev for e in run.epochs] == [0.1, 0.5, 0.4, 0.3]
-    assert [best for best, _ in seen] == [True, True, False, False]
+    assert [best for best, _ in records] == [True, True, False, False]
     assert run.best == 0.5
-    assert weights(net) == seen[1][1]
+    assert weights(net) == records[1][1]
     assert not net.training
 
 
-def test_no_patience_at_all_never_stops_early() -> None:
+def test_patience_zero_never_stops_early() -> None:
     net, values = network(), iter([0.9, 0.5, 0.4, 0.3])
     options = TrainingOptions(epochs=4, patience=0, rate=0.05)
     run = fit(net, batches, loss_on(net), options=options, evaluate=lambda: next(values))
@@ -79,18 +79,20 @@ def test_no_patience_at_all_never_stops_early() -> None:
 def test_without_dev_the_last_epoch_is_kept() -> None:
     net, last = network(), []
 
-    def hear(_: Epoch) -> None:
+    def record(_: Epoch) -> None:
         last.append(weights(net))
 
-    run = fit(net, batches, loss_on(net), options=OPTIONS, on_epoch=hear)
+    run = fit(net, batches, loss_on(net), options=OPTIONS, on_epoch=record)
     assert len(run.epochs) == 6
     assert all(math.isnan(e.dev) and e.best for e in run.epochs)
     assert weights(net) == last[-1]
 
 
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None:
-    whole = network()
-    reference = fit(whole, batches, loss_on(whole), options=OPTIONS, evaluate=dev_on(whole))
+def test_killed_run_resumes_exactly(tmp_path: Path) -> None:
+    complete = network()
+    reference = fit(
+        complete, batches, loss_on(complete), options=OPTIONS, evaluate=dev_on(complete)
+    )
 
     class Killed(BaseException):
         pass
@@ -123,16 +125,16 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(tmp_path: Path) -> None
         snapshot=file,
         identity="a",
     )
-    assert weights(second) == weights(whole)
+    assert weights(second) == weights(complete)
     assert [e.loss for e in run.epochs] == [e.loss for e in reference.epochs]
 
 
 def test_an_interrupted_run_holds_its_best_epoch() -> None:
     net, values = network(), iter([0.9, 0.1])
-    kept = []
+    epoch_weights = []
 
-    def hear(epoch: Epoch) -> None:
-        kept.append(weights(net))
+    def record(epoch: Epoch) -> None:
+        epoch_weights.append(weights(net))
         if epoch.number == 2:
             raise KeyboardInterrupt
 
@@ -143,9 +145,9 @@ def test_an_interrupted_run_holds_its_best_epoch() -> None:
             loss_on(net),
             options=OPTIONS,
             evaluate=lambda: next(values),
-            on_epoch=hear,
+            on_epoch=record,
         )
-    assert weights(net) == kept[0] != kept[1]
+    assert weights(net) == epoch_weights[0] != epoch_weights[1]
 
 
 def test_a_snapshot_of_another_run_is_refused(tmp_path: Path) -> None:
@@ -155,23 +157,23 @@ def test_a_snapshot_of_another_run_is_refused(tmp_path: Path) -> None:
         fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file, identity="b")
 
 
-def test_a_cut_snapshot_is_named(tmp_path: Path) -> None:
+def test_truncated_snapshot_is_refused(tmp_path: Path) -> None:
     net, file = network(), tmp_path / "snapshot"
     fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file)
     file.write_bytes(file.read_bytes()[:-40])
-    with pytest.raises(ModelError, match="damaged or was cut short"):
+    with pytest.raises(ModelError, match="damaged or incomplete"):
         fit(net, batches, loss_on(net), options=OPTIONS, snapshot=file)
 
 
-def test_a_diverging_loss_is_an_error_that_says_what_to_do() -> None:
+def test_diverging_loss_is_an_error() -> None:
     net = network()
-    with pytest.raises(DataError, match="lower the rate"):
+    with pytest.raises(DataError, match="lower the learning rate"):
         fit(net, batches, lambda rows: net(X[rows]).sum() * math.inf, options=OPTIONS)
 
 
 def test_no_batches_are_an_error() -> None:
     net = network()
-    with pytest.raises(DataError, match="nothing to train on"):
+    with pytest.raises(DataError, match="no training batches"):
         fit(net, lambda rng: [], loss_on(net), options=OPTIONS)
 
 

@@ -1,4 +1,4 @@
-"""Options are checked wherever they are made."""
+"""Training options are checked on construction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tertium.models.training_options import TrainingOptions
 
 
 @pytest.mark.parametrize("field", ["epochs", "batch_size", "rate", "clip"])
-def test_options_that_make_no_sense_are_refused(field: str) -> None:
+def test_options_out_of_range_are_refused(field: str) -> None:
     with pytest.raises(UsageError, match=field):
         TrainingOptions(**{field: 0})
 
@@ -26,16 +26,16 @@ def test_negative_patience_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         ({"order": "bogus"}, "order='bogus': expected 'given' or 'random'"),
         ({"epochs": 2.5}, "epochs=2.5: expected a whole number"),
         ({"epochs": True}, "epochs=True: expected a whole number"),
     ],
 )
-def test_options_given_in_python_have_their_types(given: dict[str, Any], message: str) -> None:
+def test_option_types_are_checked(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        PairwiseOptions(**given)
+        PairwiseOptions(**options)
     with pytest.raises(UsageError, match="prior='no': expected True or False"):
         RegressionOptions(prior="no")  # was yes
     with pytest.raises(UsageError, match="expected a list, each item a number"):

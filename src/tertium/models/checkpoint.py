@@ -267,7 +267,7 @@ def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, A
 
 
 def _keep_previous(folder: Path) -> Path | None:
-    """Link the current weights of a valid folder to a second name; None if there are none."""
+    """Link the current weights of a valid folder to a second name; None without such weights."""
     previous, file = folder / PREVIOUS_WEIGHTS, folder / WEIGHTS
     try:
         expected = read_config(folder).get(WEIGHTS_HASH)
@@ -318,18 +318,18 @@ def _null_to_nan(value: Any) -> Any:
     {'dev': [nan, 1.5]}
     """
     if isinstance(value, dict):
-        return {key: _null_to_nan(one) for key, one in value.items()}
+        return {key: _null_to_nan(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [_null_to_nan(one) for one in value]
+        return [_null_to_nan(entry) for entry in value]
     return math.nan if value is None else value
 
 
-def check_encoder(name: str, trained_with: str, found: str) -> None:
+def check_encoder(name: str, trained_with: str, installed: str) -> None:
     """Raise unless an encoder has the weights that the model was trained with."""
-    if trained_with != found:
+    if trained_with != installed:
         raise ModelError(
             f"this model was trained with {name} of sha256 {trained_with[:12]}..., but the "
-            f"installed one has {found[:12]}...: install that version, or train the model again"
+            f"installed one has {installed[:12]}...: install that version, or train the model again"
         )
 
 
@@ -362,14 +362,16 @@ def check_tensors(
 ) -> None:
     """Raise unless names, shapes and types of tensors match and all numbers are finite."""
     check_names(tensors, wanted, where)
-    for name, place in wanted.items():
-        found = tensors[name]
-        if found.shape != place.shape:
+    for name, expected in wanted.items():
+        tensor = tensors[name]
+        if tensor.shape != expected.shape:
             raise ModelError(
                 f"the weights in {where} do not fit its config.json: {name} has shape "
-                f"{tuple(found.shape)}, expected {tuple(place.shape)}"
+                f"{tuple(tensor.shape)}, expected {tuple(expected.shape)}"
             )
-        if found.is_floating_point() != place.is_floating_point():
-            raise ModelError(f"{where}: {name} is of type {found.dtype}, expected {place.dtype}")
-        if not bool(found.isfinite().all()):
+        if tensor.is_floating_point() != expected.is_floating_point():
+            raise ModelError(
+                f"{where}: {name} is of type {tensor.dtype}, expected {expected.dtype}"
+            )
+        if not bool(tensor.isfinite().all()):
             raise ModelError(f"{where}: {name} has NaN or infinite numbers")

@@ -41,7 +41,7 @@ from tertium.specs import format_value, non_default_fields
 if TYPE_CHECKING:
     from tertium.models.training_data import TrainingData, TrainingSets
     from tertium.models.training_job import TrainingJob
-    from tertium.models.training_options import Epoch, Recipe
+    from tertium.models.training_options import Epoch
 
 UNSAVED = "unsaved-"  # prefix of the keys of unsaved models
 LOCATION_FIELDS = ("model", "folder")  # fields that locate weights and do not affect scores
@@ -98,7 +98,8 @@ class _LazyAttribute:
 def lazy_attribute(path: str) -> Any:
     """Class attribute "module:attribute" that is imported on first use.
 
-    Scoring classes declare their training options this way without importing training code.
+    Scoring classes declare their training options this way without importing training code. Do not
+    annotate the attribute: `dataclass` reads annotated attributes when the class is created.
     """
     return _LazyAttribute(path)
 
@@ -121,7 +122,7 @@ class TrainedModel(EqualByWeights):
     settings: ClassVar[type[Any] | None] = None
     stored: ClassVar[type[Any] | None] = None
     options: ClassVar[type[Any]]
-    recipes: ClassVar[Mapping[str, Recipe]] = {}
+    recipes: ClassVar[Mapping[str, Any]] = {}
     accepted_data: ClassVar[tuple[str, ...]] = ("scores", "comparisons")
     resumable: ClassVar[bool] = False
     train_examples: ClassVar[str] = """\
@@ -252,9 +253,9 @@ class TrainedModel(EqualByWeights):
         fields = check_fields(cls, stored, file, key, without="model")
         return construct(cls, {**fields, "model": str(folder)}, file, key)
 
-    def load_training_encoder(self, name: str, **how: Any) -> Encoder:
+    def load_training_encoder(self, name: str, **options: Any) -> Encoder:
         """Load an encoder and check that its weights are those used in training."""
-        encoder = load_encoder(name, **how)
+        encoder = load_encoder(name, **options)
         check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
         return encoder
 

@@ -39,8 +39,8 @@ class TrainingSets:
     def sizes(self) -> dict[str, int]:
         """Number of judgments in each set, by name and language pair."""
         sizes: Counter[str] = Counter()
-        for judged in self.all:
-            sizes[f"{judged.name} {judged.lp}".strip()] += len(judged)
+        for judgment_set in self.all:
+            sizes[f"{judgment_set.name} {judgment_set.lp}".strip()] += len(judgment_set)
         return dict(sizes)
 
 
@@ -53,9 +53,11 @@ def prepare_training_sets(
     """
     dev_sets = _usable(*sort_training_sets(dev), required_inputs)
     sets = _usable(*remove_leaks(*sort_training_sets(data), dev_sets.all), required_inputs)
-    for judged in (*sets.all, *dev_sets.all):
-        if left_out := {k: n for k, n in judged.excluded_counts.items() if k != NO_REFERENCE}:
-            logger.warning("%s: %d judgments%s", judged.title, len(judged), reasons(left_out))
+    for judgment_set in (*sets.all, *dev_sets.all):
+        if left_out := {k: n for k, n in judgment_set.excluded_counts.items() if k != NO_REFERENCE}:
+            logger.warning(
+                "%s: %d judgments%s", judgment_set.title, len(judgment_set), reasons(left_out)
+            )
     check_training_inputs(metric, [*sets.all, *dev_sets.all], required_inputs)
     return sets, dev_sets
 
@@ -76,14 +78,14 @@ def sort_training_sets(data: TrainingData) -> tuple[list[JudgmentSet], list[Rank
     rankings = [entry for entry in entries if isinstance(entry, RankingSet)]
     judgments = tuple(entry for entry in entries if isinstance(entry, Judgment))
     preferences = [entry for entry in entries if isinstance(entry, Preference)]
-    known = JudgmentSet | RankingSet | Judgment | Preference
-    if other := next((entry for entry in entries if not isinstance(entry, known)), None):
+    accepted = JudgmentSet | RankingSet | Judgment | Preference
+    if invalid := [entry for entry in entries if not isinstance(entry, accepted)]:
         raise UsageError(
-            f"expected judgments or comparisons, got {short_repr(other)}: pass files, sets, a data "
-            "frame, or single judgments"
+            f"expected judgments or comparisons, got {short_repr(invalid[0])}: pass files, sets, "
+            "a data frame, or single judgments"
         )
     if judgments:
-        scores.append(JudgmentSet(name="judgements", judgments=judgments))
+        scores.append(JudgmentSet(name="judgments", judgments=judgments))
     if preferences:
         rankings.append(_ranking_set(preferences))
     return scores, rankings
@@ -102,14 +104,15 @@ def _ranking_set(preferences: Sequence[Preference]) -> RankingSet:
                 "the translations of a comparison must have the same source and references, got "
                 f"{short_repr(p.left)} and {short_repr(p.right)}"
             )
-        known = texts[item].outputs if item in texts else {}
+        known_outputs = texts[item].outputs if item in texts else {}
         for name in names:
-            if known.get(name, outputs[name]) != outputs[name]:
+            if known_outputs.get(name, outputs[name]) != outputs[name]:
                 raise DataError(
-                    f"system {name} has two translations of one item, {short_repr(known[name])} "
-                    f"and {short_repr(outputs[name])}: use distinct item or system names"
+                    f"system {name} has two translations of one item, "
+                    f"{short_repr(known_outputs[name])} and {short_repr(outputs[name])}: use "
+                    "distinct item or system names"
                 )
-        texts[item] = ItemTexts({**known, **outputs}, p.left.source, p.left.references)
+        texts[item] = ItemTexts({**known_outputs, **outputs}, p.left.source, p.left.references)
         comparisons.append(PairwiseJudgment(item, *names, p.verdict, p.judge))
     return build_ranking_set(comparisons, texts, name="preferences")
 
@@ -126,17 +129,18 @@ def remove_leaks(
     rows = tuple(Judgment(Segment("", s, r), 0.0) for r, s in references)
     forbidden = [JudgmentSet(name="held out", judgments=rows)]
     return (
-        [_drop_shared(judged, forbidden) for judged in scores],
-        [_drop_shared(judged, forbidden) for judged in rankings],
+        [_drop_shared(judgment_set, forbidden) for judgment_set in scores],
+        [_drop_shared(judgment_set, forbidden) for judgment_set in rankings],
     )
 
 
-def _drop_shared(judged: Judged, held_out: Sequence[JudgmentSet]) -> Judged:
+def _drop_shared(judgment_set: Judged, held_out: Sequence[JudgmentSet]) -> Judged:
     try:
-        return drop_overlap(judged, held_out)
+        return drop_overlap(judgment_set, held_out)
     except DataError:
         raise DataError(
-            f"{judged.name} {judged.lp}".rstrip() + ": every reference also occurs in the dev or "
+            f"{judgment_set.name} {judgment_set.lp}".rstrip()
+            + ": every reference also occurs in the dev or "
             "held-out data, so nothing is left to train on"
         ) from None
 
@@ -145,16 +149,16 @@ def check_training_inputs(
     metric: str, sets: Sequence[JudgmentSet | RankingSet], required_inputs: frozenset[str]
 ) -> None:
     """Raise if a training segment lacks an input that the model needs."""
-    for judged in sets:
-        everything = np.ones(len(judged), dtype=bool)
-        used = judged.compared_mask if isinstance(judged, RankingSet) else everything
+    for judgment_set in sets:
+        everything = np.ones(len(judgment_set), dtype=bool)
+        used = judgment_set.compared_mask if isinstance(judgment_set, RankingSet) else everything
         for number in np.flatnonzero(used):
-            segment = judged.segments[number]
+            segment = judgment_set.segments[number]
             lacks = {"references": not segment.references, "source": segment.source is None}
             if missing := [name for name in sorted(required_inputs) if lacks[name]]:
                 raise DataError(
                     f"{metric} needs {' and '.join(sorted(required_inputs))}, and segment "
-                    f"{number + 1} of {judged.name} {judged.lp}".rstrip()
+                    f"{number + 1} of {judgment_set.name} {judgment_set.lp}".rstrip()
                     + f" has no {' and no '.join(missing)}"
                 )
 

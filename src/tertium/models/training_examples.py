@@ -26,16 +26,16 @@ TextIds = dict[str, int]  # distinct texts and their numbers, in order of first 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Pairs of texts as text ids: `hypotheses` (pairs,), `others` (pairs, sides)."""
+    """Pairs of texts as text ids: `hypotheses` (pairs,), `compared` (pairs, sides)."""
 
     hypotheses: IntArray
-    others: IntArray
+    compared: IntArray
 
     def __len__(self) -> int:
         return len(self.hypotheses)
 
     def take(self, rows: IntArray) -> Pairs:
-        return Pairs(hypotheses=self.hypotheses[rows], others=self.others[rows])
+        return Pairs(hypotheses=self.hypotheses[rows], compared=self.compared[rows])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +51,7 @@ class ScoredPairs:
     @property
     def arrays(self) -> tuple[IntArray | FloatArray, ...]:
         """Arrays that identify the data."""
-        return self.pairs.hypotheses, self.pairs.others, self.targets
+        return self.pairs.hypotheses, self.pairs.compared, self.targets
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,19 +78,19 @@ class ComparedPairs:
     def arrays(self) -> tuple[IntArray | FloatArray, ...]:
         """Arrays that identify the data."""
         verdicts = self.items, self.better, self.worse, self.weights
-        return self.pairs.hypotheses, self.pairs.others, *verdicts
+        return self.pairs.hypotheses, self.pairs.compared, *verdicts
 
 
 def number_scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextIds) -> ScoredPairs:
     """Pair every judged translation with each of its references, with its human score."""
-    hypotheses, others, targets = [], [], []
-    for judgment in (j for judged in sets for j in judged.judgments):
+    hypotheses, compared, targets = [], [], []
+    for judgment in (j for judgment_set in sets for j in judgment_set.judgments):
         for texts in judgment.segment.comparison_texts(against):
             hypotheses.append(table.setdefault(judgment.segment.hypothesis, len(table)))
-            others.append([table.setdefault(text, len(table)) for text in texts])
+            compared.append([table.setdefault(text, len(table)) for text in texts])
             targets.append(judgment.score)
     values = np.array(targets, dtype=np.float64)
-    return ScoredPairs(pairs=_pairs(hypotheses, others), targets=check_targets(values))
+    return ScoredPairs(pairs=_pairs(hypotheses, compared), targets=check_targets(values))
 
 
 def number_compared_pairs(
@@ -104,10 +104,10 @@ def number_compared_pairs(
         for n in np.flatnonzero(one.compared_mask):
             segment, item = one.segments[n], items + int(one.item_indices[n])
             for texts in segment.comparison_texts(against):
-                own, *others = (
+                own, *compared = (
                     table.setdefault(text, len(table)) for text in (segment.hypothesis, *texts)
                 )
-                key = item, own, tuple(others)
+                key = item, own, tuple(compared)
                 rows[n].append(places.setdefault(key, len(places)))
         items += len(one.items)
         for left, right, verdict in zip(one.left, one.right, one.verdicts, strict=True):
@@ -139,10 +139,10 @@ def _merge_comparisons(
     )
 
 
-def _pairs(hypotheses: Sequence[int], others: Sequence[Sequence[int]]) -> Pairs:
+def _pairs(hypotheses: Sequence[int], compared: Sequence[Sequence[int]]) -> Pairs:
     return Pairs(
         hypotheses=np.array(hypotheses, dtype=np.int64),
-        others=np.array(others, dtype=np.int64).reshape(len(hypotheses), -1),
+        compared=np.array(compared, dtype=np.int64).reshape(len(hypotheses), -1),
     )
 
 
@@ -201,7 +201,7 @@ def longest_per_item(data: ComparedPairs, lengths: IntArray) -> IntArray:
 
 def longest_per_pair(pairs: Pairs, lengths: IntArray) -> IntArray:
     """Return the length of the longest text of each pair, (pairs,)."""
-    longest: IntArray = np.maximum(lengths[pairs.hypotheses], lengths[pairs.others].max(axis=1))
+    longest: IntArray = np.maximum(lengths[pairs.hypotheses], lengths[pairs.compared].max(axis=1))
     return longest
 
 

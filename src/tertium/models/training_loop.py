@@ -248,7 +248,7 @@ def write_snapshot(file: Path, identity: str, snapshot: Snapshot) -> None:
 
 
 def read_snapshot(file: Path, identity: str) -> Snapshot | None:
-    """Read a snapshot, or return None if there is none; raise if it belongs to another run."""
+    """Read a snapshot; None if the file does not exist. Raise if it is of another run."""
     if not file.is_file():
         return None
     arrays, header = read_arrays(file)

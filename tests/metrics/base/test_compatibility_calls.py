@@ -1,4 +1,4 @@
-"""The calls people know from sacrebleu, COMET and HF evaluate."""
+"""The calls with the conventions of sacrebleu, COMET and Hugging Face evaluate."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_comet_style_predict() -> None:
 
 
 class PolarsLike:
-    """As much of a frame of polars as is read of one."""
+    """The part of the polars API that is used."""
 
     def __init__(self, columns: dict[str, list[Any]]) -> None:
         self.columns, self._rows = [*columns], [*zip(*columns.values(), strict=True)]
@@ -100,16 +100,16 @@ def test_a_table_is_predicted_row_by_row(data: Any) -> None:
         (pd.DataFrame([["a", "b"]], columns=["mt", "mt"]), "two columns 'mt'"),
     ],
 )
-def test_what_is_no_table_is_refused(data: Any, message: str) -> None:
+def test_invalid_records_are_refused(data: Any, message: str) -> None:
     with pytest.raises((DataError, UsageError), match=message):
         BLEU().predict(data)
 
 
 def test_texts_may_be_columns_arrays_and_generators() -> None:
     expected = BLEU().corpus_score(HYPOTHESES, REFERENCES).system
-    given: list[Any] = [pd.Series(HYPOTHESES, index=[2, 1]), np.array(HYPOTHESES), None]
-    given += [pa.array(HYPOTHESES), pa.table({"mt": HYPOTHESES})["mt"]]
-    for texts in given:
+    columns: list[Any] = [pd.Series(HYPOTHESES, index=[2, 1]), np.array(HYPOTHESES), None]
+    columns += [pa.array(HYPOTHESES), pa.table({"mt": HYPOTHESES})["mt"]]
+    for texts in columns:
         hypotheses = iter(HYPOTHESES) if texts is None else texts
         assert BLEU().corpus_score(hypotheses, iter(REFERENCES)).system == expected
     nested = pa.array([[text] for text in REFERENCES])
@@ -117,11 +117,11 @@ def test_texts_may_be_columns_arrays_and_generators() -> None:
 
 
 @pytest.mark.parametrize("texts", [{"a", "b"}, {"a": 1, "b": 2}, pd.DataFrame({"a": ["x", "y"]})])
-def test_what_has_no_order_is_no_list_of_texts(texts: Any) -> None:
-    """Names of columns were scored as texts, sets in an order that changes from run to run."""
+def test_unordered_collections_and_tables_are_refused(texts: Any) -> None:
+    """Column names must not be scored as texts, and sets have no reproducible order."""
     for part in ("hypotheses", "references", "sources"):
         parts = {"hypotheses": ["a", "b"], "references": ["a", "b"], part: texts}
-        with pytest.raises(UsageError, match=f"{part} must be a list of texts, not "):
+        with pytest.raises(UsageError, match=f"{part} must be a list of texts, got "):
             BLEU().corpus_score(**parts)
     with pytest.raises(UsageError, match="'ours': expected a list of texts"):
         TestSet(systems={"ours": texts})
@@ -138,12 +138,12 @@ def test_a_missing_reference_is_none_and_its_segment_is_named() -> None:
 def test_an_unknown_layout_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'streams'"):
         BLEU().corpus_score(HYPOTHESES, [REFERENCES, BETTER], layout="stream")  # type: ignore[arg-type]
-    with pytest.raises(LengthError, match='say layout="streams"'):
+    with pytest.raises(LengthError, match='use layout="streams"'):
         BLEU().compute(predictions=HYPOTHESES, references=[REFERENCES])
 
 
-def test_one_text_is_no_list_of_sources() -> None:
-    with pytest.raises(UsageError, match="sources must be a list of texts, not one text"):
+def test_single_source_text_is_refused() -> None:
+    with pytest.raises(UsageError, match="sources must be a list of texts, got a single text"):
         BLEU().corpus_score(["a"], ["a"], sources="A")
 
 
@@ -153,17 +153,17 @@ def test_evaluate_style_compute() -> None:
     assert len(result["scores"]) == 2
 
 
-def test_sentence_score_wants_a_list() -> None:
+def test_sentence_score_expects_a_list() -> None:
     assert BLEU().sentence_score("a b c d", ["a b c d"]) == pytest.approx(100)
     with pytest.raises(UsageError, match="list of texts"):
         BLEU().sentence_score("a", "a")
     assert BLEU().sentence_score("a b c d", ["a b c d", None]) == pytest.approx(100)
     for references in ({"a", "b"}, {"a": "b"}, 3, b"a"):
-        with pytest.raises(UsageError, match="references must be a list of texts, not "):
+        with pytest.raises(UsageError, match="references must be a list of texts, got "):
             BLEU().sentence_score("a", references)  # type: ignore[arg-type]
 
 
-def test_lengths_are_checked_never_cut() -> None:
+def test_lengths_are_checked() -> None:
     with pytest.raises(LengthError, match="1 references for 2"):
         make_segments(HYPOTHESES, REFERENCES[:1])
     with pytest.raises(LengthError, match="1 sources for 2"):
@@ -175,14 +175,14 @@ def test_lengths_are_checked_never_cut() -> None:
 
 
 def test_strings_in_place_of_lists_are_refused() -> None:
-    with pytest.raises(UsageError, match="not one text"):
+    with pytest.raises(UsageError, match="got a single text"):
         make_segments("hello", ["hello"])
-    with pytest.raises(UsageError, match="not one text"):
+    with pytest.raises(UsageError, match="got a single text"):
         make_segments(["hello"], "hello")
-    with pytest.raises(DataError, match="mix plain texts and lists"):
+    with pytest.raises(DataError, match="mix texts and lists"):
         make_segments(["a", "b"], ["x", ["y"]])
-    with pytest.raises(UsageError, match="not one text"):
+    with pytest.raises(UsageError, match="got a single text"):
         make_segments(b"hello", ["hello"])  # type: ignore[arg-type]
     for reference in (1, b"y"):
-        with pytest.raises(DataError, match=f"references: segment 2 is {reference!r}, not a text"):
+        with pytest.raises(DataError, match=f"reference 2 is {reference!r}: expected a text"):
             make_segments(["a", "b"], ["x", reference])  # type: ignore[list-item]

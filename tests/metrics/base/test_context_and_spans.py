@@ -1,4 +1,4 @@
-"""What a metric reads beside the texts, and what it marks in them."""
+"""Metrics that read document context, and metrics that mark errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tertium.testing import check_context_independence, check_error_spans
 
 @dataclass(frozen=True, kw_only=True)
 class Counting(SegmentMetric):
-    """Scores a segment by how much of its document it is given."""
+    """Scores a segment by the number of segments before it in its document."""
 
     name: ClassVar[str] = "counting"
     title: ClassVar[str] = "Counting"
@@ -35,7 +35,7 @@ class Counting(SegmentMetric):
 
 
 class Reading(Counting):
-    """The same, and says so."""
+    """The same with `reads_context` declared."""
 
     reads_context = True
 
@@ -66,12 +66,12 @@ def test_a_metric_that_does_not_read_context_scores_equal_texts_equally() -> Non
     assert len(Counting().deduplicate(PLACED)[0]) == 2
 
 
-def test_a_metric_that_reads_context_is_asked_for_each_place() -> None:
+def test_metric_that_reads_context_scores_each_position() -> None:
     assert Reading().score(PLACED).segments.tolist() == [2.0, 102.0, 203.0]
     twice = [*PLACED, *attach_context(TEXTS, ["talk"] * 3)]
     distinct, rows = Reading().deduplicate(twice)
     assert (len(distinct), rows) == (3, [0, 1, 2, 0, 1, 2])
-    with pytest.raises(MissingInputError, match="needs the document, and segment 1 is of none"):
+    with pytest.raises(MissingInputError, match="needs the document, and segment 1 has none"):
         Reading().score(TEXTS)
 
 
@@ -91,12 +91,12 @@ def test_equal_segments_are_marked_once() -> None:
     assert not Counting().can_mark_errors
 
 
-def test_most_metrics_mark_nothing_and_say_so() -> None:
-    with pytest.raises(UsageError, match="chrf does not say where a translation is wrong"):
+def test_metrics_without_error_spans_raise() -> None:
+    with pytest.raises(UsageError, match="chrf does not predict error spans"):
         tertium.load_metric("chrf").mark_errors([Segment("a", None, ("b",))])
 
 
-def test_a_mark_behind_the_text_is_an_error_that_names_the_metric() -> None:
+def test_span_beyond_the_text_is_an_error_that_names_the_metric() -> None:
     class Beyond(Counting):
         def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
             return [(Span(0, 99),) for _ in segments]
@@ -105,7 +105,7 @@ def test_a_mark_behind_the_text_is_an_error_that_names_the_metric() -> None:
         Beyond().mark_errors([Segment("a")])
 
 
-def test_the_laws_find_who_reads_context_in_secret() -> None:
+def test_conformance_check_detects_undeclared_context() -> None:
     with pytest.raises(AssertionError):
         check_context_independence(Counting(), TEXTS)
     check_context_independence(Reading(), PLACED)

@@ -1,4 +1,4 @@
-"""Greedy matching: by hand, by a plain loop, with weights and with special tokens; in both ways."""
+"""Greedy matching compared with hand-computed values and a plain loop, on CPU and GPU paths."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tertium.metrics.base.greedy_matching import (
 
 
 @pytest.fixture(autouse=True, params=["exact", "padded"])
-def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a CPU, and as on a GPU: on the one there is, or on a CPU in its place."""
+def matching_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The CPU path, and the GPU path (on a CPU if there is no GPU)."""
     device = resolve_device("auto") if request.param == "padded" else None
-    monkeypatch.setattr(greedy_matching, "accelerator", lambda: device)
+    monkeypatch.setattr(greedy_matching, "active_gpu", lambda: device)
 
 
 def make_chunk(
@@ -98,7 +98,7 @@ def test_one_product_for_many_hypotheses_equals_a_loop(
     np.testing.assert_allclose(match_greedily(chunk), expected, atol=1e-6)
 
 
-def test_spans_leave_special_tokens_out() -> None:
+def test_piece_ranges_leave_special_tokens_out() -> None:
     chunk = make_chunk([[[1, 0]] * 4, [], [[1, 0]]], [("", "a", "b", ""), (), ("c",)], [(0, 2)])
     starts, stops = piece_ranges(chunk.embeddings)
     assert (starts.tolist(), stops.tolist()) == ([1, 4, 4], [3, 4, 5])
@@ -108,10 +108,10 @@ def test_spans_leave_special_tokens_out() -> None:
 @pytest.mark.parametrize(
     ("starts", "stops", "rows"), [([], [], []), ([3], [3], []), ([2, 0], [4, 1], [2, 3, 0])]
 )
-def test_rows_of_spans(starts: list[int], stops: list[int], rows: list[int]) -> None:
-    found = expand_ranges(np.array(starts, dtype=np.int64), np.array(stops, dtype=np.int64))
-    assert found.tolist() == rows
+def test_expand_ranges(starts: list[int], stops: list[int], rows: list[int]) -> None:
+    indices = expand_ranges(np.array(starts, dtype=np.int64), np.array(stops, dtype=np.int64))
+    assert indices.tolist() == rows
 
 
-def test_unit_keeps_zero_rows() -> None:
+def test_normalize_rows_keeps_zero_rows() -> None:
     assert normalize_rows(np.zeros((2, 3), dtype=np.float32)).tolist() == [[0, 0, 0]] * 2

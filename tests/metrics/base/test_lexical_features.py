@@ -1,4 +1,4 @@
-"""The component columns of BLEU, NIST and TER against their definitions and their metrics."""
+"""Component columns of BLEU, NIST and TER compared with their definitions and metrics."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ SEGMENTS = [Segment(h, None, (r,)) for h, r in PAIRS]
 
 
 def columns(part: str, segments: list[Segment] = SEGMENTS) -> dict[str, np.ndarray]:
-    featurizer = LexicalFeatures(parts=(part,))  # type: ignore[arg-type]
-    return dict(zip(featurizer.names, featurizer(segments).T, strict=True))
+    extractor = LexicalFeatures(parts=(part,))  # type: ignore[arg-type]
+    return dict(zip(extractor.names, extractor(segments).T, strict=True))
 
 
-def test_there_are_as_many_as_published() -> None:
+def test_number_of_columns_is_as_published() -> None:
     # Pado et al. 2009, section 4.3: 18, 16 and 50, in linear and log space
     sizes = {part: len(names) for part, names in NAMES.items()}
     assert sizes == {"bleu": 18, "nist": 16, "ter": 50}
@@ -52,53 +52,53 @@ def test_there_are_as_many_as_published() -> None:
 
 
 def test_bleu_components_are_bleus() -> None:
-    found = columns("bleu")
+    values = columns("bleu")
     for name, smooth in (("bleu.bleu-4", "none"), ("bleu.smooth-bleu-4", "add-k")):
         metric = BLEU(smooth_method=smooth, lowercase=True, effective_order=False)  # type: ignore[arg-type]
         np.testing.assert_allclose(
-            100 * found[name][:3], metric.score(SEGMENTS).segments[:3], rtol=1e-9
+            100 * values[name][:3], metric.score(SEGMENTS).segments[:3], rtol=1e-9
         )
 
 
 def test_bleu_components_by_hand() -> None:
-    found = columns("bleu", [Segment("a b c", None, ("a b d e",))])
-    assert found["bleu.precision-1"][0] == pytest.approx(2 / 3)
-    assert found["bleu.precision-2"][0] == pytest.approx(1 / 2)
-    assert found["bleu.precision-3"][0] == 0
-    assert found["bleu.smooth-precision-3"][0] == pytest.approx(1 / 2)
-    assert found["bleu.penalty"][0] == pytest.approx(math.exp(1 - 4 / 3))
-    assert found["log bleu.precision-1"][0] == pytest.approx(math.log(2 / 3 + 0.01))
+    values = columns("bleu", [Segment("a b c", None, ("a b d e",))])
+    assert values["bleu.precision-1"][0] == pytest.approx(2 / 3)
+    assert values["bleu.precision-2"][0] == pytest.approx(1 / 2)
+    assert values["bleu.precision-3"][0] == 0
+    assert values["bleu.smooth-precision-3"][0] == pytest.approx(1 / 2)
+    assert values["bleu.penalty"][0] == pytest.approx(math.exp(1 - 4 / 3))
+    assert values["log bleu.precision-1"][0] == pytest.approx(math.log(2 / 3 + 0.01))
 
 
 def test_an_empty_text_has_no_precision() -> None:
-    found = columns("bleu", [Segment(text, None, ("a b d e",)) for text in ("", "x")])
-    smooth = np.column_stack([found[f"bleu.smooth-precision-{n}"] for n in range(1, 5)])
+    values = columns("bleu", [Segment(text, None, ("a b d e",)) for text in ("", "x")])
+    smooth = np.column_stack([values[f"bleu.smooth-precision-{n}"] for n in range(1, 5)])
     np.testing.assert_allclose(smooth, [[0, 0, 0, 0], [0, 1, 1, 1]])
 
 
 def test_nist_of_one_reference_is_nists() -> None:
-    # without a background both learn from the one reference alone
-    found = columns("nist", [SEGMENTS[0]])
+    # without training texts both count the n-grams of the one reference
+    values = columns("nist", [SEGMENTS[0]])
     expected = [NIST(order=n).sentence_score(PAIRS[0][0], [PAIRS[0][1]]) for n in (1, 5, 10)]
-    assert [found[f"nist.nist-{n}"][0] for n in (1, 5, 10)] == pytest.approx(expected)
+    assert [values[f"nist.nist-{n}"][0] for n in (1, 5, 10)] == pytest.approx(expected)
 
 
 def test_information_prefers_rare_words() -> None:
     learned = NgramInformation.from_texts(
         [["the", "cat"], ["the", "dog"], ["the", "cow"]], min_count=1
     )
-    featurizer = LexicalFeatures(parts=("nist",), information=learned)
-    common, rare = featurizer(
+    extractor = LexicalFeatures(parts=("nist",), information=learned)
+    common, rare = extractor(
         [Segment("the", None, ("the dog",)), Segment("dog", None, ("the dog",))]
-    )[:, featurizer.names.index("nist.information-1")]
+    )[:, extractor.names.index("nist.information-1")]
     assert rare > common > 0
 
 
 def test_ter_components_count_edits() -> None:
-    found = columns("ter", [Segment("on the mat sat a cat", None, ("a cat sat on the mat",))])
-    assert found["ter.ter 1/1/1/1"][0] == pytest.approx(2 / 6)
-    assert found["ter.shifts 1/1/1/1"][0] == pytest.approx(2 / 6)
-    assert found["ter.insertions 1/1/1/1"][0] == 0
+    values = columns("ter", [Segment("on the mat sat a cat", None, ("a cat sat on the mat",))])
+    assert values["ter.ter 1/1/1/1"][0] == pytest.approx(2 / 6)
+    assert values["ter.shifts 1/1/1/1"][0] == pytest.approx(2 / 6)
+    assert values["ter.insertions 1/1/1/1"][0] == 0
     cheap = columns("ter", [Segment("a cat", None, ("a black cat sat",))])
     assert cheap["ter.ter 0.05/1/1/1"][0] == pytest.approx(2 * 0.05 / 4)
 
@@ -113,7 +113,7 @@ def test_tokens_are_lower_case_words() -> None:
     assert tokenize_13a("Hello, World!") == ("hello", ",", "world", "!")
 
 
-def test_several_references_are_taken_apart() -> None:
+def test_segments_are_split_by_reference() -> None:
     parts, owner = split_references([Segment("h", "s", ("a", "b")), Segment("k", None, ("c",))])
     assert [p.references for p in parts] == [("a",), ("b",), ("c",)]
     assert parts[0].source == "s"
@@ -123,22 +123,22 @@ def test_several_references_are_taken_apart() -> None:
 
 
 def test_many_segments_are_computed_in_processes_with_the_same_rows() -> None:
-    featurizer = LexicalFeatures(parts=("bleu",))
+    extractor = LexicalFeatures(parts=("bleu",))
     segments = [Segment(f"the cat {n}", None, (f"a cat {n % 97}",)) for n in range(5 * CHUNK)]
-    rows = rows_of(featurizer, segments)
-    np.testing.assert_array_equal(rows, featurizer(segments))
+    rows = rows_of(extractor, segments)
+    np.testing.assert_array_equal(rows, extractor(segments))
 
 
 @pytest.mark.parametrize(
-    ("vectors", "forks"),
+    ("vectors", "can_fork"),
     [("glove", True), ("file/my.txt", True), ("minilm@4", False), ("use", False), ("toy", False)],
 )
-def test_what_runs_a_network_is_not_forked(vectors: str, forks: bool) -> None:
-    assert EntailmentFeatures(vectors=vectors).can_fork == forks
+def test_extractors_with_a_network_cannot_fork(vectors: str, can_fork: bool) -> None:
+    assert EntailmentFeatures(vectors=vectors).can_fork == can_fork
     assert not EmbeddingFeatures(vectors).can_fork
 
 
-def test_a_column_of_a_metric_forks_where_it_is_a_formula() -> None:
+def test_metric_columns_can_fork_without_a_network() -> None:
     assert MetricColumn(METEOR()).can_fork
     assert not MetricColumn(load_metric("bertscore:encoder=toy")).can_fork
     assert not MetricColumn(load_metric("tertium-small")).can_fork
@@ -147,18 +147,18 @@ def test_a_column_of_a_metric_forks_where_it_is_a_formula() -> None:
 def test_many_segments_over_contextual_vectors_stay_in_this_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Torch's threads do not survive a fork: a child would wait for them for ever."""
+    """The threads of torch do not survive a fork; a child process would hang."""
     pytest.importorskip("spacy")
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("forked")
 
     monkeypatch.setattr(metric, "ProcessPoolExecutor", refuse)
-    monkeypatch.setattr(metric, "cores", lambda: 2)
-    featurizer = EntailmentFeatures(groups=("alignment",), vectors="toy")
+    monkeypatch.setattr(metric, "usable_cores", lambda: 2)
+    extractor = EntailmentFeatures(groups=("alignment",), vectors="toy")
     segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(metric.WORTHWHILE)]
-    rows = rows_of(featurizer, segments)
-    np.testing.assert_array_equal(rows[:8], featurizer(segments[:8]))
+    rows = rows_of(extractor, segments)
+    np.testing.assert_array_equal(rows[:8], extractor(segments[:8]))
     with pytest.raises(AssertionError, match="forked"):
         rows_of(LexicalFeatures(parts=("ter",)), segments)
 

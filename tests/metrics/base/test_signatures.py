@@ -55,10 +55,10 @@ def test_another_score_implies_another_signature(start: Any) -> None:
     for field in dataclasses.fields(start):
         scored: dict[str, list[float]] = {}
         for value in VALUES.get(field.name, (True, False)):
-            found = dataclasses.replace(start, **{field.name: value}).score(SEGMENTS)
-            scores = [found.system, *found.segments.tolist()]
-            known = scored.setdefault(found.signature, scores)
-            assert known == scores, f"{field.name}={value!r} has the signature of another score"
+            result = dataclasses.replace(start, **{field.name: value}).score(SEGMENTS)
+            scores = [result.system, *result.segments.tolist()]
+            expected = scored.setdefault(result.signature, scores)
+            assert expected == scores, f"{field.name}={value!r} has the signature of another score"
 
 
 def test_default_settings_keep_the_signature_of_sacrebleu() -> None:

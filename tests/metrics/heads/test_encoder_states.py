@@ -19,18 +19,18 @@ TEXTS = ["the cat sat on the mat", "a dog", "", "he went home and slept for a lo
 def test_disk_states_are_the_encoders(tmp_path: Path) -> None:
     states = DiskStates(ToyEncoder(), TEXTS, tmp_path / "states")
     assert states.lengths.tolist() == [6, 2, 0, 9]
-    found = states(np.array([3, 0]))
-    assert found.values.shape == (2, 9, 1, 16)
-    assert found.lengths.tolist() == [9, 6]
+    result = states(np.array([3, 0]))
+    assert result.values.shape == (2, 9, 1, 16)
+    assert result.lengths.tolist() == [9, 6]
     expected = ToyEncoder().encode([TEXTS[0]]).vectors
-    np.testing.assert_allclose(found.values[1, :6, 0], expected, atol=1e-3)  # fp16
-    assert (found.values[1, 6:] == 0).all()
+    np.testing.assert_allclose(result.values[1, :6, 0], expected, atol=1e-3)  # fp16
+    assert (result.values[1, 6:] == 0).all()
 
 
 def test_states_of_empty_texts_alone(tmp_path: Path) -> None:
-    found = DiskStates(ToyEncoder(), ["", ""], tmp_path / "states")(np.array([0, 1]))
-    assert found.values.shape == (2, 1, 1, 16)
-    assert found.lengths.tolist() == [0, 0]
+    result = DiskStates(ToyEncoder(), ["", ""], tmp_path / "states")(np.array([0, 1]))
+    assert result.values.shape == (2, 1, 1, 16)
+    assert result.lengths.tolist() == [0, 0]
 
 
 def test_live_states_equal_those_on_disk(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_live_states_need_all_layers() -> None:
         LiveStates(load_encoder("minilm@4"), TEXTS)
 
 
-def test_a_full_disk_is_an_error_that_says_how_much_is_needed(
+def test_full_disk_error_names_the_required_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full:
@@ -67,5 +67,5 @@ def test_a_full_disk_is_an_error_that_says_how_much_is_needed(
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "open", lambda *_: Full())
-    with pytest.raises(DataError, match=r"No space left on device.*GB are needed"):
+    with pytest.raises(DataError, match=r"No space left on device.*need about .* GB"):
         DiskStates(ToyEncoder(), TEXTS, tmp_path / "states")

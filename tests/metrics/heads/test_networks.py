@@ -94,8 +94,8 @@ def score_loop(name: str, network: PairNetwork, t: np.ndarray, r: np.ndarray) ->
             f = network.project.weight.detach().double().numpy()
             b = network.project.bias.detach().double().numpy()
             parts = []
-            for own, seen in ((hr, ar), (ht, at)):
-                projected = np.maximum(matched(network, own, seen) @ f.T + b, 0)
+            for own, attended_states in ((hr, ar), (ht, at)):
+                projected = np.maximum(matched(network, own, attended_states) @ f.T + b, 0)
                 parts.append(pooled(lstm_loop(network.compose, projected)))
             p = np.concatenate(parts)
     first, second = network.regressor.layers[1], network.regressor.layers[4]
@@ -118,7 +118,7 @@ def make(name: str, sides: int = 1, absolute: bool = False) -> PairNetwork:
     )
     network = NETWORKS[name](config, 3, 5)
     with torch.no_grad():
-        for parameter in network.parameters():  # nothing may stay at a value that hides an error
+        for parameter in network.parameters():  # no default value may hide an error
             parameter.add_(0.4 * torch.randn_like(parameter))
         network.regressor.centre.fill_(0.7)
         network.regressor.spread.fill_(1.9)
@@ -145,10 +145,10 @@ def test_forward_equals_the_equations(name: str, absolute: bool) -> None:
     network = make(name, absolute=absolute)
     hypotheses, references = texts([4, 1, 6]), texts([5, 3, 2], seed=1)
     with torch.inference_mode():
-        found = network.score(
+        result = network.score(
             network.encode(padded(hypotheses)), [network.encode(padded(references))]
         )
-    for score, t, r in zip(found.tolist(), hypotheses, references, strict=True):
+    for score, t, r in zip(result.tolist(), hypotheses, references, strict=True):
         assert score == pytest.approx(score_loop(name, network, t, r), abs=2e-6)
 
 
@@ -225,11 +225,11 @@ def test_sequence_dropout_hides_the_same_dimensions_of_every_token() -> None:
     assert (SequenceDropout(0.5).eval()(torch.ones(1, 2, 3)) == 1).all()
 
 
-def test_attention_to_an_empty_text_is_nothing() -> None:
+def test_attention_to_an_empty_text_is_zero() -> None:
     left = PaddedSequences(torch.randn(1, 2, 3), torch.tensor([2]))
     right = PaddedSequences(torch.randn(1, 1, 3), torch.tensor([0]))
-    seen, _ = cross_attention(left, right)
-    assert (seen.values == 0).all()
+    attended_states, _ = cross_attention(left, right)
+    assert (attended_states.values == 0).all()
     assert (mean_pool(right) == 0).all()
     assert (max_pool(right) == 0).all()
 
@@ -253,7 +253,7 @@ MAKERS: dict[str, Callable[[], torch.nn.Module]] = {
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_a_network_to_be_loaded_draws_no_number(name: str) -> None:
+def test_loading_draws_no_random_numbers(name: str) -> None:
     """Older versions of torch load their compiler to draw numbers without memory."""
     drawn = ("uniform_", "normal_", "orthogonal_", "linalg_qr")
     with Names() as usual:

@@ -1,4 +1,4 @@
-"""A ranker's columns: any metric is one, and rows are kept by all that decides them."""
+"""Features of the pairwise ranker: any metric is one; cached rows depend on all inputs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tertium.models.trained_model import load_checkpoint
 from tertium.registry import METRICS, resolve
 from tertium.segment import Judgment, Preference, Segment
 
-COUNT = 80  # rows that are worth keeping
+COUNT = 80  # enough rows to be cached
 SEGMENTS = [
     Segment(f"the cat {n} sat on {n % 7}", f"die Katze {n}", (f"a cat {n} sat on the mat",))
     for n in range(COUNT)
 ]
 
-READ = "tertium-small:length=free"  # what the ranker that ships learned to read
+METRIC_FEATURE = "tertium-small:length=free"  # of the bundled ranker
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def an_svr(seed: int, against: str = "reference") -> SVR:
-    """A regression on toy vectors with weights from a hat."""
+    """A regression on toy vectors with random weights."""
     generator = np.random.default_rng(seed)
     sides = 3 if against == "both" else 2
     return SVR.from_checkpoint(
@@ -85,7 +85,7 @@ def test_every_metric_is_a_column(name: str, segments: list[Segment]) -> None:
         )
 
 
-def test_models_are_told_without_segments() -> None:
+def test_model_ids_need_no_segments() -> None:
     toy = load_encoder("toy").signature_fields()["model"]
     assert (
         part_model_ids("chrf") == part_model_ids("bleucomp") == part_model_ids("layers/toy") == ""
@@ -101,13 +101,13 @@ def test_models_are_told_without_segments() -> None:
 def test_rows_of_weights_that_were_replaced_are_not_served(make, tmp_path: Path) -> None:
     old = column(make(1).save(tmp_path / "model"))
     metric = make(2).save(tmp_path / "model")
-    found = column(metric)
-    np.testing.assert_allclose(found, metric.score(SEGMENTS).segments, rtol=1e-5, atol=1e-6)
-    assert not np.allclose(found, old, atol=1e-3)
+    scores = column(metric)
+    np.testing.assert_allclose(scores, metric.score(SEGMENTS).segments, rtol=1e-5, atol=1e-6)
+    assert not np.allclose(scores, old, atol=1e-3)
 
 
 @pytest.mark.parametrize("make", [an_svr, a_bleu_r], ids=["svr", "bleu-r"])
-def test_a_ranker_warns_of_a_column_that_was_learned_anew(
+def test_ranker_warns_if_a_feature_was_retrained(
     make, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     metric = make(1).save(tmp_path / "metric")
@@ -120,11 +120,11 @@ def test_a_ranker_warns_of_a_column_that_was_learned_anew(
         pairs[:12], dev=pairs[12:], options=options, features=(metric.spec,)
     ).save(tmp_path / "ranker")
     _ = ranker.trained
-    assert "learned to read" not in caplog.text
+    assert "was trained with" not in caplog.text
     make(2).save(tmp_path / "metric")
     load_checkpoint.cache_clear()
     _ = ranker.trained
-    assert f"learned to read {metric.name}@" in caplog.text
+    assert f"was trained with {metric.name}@" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["pairwise", "pairwise-minilm", "pairwise-published"])
@@ -134,7 +134,7 @@ def test_the_rankers_that_ship_find_what_they_learned_to_read(
     load_checkpoint.cache_clear()
     ranker = Pairwise.load(name)
     assert ranker.checkpoint.config["metrics"] == (
-        {READ: part_model_ids(READ)} if name == "pairwise" else {}
+        {METRIC_FEATURE: part_model_ids(METRIC_FEATURE)} if name == "pairwise" else {}
     )
     assert ranker.trained.columns
     assert not caplog.text
@@ -145,9 +145,9 @@ def test_rows_of_an_encoder_are_kept_by_its_weights(
     part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = PairwiseFeatures((part,))(SEGMENTS)
-    matrix = ToyEncoder._matrix
+    matrix = ToyEncoder._word_matrix
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda _: "0" * 64))
-    monkeypatch.setattr(ToyEncoder, "_matrix", lambda self, words: abs(matrix(self, words)))
+    monkeypatch.setattr(ToyEncoder, "_word_matrix", lambda self, words: abs(matrix(self, words)))
     assert not np.allclose(PairwiseFeatures((part,))(SEGMENTS), old, atol=1e-3)
 
 

@@ -71,9 +71,9 @@ def by_hand(x1: float, x2: float, psi1: float, psi2: float) -> tuple[list[float]
 def test_output_equals_the_equations_by_hand() -> None:
     weights, inputs = tiny()
     nodes, s = by_hand(0.5, -0.4, 0.25, -0.5)
-    seen, found = forward(weights, inputs, 1)
-    np.testing.assert_allclose(seen[0], [*nodes, 0.25, -0.5, 1.0], rtol=1e-6)
-    assert found[0] == pytest.approx(s, rel=1e-6)
+    output_inputs, result = forward(weights, inputs, 1)
+    np.testing.assert_allclose(output_inputs[0], [*nodes, 0.25, -0.5, 1.0], rtol=1e-6)
+    assert result[0] == pytest.approx(s, rel=1e-6)
 
 
 def test_logistic_gradient_by_hand() -> None:
@@ -274,5 +274,5 @@ def test_faults_are_named() -> None:
     network = PairwiseNetwork.start(
         hidden=1, width=9, features=2, generator=np.random.default_rng(0)
     )
-    with pytest.raises(LengthError, match="for a network"):
+    with pytest.raises(LengthError, match="vector and feature columns: expected"):
         network.prefer(rows, none, none)

@@ -1,4 +1,4 @@
-"""The pairwise ranker: learns, is kept, reads what it is told to, and says what is wrong."""
+"""The pairwise ranker: training, storage, inputs and errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUICK = PairwiseOptions(rate=0.1, epochs=15, patience=0)
 def preferences(count: int, seed: int) -> list[Preference]:
     """Pairs of a sentence with one word in three replaced and one with all in another order."""
     generator = np.random.default_rng(seed)
-    made = []
+    rows = []
     for n in range(count):
         words = list(generator.permutation(WORDS)[:9])
         reference = (" ".join(words),)
@@ -41,8 +41,8 @@ def preferences(count: int, seed: int) -> list[Preference]:
         sides = [Segment(text, f"s {reference[0]}", reference) for text in (better, worse)]
         if n % 2:
             sides.reverse()
-        made.append(Preference(sides[0], sides[1], 1.0 - n % 2, item=str(n)))
-    return made
+        rows.append(Preference(sides[0], sides[1], 1.0 - n % 2, item=str(n)))
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,10 @@ def test_training_is_deterministic(small: Pairwise) -> None:
 def test_raw_is_one_order_and_prefer_is_the_mean_of_both(small: Pairwise) -> None:
     pairs = preferences(6, 5)
     left, right = [p.left for p in pairs], [p.right for p in pairs]
-    forth, back = small.raw(left, right), small.raw(right, left)
-    assert not np.allclose(forth, 1 - back, atol=1e-6)
-    np.testing.assert_allclose(small.prefer(left, right), (forth + 1 - back) / 2, atol=1e-6)
+    given_order, reverse_order = small.raw(left, right), small.raw(right, left)
+    assert not np.allclose(given_order, 1 - reverse_order, atol=1e-6)
+    expected = (given_order + 1 - reverse_order) / 2
+    np.testing.assert_allclose(small.prefer(left, right), expected, atol=1e-6)
 
 
 def test_several_references_are_averaged(small: Pairwise) -> None:
@@ -126,10 +127,10 @@ def test_ties_are_left_out_of_training(small: Pairwise) -> None:
     assert mixed.trained.digest == small.trained.digest
 
 
-def test_as_many_are_drawn_to_choose_by_as_asked_for() -> None:
-    """The same for every seed; all, where there are no more."""
-    for asked, used in ((7, 7), (0, 30), (99, 30)):
-        options = dataclasses.replace(QUICK, epochs=1, choose_on=asked)
+def test_dev_comparisons_are_sampled() -> None:
+    """The sample is the same for every seed; 0 and large numbers select all."""
+    for requested, used in ((7, 7), (0, 30), (99, 30)):
+        options = dataclasses.replace(QUICK, epochs=1, choose_on=requested)
         ranker = Pairwise.train(
             preferences(20, 1), dev=preferences(30, 2), options=options, features=("chrf",)
         )
@@ -178,16 +179,16 @@ def test_columns_are_the_metrics_own_scores(segments: list[Segment]) -> None:
 def test_bleucomp_by_hand() -> None:
     columns = PairwiseFeatures(("bleucomp",))
     row = columns([Segment("the cat sat on the mat", None, ("the cat sat on a mat",))])[0]
-    found = dict(zip((n.removeprefix("bleucomp.") for n in columns.names), row, strict=True))
+    loaded = dict(zip((n.removeprefix("bleucomp.") for n in columns.names), row, strict=True))
     # the, cat, sat, on, mat of six words; three of five bigrams; two of four; one of three
-    assert [found[f"matches-{n}"] for n in range(1, 5)] == [5, 3, 2, 1]
-    assert [found[f"totals-{n}"] for n in range(1, 5)] == [6, 5, 4, 3]
-    assert found["precision-2"] == pytest.approx(0.6)
-    assert (found["hypothesis-length"], found["ratio"], found["penalty"]) == (6, 1, 1)
+    assert [loaded[f"matches-{n}"] for n in range(1, 5)] == [5, 3, 2, 1]
+    assert [loaded[f"totals-{n}"] for n in range(1, 5)] == [6, 5, 4, 3]
+    assert loaded["precision-2"] == pytest.approx(0.6)
+    assert (loaded["hypothesis-length"], loaded["ratio"], loaded["penalty"]) == (6, 1, 1)
 
 
 def test_a_metric_that_reads_neighbors_is_no_column() -> None:
-    with pytest.raises(UsageError, match="neighbours"):
+    with pytest.raises(UsageError, match="depend on the corpus"):
         PairwiseFeatures(("nist:order=3",))([Segment("a", None, ("b",))])
 
 
@@ -197,7 +198,7 @@ def test_a_projection_keeps_the_directions_of_most_variance() -> None:
     projected = Projection.fit(vectors, 2)(vectors)
     assert projected.shape == (50, 2)
     assert projected.var(axis=0).sum() == pytest.approx(vectors.var(axis=0)[:2].sum(), rel=0.01)
-    with pytest.raises(UsageError, match="cannot be reduced"):
+    with pytest.raises(UsageError, match="cannot reduce 50 vectors"):
         Projection.fit(vectors, 4)
 
 
@@ -205,9 +206,9 @@ def test_vector_names() -> None:
     assert VectorName.parse("syntax25") == VectorName("syntax", 25, False)
     assert VectorName.parse("hf/a-b@3~16") == VectorName("hf/a-b@3", 16, False)
     for wrong in ("", "glove~0"):
-        with pytest.raises(UsageError, match="names no vectors"):
+        with pytest.raises(UsageError, match="invalid vectors"):
             VectorName.parse(wrong)
-    with pytest.raises(UsageError, match="the parser reads English only"):
+    with pytest.raises(UsageError, match="the parser supports English only"):
         VectorName.parse("source/syntax")
 
 
@@ -216,31 +217,31 @@ def test_syntax_vectors_are_the_parsers_tensors() -> None:
     from tertium.linguistics.parse import load_parser
 
     texts = ["The cats sat on the mat.", "", "Nobody came."]
-    found = sentence_vectors("syntax", texts)
+    loaded = sentence_vectors("syntax", texts)
     document = load_parser()._pipeline(texts[0])
-    np.testing.assert_allclose(found[0], document.tensor.mean(axis=0), atol=1e-5)
-    assert (found[1] == 0).all()
+    np.testing.assert_allclose(loaded[0], document.tensor.mean(axis=0), atol=1e-5)
+    assert (loaded[1] == 0).all()
 
 
 def test_rows_are_computed_once_and_survive_a_damaged_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
-    asked: list[int] = []
+    computed: list[int] = []
 
     def compute(places: list[int]) -> np.ndarray:
-        asked.extend(places)
+        computed.extend(places)
         return np.array([[float(n)] for n in places])
 
     keys = [(str(n % 100),) for n in range(120)]
     first = cached_rows("test", keys, 1, compute)
-    assert len(asked) == 100
+    assert len(computed) == 100
     assert (cached_rows("test", keys[::-1], 1, compute)[::-1] == first).all()
-    assert len(asked) == 100
+    assert len(computed) == 100
     (file,) = (tmp_path / "rows").iterdir()
     file.write_bytes(b"damaged")
     assert (cached_rows("test", keys, 1, compute) == first).all()
-    assert len(asked) == 200
+    assert len(computed) == 200
 
 
 def test_training_again_is_not_taken_from_memory() -> None:
@@ -274,7 +275,7 @@ def test_weights_of_another_model_are_refused(small: Pairwise, tmp_path: Path) -
     other.save(tmp_path / "b")
     (tmp_path / "b" / "weights.safetensors").replace(tmp_path / "a" / "weights.safetensors")
     load_checkpoint.cache_clear()
-    with pytest.raises(ModelError, match=r"not the file that config\.json was written for"):
+    with pytest.raises(ModelError, match=r"does not belong to its config\.json"):
         Pairwise.load(tmp_path / "a").trained  # noqa: B018
 
 
@@ -292,21 +293,21 @@ def test_damaged_models_are_refused(small: Pairwise, tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match=r"features\.centre has shape \(18,\), expected \(17\)"):
         Pairwise.load(folder).trained  # noqa: B018
-    with pytest.raises(ModelError, match=r"not with features=chrf: leave features out"):
+    with pytest.raises(ModelError, match=r"not features=chrf: leave features out"):
         dataclasses.replace(small, features=("chrf",)).trained  # noqa: B018
-    with pytest.raises(UsageError, match="never saved"):
+    with pytest.raises(UsageError, match="was not saved"):
         Pairwise(model="unsaved-0").trained  # noqa: B018
 
 
 @pytest.mark.parametrize("setting", ["hidden=7", "cost=kendall", "scaling=minmax"])
 def test_settings_that_the_weights_do_not_have_are_refused(setting: str) -> None:
     ranker = load_ranker(f"pairwise:{setting}")  # whose spec would say so of another network
-    with pytest.raises(ModelError, match=f"not with {setting}"):
+    with pytest.raises(ModelError, match=f"not {setting}"):
         ranker.signature([])
 
 
 def test_wrong_settings_are_refused() -> None:
-    with pytest.raises(UsageError, match="nothing to go by"):
+    with pytest.raises(UsageError, match="needs vectors or features"):
         Pairwise(vectors=(), features=())
     with pytest.raises(UsageError, match="hidden must be at least 0"):
         Pairwise(hidden=-1)
@@ -345,10 +346,10 @@ def test_a_name_goes_before_a_folder_of_that_name(
     assert load_ranker("chrf") == ScoreRanker(metric=load_metric("chrf"))
     assert load_ranker("pairwise") == default
     for folder in ("./chrf", "./pairwise", "./pairwise-minilm"):
-        found = load_ranker(folder)
-        assert isinstance(found, Pairwise)
-        assert found.trained.digest == small.trained.digest
-        assert load_ranker(found.spec) == found
+        loaded = load_ranker(folder)
+        assert isinstance(loaded, Pairwise)
+        assert loaded.trained.digest == small.trained.digest
+        assert load_ranker(loaded.spec) == loaded
 
 
 def test_the_path_of_a_ranker_may_hold_anything(small: Pairwise, tmp_path: Path) -> None:
@@ -383,7 +384,7 @@ def test_a_folder_takes_fields_as_a_name_does(tmp_path: Path) -> None:
     assert ranker.metric == load_metric("svr:references=mean")
     assert load_ranker(ranker.spec) == ranker
     Pairwise().save(tmp_path / "ranker")
-    with pytest.raises(ModelError, match="trained with cost=logistic, not with cost=kendall"):
+    with pytest.raises(ModelError, match="trained with cost=logistic, not cost=kendall"):
         load_ranker(f"{tmp_path / 'ranker'}:cost=kendall").signature([])
 
 
@@ -394,11 +395,11 @@ def test_a_metric_ranks_as_its_spec_does() -> None:
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="neither a trained ranker nor a metric"):
+    with pytest.raises(ModelError, match="is not a trained ranker or metric"):
         load_ranker(str(tmp_path))
-    with pytest.raises(ModelError, match="neither a trained ranker nor a metric"):
+    with pytest.raises(ModelError, match="is not a trained ranker or metric"):
         load_ranker("no/such/folder")
-    with pytest.raises(UsageError, match="no/such/folder: no folder that a metric was saved to"):
+    with pytest.raises(UsageError, match="no/such/folder is not a folder with a trained metric"):
         load_metric("no/such/folder")
 
 
@@ -411,7 +412,7 @@ def test_a_folder_is_listed_cited_and_told_from_one_of_the_other_kind(
     assert "(pairwise)" in capsys.readouterr().out
     assert main(["cite", folder]) == 0
     assert "guzman-etal-2015" in capsys.readouterr().out
-    with pytest.raises(UsageError, match="holds a ranker: use it with `tertium rank -m"):
+    with pytest.raises(UsageError, match="is a ranker, not a metric: use it with `tertium rank -m"):
         load_metric(folder)
 
 
@@ -421,7 +422,7 @@ def test_columns_with_a_plus_in_their_name_round_trip() -> None:
     assert load_ranker(ranker.spec) == ranker
 
 
-def test_a_column_that_was_learned_anew_is_warned_of(
+def test_retrained_feature_is_warned_about(
     small: Pairwise, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     small.save(tmp_path / "model")
@@ -430,18 +431,18 @@ def test_a_column_that_was_learned_anew_is_warned_of(
     (tmp_path / "model" / "config.json").write_text(json.dumps(config))
     load_checkpoint.cache_clear()
     assert Pairwise.load(tmp_path / "model").trained.columns == small.trained.columns
-    assert "learned to read tertium-small@00000000, but finds tertium-small@" in caplog.text
+    assert "was trained with tertium-small@00000000, but tertium-small@" in caplog.text
 
 
 @pytest.mark.slow
 def test_the_ranker_that_ships_agrees_with_people(human_data: Path) -> None:
     """Measured on all of WMT12 de-en: strict tau .483; BLEU has .183. 400 comparisons: ± .045."""
     rankings = DatasetFolder(human_data).rankings("rankings/wmt12", "de-en").without_ties()
-    some = rankings.select(np.random.default_rng(0).choice(len(rankings), 400, replace=False))
+    sample = rankings.select(np.random.default_rng(0).choice(len(rankings), 400, replace=False))
     chances = load_ranker("pairwise").prefer(
-        [some.segments[n] for n in some.left], [some.segments[n] for n in some.right]
+        [sample.segments[n] for n in sample.left], [sample.segments[n] for n in sample.right]
     )
-    agrees = np.where(some.verdicts > 0.5, chances > 0.5, chances < 0.5)
+    agrees = np.where(sample.verdicts > 0.5, chances > 0.5, chances < 0.5)
     assert 2 * agrees.mean() - 1 > 0.35
 
 

@@ -88,7 +88,7 @@ class WordMatch:
 
 @dataclass(frozen=True, kw_only=True)
 class Contribution:
-    """Contribution of one feature to the score; `fired` describes in words what the feature found."""
+    """Contribution of one feature to the score; `fired` describes in words what it found."""
 
     feature: str
     group: str
@@ -121,7 +121,7 @@ class FeatureAttribution:
 
 @dataclass(frozen=True, kw_only=True)
 class WinProbabilities:
-    """Probability of each translation (row) to beat each other one (column); 1/2 on the diagonal."""
+    """Probability of each translation (row) to beat each other one (column); 1/2 for itself."""
 
     names: tuple[str, ...]
     chances: tuple[tuple[float, ...], ...]

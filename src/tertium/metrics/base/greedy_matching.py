@@ -89,17 +89,20 @@ def match_greedily(
     result = np.full((len(chunk), 2), np.nan)
     for right, pairs in chunk.groups():
         left = chunk.left[pairs]
-        places = np.flatnonzero(stops[left] > starts[left])
-        if stops[right] == starts[right] or not len(places):
+        nonempty = np.flatnonzero(stops[left] > starts[left])
+        if stops[right] == starts[right] or not len(nonempty):
             continue
-        left = left[places]
-        rows, there = expand_ranges(starts[left], stops[left]), slice(starts[right], stops[right])
-        cosines = vectors[rows] @ vectors[there].T  # (left rows, right rows)
+        left = left[nonempty]
+        rows, right_rows = (
+            expand_ranges(starts[left], stops[left]),
+            slice(starts[right], stops[right]),
+        )
+        cosines = vectors[rows] @ vectors[right_rows].T  # (left rows, right rows)
         bounds = offsets_from_lengths(stops[left] - starts[left])[:-1]
         best = np.maximum.reduceat(cosines, bounds, axis=0)  # (left texts, right rows)
-        found = cosines.max(axis=1) * mass[rows]
-        result[places + pairs.start, 0] = np.add.reduceat(found, bounds)
-        result[places + pairs.start, 1] = (best * mass[there]).sum(axis=1)
+        weighted = cosines.max(axis=1) * mass[rows]
+        result[nonempty + pairs.start, 0] = np.add.reduceat(weighted, bounds)
+        result[nonempty + pairs.start, 1] = (best * mass[right_rows]).sum(axis=1)
     return result
 
 
@@ -163,10 +166,10 @@ def find_best_matches(cosines: FloatArray) -> BestMatches:
 
 def link_best_matches(cosines: FloatArray, directions: Sequence[Direction]) -> list[Link]:
     """Link each piece to its best match, given cosines (hypothesis pieces, other pieces)."""
-    found = find_best_matches(cosines)
+    matches = find_best_matches(cosines)
     pairs: dict[Direction, list[tuple[int, int]]] = {
-        "precision": list(enumerate(found.of_left.tolist())),
-        "recall": [(i, j) for j, i in enumerate(found.of_right.tolist())],
+        "precision": list(enumerate(matches.of_left.tolist())),
+        "recall": [(i, j) for j, i in enumerate(matches.of_right.tolist())],
     }
     return [
         Link(

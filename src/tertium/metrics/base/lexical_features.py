@@ -66,13 +66,13 @@ class NgramInformation:
     @classmethod
     def from_texts(cls, texts: Iterable[Sequence[str]], min_count: int = 3) -> NgramInformation:
         """Count the n-grams that occur at least `min_count` times in tokenized texts."""
-        seen: Counter[Ngram] = Counter()
+        counter: Counter[Ngram] = Counter()
         total = 0
         for words in texts:
             total += len(words)
             for n in range(1, ORDER + 1):
-                seen.update(ngrams(words, n))
-        frequent = {hash_ngram(g): count for g, count in seen.items() if count >= min_count}
+                counter.update(ngrams(words, n))
+        frequent = {hash_ngram(g): count for g, count in counter.items() if count >= min_count}
         keys = np.array(sorted(frequent), dtype=np.uint64)
         counts = np.array([frequent[int(key)] for key in keys], dtype=np.uint32)
         return cls(keys, counts, total)
@@ -84,7 +84,7 @@ class NgramInformation:
         return cls(np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.uint32), 0)
 
     def count(self, ngram: Ngram) -> int:
-        """Return how often an n-gram was seen; 0 for rare n-grams and for orders above `ORDER`."""
+        """Return the count of an n-gram; 0 for rare n-grams and for orders above `ORDER`."""
         if len(ngram) > ORDER or not self._table:
             return 0
         return self._table.get(hash_ngram(ngram), 0)
@@ -188,7 +188,7 @@ def _means(precisions: Sequence[float], penalty: float) -> list[float]:
 
 
 def nist_components(h: Words, r: Words, information: NgramInformation) -> list[float]:
-    """Compute NIST-n (n = 1 to 10), information per n-gram (n = 1 to 4), BP, NIST / BP: 16 values."""
+    """Compute NIST-n (n = 1 to 10), information per n-gram (n = 1 to 4), BP, NIST / BP: 16."""
     reference: Counter[Ngram] = Counter()
     for n in range(1, MAX_NIST_ORDER + 1):
         reference.update(ngrams(r, n))

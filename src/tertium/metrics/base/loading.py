@@ -74,8 +74,8 @@ def replace_fields(scorer: ScorerT, fields: Mapping[str, Any]) -> ScorerT:
 
 def _check_field_names(cls: Any, name: str, fields: Iterable[str]) -> None:
     """Raise for an unknown field; say where runtime options such as the device are chosen."""
-    known = [field.name for field in dataclasses.fields(cls) if field.init]
-    unknown = next((field for field in fields if field not in known), None)
+    field_names = [field.name for field in dataclasses.fields(cls) if field.init]
+    unknown = next((field for field in fields if field not in field_names), None)
     if unknown in RUNTIME_OPTIONS:
         example = '"cuda"' if unknown == "device" else "..."
         raise UsageError(
@@ -84,7 +84,7 @@ def _check_field_names(cls: Any, name: str, fields: Iterable[str]) -> None:
             f"--{unknown.replace('_', '-')}"
         )
     if unknown is not None:
-        raise UnknownNameError(f"field of {name}", unknown, known)
+        raise UnknownNameError(f"field of {name}", unknown, field_names)
 
 
 def load_metrics(metrics: str | Metric | Sequence[str | Metric]) -> list[Metric]:

@@ -111,12 +111,13 @@ class Scorer(ABC):
             if "references" in required and not segment.references:
                 raise MissingInputError(
                     f"{self.spec} needs references, and segment {number} has none: "
-                    f"{HOW_TO_PROVIDE['references']}; or choose a metric that needs only the source "
-                    "(`tertium list` shows the inputs of each)"
+                    f"{HOW_TO_PROVIDE['references']}; or choose a metric that reads only "
+                    "the source (`tertium list` shows the inputs of each)"
                 )
             if "source" in required and segment.source is None:
                 raise MissingInputError(
-                    f"{self.spec} needs the source, and segment {number} has none: {HOW_TO_PROVIDE['source']}"
+                    f"{self.spec} needs the source, and segment {number} has none: "
+                    f"{HOW_TO_PROVIDE['source']}"
                 )
             if "context" in required and segment.context is None:
                 raise MissingInputError(
@@ -134,7 +135,7 @@ class Scorer(ABC):
         return format_spec(self.name, self)
 
     def signature(self, segments: Sequence[Segment]) -> str:
-        """Return the string to publish with a score, `BLEU|nrefs:1|case:mixed|...|version:0.1.0`."""
+        """Return the string to publish with a score: `BLEU|nrefs:1|case:mixed|...|version:0.1`."""
         parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
         parts["version"] = __version__
         return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
@@ -405,7 +406,11 @@ def distinct_texts(segments: Iterable[Segment], against: str) -> list[str]:
 
 
 def reduce_references(
-    values: FloatArray, owners: IntArray, how: ReferenceReduction, *, higher_is_better: bool = True
+    values: FloatArray,
+    owners: IntArray,
+    reduction: ReferenceReduction,
+    *,
+    higher_is_better: bool = True,
 ) -> FloatArray:
     """Reduce values per pair, (c, ...), to values per segment, (n, ...), by best or mean.
 
@@ -415,7 +420,7 @@ def reduce_references(
     array([2., 2.])
     """
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
-    if how == "best":
+    if reduction == "best":
         choose = np.maximum if higher_is_better else np.minimum
         best: FloatArray = choose.reduceat(values.astype(np.float64), starts, axis=0)
         return best

@@ -52,7 +52,7 @@ class Ranker(Scorer):
     def prefer_pairs(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
-        """Predict the probability that segment left[i] is better than segment right[i], (pairs,)."""
+        """Predict the probability that segments[left[i]] is better than segments[right[i]]."""
 
     def prefer(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
         """Predict the probability that left[i] is better than right[i], (n,).
@@ -73,9 +73,9 @@ class Ranker(Scorer):
         segments = list(rows)
         self.check(segments)
         index = np.array(places, dtype=np.int64)
-        return self._checked_chances(segments, index[0], index[1])
+        return self._checked_probabilities(segments, index[0], index[1])
 
-    def _checked_chances(
+    def _checked_probabilities(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
         """Call `prefer_pairs` and check shape, type and range of the result."""
@@ -101,7 +101,7 @@ class Ranker(Scorer):
         segments = list(rows)
         self.check(segments)
         firsts, seconds = _all_pairs(places)
-        chances = self._checked_chances(segments, firsts, seconds)
+        chances = self._checked_probabilities(segments, firsts, seconds)
         rates, start = [], 0
         for group in groups:
             size = len(group) * (len(group) - 1) // 2
@@ -132,7 +132,7 @@ class Ranker(Scorer):
         """
         if len(translations) < 2:
             raise UsageError(f"{self.name} compares translations: give two or more to explain")
-        first, second = _pair_places(len(translations))
+        first, second = _pair_indices(len(translations))
         wins = self.prefer([translations[n] for n in first], [translations[n] for n in second])
         chances = np.full((len(translations), len(translations)), 0.5)
         chances[first, second] = wins
@@ -180,7 +180,7 @@ class ScoreRanker(Ranker):
         if not self.metric.reads_corpus:
             return super().system_rates(outputs)
         values = np.array([self._values(part) for part in outputs])  # (systems, segments)
-        first, second = _pair_places(len(outputs))
+        first, second = _pair_indices(len(outputs))
         chances = _chance(values[first], values[second])  # (pairs, segments)
         return [_mean_wins(column, len(outputs)) for column in chances.T]
 
@@ -222,8 +222,8 @@ def load_ranker(spec: str | Path, **fields: Any) -> Ranker:
     if name not in RANKERS and is_model_folder(name):
         ranker = _load_folder(name)
         scorer = ranker.metric if isinstance(ranker, ScoreRanker) else ranker
-        given = parse_fields(type(scorer), scorer.name, texts)
-        return _load_folder(name, **{**given, **fields})
+        spec_fields = parse_fields(type(scorer), scorer.name, texts)
+        return _load_folder(name, **{**spec_fields, **fields})
     if name not in RANKERS and ("/" in name or _is_directory(spec)):
         raise ModelError(f"{spec} is not a trained ranker or metric: it has no config.json")
     if name not in RANKERS:
@@ -269,7 +269,7 @@ def _chance(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 @lru_cache(maxsize=64)
-def _pair_places(size: int) -> tuple[IntArray, IntArray]:
+def _pair_indices(size: int) -> tuple[IntArray, IntArray]:
     """Return the index pairs i < j below `size`."""
     first, second = np.triu_indices(size, 1)
     return first.astype(np.int64), second.astype(np.int64)
@@ -277,7 +277,7 @@ def _pair_places(size: int) -> tuple[IntArray, IntArray]:
 
 def _all_pairs(places: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     """Return every pair of indices within every group, group by group."""
-    pairs = [(p, *_pair_places(len(p))) for p in places]
+    pairs = [(p, *_pair_indices(len(p))) for p in places]
     empty = np.zeros(0, dtype=np.int64)
     return (
         np.concatenate([empty, *(p[first] for p, first, _ in pairs)]),
@@ -293,7 +293,7 @@ def _mean_wins(chances: FloatArray, size: int) -> FloatArray:
     >>> _mean_wins(np.array([1.0, np.nan, np.nan]), 3)
     array([ 1.,  0., nan])
     """
-    known = ~np.isnan(chances)
-    first, second = (places[known] for places in _pair_places(size))
-    wins = np.bincount(first, chances[known], size) + np.bincount(second, 1 - chances[known], size)
+    valid = ~np.isnan(chances)
+    first, second = (indices[valid] for indices in _pair_indices(size))
+    wins = np.bincount(first, chances[valid], size) + np.bincount(second, 1 - chances[valid], size)
     return divide(wins, np.bincount(first, minlength=size) + np.bincount(second, minlength=size))

@@ -65,8 +65,10 @@ class FrozenEncoderMetric(Trainable):
         required: frozenset[str] = self.config.required_inputs
         return required
 
-    def load_training_encoder(self, name: str, **how: Any) -> Encoder:
-        return super().load_training_encoder(name, precision=self.precision, long=self.long, **how)
+    def load_training_encoder(self, name: str, **options: Any) -> Encoder:
+        return super().load_training_encoder(
+            name, precision=self.precision, long=self.long, **options
+        )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = distinct_texts(segments, self.config.against)

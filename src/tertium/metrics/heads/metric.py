@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tertium.metrics.heads.scoring import HeadScorer
     from tertium.models.training_data import TrainingSets
     from tertium.models.training_job import TrainingJob
-    from tertium.models.training_options import Recipe
 
 BLOCK = 2048  # segments per block when two sides are compared
 # options that only one training stage uses
@@ -54,10 +53,8 @@ class PairHead(FrozenEncoderMetric):
 
     citation: ClassVar[str] = CITATION
     settings: ClassVar[type[Any] | None] = HeadConfig
-    options: ClassVar[type[Any]] = lazy_attribute("tertium.metrics.heads.options:HeadOptions")
-    recipes: ClassVar[Mapping[str, Recipe]] = lazy_attribute(
-        "tertium.metrics.heads.options:RECIPES"
-    )
+    options = lazy_attribute("tertium.metrics.heads.options:HeadOptions")
+    recipes = lazy_attribute("tertium.metrics.heads.options:RECIPES")
     resumable: ClassVar[bool] = True
     train_examples: ClassVar[str] = """\
   tertium train {name} --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/{name}
@@ -188,6 +185,4 @@ class ESIM(PairHead):
 
     name: ClassVar[str] = "esim"
     title: ClassVar[str] = "ESIM"
-    recipes: ClassVar[Mapping[str, Recipe]] = lazy_attribute(
-        "tertium.metrics.heads.options:ESIM_RECIPES"
-    )
+    recipes = lazy_attribute("tertium.metrics.heads.options:ESIM_RECIPES")

@@ -199,9 +199,9 @@ class PairNetwork(nn.Module, ABC):
         )
         return states
 
-    def score(self, hypothesis: PaddedSequences, others: Sequence[PaddedSequences]) -> Tensor:
+    def score(self, hypothesis: PaddedSequences, compared: Sequence[PaddedSequences]) -> Tensor:
         """Score encoded hypotheses against each of their sides, (pairs,)."""
-        parts = [self.represent(hypothesis, other) for other in others]
+        parts = [self.represent(hypothesis, other) for other in compared]
         scores: Tensor = self.regressor(torch.cat(parts, dim=-1))
         return scores
 
@@ -256,9 +256,9 @@ class ESIMNetwork(PairNetwork):
 
     def projection_weights(self) -> Tensor:
         """(F2 - F4) stacked on (F1 + F4), (2h, 2h); absolute: no F4."""
-        own, seen, _, difference = self.project.weight.chunk(4, dim=1)
+        own, attended, _, difference = self.project.weight.chunk(4, dim=1)
         signed = 0 if self.absolute else difference
-        return torch.cat([seen - signed, own + signed])
+        return torch.cat([attended - signed, own + signed])
 
     def summarize(self, *sides: PaddedSequences) -> Tensor:
         return torch.cat([pool(side) for side in sides], dim=-1)
@@ -275,19 +275,19 @@ class ESIMNetwork(PairNetwork):
             self._join(hypothesis, to_other @ other.values[..., :shared]),
         )
 
-    def _join(self, own: PaddedSequences, seen: Tensor) -> PaddedSequences:
+    def _join(self, own: PaddedSequences, attended: Tensor) -> PaddedSequences:
         """Combine a text (pairs, tokens, 4h) with what it attends to (pairs, tokens, 3h).
 
         The result is the input of the second BiLSTM.
         """
         half = self.hidden
         h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
-        h_seen, from_seen = seen[..., : 2 * half], seen[..., 2 * half :]
+        h_attended, from_attended = attended[..., : 2 * half], attended[..., 2 * half :]
         _, _, of_product, of_difference = self.project.weight.chunk(4, dim=1)
-        enhanced = nn.functional.linear(h * h_seen, of_product, self.project.bias)
+        enhanced = nn.functional.linear(h * h_attended, of_product, self.project.bias)
         if self.absolute:
-            enhanced = enhanced + nn.functional.linear((h - h_seen).abs(), of_difference)
-        projected = self.dropout((enhanced + from_own + from_seen).relu())
+            enhanced = enhanced + nn.functional.linear((h - h_attended).abs(), of_difference)
+        projected = self.dropout((enhanced + from_own + from_attended).relu())
         return PaddedSequences(projected, own.lengths)
 
 

@@ -172,12 +172,12 @@ class RecurrentSteps:
         self._recurrent = both("weight_hh").transpose(1, 2).contiguous()  # (2, h, 4h)
         generator = torch.Generator().manual_seed(1)
         texts = count_test_rows(TRIAL_STEPS * 2 * size), TRIAL_STEPS, 2, 1, 4 * size
-        tried = (
-            self._run(one.expand(-1, -1, TEXTS, -1).contiguous())
-            for one in torch.randn(texts, generator=generator)
+        trials = (
+            self._run(trial.expand(-1, -1, TEXTS, -1).contiguous())
+            for trial in torch.randn(texts, generator=generator)
         )
-        apart = all(bool((states == states[:, :, :1]).all()) for states in tried)
-        self.at_once = TEXTS if apart else 1
+        is_invariant = all(bool((states == states[:, :, :1]).all()) for states in trials)
+        self.texts_per_step = TEXTS if is_invariant else 1
 
     def __call__(self, flat: Tensor, lengths: IntArray) -> Tensor:
         """Compute the states of concatenated texts, (total, d) -> (total, 2h)."""
@@ -185,19 +185,19 @@ class RecurrentSteps:
         states = flat.new_empty(len(flat), 2, self.size)
         starts = np.cumsum(lengths) - lengths
         order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
-        for first in range(0, len(order), self.at_once):
-            some = order[first : first + self.at_once]
-            steps = np.arange(lengths[some[0]])[:, None]  # (steps, 1)
-            here = torch.from_numpy(steps < lengths[some])  # (steps, texts)
-            forth = starts[some] + np.minimum(steps, lengths[some] - 1)
-            back = 2 * starts[some] + lengths[some] - 1 - forth  # from the end of each
+        for first in range(0, len(order), self.texts_per_step):
+            batch = order[first : first + self.texts_per_step]
+            steps = np.arange(lengths[batch[0]])[:, None]  # (steps, 1)
+            mask = torch.from_numpy(steps < lengths[batch])  # (steps, texts)
+            forward = starts[batch] + np.minimum(steps, lengths[batch] - 1)
+            backward = 2 * starts[batch] + lengths[batch] - 1 - forward  # from the end of each
             inputs = flat.new_zeros(len(steps), 2, TEXTS, 4 * self.size)
-            places = [torch.from_numpy(way) for way in (forth, back)]
-            for way, place in enumerate(places):
-                inputs[:, way, : len(some)] = gates[place, way]
-            found = self._run(inputs)
-            for way, place in enumerate(places):
-                states[place[here], way] = found[:, way, : len(some)][here]
+            row_indices = [torch.from_numpy(rows) for rows in (forward, backward)]
+            for direction, rows in enumerate(row_indices):
+                inputs[:, direction, : len(batch)] = gates[rows, direction]
+            outputs = self._run(inputs)
+            for direction, rows in enumerate(row_indices):
+                states[rows[mask], direction] = outputs[:, direction, : len(batch)][mask]
         return states.flatten(1)
 
     def _run(self, inputs: Tensor) -> Tensor:
@@ -231,7 +231,7 @@ def make_product(weight: Tensor, bias: Tensor | None = None) -> Product:
 
 
 def gather(flat: Tensor, offsets: IntArray, rows: IntArray) -> PaddedSequences:
-    """Select texts of a flat tensor (total tokens, d) as padded sequences with arbitrary padding."""
+    """Select texts of a flat tensor (total tokens, d) as padded sequences."""
     lengths = offsets[rows + 1] - offsets[rows]
     width = max(1, int(lengths.max(initial=0)))
     places = np.minimum(offsets[rows][:, None] + np.arange(width), max(0, len(flat) - 1))

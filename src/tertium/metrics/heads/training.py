@@ -62,8 +62,8 @@ class Steps(NamedTuple):
 class HeadTraining:
     """A network with the states it reads.
 
-    `evaluate` evaluates the current network; `snapshot`, `identity` and `on_epoch` are passed to the
-    training loop.
+    `evaluate` returns the dev statistic of the current network; `snapshot`, `identity` and
+    `on_epoch` are passed to the training loop.
     """
 
     network: PairNetwork
@@ -142,12 +142,12 @@ def join_steps(scores: Steps, comparisons: Steps) -> Steps:
 def pair_scores(network: PairNetwork, states: States, pairs: Pairs) -> Tensor:
     """Score numbered pairs, (pairs,); each text is encoded once."""
     used, inverse = np.unique(
-        np.concatenate([pairs.hypotheses[:, None], pairs.others], axis=1), return_inverse=True
+        np.concatenate([pairs.hypotheses[:, None], pairs.compared], axis=1), return_inverse=True
     )
     rows = torch.from_numpy(inverse.reshape(len(pairs), -1))  # (pairs, 1 + sides)
     texts = network.encode(states(used))
-    others = [texts.take(rows[:, side]) for side in range(1, rows.shape[1])]
-    return network.score(texts.take(rows[:, 0]), others)
+    compared = [texts.take(rows[:, side]) for side in range(1, rows.shape[1])]
+    return network.score(texts.take(rows[:, 0]), compared)
 
 
 def all_scores(network: PairNetwork, states: States, pairs: Pairs) -> FloatArray:
@@ -194,9 +194,9 @@ class NumberedSets:
             if sets.comparisons
             else None,
             groups=tuple(
-                j.lp or judged.lp
-                for judged in sets.scores
-                for j in judged.judgments
+                j.lp or judgment_set.lp
+                for judgment_set in sets.scores
+                for j in judgment_set.judgments
                 for _ in j.segment.comparison_texts(against)
             ),
         )

@@ -111,7 +111,7 @@ class PairwiseFeatures:
         return rows.astype(np.float64)
 
     def _fingerprint(self, part: str) -> str:
-        """Return what determines a part besides its name: counts, weights or a metric's signature."""
+        """Return what determines a part in addition to its name: counts, weights or signature."""
         if part == "nist":
             digest = hashlib.sha256(self.information.keys.tobytes())
             digest.update(self.information.counts.tobytes())

@@ -31,7 +31,7 @@ GAMMA = BETA = 100.0  # steepness of the step and of the tie penalty; any large 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rows:
-    """Inputs per translation: vectors (n, d), vectors of the compared text (n, d), features (n, k)."""
+    """Inputs per translation: vectors (n, d), compared vectors (n, d), features (n, k)."""
 
     vectors: Array
     anchors: Array
@@ -186,8 +186,8 @@ def groups(width: int, hidden: int) -> Array:
 def forward(weights: Weights, inputs: Inputs, hidden: int) -> tuple[Array, Array]:
     """Return the inputs of the output node, (..., n, m), and the output, (..., n)."""
     nodes = np.tanh(inputs.z @ weights.inner) if hidden else inputs.z[..., :-1]
-    seen = np.concatenate([nodes, inputs.psi, inputs.z[..., -1:]], axis=-1)
-    return seen, _sigmoid((seen @ weights.outer[..., None])[..., 0])
+    output_inputs = np.concatenate([nodes, inputs.psi, inputs.z[..., -1:]], axis=-1)
+    return output_inputs, _sigmoid((output_inputs @ weights.outer[..., None])[..., 0])
 
 
 def gradient_of(
@@ -204,9 +204,9 @@ def gradient_of(
     paper says that discordance is penalized, as it is here. Biases are not decayed.
     """
     if cost == "logistic":
-        seen, s = forward(weights, inputs, hidden)
+        output_inputs, s = forward(weights, inputs, hidden)
         slopes = (s - verdicts) / np.float32(s.shape[-1])
-        gradient = _backward(weights, inputs, seen, slopes, hidden)
+        gradient = _backward(weights, inputs, output_inputs, slopes, hidden)
     else:
         gradient = _kendall_gradient(weights, inputs, verdicts, hidden)
     gradient.inner[..., :-1, :] += np.float32(2 * decay) * weights.inner[..., :-1, :]
@@ -217,24 +217,28 @@ def gradient_of(
 def _kendall_gradient(weights: Weights, inputs: Inputs, verdicts: Array, hidden: int) -> Weights:
     """Compute the gradient of Kendall's cost from forward passes in both orders."""
     other = inputs.swap()
-    seen, s = forward(weights, inputs, hidden)
-    seen_other, s_other = forward(weights, other, hidden)
+    output_inputs, s = forward(weights, inputs, hidden)
+    output_inputs_swapped, s_other = forward(weights, other, hidden)
     margin = s - s_other
     step = _sigmoid(np.float32(GAMMA) * margin)
     slope = GAMMA * step * (1 - step) * (1 - 2 * verdicts)
     slope = slope - BETA * margin * np.exp(-BETA / 2 * margin**2)
     slope = (slope / s.shape[-1]).astype(s.dtype)
-    here = _backward(weights, inputs, seen, slope * s * (1 - s), hidden)
-    there = _backward(weights, other, seen_other, -slope * s_other * (1 - s_other), hidden)
-    return Weights(here.inner + there.inner, here.outer + there.outer)
+    gradient = _backward(weights, inputs, output_inputs, slope * s * (1 - s), hidden)
+    swapped = _backward(
+        weights, other, output_inputs_swapped, -slope * s_other * (1 - s_other), hidden
+    )
+    return Weights(gradient.inner + swapped.inner, gradient.outer + swapped.outer)
 
 
-def _backward(weights: Weights, inputs: Inputs, seen: Array, slopes: Array, hidden: int) -> Weights:
+def _backward(
+    weights: Weights, inputs: Inputs, output_inputs: Array, slopes: Array, hidden: int
+) -> Weights:
     """Return the gradient of the weights, given the gradient of each pair's logit, (..., n)."""
-    outer = (slopes[..., None, :] @ seen)[..., 0, :]
+    outer = (slopes[..., None, :] @ output_inputs)[..., 0, :]
     if not hidden:
         return Weights(np.zeros_like(weights.inner), outer)
-    nodes = seen[..., : 3 * hidden]
+    nodes = output_inputs[..., : 3 * hidden]
     back = slopes[..., None] * weights.outer[..., None, : 3 * hidden] * (1 - nodes * nodes)
     inner = np.swapaxes(inputs.z, -1, -2) @ back
     return Weights(inner * groups(inputs.z.shape[-1] // 3, hidden), outer)

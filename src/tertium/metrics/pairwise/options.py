@@ -45,8 +45,7 @@ COST_STAGES: Mapping[str, tuple[Cost, ...]] = {
 }
 RECIPES: Mapping[str, Recipe] = {
     "published": Recipe(
-        description="Guzmán et al. (2015): syntax and word vectors with four metrics, both costs in "
-        "turn",
+        description="Guzmán et al. (2015): syntax and word vectors, four metrics, two costs",
         options=PairwiseOptions(patience=0, choose_on=5000),
         settings={
             "vectors": ("syntax25", "glove"),

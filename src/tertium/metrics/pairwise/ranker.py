@@ -37,7 +37,6 @@ from tertium.specs import Range
 if TYPE_CHECKING:
     from tertium.models.training_data import TrainingSets
     from tertium.models.training_job import TrainingJob
-    from tertium.models.training_options import Recipe
 
 logger = logging.getLogger(__name__)
 
@@ -72,12 +71,8 @@ class Pairwise(TrainedModel, Ranker):
     booktitle = "Proceedings of ACL-IJCNLP 2015", year = "2015", pages = "805--814"
 }"""
     kind: ClassVar[Literal["metric", "ranker"]] = "ranker"
-    options: ClassVar[type[Any]] = lazy_attribute(
-        "tertium.metrics.pairwise.options:PairwiseOptions"
-    )
-    recipes: ClassVar[Mapping[str, Recipe]] = lazy_attribute(
-        "tertium.metrics.pairwise.options:RECIPES"
-    )
+    options = lazy_attribute("tertium.metrics.pairwise.options:PairwiseOptions")
+    recipes = lazy_attribute("tertium.metrics.pairwise.options:RECIPES")
     accepted_data: ClassVar[tuple[str, ...]] = ("comparisons",)
     train_examples: ClassVar[str] = """\
   tertium train {name} --preferences rankings/wmt11/*-en.judgements.tsv.gz --choose-on 5000 \\

@@ -44,8 +44,8 @@ class VectorName(NamedTuple):
     def parse(cls, text: str) -> VectorName:
         of_source = text.startswith(SOURCE)
         stem = text.removeprefix(SOURCE)
-        if found := re.fullmatch(rf"{SYNTAX}(\d+)", stem):
-            stem = f"{SYNTAX}~{found[1]}"
+        if numbered := re.fullmatch(rf"{SYNTAX}(\d+)", stem):
+            stem = f"{SYNTAX}~{numbered[1]}"
         reduced = _REDUCED.fullmatch(stem)
         encoder, width = (reduced[1], int(reduced[2])) if reduced else (stem, 0)
         if not encoder or (reduced and not width):
@@ -57,7 +57,7 @@ class VectorName(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A linear projection to few dimensions: (v - mean) axes, with mean (d,) and axes (d, width)."""
+    """A projection to few dimensions: (v - mean) axes, with mean (d,) and axes (d, width)."""
 
     mean: Float32Array
     axes: Float32Array

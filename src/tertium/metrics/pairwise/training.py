@@ -153,13 +153,13 @@ def _epoch(
     generators: Sequence[np.random.Generator],
 ) -> None:
     """Train all networks for one epoch, each on its own order of the comparisons."""
-    shown = [_shuffle(data, options, generator) for generator in generators]
+    orders = [_shuffle(data, options, generator) for generator in generators]
     size = BLOCK_PAIRS - BLOCK_PAIRS % options.batch_size or options.batch_size
     for start in range(0, len(data), size):
         block = slice(start, start + size)
-        parts = [inputs_of(data.rows, first[block], second[block]) for first, second, _ in shown]
+        parts = [inputs_of(data.rows, first[block], second[block]) for first, second, _ in orders]
         z, psi = np.stack([p.z for p in parts]), np.stack([p.psi for p in parts])
-        verdicts = np.stack([v[block] for _, _, v in shown])
+        verdicts = np.stack([v[block] for _, _, v in orders])
         for at in range(0, verdicts.shape[1], options.batch_size):
             part = slice(at, at + options.batch_size)
             batch = Inputs(z[:, part], psi[:, part])
@@ -217,7 +217,7 @@ def train_on_job(job: TrainingJob) -> Checkpoint:
     if 0 < options.choose_on < sum(map(len, held_out)):
         held_out = sample_comparisons(held_out, options.choose_on, make_rng(DEV_SAMPLE_SEED))
     data, dev = (
-        [preference for judged in sets for preference in judged]
+        [preference for ranking_set in sets for preference in ranking_set]
         for sets in (job.data.comparisons, held_out)
     )
     note = job.note or job.data.sizes
