@@ -34,7 +34,7 @@ MAX_FEATURES = 12
 SHADE_COUNT = 20  # of a heat map; `charts.css` has a class for each
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class SegmentExplanation:
     """An explanation of one translation, or of all translations of an item if `system` is -1."""
 

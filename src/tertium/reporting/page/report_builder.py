@@ -125,9 +125,8 @@ def report(
     marked: list[MarkedTranslations] = []
     if not (human is None or isinstance(human, ScoreMatrix)):
         human_data = read_human_segment_scores(human, testset.systems)
-        human = _name_items(
-            human_data.segment_scores(), testset, human_data.labels().get("document")
-        )
+        documents = human_data.labels().get("document")
+        human = _name_items(human_data.segment_scores(), testset, documents)
         marked = human_marked_errors(testset, human_data)
     check_unique_names("--by", as_list(by))
     loaded_curves = read_curves(as_list(curves))
@@ -143,6 +142,9 @@ def report(
     slice_options: dict[str, Any] = {"resamples": slice_resamples}
     if test is not None:
         slice_options = {"test": test, "resamples": resamples}
+    challenge_study = None
+    if challenge_sets:
+        challenge_study = _run_challenge(join_challenges(challenge_sets), loaded)
     return report_results(
         results,
         loaded,
@@ -153,9 +155,7 @@ def report(
         title=title,
         slices=[slice_results(results, column, **slice_options) for column in as_list(by)],
         marked=marked,
-        challenge_study=_run_challenge(join_challenges(challenge_sets), loaded)
-        if challenge_sets
-        else None,
+        challenge_study=challenge_study,
         seed=seed,
         alpha=alpha,
     )
@@ -172,18 +172,11 @@ def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeS
         try:
             metric.check([*compress(segments, find_scorable(segments, metric))] or segments)
         except MissingInputError as error:
-            logger.warning(
-                "%s cannot score challenge set %s and is skipped: %s",
-                metric.spec,
-                pairs.name,
-                error,
-            )
+            logger.warning("%s cannot score challenge set %s: %s", metric.spec, pairs.name, error)
             continue
         usable.append(metric)
     if not usable:
-        raise UsageError(
-            f"--challenge {pairs.name}: no metric can score its pairs; add another metric"
-        )
+        raise UsageError(f"--challenge {pairs.name}: no metric can score it; add another metric")
     return challenge(pairs, usable)
 
 
@@ -214,11 +207,8 @@ def report_results(
     extra_sections = [(*SLICES_SECTION, slices_contents(slices))] if slices else []
     all_marked = [*marked, *mark_errors(results, metrics)]
     extra_sections += [(*ERRORS_SECTION, marked_errors_section(all_marked))] if all_marked else []
-    extra_sections += (
-        [(*CHALLENGE_SECTION, challenge_contents(challenge_study))]
-        if challenge_study is not None
-        else []
-    )
+    if challenge_study is not None:
+        extra_sections.append((*CHALLENGE_SECTION, challenge_contents(challenge_study)))
     return Report(
         title=title or _title(results),
         grid=grid,
@@ -265,10 +255,7 @@ def human_agreement_tables(
     lower_is_better = [
         names[m] for m in evaluation.metrics if not evaluation.metric_scores(m)[0].higher_is_better
     ]
-    return tuple(
-        _agreement_table_with_notes(part, lower_is_better)
-        for part in results.by_statistic().values()
-    )
+    return _agreement_tables(results, lower_is_better)
 
 
 def _title(evaluation: Evaluation) -> str:
@@ -311,10 +298,7 @@ def report_meta_evaluation(
             decimals={metric.spec: metric.decimals for metric in agreement.metrics},
             negated=negated,
         ),
-        agreement=tuple(
-            _agreement_table_with_notes(part, lower_is_better)
-            for part in results.by_statistic().values()
-        ),
+        agreement=_agreement_tables(results, lower_is_better),
         aligned_scores=tuple(_restore_signs(dataset, names, negated) for dataset in agreement.sets),
         findings=tuple(summarize_agreement(results)),
         signatures=tuple(
@@ -344,17 +328,17 @@ def _restore_signs(
     )
 
 
-def _agreement_table_with_notes(part: Results, lower_is_better: Sequence[str]) -> Table:
-    """Return a table with notes on the significance test and on negated metrics."""
-    first = part.tasks[0].task
-    table = agreement_table(part, intervals=bool(first.resamples))
-    notes = [*table.notes, *describe_significance_test(first)]
-    if lower_is_better:
-        notes.append(
-            f"{', '.join(lower_is_better)}: lower is better; agreement is computed with negated "
-            "scores"
-        )
-    return replace(table, notes=notes)
+def _agreement_tables(results: Results, lower_is_better: Sequence[str]) -> tuple[Table, ...]:
+    """Return a table per statistic with notes on its test and on negated metrics."""
+    names = ", ".join(lower_is_better)
+    negation = [f"{names}: lower is better; agreement uses negated scores"] if names else []
+    tables = []
+    for part in results.by_statistic().values():
+        first = part.tasks[0].task
+        table = agreement_table(part, intervals=bool(first.resamples))
+        notes = [*table.notes, *describe_significance_test(first), *negation]
+        tables.append(replace(table, notes=notes))
+    return tuple(tables)
 
 
 def _locate_warnings(
@@ -367,12 +351,12 @@ def _locate_warnings(
         for place, system in enumerate(evaluation.systems):
             counted = evaluation.scores[system][metric.spec].warnings
             kinds = [kind for kind in counted if kind not in grid.warnings]
-            row_warnings = (
-                locate_warnings(metric, evaluation.testset.segments(system)) if kinds else []
-            )
+            if not kinds:
+                continue
+            row_kinds = locate_warnings(metric, evaluation.testset.segments(system))
             for kind in kinds:
                 mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
-                mask[place::systems] |= [kind in kinds_of_row for kinds_of_row in row_warnings]
+                mask[place::systems] |= [kind in found_kinds for found_kinds in row_kinds]
     return replace(grid, warnings={**grid.warnings, **masks})
 
 
@@ -390,16 +374,11 @@ def explain_items(
     explanations: list[SegmentExplanation] = []
     for item in track_progress(items, "explaining"):
         group = [segments[system][item] for system in grid.systems]
-        votes = (
-            ranker.explain(group, grid.systems).win_probabilities
-            if ranker and len(group) > 1
-            else None
-        )
-        if ranker is not None and votes is not None:
-            html = win_probability_html(votes, ranker.title)
-            explanations.append(
-                SegmentExplanation(item=item, system=-1, title=ranker.title, html=html)
-            )
+        if ranker is not None and len(group) > 1:
+            probabilities = ranker.explain(group, grid.systems).win_probabilities
+            if probabilities is not None:
+                html = win_probability_html(probabilities, ranker.title)
+                explanations.append(SegmentExplanation(item, -1, ranker.title, html))
         for system in select_systems_to_explain(grid, item):
             explanations += _explain_translation(explainers, group[system], item, system)
     return explanations
@@ -415,7 +394,5 @@ def _explain_translation(
         except TertiumError as error:  # such as an empty output
             logger.info("segment %d: %s", item + 1, error)
             continue
-        explanations.append(
-            SegmentExplanation(item=item, system=system, title=metric.label, html=html)
-        )
+        explanations.append(SegmentExplanation(item, system, metric.label, html))
     return explanations

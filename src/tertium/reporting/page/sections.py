@@ -404,12 +404,9 @@ def _agreement_chart(results: Results, by: str) -> Markup:
 
 def _table(table: Table) -> Markup:
     """Return a table, collapsed if long."""
-    tables_html = render_html_table(table, sortable=True)
-    return (
-        tables_html
-        if len(table.rows) <= MAX_EXPANDED_ROWS
-        else collapsible(f"{table.title}: numbers", tables_html)
-    )
+    html = render_html_table(table, sortable=True)
+    is_long = len(table.rows) > MAX_EXPANDED_ROWS
+    return collapsible(f"{table.title}: numbers", html) if is_long else html
 
 
 def _figures(figures: Sequence[Markup]) -> Markup:
