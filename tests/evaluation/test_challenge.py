@@ -1,4 +1,4 @@
-"""Challenge sets: layouts that are read, counts that add up, and our own set."""
+"""Challenge sets: file layouts, counts, and the bundled set."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_aces_is_read_as_published(tmp_path: Path) -> None:
     assert lines.contrasts == table.contrasts
 
 
-def test_a_source_that_is_empty_is_none(tmp_path: Path) -> None:
+def test_empty_source_is_none(tmp_path: Path) -> None:
     read = read_challenge(write(tmp_path / "aces.tsv", aces_tsv(ACES | {"source": ""}, ACES)))
     assert [contrast.better.source for contrast in read.contrasts] == [None, ACES["source"]]
 
@@ -80,10 +80,10 @@ def test_demetr_is_read_as_published(tmp_path: Path) -> None:
     assert (contrast.phenomenon, contrast.lp) == ("critical_id9_gender", "de-en")
 
 
-def test_demetr_says_itself_what_could_not_be_changed_and_where_the_reference_is_the_output(
+def test_demetr_flags_failed_perturbations_and_reference_outputs(
     tmp_path: Path,
 ) -> None:
-    # base_id35_reference of the published files: what was changed is the reference, and better
+    # base_id35_reference of the published files: the perturbed text is the reference, and better
     rows = [
         DEMETR | {"pert_check": True, "lang_tag": "chinese_simple"},
         DEMETR | {"pert_check": False, "pert_sent": DEMETR["mt_sent"]},
@@ -100,43 +100,43 @@ def test_demetr_says_itself_what_could_not_be_changed_and_where_the_reference_is
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.tsv", "x\ty\n1\t2\n", "line 2: neither ACES' columns"),
+        ("a.tsv", "x\ty\n1\t2\n", "line 2: expected the columns of ACES"),
         ("a.json", "[1]", "object 1: expected an object"),
         ("a.json", json.dumps([DEMETR | {"mt_sent": 3}]), "object 1: mt_sent is 3, not a text"),
         ("a.json", json.dumps([DEMETR | {"mt_sent": None}]), "one of the two translations"),
-        ("a.tsv", aces_tsv(), "no pair of translations"),
+        ("a.tsv", aces_tsv(), "no usable pair"),
     ],
 )
-def test_bad_files_are_one_line(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_invalid_file_error(tmp_path: Path, name: str, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_challenge(write(tmp_path / name, text))
 
 
-def test_unknown_phenomena_are_refused() -> None:
+def test_unknown_phenomenon_error() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'number'"):
         damage_challenge().choose(["numbre"])
     chosen = damage_challenge().choose(["number"], ["en-zh"])
     assert {(c.phenomenon, c.lp) for c in chosen.contrasts} == {("number", "en-zh")}
 
 
-def test_names_go_in_a_list_and_pairs_are_grouped_in_two_ways() -> None:
+def test_phenomena_must_be_a_list_and_by_must_be_known() -> None:
     with pytest.raises(UsageError, match="each phenomenon: expected a list of texts"):
         tertium.challenge(DAMAGE_SET, "chrf", phenomena="number")
     with pytest.raises(UnknownNameError, match=r"'lp' \(known: language, phenomenon\)"):
         tertium.challenge(DAMAGE_SET, "chrf", by="lp")  # type: ignore[arg-type]
 
 
-def test_what_is_no_name_is_refused_by_what_there_is() -> None:
+def test_by_must_be_a_name() -> None:
     with pytest.raises(UnknownNameError, match=r"^unknown .*\['phenomenon'\].*known: .*phenomenon"):
         tertium.challenge("damage", "chrf", by=["phenomenon"])
 
 
-def test_a_set_given_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_duplicate_set_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["challenge", DAMAGE_SET, DAMAGE_SET, "-m", "chrf"]) == 2
     assert "challenge set 'damage' is given twice" in capsys.readouterr().err
 
 
-def test_columns_of_several_metrics_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_of_several_metrics_have_distinct_names(capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["challenge", DAMAGE_SET, "--phenomena", "number", "-f", "tsv", "-m", "ter", "chrf"]
     assert main([*argv, "chrf:beta=3"]) == 0
     names = capsys.readouterr().out.splitlines()[0].split("\t")
@@ -144,13 +144,15 @@ def test_columns_of_several_metrics_are_told_apart(capsys: pytest.CaptureFixture
     assert {"TER % ties", "chrf %", "chrf:beta=3 % ties"} < set(names)
 
 
-def test_wilson_is_scipy() -> None:
+def test_wilson_equals_scipy() -> None:
     for right, total in ((0, 5), (5, 5), (3, 17), (999, 1000)):
-        wanted = stats.binomtest(right, total).proportion_ci(0.95, method="wilson")
-        assert wilson(right, total).tolist() == pytest.approx([wanted.low, wanted.high], abs=1e-12)
+        expected = stats.binomtest(right, total).proportion_ci(0.95, method="wilson")
+        assert wilson(right, total).tolist() == pytest.approx(
+            [expected.low, expected.high], abs=1e-12
+        )
 
 
-def test_counts_are_those_of_a_loop() -> None:
+def test_counts_equal_the_loop() -> None:
     challenge = damage_challenge().choose(["number", "negation", "empty", "close: number"])
     study = tertium.challenge(challenge, ["chrf", "ter"])
     for m, spec in enumerate(study.metrics):
@@ -168,7 +170,7 @@ def test_counts_are_those_of_a_loop() -> None:
             assert counted == (right, ties, size)
 
 
-def test_our_set_is_the_same_each_time_and_every_kind_is_in_every_language() -> None:
+def test_damage_set_is_deterministic_and_complete() -> None:
     first, again = damage_challenge(), damage_challenge.__wrapped__()
     assert first == again
     assert damage_challenge(seed=1) != first
@@ -196,14 +198,14 @@ def test_our_set_is_the_same_each_time_and_every_kind_is_in_every_language() -> 
         ("truncation", "zh", "一二三四五六", "一二三"),
     ],
 )
-def test_rules_do_what_they_say(kind: str, language: str, before: str, after: str) -> None:
+def test_perturbation_rules(kind: str, language: str, before: str, after: str) -> None:
     original = PerturbationInput(text=before, language=language, source="s", other="o", foreign="f")
     assert perturb(original, kind, np.random.default_rng(1)) == after
 
 
 @pytest.mark.parametrize("kind", PERTURBATIONS)
 @given(text=st.text(max_size=40), seed=st.integers(0, 5))
-def test_no_text_makes_a_rule_fail(kind: str, text: str, seed: int) -> None:
+def test_perturbation_rules_accept_any_text(kind: str, text: str, seed: int) -> None:
     original = PerturbationInput(
         text=text, language="en", source="a b", other="c d e f g h", foreign=""
     )
@@ -212,9 +214,7 @@ def test_no_text_makes_a_rule_fail(kind: str, text: str, seed: int) -> None:
     assert "".join(units(text)) == "".join(text.split()) or units(text) == list(text)
 
 
-def test_the_command_counts_prints_and_fails_below_a_bound(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_output_and_at_least(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = [
         "challenge",
         DAMAGE_SET,
@@ -240,7 +240,7 @@ def test_the_command_counts_prints_and_fails_below_a_bound(
     assert main([*argv, "--at-least", "2"]) == main([*argv, "-w", "-1"]) == 2
 
 
-def test_a_mean_that_is_the_bound_is_not_below_it(tmp_path: Path) -> None:
+def test_at_least_accepts_the_exact_bound(tmp_path: Path) -> None:
     right, wrong = ACES, ACES | {"reference": ACES["incorrect-translation"]}
     rows = [
         (right if number < count else wrong) | {"phenomena": phenomenon}
@@ -252,19 +252,19 @@ def test_a_mean_that_is_the_bound_is_not_below_it(tmp_path: Path) -> None:
     assert main(["challenge", file, "-m", "chrf", "--at-least", "0.801"]) == 1
 
 
-def test_it_shows_itself() -> None:
+def test_html_representation() -> None:
     study = tertium.challenge(
         ChallengeSet(name="x", contrasts=damage_challenge().contrasts[:9]), "chrf"
     )
     assert "omission" in study._repr_html_()
 
 
-def test_an_option_that_took_the_set_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_set_argument_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["challenge", "-m", "chrf", "--lps", "de-en", "damage"]) == 2
-    assert "which set? `perturb`, or files of pairs; it goes first" in capsys.readouterr().err
+    assert "no SET: give `damage` or files of pairs before -m" in capsys.readouterr().err
 
 
-def test_a_report_shows_the_challenge(tmp_path: Path) -> None:
+def test_report_shows_the_challenge_set(tmp_path: Path) -> None:
     testset = tertium.TestSet({"a": ["He left."], "b": ["She left."]}, [["He went."]])
     rows = [DEMETR, DEMETR | {"pert_sent": "He right.", "pert_name": "minor_id1_word"}]
     pairs = write(tmp_path / "d.json", json.dumps(rows))
@@ -274,13 +274,13 @@ def test_a_report_shows_the_challenge(tmp_path: Path) -> None:
     assert "minor_id1_word" in html
 
 
-def test_an_interval_holds_its_share() -> None:
+def test_wilson_interval_contains_its_share() -> None:
     sizes = np.arange(1, 400)
     assert (wilson(sizes, sizes)[:, 1] == 1).all()
     assert (wilson(0 * sizes, sizes)[:, 0] == 0).all()
 
 
-def test_a_score_that_is_no_number_is_told_and_no_tie(
+def test_nan_score_is_reported_and_not_a_tie(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_of_two = write(tmp_path / "aces.jsonl", json.dumps(ACES) + "\n" + json.dumps(ACES) + "\n")
@@ -288,11 +288,11 @@ def test_a_score_that_is_no_number_is_told_and_no_tie(
     study = tertium.challenge(set_of_two, [partial, "chrf"])
     assert study.tied.tolist() == [[0], [0]]
     assert study.correct.tolist() == [[0], [2]]
-    said = f"{partial.spec}: 2 pairs count as wrong because a score is not a number"
-    assert caplog.messages == [said]
+    message = f"{partial.spec}: 2 pairs count as wrong because a score is not a number"
+    assert caplog.messages == [message]
 
 
-def test_pairs_without_what_a_metric_reads_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_pairs_without_required_inputs_are_excluded_and_counted(tmp_path: Path) -> None:
     bare = {**ACES, "reference": ""}
     lines = [json.dumps(record) + "\n" for record in (ACES, bare, ACES)]
     file = write(tmp_path / "aces.jsonl", "".join(lines))
@@ -305,7 +305,7 @@ def test_pairs_without_what_a_metric_reads_are_left_out_and_counted(tmp_path: Pa
         tertium.challenge(none, "chrf")
 
 
-def test_what_is_left_out_is_counted_of_what_was_chosen(tmp_path: Path) -> None:
+def test_excluded_counts_are_of_the_selected_pairs(tmp_path: Path) -> None:
     same = ACES | {"incorrect-translation": ACES["good-translation"]}
     other = {"phenomena": "negation", "langpair": "fr-en"}
     rows = [ACES, same, ACES | other, same | other, same | other]
@@ -315,16 +315,16 @@ def test_what_is_left_out_is_counted_of_what_was_chosen(tmp_path: Path) -> None:
         assert study.records()["left_out"] == {"both translations are the same": count}
 
 
-def test_what_metrics_warn_of_is_told_of_better_translations(
+def test_warnings_are_of_better_translations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     long = "昨天下午他在火车站附近的那家小店里付了三百欧元，"
     chinese = {"good-translation": long + "没有收据。", "reference": long + "没拿收据。"}
-    empty = {"incorrect-translation": "", "langpair": "en-zh"}  # what is worse is meant to be odd
+    empty = {"incorrect-translation": "", "langpair": "en-zh"}  # the worse translation may be odd
     bare = ACES | {"reference": ""}
     lines = [json.dumps(record) + "\n" for record in (ACES, ACES | chinese | empty, bare)]
     argv = ["challenge", write(tmp_path / "aces.jsonl", "".join(lines)), "-m", "chrf", "bleu"]
-    excluded_counts, warning = "reads: 1", "warning: no blanks to split words at: BLEU 1"
+    excluded_counts, warning = "needs: 1", "warning: no blanks to split words at: BLEU 1"
     assert main(argv) == 0
     notes = capsys.readouterr().out.splitlines()[-2:]
     assert notes[0].endswith(excluded_counts)

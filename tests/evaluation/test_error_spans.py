@@ -27,7 +27,7 @@ def write(path: Path, *spans: tuple[int, int, str], text: str = TEXT, items: int
     return path
 
 
-def test_a_file_and_a_metric_that_mark_the_same_have_the_same_figures(tmp_path: Path) -> None:
+def test_file_and_metric_with_same_spans_agree(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
     file = write(tmp_path / "same.jsonl", (4, 7, "major"))
     study = compare_spans(human, Suspicious(), spans=file, resamples=50)
@@ -53,7 +53,9 @@ def test_each_rater_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("annotators", [("x", "y"), ("", "")])
-def test_each_row_of_a_translation_is_a_rater(tmp_path: Path, annotators: tuple[str, str]) -> None:
+def test_each_row_of_a_translation_is_one_rater(
+    tmp_path: Path, annotators: tuple[str, str]
+) -> None:
     marks = [[{"start": 4, "end": 7, "severity": "major"}], []]
     rows = [
         {"segment": 1, "system": "A", "mt": TEXT, "score": 0, "annotator": who, "spans": spans}
@@ -65,27 +67,27 @@ def test_each_row_of_a_translation_is_a_rater(tmp_path: Path, annotators: tuple[
     assert result.rows["characters"].tolist() == [[3, 3, 3], [0, 0, 3]]
 
 
-def test_what_does_not_fit_is_one_line(tmp_path: Path) -> None:
+def test_invalid_input_errors(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     with pytest.raises(UsageError, match=r"unknown system of mqm 'B' \(known: A\)"):
         compare_spans(human, Suspicious(), exclude=["B"])
     few = write(tmp_path / "few.jsonl", (4, 7, "major"), items=1)
-    with pytest.raises(DataError, match=r"no spans of 1 of 2 translations .* first item 2 of"):
+    with pytest.raises(DataError, match=r"no spans for 1 of 2 translations .* first item 2 of"):
         compare_spans(human, spans=few)
     other = write(tmp_path / "other.jsonl", (4, 7, "major"), text=TEXT + "!")
-    with pytest.raises(DataError, match="item 1 of system 'A' is not the text that was judged"):
+    with pytest.raises(DataError, match="item 1 of system 'A' differs from the judged text"):
         compare_spans(human, spans=other)
-    with pytest.raises(UsageError, match="chrf does not say where a translation is wrong"):
+    with pytest.raises(UsageError, match="chrf does not mark error spans"):
         compare_spans(human, "chrf")
     with pytest.raises(UsageError, match="give --spans FILES or -m METRICS"):
         compare_spans(human)
     plain = tmp_path / "da.jsonl"
     plain.write_text('{"segment": 1, "system": "A", "mt": "x", "score": 3}\n', encoding="utf-8")
-    with pytest.raises(DataError, match="nobody marked errors"):
+    with pytest.raises(DataError, match="no error annotations"):
         compare_spans(plain, Suspicious())
 
 
-def test_what_was_written_for_others_or_of_several_metrics_is_not_read(
+def test_error_tables_and_mixed_files_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = "tests.reporting.marking_metric:Suspicious"
@@ -97,16 +99,16 @@ def test_what_was_written_for_others_or_of_several_metrics_is_not_read(
         assert main([*score, str(file)]) == 0
     (result,) = compare_spans(human, spans=lines, resamples=0).results
     assert result.records()["characters"]["micro"]["f1"] == 1.0
-    assert result.metric == "suspicious"  # as the file says, which is called marks
-    with pytest.raises(DataError, match=r"marks.tsv has a row for each error, .*: give the .jsonl"):
+    assert result.metric == "suspicious"  # named in the file, not by its name
+    with pytest.raises(DataError, match=r"marks.tsv has one row per error .*: give the .jsonl"):
         compare_spans(human, spans=rows)
     text = lines.read_text(encoding="utf-8")
     lines.write_text(text + text.replace('"suspicious"', '"wary"'), encoding="utf-8")
-    with pytest.raises(DataError, match=r"several metrics .*\(suspicious, wary\): give a"):
+    with pytest.raises(DataError, match=r"several metrics \(suspicious, wary\): give one"):
         compare_spans(human, spans=lines)
 
 
-def test_files_of_one_metric_are_told_apart_by_their_names(tmp_path: Path) -> None:
+def test_files_of_one_metric_are_named_by_file(tmp_path: Path) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     (tmp_path / "other").mkdir()
     files = [tmp_path / name for name in ("old.jsonl", "new.jsonl", "other/new.jsonl")]
@@ -115,14 +117,16 @@ def test_files_of_one_metric_are_told_apart_by_their_names(tmp_path: Path) -> No
         file.write_text(row.replace('"score"', '"metric": "m", "score"'), encoding="utf-8")
     study = compare_spans(human, spans=files[:2], resamples=0)
     assert [result.metric for result in study.results] == ["old", "new"]
-    with pytest.raises(DataError, match=r"item 1 of system 'A' is marked twice; .* files apart"):
+    with pytest.raises(
+        DataError, match=r"item 1 of system 'A' is marked twice: .* different names"
+    ):
         compare_spans(human, spans=files, resamples=0)
 
 
-def test_the_reference_itself_is_left_out_and_counted(
+def test_reference_translation_is_excluded_and_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A human translation among the systems has no reference where it is that of the others."""
+    """A human translation among the systems may be the reference and have none itself."""
     human = write(tmp_path / "esa.jsonl", (4, 7, "major"), items=3)
     rows = [json.loads(line) for line in human.read_text(encoding="utf-8").splitlines()]
     for row in rows:
@@ -140,9 +144,7 @@ def test_the_reference_itself_is_left_out_and_counted(
     )
 
 
-def test_the_command_prints_tables_or_json(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_prints_tables_or_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), (15, 20, "minor"))
     files = [str(write(tmp_path / f"{name}.jsonl", (4, 7, name))) for name in ("minor", "major")]
     argv = ["meta", "--human", str(human), "--spans", *files, "--resamples", "20", "-q"]

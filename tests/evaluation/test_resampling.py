@@ -1,4 +1,4 @@
-"""Intervals and paired tests: equal to sacrebleu's on its metrics, to loops on small ones."""
+"""Intervals and paired tests: equal to sacrebleu on its metrics, to loops on small data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mean_scores(values: np.ndarray, name: str = "demo") -> Scores:
     return Scores(metric=name, statistics=statistics, reduce=lambda t: t[..., 0] / t[..., 1])
 
 
-def test_bootstrap_intervals_and_p_values_are_those_of_sacrebleu(example: TestSet) -> None:
+def test_bootstrap_equals_sacrebleu(example: TestSet) -> None:
     references = [list(column) for column in zip(*example.references, strict=True)]
     systems = [(name, list(texts)) for name, texts in example.systems.items()]
     peers = {"bleu": SacreBLEU(references=references), "chrf": SacreChrF(references=references)}
@@ -49,7 +49,7 @@ def test_bootstrap_intervals_and_p_values_are_those_of_sacrebleu(example: TestSe
                 assert result.p_value(spec, system) == pytest.approx(theirs.p_value, abs=2 / 300)
 
 
-def test_bootstrap_equals_a_loop() -> None:
+def test_bootstrap_equals_the_loop() -> None:
     rng = np.random.default_rng(3)
     values = rng.normal(size=17)
     drawn = bootstrap([mean_scores(values)], resamples=40, seed=7)[0]
@@ -82,7 +82,7 @@ def test_identical_systems_have_p_one(test: object) -> None:
 
 
 @pytest.mark.parametrize("test", [bootstrap_pairs, paired_randomization])
-def test_clearly_different_systems_are_told_apart(test: object) -> None:
+def test_clearly_different_systems_are_significant(test: object) -> None:
     values = np.random.default_rng(1).normal(size=200)
     p = test([mean_scores(values), mean_scores(values + 1)])  # type: ignore[operator]
     assert p[0, 1] < 0.01
@@ -90,7 +90,7 @@ def test_clearly_different_systems_are_told_apart(test: object) -> None:
     assert (np.diag(p) == 1).all()
 
 
-def test_memory_does_not_grow_with_the_product() -> None:
+def test_memory_does_not_grow_with_segments_times_resamples() -> None:
     scores = mean_scores(np.random.default_rng(1).normal(size=50_000))
     tracemalloc.start()
     bootstrap([scores], resamples=1000)
@@ -114,14 +114,14 @@ def test_clusters_follow_the_p_values() -> None:
     assert assign_clusters(scores, p) == [1, 1, 2]
     p[0, 1] = p[1, 0] = 0.01
     assert assign_clusters(scores, p) == [2, 1, 3]
-    lost = mean_scores(np.array([np.nan, 9.0, 9.0]))
-    more = np.pad(p, (1, 0), constant_values=np.nan)  # beside one without a score
-    assert assign_clusters([lost, *scores], more) == [0, 2, 1, 3]
+    unscored = mean_scores(np.array([np.nan, 9.0, 9.0]))
+    more = np.pad(p, (1, 0), constant_values=np.nan)  # with a system without a score
+    assert assign_clusters([unscored, *scores], more) == [0, 2, 1, 3]
 
 
 def test_samples_without_a_score_do_not_hide_a_difference() -> None:
     rng = np.random.default_rng(0)
-    known = np.arange(60) < 6  # so that one sample in 550 draws none of these
+    known = np.arange(60) < 6  # one sample in 550 draws none of these
     systems = [
         Scores(
             metric="demo",
@@ -149,33 +149,33 @@ def test_lower_can_be_better() -> None:
     assert assign_clusters(scores, np.zeros((2, 2))) == [2, 1]
 
 
-def test_interval_cuts_as_sacrebleu_cuts() -> None:
+def test_interval_bounds_equal_sacrebleu() -> None:
     bounds = interval(np.random.default_rng(2).permutation(np.arange(1000.0)))
     assert (bounds.low, bounds.high, bounds.half_width) == (25.0, 974.0, 474.5)
 
 
-def test_faults_are_refused() -> None:
-    for count in (0, True, 2.5):  # True was taken for one resample, and gave intervals of no width
-        with pytest.raises(UsageError, match="at least one resample"):
+def test_invalid_arguments() -> None:
+    for count in (0, True, 2.5):  # True must not count as one resample
+        with pytest.raises(UsageError, match="at least 1"):
             bootstrap([mean_scores(np.ones(3))], resamples=count)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="seed=None: expected a whole number of at least 0"):
         bootstrap([mean_scores(np.ones(3))], seed=None)  # type: ignore[arg-type]
-    with pytest.raises(LengthError, match="different length"):
+    with pytest.raises(LengthError, match="differ in length"):
         bootstrap([mean_scores(np.ones(3)), mean_scores(np.ones(4))])
     with pytest.raises(UsageError, match="at least two systems"):
         compare(TestSet(systems={"a": ("x",)}, references=(("x",),)), "bleu")
 
 
 @pytest.mark.parametrize("test", ["bootstrap", "randomization"])
-def test_one_segment_proves_nothing(test: Any) -> None:
+def test_one_segment_has_no_p_value(test: Any) -> None:
     lone = TestSet(systems={"a": ["the cat"], "b": ["a dog ran"]}, references=[["the cat"]])
     result = compare(lone, ["chrf"], test=test, resamples=50)
     assert np.isnan(result.p_value("chrf", "b"))
-    assert result.assign_clusters["chrf"] == [1, 1]
+    assert result.clusters["chrf"] == [1, 1]
     assert result.records()[1]["p_value"] != result.records()[1]["p_value"]
 
 
-def test_what_is_no_number_is_never_significant() -> None:
+def test_nan_score_is_never_significant() -> None:
     values = np.arange(20.0)
     broken = mean_scores(np.where(values == 3, np.nan, values + 5), "broken")
     for test in (bootstrap_pairs, paired_randomization):

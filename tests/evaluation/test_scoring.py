@@ -1,4 +1,4 @@
-"""What an evaluation and a comparison answer to: any spelling of a metric, and known systems."""
+"""Evaluations and comparisons: access by metric spec and system name, and input types."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def comparison(example: TestSet) -> tertium.Comparison:
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"alpha": "0.05"}, "^alpha, the level of significance, is a number .* 1, not '0.05'"),
-        ({"alpha": 1.0}, "^alpha, the level .* not 1.0"),
-        ({"test": "t-test"}, "^unknown test 't-test': bootstrap or randomization"),
+        ({"alpha": "0.05"}, "^alpha, the significance level, must be a number .* 1, got '0.05'"),
+        ({"alpha": 1.0}, "^alpha, the significance level, .* got 1.0"),
+        ({"test": "t-test"}, "^unknown test 't-test': choose bootstrap or randomization"),
         ({"test": ["bootstrap"]}, r"^unknown test \['bootstrap'\]: "),
     ],
 )
-def test_what_is_no_test_is_refused_before_anything_is_scored(
+def test_invalid_test_options_are_rejected_before_scoring(
     example: TestSet, choices: dict[str, Any], message: str
 ) -> None:
     for call in (tertium.compare, tertium.report):
         with pytest.raises(UsageError, match=message):
-            call(example, "comet", **choices)  # which has no model
+            call(example, "comet", **choices)  # fails if it is loaded: it has no model
 
 
-def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> None:
+def test_metric_is_found_by_any_spelling(comparison: tertium.Comparison) -> None:
     evaluation: tertium.Evaluation = comparison
     for spelling in ("chrf++", "chrfpp", "chrf: word_order=2", "chrf:word_order=2,beta=2"):
         scores = evaluation.scores["good"][spelling]
@@ -51,15 +51,15 @@ def test_a_metric_answers_to_every_spelling(comparison: tertium.Comparison) -> N
         assert comparison.clusters[spelling] == comparison.clusters["chrf:word_order=2"]
         assert spelling in evaluation.scores["good"]
         assert evaluation.scores["good"].get(spelling) is scores
-        human_agreement = comparison.human_agreement(spelling, "poor")
-        assert meaning is not None
-        assert meaning == comparison.human_agreement("chrf:word_order=2", "poor")
+        agreement = comparison.human_agreement(spelling, "poor")
+        assert agreement is not None
+        assert agreement == comparison.human_agreement("chrf:word_order=2", "poor")
     assert "bleu" not in evaluation.scores["good"]
     assert evaluation.scores["good"].get("bleu") is None
     assert evaluation.metrics == ("chrf:word_order=2", "chrf")
 
 
-def test_what_was_not_scored_is_answered_with_what_was(comparison: tertium.Comparison) -> None:
+def test_unknown_names_list_known_ones(comparison: tertium.Comparison) -> None:
     scores = comparison.scores
     with pytest.raises(UnknownNameError, match=r"unknown metric 'bleu'.*known: chrf, chrf:word"):
         _ = scores["good"]["bleu"]
@@ -73,20 +73,20 @@ def test_what_was_not_scored_is_answered_with_what_was(comparison: tertium.Compa
         comparison.difference("chrf", "zzz")
 
 
-def test_a_comparison_says_in_a_line_what_it_is(comparison: tertium.Comparison) -> None:
+def test_comparison_repr_is_one_line(comparison: tertium.Comparison) -> None:
     assert "\n" not in repr(comparison)
     assert "resamples=20" in repr(comparison)
 
 
-def test_an_evaluation_is_copied_and_sent_to_processes(comparison: tertium.Comparison) -> None:
+def test_evaluation_can_be_copied_and_pickled(comparison: tertium.Comparison) -> None:
     for other in (copy.deepcopy(comparison), pickle.loads(pickle.dumps(comparison))):
         assert other.p_value("chrf++", "poor") == comparison.p_value("chrf++", "poor")
 
 
-def test_metrics_over_one_encoder_share_a_pass(
+def test_metrics_with_one_encoder_share_a_pass(
     tiny_model: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other layers and parts come from the same pass, and no score knows of its neighbors."""
+    """Other layers come from the same pass, and scores do not depend on other metrics."""
     pytest.importorskip("torch")
     from tertium.encoders.transformer_encoder import TransformerEncoder
 
@@ -96,22 +96,74 @@ def test_metrics_over_one_encoder_share_a_pass(
         systems={"a": ["the cat", "a dog"], "b": ["a cat", "dogs"]},
         references=[["the cat sat"], ["the dog"]],
     )
-    asked: list[str] = []
-    together = TransformerEncoder.encode_requests
+    encoded: list[str] = []
+    encode_requests = TransformerEncoder.encode_requests
 
-    def count(self: TransformerEncoder, texts: Sequence[str], *rest: Any) -> Any:
-        asked.extend(texts)
-        return together(self, texts, *rest)
+    def count(self: TransformerEncoder, texts: Sequence[str], *args: Any) -> Any:
+        encoded.extend(texts)
+        return encode_requests(self, texts, *args)
 
     monkeypatch.setattr(TransformerEncoder, "encode_requests", count)
     with runtime(cache=False):
-        apart = [tertium.score(small, spec) for spec in specs]
+        separate = [tertium.score(small, spec) for spec in specs]
         clear_memory()
-        asked.clear()
+        encoded.clear()
         evaluation = tertium.score(small, specs)
-    assert sorted(asked) == sorted({*asked})
-    assert len(asked) == 6
-    for alone, spec in zip(apart, evaluation.metrics, strict=True):
+    assert sorted(encoded) == sorted({*encoded})
+    assert len(encoded) == 6
+    for alone, spec in zip(separate, evaluation.metrics, strict=True):
         for system in small.systems:
             both = evaluation.scores[system][spec], alone.scores[system][spec]
             assert (both[0].statistics == both[1].statistics).all()
+
+
+def test_scores_by_system_and_metric(comparison: tertium.Comparison) -> None:
+    assert comparison["good"]["chrf++"] is comparison.scores["good"]["chrf:word_order=2"]
+    assert [*comparison] == [*comparison.systems]
+    with pytest.raises(UnknownNameError, match="unknown system 'goood': did you mean 'good'"):
+        _ = comparison["goood"]
+
+
+def test_lists_and_frames_score_like_a_test_set(example: TestSet) -> None:
+    pandas = pytest.importorskip("pandas")
+    sources, references = list(example.sources), [list(texts) for texts in example.references]
+    systems = {name: list(texts) for name, texts in example.systems.items()}
+    rows = [
+        {"system": name, "mt": text, "src": source, "ref": texts[0]}
+        for name, outputs in systems.items()
+        for text, source, texts in zip(outputs, sources, references, strict=True)
+    ]
+    first = {"sources": sources, "references": [texts[0] for texts in references]}
+    expected = tertium.score(systems, "chrf", **first)["good"]["chrf"].system
+    assert tertium.score(pandas.DataFrame(rows), "chrf")["good"]["chrf"].system == expected
+    alone = tertium.score(systems["good"], "chrf", **first)
+    assert alone["system"]["chrf"].system == expected
+    many = tertium.score(systems, "chrf", sources=sources, references=references)
+    assert many["good"]["chrf"].system == tertium.score(example, "chrf")["good"]["chrf"].system
+
+
+def test_texts_go_with_lists_of_translations(example: TestSet) -> None:
+    with pytest.raises(UsageError, match="references= need lists of translations"):
+        tertium.score(example, "chrf", references=["a"])
+    with pytest.raises(UsageError, match="expected a TestSet, got 'hello'"):
+        tertium.score("hello", "chrf", references=["hello"])
+    with pytest.raises(UsageError, match="confidence must be True or False, got 1000: use"):
+        tertium.score(example, "chrf", confidence=1000)  # type: ignore[arg-type]
+
+
+def test_frame_of_a_comparison(comparison: tertium.Comparison) -> None:
+    pytest.importorskip("pandas")
+    frame = comparison.to_frame()
+    assert len(frame) == len(comparison.systems) * len(comparison.metrics)
+    for row in frame.to_dict("records"):
+        system, metric = row["system"], row["metric"]
+        place = comparison.systems.index(system)
+        assert row["score"] == comparison.scores[system][metric].system
+        assert row["cluster"] == comparison.clusters[metric][place]
+        if place:
+            assert row["p_value"] == comparison.p_value(metric, system)
+            assert row["difference"] == comparison.difference(metric, system)
+        else:
+            assert row["p_value"] != row["p_value"]
+    best = frame[frame["rank"] == 1]
+    assert set(best["system"]) == {"good"}

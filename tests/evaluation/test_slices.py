@@ -1,4 +1,4 @@
-"""Slices: the scores of parts, tests that count them, and bad columns."""
+"""Slices: their scores, adjusted tests, and invalid columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def testset() -> TestSet:
 
 
 def slow_holm(p_values: list[float]) -> list[float]:
-    """Step down: the smallest p against m, the next against m - 1, never below an earlier one."""
+    """Step down: the smallest p times m, the next times m - 1, never below an earlier one."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     result, highest = [0.0] * len(p_values), 0.0
     for step, place in enumerate(order):
@@ -42,7 +42,7 @@ def slow_holm(p_values: list[float]) -> list[float]:
     return result
 
 
-def test_holm_is_the_step_down_loop_and_counts_no_nan() -> None:
+def test_holm_equals_the_loop_and_ignores_nan() -> None:
     rng = np.random.default_rng(1)
     for size in (1, 2, 7, 40):
         p = rng.random(size).round(2)  # with ties
@@ -53,7 +53,7 @@ def test_holm_is_the_step_down_loop_and_counts_no_nan() -> None:
     assert (holm([0.03, 0.01, 0.04, 0.0105]) < 0.05).tolist() == [False, True, False, True]
 
 
-def test_a_slice_scores_what_its_segments_score_alone(testset: TestSet) -> None:
+def test_slice_scores_equal_scores_of_its_segments(testset: TestSet) -> None:
     evaluation = tertium.score(testset, ["bleu", "chrf", "ter"])
     slices = slice_results(evaluation, "domain")
     assert list(slices.parts) == list(dict.fromkeys(testset.columns["domain"]))
@@ -84,12 +84,12 @@ def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSe
     assert record["size"] == 12
 
 
-def test_one_length_is_said_once() -> None:
+def test_single_length_label() -> None:
     few = TestSet(systems={"a": ["x"] * 3}, sources=["Zug", "Boot", "Brot"])
     assert slice_testset(few, "length").names == ("3 characters", "4 characters")
 
 
-def test_lengths_are_quarters_and_order_does_not_matter(testset: TestSet) -> None:
+def test_lengths_are_quartiles_in_any_order(testset: TestSet) -> None:
     slicing = slice_testset(testset, "length")
     lengths = [len(text) for text in testset.sources]
     for label, length in zip(slicing.labels, lengths, strict=True):
@@ -97,12 +97,12 @@ def test_lengths_are_quarters_and_order_does_not_matter(testset: TestSet) -> Non
         assert int(low) <= length <= int(high)
     assert [slicing.labels.count(name) for name in slicing.names] == [12, 12, 12, 12]
     backwards = testset.subset(range(len(testset))[::-1])
-    turned = slice_testset(backwards, "length")
-    assert turned.labels[::-1] == slicing.labels
-    assert turned.names == slicing.names
+    reversed_slicing = slice_testset(backwards, "length")
+    assert reversed_slicing.labels[::-1] == slicing.labels
+    assert reversed_slicing.names == slicing.names
 
 
-def test_languages_are_told_by_a_column_or_by_the_texts() -> None:
+def test_language_comes_from_a_column_or_the_texts() -> None:
     sources = ["Der Zug fährt heute nicht.", "Le train ne part pas aujourd'hui."]
     texts = TestSet(systems={"a": ["x", "y"]}, sources=sources)
     assert slice_testset(texts, "language").names == ("de", "fr")
@@ -110,17 +110,17 @@ def test_languages_are_told_by_a_column_or_by_the_texts() -> None:
     assert slice_testset(pairs, "language").names == ("de-en", "(none)")
 
 
-def test_bad_columns_are_one_line(testset: TestSet) -> None:
+def test_invalid_column_errors(testset: TestSet) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'domain'"):
         slice_testset(testset, "domains")
-    with pytest.raises(DataError, match="sources or references, and there are none"):
+    with pytest.raises(DataError, match="needs sources or references"):
         slice_testset(TestSet(systems={"a": ["x"]}), "length")
     with pytest.raises(LengthError, match="column 'domain' has 1 segments"):
         TestSet(systems={"a": ["x", "y"]}, columns={"domain": ["news"]})
 
 
-def test_a_column_goes_by_its_name_in_any_case(testset: TestSet) -> None:
-    """Files of judgments are read in lower case: one command knew `Domain`, one `domain`."""
+def test_column_names_ignore_case(testset: TestSet) -> None:
+    """Column names are matched without case."""
     labels = testset.columns["domain"]
     for name in ("Domain", "DOMAIN"):
         capital = dataclasses.replace(testset, columns={name: labels})
@@ -132,18 +132,18 @@ def test_a_column_goes_by_its_name_in_any_case(testset: TestSet) -> None:
         slice_testset(two, "domain")
 
 
-def test_slices_do_not_count_the_warnings_of_the_whole(testset: TestSet) -> None:
+def test_slices_have_no_warnings_of_the_whole(testset: TestSet) -> None:
     assert any("warnings" in record for record in tertium.score(testset, "chrf").records())
     sliced = slice_results(tertium.score(testset, "chrf"), "domain")
     assert not any("warnings" in record for record in sliced.records())
 
 
-def test_documents_that_are_missing_are_asked_for(testset: TestSet) -> None:
+def test_missing_documents_error(testset: TestSet) -> None:
     with pytest.raises(DataError, match="give --documents FILE"):
         slice_testset(dataclasses.replace(testset, documents=()), "document")
 
 
-def test_columns_are_read_written_and_dropped_where_systems_differ(tmp_path: Path) -> None:
+def test_columns_round_trip_unless_systems_differ(tmp_path: Path) -> None:
     rows = [
         {
             "mt": f"{s} {n}",
@@ -179,7 +179,7 @@ def judgments(tmp_path: Path) -> Path:
     return file
 
 
-def test_agreement_by_slice_is_that_of_the_part_alone(
+def test_agreement_by_slice_equals_that_of_the_part(
     judgments: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ["meta", "--human", str(judgments), "-m", "chrf", "bleu", "-f", "json"]
@@ -192,9 +192,9 @@ def test_agreement_by_slice_is_that_of_the_part_alone(
     assert main([*argv[:-1], "tsv", "--by", "domain", "document", "--resamples", "0"]) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header[:4] == ["metric", "statistic", "set", "value"]
-    assert len(rows) == 2 * (1 + 2 + 4)  # of the whole, the domains, the documents
+    assert len(rows) == 2 * (1 + 2 + 4)  # overall, domains, documents
     assert {len(row) for row in rows} == {len(header)}
-    assert header[-1] == "by"  # a domain may have the name of a document
+    assert header[-1] == "by"  # a domain and a document may have the same name
     assert [row[-1] for row in rows] == [""] * 2 + ["domain"] * 4 + ["document"] * 8
     study = tertium.meta_evaluate(judgments, ["chrf"], by="domain", resamples=0)
     (judged,) = study.sets
@@ -204,11 +204,11 @@ def test_agreement_by_slice_is_that_of_the_part_alone(
     assert news.values[0] == pytest.approx(wanted, abs=1e-12)
 
 
-def test_choices_that_are_none_are_told_before_metrics_score() -> None:
-    for choices in ({"statistic": "pearson"}, {"sample": 9}):
-        with pytest.raises(UnknownNameError, match=r"^unknown choice 's.*known: alpha, by, conf"):
+def test_invalid_options_are_rejected_before_scoring() -> None:
+    for choices in ({"statistics": "pearson"}, {"sample": 9}):
+        with pytest.raises(UnknownNameError, match=r"^unknown option 's.*known: alpha, conf"):
             tertium.meta_evaluate("nowhere.jsonl", "chrf", **choices)
-    with pytest.raises(UsageError, match="samples must be zero or more, got True"):
+    with pytest.raises(UsageError, match="resamples must be an integer of at least 0, got True"):
         tertium.meta_evaluate("nowhere.jsonl", "chrf", statistic="pearson", resamples=True)
 
 
@@ -217,7 +217,7 @@ def test_p_values_of_metrics_on_slices_are_adjusted(judgments: Path) -> None:
     results = plain.slices["domain"]
     assert len(results.tasks) == 2
     raw = []
-    for task in results.tasks:  # the same task on the part alone draws the same
+    for task in results.tasks:  # the same task on the slice alone has the same resamples
         part = next(s for s in plain.sets)
         mask = slice_items(plain.human_data[part.name], part.items, "domain").mask(
             task.task.sets[0]
@@ -237,10 +237,10 @@ def test_p_values_of_metrics_on_slices_are_adjusted(judgments: Path) -> None:
         assert results.tasks[n].p_values[i, j] == pytest.approx(p)
 
 
-def test_columns_of_judgments_are_those_that_agree_on_an_item(judgments: Path) -> None:
-    (people,) = read_human_data(judgments)
-    assert set(people.labels()) == {"domain", "document"}
-    assert people.labels()["document"]["39"] == "d3"
+def test_columns_of_judgments(judgments: Path) -> None:
+    (human_data,) = read_human_data(judgments)
+    assert set(human_data.labels()) == {"domain", "document"}
+    assert human_data.labels()["document"]["39"] == "d3"
 
 
 @pytest.mark.parametrize("style", ["text", "md", "tsv", "json", "latex"])
@@ -276,7 +276,7 @@ def test_every_command_slices(
     assert '<section id="slices"' in page.read_text(encoding="utf-8")
 
 
-def test_labels_may_lie_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     argv = ["-t", str(EXAMPLES / "system-good.en.txt"), "-r", str(EXAMPLES / "reference-a.en.txt")]
     file = EXAMPLES / "documents.txt"
     assert main(["score", *argv, "-m", "chrf", "--by", f"text={file}", "-f", "tsv"]) == 0
@@ -304,14 +304,47 @@ def test_comparisons_are_sliced_with_their_items(tmp_path: Path) -> None:
         }
         for n in range(20)
     ]
-    beside = tmp_path / "x.texts.jsonl"
-    beside.write_text("".join(json.dumps(text) + "\n" for text in texts))
+    texts_file = tmp_path / "x.texts.jsonl"
+    texts_file.write_text("".join(json.dumps(text) + "\n" for text in texts))
     study = tertium.meta_evaluate(file, ["chrf"], by=["length"], resamples=0)
-    (judged,), (people,) = study.sets, study.human_data.values()
+    (judged,), (human_data,) = study.sets, study.human_data.values()
     assert judged.comparisons is not None
     every = judged.keep_items(np.ones(len(judged.items), bool), "all")
-    assert isinstance(people, RankingSet)
-    assert every.human_systems == pytest.approx(expected_wins(people), nan_ok=True)
+    assert isinstance(human_data, RankingSet)
+    assert every.human_systems == pytest.approx(expected_wins(human_data), nan_ok=True)
     parts = [t.agreement.judged for t in study.slices["length"].tasks]
     assert len(parts) == 4
     assert sum(parts) == study.results.tasks[0].agreement.judged
+
+
+def test_several_statistics_and_levels_are_one_table(judgments: Path) -> None:
+    statistics, levels = ["Pearson", "SPA", "acc_eq"], ["segment", "system"]
+    options = {"by": "domain", "resamples": 20}
+    both = tertium.meta_evaluate(
+        judgments, ["chrf", "bleu"], statistic=statistics, level=levels, **options
+    )
+    found = [(r.task.statistic, r.task.level) for r in both.results.tasks]
+    assert found == [
+        ("pearson", "segment"),
+        ("acc-eq", "segment"),
+        ("pearson", "system"),
+        ("spa", "system"),
+    ]
+    assert both.level == "segment"
+    for statistic, level in found:
+        one = tertium.meta_evaluate(
+            judgments, ["chrf", "bleu"], statistic=statistic, level=level, **options
+        )
+        records = [
+            record
+            for record in both.results.records()["tasks"]
+            if (record["statistic"], record["level"]) == (statistic, level)
+        ]
+        assert records == one.results.records()["tasks"]
+    assert len(both.slices["domain"].tasks) == 2 * len(found)
+    usual = tertium.meta_evaluate(judgments, "chrf", statistic=["pearson", "spa"], resamples=0)
+    assert [r.task.level for r in usual.results.tasks] == ["segment", "system"]
+    with pytest.raises(UnknownNameError, match="unknown level 'document'"):
+        tertium.meta_evaluate(judgments, "chrf", level="document")
+    with pytest.raises(UsageError, match="does not support level=segment"):
+        tertium.meta_evaluate(judgments, "chrf", statistic="spa", level="segment")

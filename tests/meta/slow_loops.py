@@ -14,7 +14,7 @@ from scipy import stats
 
 
 def points(human, metric):
-    """The pairs of values that are there on both sides."""
+    """The pairs of values that are known on both sides."""
     return [(h, m) for h, m in zip(human, metric, strict=True) if not (math.isnan(h + m))]
 
 
@@ -139,7 +139,7 @@ def system_accuracy(human, metrics):
 
 
 def soft_pairwise_accuracy(human, metric, signs):
-    """Either system of a pair stands first once: mt-metrics-eval takes them in no order."""
+    """Each system of a pair comes first once: mt-metrics-eval has no given order."""
     gaps = []
     for i, j in permutations(range(len(human)), 2):
         people, scores = human[i] - human[j], metric[i] - metric[j]
@@ -174,7 +174,7 @@ def perm_both_spa(human, first, second, swaps, signs):
 
 
 def pair_lots(human, first, second, epsilons, resamples, rng):
-    """acc_eq of two metrics, their verdicts on each pair of translations swapped by lot."""
+    """acc_eq of two metrics, with their outcomes on each pair of translations swapped at random."""
     draws = []
     for _ in range(resamples):
         values = []

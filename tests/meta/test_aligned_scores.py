@@ -1,4 +1,4 @@
-"""Metrics are matched to judgments by name; what does not match is counted, never dropped."""
+"""Metric scores are matched to judgments by name; unmatched systems are counted."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def test_rows_and_columns_are_matched_by_name():
     assert (~np.isnan(judged.human)).sum() == 8
 
 
-def test_systems_nobody_judged_are_counted():
+def test_unjudged_systems_are_counted():
     metric = ScoreMatrix("m", ("A", "D", "E"), np.ones((3, 3)), PEOPLE.items)
     judged = AlignedScores.align("x", [metric], human=PEOPLE)
     assert judged.excluded_counts["m"] == {UNJUDGED_SYSTEM: 2, NO_SYSTEM_SCORE: 2}
 
 
-def test_a_metric_that_matches_nothing_is_an_error():
+def test_metric_without_match_error():
     stranger = ScoreMatrix("m", ("X", "Y"), np.ones((2, 3)), PEOPLE.items)
     with pytest.raises(DataError, match=r"none of the systems scored by m \(X, Y\).*\(A, B, C\)"):
         AlignedScores.align("x", [stranger], human=PEOPLE)
@@ -39,21 +39,21 @@ def test_a_metric_that_matches_nothing_is_an_error():
         AlignedScores.align("x", [elsewhere], human=PEOPLE)
 
 
-def test_people_who_count_from_0_are_not_put_beside_lines_from_1():
+def test_items_from_0_do_not_match_lines_from_1():
     people = ScoreMatrix("human", ("A",), np.array([[1.0, 2, 3]]), ("0", "1", "2"))
     lines = ScoreMatrix("m", ("A",), np.array([[1.0, 2, 3]]))
     with pytest.raises(DataError, match="segment 0 and none of 3, but segments that m scored"):
         AlignedScores.align("set", [lines], human=people)
 
 
-def test_people_who_count_from_1_are_not_put_beside_segments_from_0():
+def test_items_from_1_do_not_match_segments_from_0():
     people = ScoreMatrix("human", ("A",), np.array([[1.0, 2, 3]]), ("1", "2", "3"))
     named = ScoreMatrix("m", ("A",), np.array([[1.0, 2, 3]]), ("0", "1", "2"))
     with pytest.raises(DataError, match="segment 3 and none of 0, but segments that m scored"):
         AlignedScores.align("set", [named], human=people)
 
 
-def test_lines_without_names_are_items_from_one():
+def test_unnamed_lines_are_items_from_1():
     metric = ScoreMatrix("m", ("A",), np.arange(1.0, 13)[None])
     judged = AlignedScores.align("x", [metric], human=PEOPLE)
     assert_allclose(judged.scores[0, 0], [7, 9, 12])
@@ -102,7 +102,7 @@ def test_comparisons_become_indices():
     assert_allclose(judged.human_systems, [1, 0, 0])
 
 
-def test_systems_can_be_taken_out():
+def test_drop_systems():
     metric = ScoreMatrix("m", ("A", "B", "C"), np.ones((3, 3)), PEOPLE.items)
     judged = AlignedScores.align("x", [metric], human=PEOPLE).drop_systems(["A"])
     assert (~np.isnan(judged.human)).sum() == 5
@@ -111,7 +111,7 @@ def test_systems_can_be_taken_out():
         judged.drop_systems(["A", "Q"])
 
 
-def test_systems_taken_out_of_comparisons_leave_no_wins_behind():
+def test_drop_systems_of_comparisons_removes_their_wins():
     said = [("A", "B", 1.0), ("A", "C", 0.0), ("B", "C", 1.0), ("B", "C", 0.5), ("B", "C", 0.0)]
     rankings = build_ranking_set([PairwiseJudgment("1", *verdict) for verdict in said], name="r")
     rest = AlignedScores.align("x", [], comparisons=rankings).drop_systems(["A"])
@@ -123,7 +123,7 @@ def test_systems_taken_out_of_comparisons_leave_no_wins_behind():
     assert_allclose(official.drop_systems(["A"]).human_systems, [np.nan, 2, 1])
 
 
-def test_scores_that_people_gave_stay_when_they_happen_to_be_expected_wins():
+def test_given_human_system_scores_are_kept():
     said = [("A", "B", 1.0), ("A", "C", 1.0), ("B", "C", 1.0)]
     rankings = build_ranking_set([PairwiseJudgment("1", *verdict) for verdict in said], name="r")
     given = {"A": 1.0, "B": 0.5, "C": 0.0}  # of one opponent beaten, B beats half
@@ -134,7 +134,7 @@ def test_scores_that_people_gave_stay_when_they_happen_to_be_expected_wins():
     assert_allclose(slice_of_it.drop_systems(["A"]).human_systems, [np.nan, 1.0, 0.0])
 
 
-def test_faults():
+def test_invalid_input():
     with pytest.raises(DataError, match="no human judgments"):
         AlignedScores.align("x", [])
     twice = ScoreMatrix("m", ("A",), np.ones((1, 3)), PEOPLE.items)

@@ -17,7 +17,7 @@ from tertium.meta.replicates import pearson_replicate
 from tertium.meta.significance import perm_both, williams
 
 few_values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
-matrices = arrays(float, (3, 5, 7), elements=few_values)  # people and two metrics
+matrices = arrays(float, (3, 5, 7), elements=few_values)  # human scores and two metrics
 
 
 @pytest.mark.parametrize("grouping", ["none", "item", "system"])
@@ -54,8 +54,8 @@ def test_equals_scipy_on_long_vectors():
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-90, 1e90])
-def test_scores_of_any_size_have_their_correlation(scale):
-    """Probabilities of whole sentences are as small as this, and their squares are no numbers."""
+def test_correlation_of_very_small_and_large_scores(scale):
+    """Sentence probabilities are this small, and their squares underflow."""
     rng = np.random.default_rng(3)
     human = rng.normal(size=(3, 10))
     metrics = human + rng.normal(0, [[[0.5]], [[2.0]]], (2, 3, 10))
@@ -90,7 +90,7 @@ def test_constant_and_short_vectors_are_undefined_and_counted():
     result = pearson(human, human, grouping="system")
     assert float(result) == pytest.approx(1.0)
     assert (result.groups, int(result.undefined)) == (3, 1)
-    # 0.1 has no exact binary form: a constant must not leave a spread made of rounding.
+    # 0.1 has no exact binary form: a constant must not have a spread from rounding.
     assert np.isnan(float(pearson(np.arange(10), np.full(10, 0.1))))
     for statistic in (pearson, spearman, kendall_b):
         assert np.isnan(float(statistic([1.0], [2.0])))
@@ -105,7 +105,7 @@ def test_no_points_at_all():
     assert np.isnan(float(spearman([], [])))
 
 
-def test_a_lone_system_by_item_has_no_value():
+def test_single_system_by_item_has_no_value():
     result = pearson([[1.0, 2.0, 3.0]], [[1.0, 2.0, 4.0]], grouping="item")
     assert np.isnan(float(result))
     assert (result.groups, int(result.undefined)) == (3, 3)
@@ -121,26 +121,26 @@ def test_many_metrics_keep_their_axes():
         float(result)
 
 
-def test_faults_are_named():
+def test_invalid_shapes():
     with pytest.raises(
         LengthError, match=r"\(4,\), which does not end in that of the human scores, \(3,\)"
     ):
         pearson([1, 2, 3], [1, 2, 3, 4])
     with pytest.raises(LengthError, match="does not end"):
         pearson([[1, 2], [3, 4]], [1, 2])
-    for large in (np.inf, -1e200):  # the square of which no float holds
+    for large in (np.inf, -1e200):  # their squares overflow
         with pytest.raises(DataError, match="1 values that are infinite or above 1e"):
             pearson([1, 2, 3], [1, 2, large])
     with pytest.raises(UsageError, match="grouping=item needs matrices"):
         pearson([1, 2, 3], [1, 2, 3], grouping="item")
     with pytest.raises(UnknownNameError, match="did you mean 'item'"):
         pearson([[1, 2]], [[1, 2]], grouping="items")
-    with pytest.raises(DataError, match="not \\(1, 1, 2\\)"):
+    with pytest.raises(DataError, match="have shape \\(1, 1, 2\\)"):
         pearson([[[1, 2]]], [[[1, 2]]])
 
 
 @given(arrays(float, (4, 6), elements=st.sampled_from([0.0, 1.0, 2.0, np.inf, -np.inf, np.nan])))
-def test_ranks_are_scipys(values):
+def test_ranks_equal_scipy(values):
     from scipy.stats import rankdata
 
     assert_array_equal(ranks(values), rankdata(values, axis=-1, nan_policy="omit"))

@@ -44,7 +44,7 @@ def test_acceptance_equals_the_loop(stack):
     assert 0 < curve.average_precision <= 1
 
 
-def test_a_perfect_metric_accepts_rightly():
+def test_perfect_metric_accepts_correctly():
     human = np.array([90.0, 80, 60, 20])
     curve = acceptance_curve(human, human / 100, 70)
     assert (curve.average_precision, curve.thresholds[curve.best]) == (1.0, 0.8)
@@ -78,7 +78,7 @@ def test_reranking_equals_the_loop(stack):
     assert_allclose([found.accuracy, found.chosen, found.random, found.best], expected)
 
 
-def test_reranking_by_people_gains_all():
+def test_reranking_by_human_scores_gains_all():
     human = np.random.default_rng(1).normal(size=(4, 30))
     assert rerank_outputs(human, human).gain == pytest.approx(1)
     assert rerank_outputs(human, np.zeros_like(human)).gain == pytest.approx(0)
@@ -86,7 +86,7 @@ def test_reranking_by_people_gains_all():
         rerank_outputs(human, human[:2])
 
 
-def test_risk_falls_where_uncertainty_knows_the_errors():
+def test_risk_falls_if_uncertainty_predicts_errors():
     rng = np.random.default_rng(2)
     spread = rng.uniform(0.1, 3, 2000)
     errors = rng.normal(0, spread)
@@ -96,12 +96,12 @@ def test_risk_falls_where_uncertainty_knows_the_errors():
     assert nothing.skill == pytest.approx(0, abs=1e-9)
     assert risk_coverage(errors, -spread).skill < 0
     assert known.risk[-1] == pytest.approx(np.abs(errors).mean())
-    # one by one, as the definition has it
+    # one by one, by the definition
     order = np.argsort(spread)
     assert known.risk[9] == pytest.approx(np.abs(errors[order[:10]]).mean())
 
 
-def test_calibrated_uncertainty_is_found_so():
+def test_calibrated_uncertainty_has_no_gap():
     rng = np.random.default_rng(3)
     spread = rng.uniform(0.5, 2, 20_000)
     errors = rng.normal(0, spread)
@@ -110,7 +110,7 @@ def test_calibrated_uncertainty_is_found_so():
     assert calibrate_errors(errors, spread).counts.sum() == 20_000
 
 
-def test_residuals_are_those_of_the_straight_line():
+def test_residuals_equal_the_linear_fit():
     human, metric = np.array([1.0, 2, np.nan, 6]), np.array([0.1, 0.2, 0.3, 0.5])
     errors, slope = residuals(human, metric)
     assert np.isnan(errors[2])
@@ -120,7 +120,7 @@ def test_residuals_are_those_of_the_straight_line():
         residuals([1.0, 2], [3.0, 3])
 
 
-def test_figures_of_a_table():
+def test_summary_values():
     human = np.array([[90.0, 80, 30], [40, 85, 60]])
     figures = summarize_decisions(
         acceptance_curve(human, human / 100, 70), rerank_outputs(human, human / 100)

@@ -1,4 +1,4 @@
-"""What a difference means: bins equal counting by hand, and shares never fall."""
+"""Difference scales: bins equal counting by hand, and agreement never falls."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tertium.meta.difference_scales import (
 from tertium.scores import ScoreMatrix
 
 
-def test_pairs_of_systems_by_hand():
-    # people: a > b = c; metric: c > a > b; d has no metric score
+def test_system_pairs_by_hand():
+    # human: a > b = c; metric: c > a > b; d has no metric score
     sizes, agree = compare_system_pairs(
         np.array([3.0, 2, 2, 1]), np.array([0.5, 0.1, 0.75, np.nan])
     )
@@ -26,11 +26,11 @@ def test_pairs_of_systems_by_hand():
     assert agree.tolist() == [1.0, 0.0, 0.5]
 
 
-def test_a_pair_that_the_metric_ties_says_nothing():
+def test_metric_ties_are_left_out():
     assert len(compare_system_pairs(np.array([1.0, 2]), np.array([0.5, 0.5]))[0]) == 0
 
 
-def test_bins_hold_all_pairs_and_never_fall():
+def test_bins_cover_all_pairs_and_are_monotone():
     rng = np.random.default_rng(1)
     sizes = rng.exponential(size=500)
     agree = (rng.random(500) < 0.5 + 0.4 * (1 - np.exp(-sizes))) * 1.0
@@ -44,7 +44,7 @@ def test_bins_hold_all_pairs_and_never_fall():
         assert agree[inside].mean() == pytest.approx(part.agree)
 
 
-def test_neighbors_that_fall_are_pooled():
+def test_falling_neighbors_are_pooled():
     sizes = np.arange(60.0)
     agree = np.repeat([1.0, 0.0, 1.0], 20)  # the middle third falls
     assert [(b.pairs, b.agree) for b in fit_bins(sizes, agree, bins=3)] == [(40, 0.5), (20, 1.0)]
@@ -75,7 +75,7 @@ def test_scales_by_language_direction():
     assert scale.find(scale.bins[0].high) == scale.bins[0]
 
 
-def test_too_few_pairs_say_nothing():
+def test_too_few_pairs_error():
     with pytest.raises(DataError, match="too few"):
         fit_bins(np.ones(5), np.ones(5))
     two = AlignedScores.align(
@@ -88,7 +88,7 @@ def test_too_few_pairs_say_nothing():
         fit_scales([two])
 
 
-def test_directions():
+def test_language_directions():
     assert language_direction("zh-en") == "into English"
     assert language_direction("cs-uk") == "not into English"
     assert language_direction("news") == ""

@@ -1,4 +1,4 @@
-"""Marked errors beside marked errors: hand-checked rows, and slow loops over the definitions.
+"""Agreement of error spans: hand-checked rows, and slow loops over the definitions.
 
 The definitions are those of the scoring scripts of the shared tasks: WMT25's counts how many errors
 meet at a character (wmt25-mteval, task 2), WMT23's whether one does (wmt23 quality estimation).
@@ -28,7 +28,7 @@ MAJOR, MINOR = "major", "minor"
 
 
 def draw(rng: np.random.Generator, length: int, most: int) -> list[Span]:
-    """Some spans, overlapping ones and all severities among them."""
+    """Random spans, with overlaps and all severities."""
     spans = []
     for _ in range(rng.integers(0, most + 1)):
         start = int(rng.integers(0, length))
@@ -40,7 +40,7 @@ def draw(rng: np.random.Generator, length: int, most: int) -> list[Span]:
 
 
 def marks_at(spans: list[Span], place: int) -> dict[str, int]:
-    """How many major and minor errors of the translation cover a code point."""
+    """How many major and minor errors of the translation cover a character."""
     counts = {MAJOR: 0, MINOR: 0}
     for span in spans:
         if span.side == "hypothesis" and span.start <= place < span.end:
@@ -102,7 +102,7 @@ def slow_match(gold: list[Span], found: list[Span], length: int) -> list[float]:
         (match_spans, slow_match),
     ],
 )
-def test_fast_counts_are_the_slow_ones(count, slow) -> None:  # type: ignore[no-untyped-def]
+def test_fast_counts_equal_slow_counts(count, slow) -> None:  # type: ignore[no-untyped-def]
     rng = np.random.default_rng(7)
     lengths = [int(n) for n in rng.integers(1, 25, size=150)]
     gold = [draw(rng, n, 4) for n in lengths]
@@ -113,8 +113,8 @@ def test_fast_counts_are_the_slow_ones(count, slow) -> None:  # type: ignore[no-
     assert rows[:, 0].sum() > 0
 
 
-def test_a_row_checked_by_hand() -> None:
-    """`0123456789`: people 0-4 major, 6-8 minor; the metric 2-7 minor.
+def test_one_row_by_hand() -> None:
+    """`0123456789`: human 0-4 major, 6-8 minor; the metric 2-7 minor.
 
     At 2 and 3 severities differ (1/2 each), at 6 they agree: 2 of 6 and of 5.
     """
@@ -129,14 +129,14 @@ def test_a_row_checked_by_hand() -> None:
     assert match_spans(people, metric, [10])[0, 0] == pytest.approx(max(1 / 6, 0.5 * 2 / 7))
 
 
-def test_two_errors_at_one_place_count_twice_or_once() -> None:
+def test_overlapping_errors_count_twice_or_once() -> None:
     people = [[Span(0, 2, severity=MAJOR), Span(0, 2, severity=MINOR)]]
     metric = [[Span(0, 2, severity=MINOR)]]
     assert count_characters(people, metric, [2]).tolist() == [[2.0, 4.0, 2.0]]
     assert count_characters_once(people, metric, [2]).tolist() == [[2.0, 2.0, 2.0]]
 
 
-def test_nothing_marked_is_agreement_and_one_side_alone_is_none() -> None:
+def test_no_errors_agree_and_one_sided_errors_do_not() -> None:
     one = [Span(0, 2, severity=MAJOR)]
     rows = count_characters([[], one, [], one], [[], one, one, []], [3, 3, 3, 0 + 3])
     own = [micro(rows[n : n + 1]).f1 for n in range(4)]
@@ -146,15 +146,15 @@ def test_nothing_marked_is_agreement_and_one_side_alone_is_none() -> None:
     assert count_characters([[]], [[]], [0]).tolist() == [[0.0, 0.0, 0.0]]
 
 
-def test_tags_without_severity_compare_places_alone() -> None:
+def test_tags_without_severity_compare_positions() -> None:
     people, metric = [[Span(0, 4)]], [[Span(0, 2, severity=MAJOR), Span(2, 4, severity=MINOR)]]
     for count in (count_characters, count_characters_once):
         assert count(people, metric, [4]).tolist() == [[4.0, 4.0, 4.0]]
-    mixed = [[Span(0, 4), Span(4, 5, severity=MINOR)]]  # where others are graded, these are not
+    mixed = [[Span(0, 4), Span(4, 5, severity=MINOR)]]  # one without a severity
     assert count_characters(mixed, metric, [5]).tolist() == [[0.0, 1.0, 4.0]]
 
 
-def test_severities_and_categories_count_alone() -> None:
+def test_severities_and_categories_are_counted_separately() -> None:
     people = [[Span(0, 4, severity=MAJOR, category="x"), Span(4, 6, severity=MINOR, category="y")]]
     metric = [[Span(0, 2, severity=MINOR), Span(4, 6, severity=MINOR)]]
     rows = count_by_severity(people, metric, [6], count_characters)
@@ -170,7 +170,7 @@ def test_severities_and_categories_count_alone() -> None:
     ]
 
 
-def test_raters_are_taken_one_by_one() -> None:
+def test_split_by_rater() -> None:
     marked = ErrorAnnotations(
         (Span(0, 1, rater="a"), Span(2, 3, rater="a"), Span(4, 5, rater="b")), raters=3
     )
@@ -178,7 +178,7 @@ def test_raters_are_taken_one_by_one() -> None:
     assert split_by_rater(ErrorAnnotations()) == [()]
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
+def test_length_mismatch_error() -> None:
     with pytest.raises(LengthError, match="2 annotated translations, but 1 texts"):
         count_characters([[], []], [[]], [3])
     with pytest.raises(LengthError, match="1, 2 and 1"):

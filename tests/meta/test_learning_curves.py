@@ -1,4 +1,4 @@
-"""Learning curves and ablations: nested, seeded, and summed up over seeds."""
+"""Learning curves and ablations: nested, seeded, and averaged over seeds."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_undefined_runs_are_counted():
     assert np.isnan(single.deviation)
 
 
-def test_faults():
+def test_invalid_input():
     def train(subset, seed):
         return 0
 

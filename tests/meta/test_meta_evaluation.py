@@ -1,4 +1,4 @@
-"""Tasks end to end: figures equal the statistics, marks and averages follow from them."""
+"""Tasks end to end: values equal the statistics; ranks and averages follow from them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.meta import acc_eq_calibrated, kendall_strict, pearson, system_accuracy
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.tasks import STATISTICS, Task, tasks_for
+from tertium.meta.tasks import STATISTIC_ALIASES, STATISTICS, Task, resolve_statistic, tasks_for
 from tertium.scores import ScoreMatrix
 
 SYSTEMS = ("A", "B", "C", "D", "E")
 
 
 def make_set(name, seed=0, systems=SYSTEMS, items=60, worth=(1.0, 0.95, -0.3)):
-    """People on a grid of 0-100, two good metrics and one that misleads."""
+    """Human scores from 0 to 100, two good metrics and one misleading one."""
     rng = np.random.default_rng(seed)
     quality = np.linspace(1, 0, len(systems))[:, None]
     truth = quality + rng.normal(0, 0.6, (len(systems), items))
@@ -57,7 +57,7 @@ def results():
     )
 
 
-def test_values_and_counts_are_those_of_the_statistic(results):
+def test_values_and_counts_equal_the_statistic(results):
     judged = make_set("de-en", 1)
     task = results.tasks[0]
     assert_allclose(task.values, pearson(judged.human, judged.scores).value)
@@ -78,20 +78,20 @@ def test_average_and_ranks(results):
     mean = np.mean([t.values for t in results.tasks], axis=0)
     assert_allclose(results.average.values, mean)
     assert (results.average.low < mean).all()
-    # Two sets tell more than one: the interval of the average is narrower than either's.
+    # The interval of the average over two sets is narrower than that of either.
     widths = [t.high - t.low for t in results.tasks]
     assert ((results.average.high - results.average.low) < np.max(widths, axis=0)).all()
     assert_allclose(results.average_rank, np.mean([t.ranks for t in results.tasks], axis=0))
 
 
-def test_an_average_is_tested_where_its_tasks_are():
+def test_average_is_tested_if_its_tasks_are():
     sets = [make_set("de-en", 1), make_set("fi-en", 2)]
     tasks = tasks_for(["de-en", "fi-en"], "kendall", test="none", resamples=200)
     average = MetaEvaluation(sets).run(tasks).average
-    assert (average.low < average.values).all()  # intervals were asked for
+    assert (average.low < average.values).all()
     assert np.isnan(average.p_values).all()
     assert average.not_worse.tolist() == [True, False, False]
-    records = MetaEvaluation(sets).run(tasks).records()  # false would say that they are worse
+    records = MetaEvaluation(sets).run(tasks).records()  # false would mean that they are worse
     for part in ("tasks", "average"):
         assert [r["not_significantly_worse"] for r in records[part]][:3] == [None] * 3
     assert average.ranks == (1, 2, 3)
@@ -126,13 +126,13 @@ def test_averages_do_not_mix_statistics():
         assert found["m0", kind] == np.mean([t.values[0] for t in part.tasks])
 
 
-def test_a_seed_is_not_negative():
+def test_negative_seed_error():
     with pytest.raises(UsageError, match="of at least 0"):
         MetaEvaluation([make_set("de-en")], seed=-1).run([Task(sets=("de-en",))])
 
 
 @pytest.mark.parametrize("kind", ["accuracy", "tie-aware"])
-def test_a_metric_without_scores_in_a_set_has_no_value_and_stops_no_other(kind):
+def test_metric_without_scores_does_not_affect_others(kind):
     systems = {"level": "system", "resamples": 0, "test": "none"}
     whole, part = make_set("de-en", 1), make_set("fi-en", 2, worth=(1.0, 0.95))
     sets = ("de-en", "fi-en") if kind == "accuracy" else ("fi-en",)
@@ -143,7 +143,7 @@ def test_a_metric_without_scores_in_a_set_has_no_value_and_stops_no_other(kind):
     assert np.isnan(values[2])
 
 
-def test_a_figure_does_not_depend_on_its_neighbors(results):
+def test_value_does_not_depend_on_other_tasks(results):
     alone = MetaEvaluation([make_set("fi-en", 2)]).run([results.tasks[1].task])
     assert_allclose(alone.tasks[0].p_values, results.tasks[1].p_values)
     assert_allclose(alone.tasks[0].low, results.tasks[1].low)
@@ -184,8 +184,8 @@ SCORE_TASKS = [
 
 
 @pytest.mark.parametrize(("statistic", "choices"), SCORE_TASKS)
-def test_every_statistic_tells_a_misleading_metric_from_a_good_one(statistic, choices):
-    # Enough systems that even the tests over systems can tell.
+def test_every_statistic_separates_a_good_from_a_bad_metric(statistic, choices):
+    # Enough systems for tests over systems.
     judged = make_set("x", 3, systems=tuple("ABCDEFGHIJKL"), items=40)
     task = Task(sets=("x",), statistic=statistic, **{"resamples": 100, **choices})
     result = MetaEvaluation([judged]).run([task]).tasks[0]
@@ -194,19 +194,19 @@ def test_every_statistic_tells_a_misleading_metric_from_a_good_one(statistic, ch
     assert result.p_values[0, 2] < 0.05
     assert not result.not_worse[2]
     assert (result.low <= result.values + 1e-9).all()
-    assert (result.values <= result.high + 0.05).all()  # resampled systems repeat themselves
+    assert (result.values <= result.high + 0.05).all()  # resampled systems are repeated
     assert result.agreement.judged > 0
 
 
 @pytest.mark.parametrize("test", ["perm-both", "williams", "bootstrap"])
-def test_a_metric_on_another_scale_is_no_better(test):
+def test_rescaled_metric_is_not_better(test):
     judged = make_set("x", 3, items=40)
     judged.scores[1] = 100 * judged.scores[0] + 7
     task = Task(sets=("x",), resamples=200, test=test)
     assert MetaEvaluation([judged]).run_task(task).p_values[:2, :2].tolist() == [[1, 1], [1, 1]]
 
 
-def test_a_value_does_not_change_with_how_it_is_tested():
+def test_value_does_not_depend_on_the_test():
     evaluation = MetaEvaluation([make_set("x", 3, items=40)])
     ways = ({"resamples": 1000}, {"alpha": 0.01}, {"test": "bootstrap"}, {"resamples": 0})
     for statistic in ("pearson", "spa"):
@@ -224,7 +224,7 @@ def test_every_statistic_of_comparisons(statistic):
     assert (figures.low < figures.values).all()
 
 
-def test_comparisons_give_the_tau_of_the_definition():
+def test_comparisons_equal_the_definition_of_tau():
     judged = make_ranking()
     compared = judged.comparisons
     expected = kendall_strict(
@@ -255,7 +255,7 @@ def test_accuracy_pools_sets():
     assert result.agreement.judged == 10 + 3
 
 
-def test_missing_scores_are_counted_and_a_missing_metric_has_no_figure():
+def test_missing_scores_are_counted():
     first, second = make_set("a", 1), make_set("b", 2, worth=(1.0,))
     first.scores[1, :, :10] = np.nan
     results = MetaEvaluation([first, second]).run(tasks_for(["a", "b"], "pearson", resamples=50))
@@ -266,7 +266,7 @@ def test_missing_scores_are_counted_and_a_missing_metric_has_no_figure():
     assert results.tasks[1].ranks == (1, 2, 2)
 
 
-def test_constant_scores_have_no_figure():
+def test_constant_scores_have_no_value():
     judged = make_set("a", 1)
     judged.scores[1] = 0.5
     result = MetaEvaluation([judged]).run([Task(sets=("a",), resamples=50)]).tasks[0]
@@ -292,7 +292,7 @@ def test_one_system_only():
         MetaEvaluation([judged]).run([Task(sets=("a",), statistic="acc-eq")])
 
 
-def test_what_is_drawn_does_not_change_with_how_it_is_read():
+def test_resamples_do_not_depend_on_levels():
     evaluation = MetaEvaluation([make_set("a")])
     for statistic in ("pearson", "kendall", "acc-eq"):
         usual = evaluation.run_task(Task(sets=("a",), statistic=statistic, resamples=50))
@@ -310,7 +310,7 @@ def test_what_is_drawn_does_not_change_with_how_it_is_read():
             assert_allclose([other.low, other.high], [usual.low, usual.high])
 
 
-def test_without_samples_there_are_values_only():
+def test_without_resamples_only_values():
     result = MetaEvaluation([make_set("a")]).run([Task(sets=("a",), resamples=0)])
     figures = result.tasks[0]
     assert np.isnan(figures.low).all()
@@ -320,11 +320,11 @@ def test_without_samples_there_are_values_only():
     records = result.records()
     assert {record["test"] for record in records["tasks"]} == {"none"}
     for record in (*records["tasks"], *records["average"]):
-        assert record["not_significantly_worse"] is None  # nothing was asked
+        assert record["not_significantly_worse"] is None  # nothing was tested
     assert_allclose(result.average.values, figures.values)
 
 
-def test_faults_of_an_evaluation():
+def test_invalid_evaluation():
     judged = make_set("a")
     with pytest.raises(DataError, match="at least one judged set"):
         MetaEvaluation([])
@@ -362,7 +362,7 @@ def test_faults_of_an_evaluation():
         ({"statistic": "tie-aware"}, "or tie_rate= in Python"),
     ],
 )
-def test_a_task_that_makes_no_sense_is_refused(choices, message):
+def test_incompatible_task_options(choices, message):
     with pytest.raises(UsageError, match=message):
         Task(**{"sets": ("a",), **choices})
 
@@ -374,3 +374,37 @@ def test_every_statistic_has_a_default_task():
         assert task.name.startswith(f"a {name}")
     with pytest.raises(UnknownNameError, match="unknown option 'sample'"):
         tasks_for(["a"], "pearson", sample=3)
+
+
+def test_statistics_have_the_names_of_papers():
+    names = {"SPA": "spa", "acc_eq": "acc-eq", "acc_eq*": "acc-eq*", "Kendall tau-b": "kendall"}
+    names |= {"tau-b": "kendall", "Pearson": "pearson", "kendall-tau-b": "kendall"}
+    for name, statistic in names.items():
+        assert resolve_statistic(name) == Task(sets=("a",), statistic=name).statistic == statistic
+    assert set(STATISTIC_ALIASES.values()) < set(STATISTICS)
+    assert not set(STATISTIC_ALIASES) & set(STATISTICS)
+    assert resolve_statistic("tau14") == "tau14"
+
+
+def test_averages_do_not_mix_levels():
+    both = MetaEvaluation([make_set("de-en", 1)]).run(
+        [
+            *tasks_for(["de-en"], "pearson", level="segment", resamples=0),
+            *tasks_for(["de-en"], "pearson", level="system", resamples=0),
+            *tasks_for(["de-en"], "spa", resamples=0),
+        ]
+    )
+    assert list(both.by_statistic()) == ["pearson segment", "pearson system", "spa"]
+    segment, system = both.tasks[:2]
+    averages = {(r["metric"], r["statistic"]): r["value"] for r in both.records()["average"]}
+    assert averages["m0", "pearson segment"] == segment.values[0]
+    assert averages["m0", "pearson system"] == system.values[0]
+
+
+def test_resamples_keep_their_seed():
+    """Published intervals depend on this text: it must not change with names in the code."""
+    task = Task(sets=("de-en",), statistic="pearson", resamples=200, test="bootstrap", alpha=0.01)
+    assert task.seed_key == (
+        "Task(sets=('de-en',), statistic='pearson', level='segment', by='none', test='perm-both', "
+        "over='segments', samples=200, confidence=0.95, alpha=0.05, threshold=25.0, tie_rate=None)"
+    )

@@ -1,4 +1,4 @@
-"""Pairwise statistics equal the loops that spell out their definitions."""
+"""Pairwise statistics equal the loops over their definitions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_taus_and_consistency_equal_the_loop(rows):
 
 
 def test_taus_by_hand():
-    # people: left left left right right tie; the metric: C, C, tie, C, D, and one that is dropped.
+    # human: left left left right right tie; the metric: C, C, tie, C, D, and one that is dropped.
     verdicts = [1, 1, 1, 0, 0, 0.5]
     left, right = [5, 4, 3, 1, 7, 2], [1, 2, 3, 6, 1, 2]
     assert float(kendall_strict(verdicts, left, right)) == pytest.approx((3 - 1 - 1) / 5)
@@ -65,10 +65,10 @@ def test_consistency_within_epsilon():
     assert float(consistency([0.5], [1.0], [1.2], epsilon=0.25)) == 1.0
 
 
-def test_what_comparisons_are_not_is_refused():
+def test_invalid_comparisons():
     with pytest.raises(
         DataError, match=r"1 verdicts are not 1 .* the first is -1"
-    ):  # ties would be 0 there
+    ):  # ties are 0.5, not 0
         kendall_strict([1, 0, -1], [3, 2, 1], [1, 2, 3])
     for epsilon in (-0.1, np.nan):
         with pytest.raises(UsageError, match="epsilon"):
@@ -96,7 +96,7 @@ def test_darr_by_hand():
     assert (missing.judged, int(missing.used)) == (3, 1)
 
 
-def test_darr_refuses_what_it_is_not_defined_for():
+def test_invalid_darr_arguments():
     with pytest.raises(UsageError, match="2019"):
         darr([[1.0]], [[1.0]], year=2019)
     for threshold in (0, np.nan):
@@ -150,7 +150,7 @@ def test_acc_eq_counts_pairs_and_groups():
 
 
 @pytest.mark.parametrize("block", [1, 7, 64, 10_000])
-def test_blocks_hold_every_pair_once(block, monkeypatch):
+def test_blocks_contain_every_pair_once(block, monkeypatch):
     monkeypatch.setattr(pairwise, "BLOCK", block)
     for n in range(20):
         found = [(i, j) for a, b in pairwise.pair_blocks(n) for i, j in zip(a, b, strict=True)]

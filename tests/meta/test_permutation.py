@@ -1,4 +1,4 @@
-"""Contests of metrics equal the loops of mt-metrics-eval's definition, draw by draw or in law."""
+"""Permutation tests equal the loops of mt-metrics-eval, by draw or in distribution."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scored(systems=4, segments=90, metrics=3):
 
 
 def swaps_of(seed, resamples, shape):
-    """The swaps that a generator gives in one block: (samples, systems, segments)."""
+    """The swaps that a generator gives in one block: (resamples, systems, segments)."""
     systems, segments = shape
     size = systems * resamples * segments
     bits = np.frombuffer(np.random.default_rng(seed).bytes(-(-size // 8)), np.uint8)
@@ -36,20 +36,20 @@ def swaps_of(seed, resamples, shape):
     return drawn.astype(bool).transpose(1, 0, 2)
 
 
-def test_mixtures_equal_those_of_the_loop_up_to_its_thousand_flips():
+def test_mixtures_equal_the_sampled_loop():
     human, metrics = scored(systems=3)
-    contest = permute_soft_accuracy(human, metrics, resamples=12, rng=np.random.default_rng(3))
+    test = permute_soft_accuracy(human, metrics, resamples=12, rng=np.random.default_rng(3))
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(1000, human.shape[1]))
     swaps = swaps_of(3, 12, human.shape)
     expected = slow_loops.perm_both_spa(human, metrics[0], metrics[2], swaps, signs)
-    # a p-value of 1,000 flips has an error of .016, and a draw is made of four to six of them
-    assert_allclose(contest.draws[:, 0, 2], expected, atol=0.04)
-    assert np.corrcoef(contest.draws[:, 0, 2], expected)[0, 1] > 0.99
+    # a p-value of 1,000 flips has an error of .016, and a draw averages four to six of them
+    assert_allclose(test.draws[:, 0, 2], expected, atol=0.04)
+    assert np.corrcoef(test.draws[:, 0, 2], expected)[0, 1] > 0.99
     spa = [slow_loops.soft_pairwise_accuracy(human, m, signs) for m in metrics]
-    assert_allclose(contest.observed[0], spa[0] - np.array(spa), atol=0.02)
+    assert_allclose(test.observed[0], spa[0] - np.array(spa), atol=0.02)
 
 
-def test_soft_accuracy_tells_good_from_bad_and_spares_equals():
+def test_soft_accuracy_separates_good_from_bad():
     human, metrics = scored(systems=6, segments=200)
     stack = np.stack([metrics[0], -metrics[0], 2 * metrics[0] + 7])
     p = permute_soft_accuracy(human, stack, resamples=200, rng=np.random.default_rng(1)).p_values
@@ -58,18 +58,18 @@ def test_soft_accuracy_tells_good_from_bad_and_spares_equals():
     assert (np.diagonal(p) == 1).all()
 
 
-def test_metrics_that_tie_all_systems_are_where_soft_accuracy_puts_them():
+def test_metric_that_ties_all_systems():
     human, metrics = scored(systems=6, segments=200)
     blind = np.broadcast_to(np.random.default_rng(2).normal(size=200), human.shape)
     stack = np.stack([metrics[0], blind, np.full(human.shape, 0.3)])
     for order in (np.arange(6), np.arange(6)[::-1]):
-        contest = permute_soft_accuracy(
+        test = permute_soft_accuracy(
             human[order], stack[:, order], resamples=100, rng=np.random.default_rng(1)
         )
         rng = np.random.default_rng(1)
         spa = soft_pairwise_accuracy(human[order], stack[:, order], rng=rng).value
-        assert_allclose(contest.observed[0], spa[0] - spa, atol=0.02)
-        assert contest.p_values[0, 1:].max() < 0.05 < contest.p_values[1:, 0].min()
+        assert_allclose(test.observed[0], spa[0] - spa, atol=0.02)
+        assert test.p_values[0, 1:].max() < 0.05 < test.p_values[1:, 0].min()
 
 
 def test_missing_scores_and_metrics():
@@ -77,49 +77,47 @@ def test_missing_scores_and_metrics():
     human[0, :10] = np.nan
     metrics[1, 2, 5] = np.nan
     metrics[2] = np.nan
-    contest = permute_soft_accuracy(human, metrics, resamples=20, rng=np.random.default_rng(3))
-    assert np.isnan(contest.p_values[2]).all()
-    assert not np.isnan(contest.p_values[:2, :2]).any()
+    test = permute_soft_accuracy(human, metrics, resamples=20, rng=np.random.default_rng(3))
+    assert np.isnan(test.p_values[2]).all()
+    assert not np.isnan(test.p_values[:2, :2]).any()
     # pairs of systems are compared on the segments that both have
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(1000, human.shape[1]))
     shared = np.where(np.isnan(metrics[1]), np.nan, human)
     spa = [slow_loops.soft_pairwise_accuracy(shared, m, signs) for m in metrics[:2]]
-    assert contest.observed[0, 1] == pytest.approx(spa[0] - spa[1], abs=0.02)
+    assert test.observed[0, 1] == pytest.approx(spa[0] - spa[1], abs=0.02)
 
 
-def test_soft_accuracy_holds_its_level():
+def test_soft_accuracy_test_keeps_its_level():
     # two metrics that are equally good: p < .1 in about one data set of ten
     rng = np.random.default_rng(0)
     hits = 0
     for _ in range(150):
         human = rng.normal(size=(5, 1)) * 0.2 + rng.normal(size=(5, 60))
         metrics = human + rng.normal(size=(2, 5, 60))
-        contest = permute_soft_accuracy(human, metrics, resamples=100, rng=rng)
-        hits += contest.p_values[0, 1] < 0.1
+        test = permute_soft_accuracy(human, metrics, resamples=100, rng=rng)
+        hits += test.p_values[0, 1] < 0.1
     assert 0.03 < hits / 150 < 0.19
 
 
-def test_lots_of_pairs_have_the_law_of_the_loop():
+def test_accuracy_draws_have_the_distribution_of_the_loop():
     rng = np.random.default_rng(5)
     human = rng.integers(0, 3, (4, 12)).astype(float)
     human[3, :4] = np.nan  # groups of two sizes
     metrics = human + rng.normal(0, [[[0.5]], [[2.0]]], (2, 4, 12))
     metrics = np.where(np.isnan(human), 0.0, metrics)
     epsilon = np.asarray(acc_eq_calibrated(human, metrics).epsilon)
-    contest = permute_accuracy(
-        make_layout(human, metrics, "item"), epsilon, resamples=2000, rng=rng
-    )
+    test = permute_accuracy(make_layout(human, metrics, "item"), epsilon, resamples=2000, rng=rng)
     values = acc_eq_calibrated(human, metrics).value
-    assert contest.observed[0, 1] == pytest.approx(values[0] - values[1])
+    assert test.observed[0, 1] == pytest.approx(values[0] - values[1])
     loop = slow_loops.pair_lots(human, metrics[0], metrics[1], epsilon, 300, rng)
-    drawn = contest.draws[:, 0, 1].astype(float).round(5)  # steps of 1/72, in single precision
+    drawn = test.draws[:, 0, 1].astype(float).round(5)  # steps of 1/72, in single precision
     assert stats.ks_2samp(drawn, loop.round(5)).pvalue > 0.001
-    assert_allclose(contest.draws, -np.swapaxes(contest.draws, 1, 2))
+    assert_allclose(test.draws, -np.swapaxes(test.draws, 1, 2))
     p = accuracy_pair_test(make_layout(human, metrics, "item"), epsilon, resamples=4000, rng=rng)
-    assert_allclose(contest.p_values, p, atol=0.05)
+    assert_allclose(test.p_values, p, atol=0.05)
 
 
-def test_an_average_is_drawn_from_its_tasks():
+def test_average_of_tests():
     human, metrics = scored()
     parts = [
         permute_soft_accuracy(human, metrics, resamples=50, rng=np.random.default_rng(n))
@@ -131,7 +129,7 @@ def test_an_average_is_drawn_from_its_tasks():
     assert_allclose(average.draws, expected, atol=1e-6)
 
 
-def test_faults():
+def test_invalid_input():
     human, metrics = scored()
     rng = np.random.default_rng(0)
     with pytest.raises(UsageError, match="at least 1"):

@@ -64,13 +64,13 @@ def test_accuracies_and_correlations_as_in_its_tests():
     assert p[0, 1] == pytest.approx(0.019, abs=5e-4)
 
 
-def test_clusters_grow_greedily_as_its_ranks():
+def test_ranks_equal_mt_metrics_eval():
     # a new rank begins where any member of the current one is significantly better
     p = np.ones((4, 4))
     p[0, 2] = p[2, 3] = 0.01
     p[1, 3] = 0.01
     assert assign_ranks(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 3]
-    p[2, 3] = 1.0  # the second could beat the fourth, but is of another rank
+    p[2, 3] = 1.0  # the second could beat the fourth, but has another rank
     assert assign_ranks(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 2]
 
 
@@ -100,7 +100,7 @@ def test_six_tasks_of_equal_weight_make_the_ranking():
     assert text.index("good") < text.index("fair") < text.index("poor")
 
 
-def test_a_set_does_not_depend_on_the_others():
+def test_sets_are_independent():
     alone = run_protocol([judged("en-de")], resamples=50)
     beside = run_protocol([judged("en-es", 3), judged("en-de")], resamples=50)
     for one, other in zip(alone.tasks, beside.tasks[:2], strict=True):
@@ -109,7 +109,7 @@ def test_a_set_does_not_depend_on_the_others():
     assert alone.missing == ("en-es", "ja-zh")
 
 
-def test_a_metric_that_lacks_a_pair_has_no_rank():
+def test_metric_without_a_language_pair_has_no_rank():
     sets = [judged("en-de"), judged("en-es", 1, ("good", "poor"))]
     results = run_protocol(sets, resamples=50)
     assert np.isnan(results.average.values[1])
@@ -122,13 +122,13 @@ def test_a_metric_that_lacks_a_pair_has_no_rank():
     assert line.split()[1:3] == ["–", "–"]
 
 
-def test_without_tests_ranks_are_places():
+def test_without_tests_metrics_are_ranked_by_value():
     results = run_protocol([judged("en-de")], resamples=0)
     assert sorted(results.average.ranks) == [1, 2, 3]
     assert "metrics are ranked by value" in render_table(protocol_table(results))
 
 
-def test_faults():
+def test_invalid_input():
     with pytest.raises(UnknownNameError, match="wmt24"):
         run_protocol([judged("en-de")], "wmt42")
     systems = AlignedScores.align(
@@ -140,7 +140,7 @@ def test_faults():
         run_protocol([systems])
 
 
-def test_what_is_assumed_is_said():
+def test_assumptions_are_listed():
     assert len(PROTOCOLS["wmt25"].lps) == 16
     results = run_protocol([judged("en-ko")], "wmt25", resamples=0)
     assert "assumed: " in render_table(protocol_table(results))

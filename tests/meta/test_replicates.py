@@ -31,7 +31,7 @@ PAIRED = [
 
 @pytest.fixture
 def scored():
-    """People and three metrics with ties, on 4 systems x 12 segments with holes."""
+    """Human scores and three metrics with ties and missing values, 4 systems x 12 segments."""
     rng = np.random.default_rng(11)
     human = rng.integers(0, 6, (4, 12)).astype(float)
     metrics = human + rng.integers(-3, 4, (3, 4, 12))
@@ -63,7 +63,7 @@ def test_pooled_accuracy_weighs_pairs_of_distinct_cells(scored):
     for n, e in enumerate(epsilon):
         expected = acc_eq(human, metrics[n], grouping="none", epsilon=e)
         assert_allclose(replicate(np.ones((1, 12)))[0, n], float(expected))
-    # Without a segment is the statistic of the others.
+    # Weight 0 removes a segment.
     weights = np.ones((1, 12))
     weights[0, 3] = 0
     left = np.delete(human, 3, axis=1), np.delete(metrics, 3, axis=2)
@@ -94,7 +94,7 @@ def test_a_metric_without_scores_stays_undefined():
 
 
 def test_no_correlation_of_a_sample_is_beyond_one():
-    """Rounding put bounds of intervals at 1.0000000000000004."""
+    """Rounding must not exceed 1."""
     rng = np.random.default_rng(5)
     human = rng.normal(size=(1, 40))
     metrics = np.stack([3 * human + 7, -human / 7, human**3])
@@ -138,7 +138,7 @@ def test_bootstrap_is_deterministic_and_blocks_do_not_change_it(scored, monkeypa
     assert len(np.unique(first[:, 1])) > 30
 
 
-def test_strata_are_drawn_apart():
+def test_strata_are_resampled_separately():
     seen = []
 
     def note(weights):

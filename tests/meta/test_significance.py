@@ -46,7 +46,7 @@ def test_perm_both_equals_the_loop(scored):
     assert p[1, 0] == (1 + np.sum(np.array(null) <= observed)) / 301
 
 
-def test_perm_both_finds_differences_and_spares_equals(scored):
+def test_perm_both_finds_only_real_differences(scored):
     human, metrics = scored
     p = perm_both(human, metrics, resamples=500, rng=np.random.default_rng(1))
     assert p[0, 2] < 0.01 < 0.9 < p[2, 0]
@@ -59,7 +59,7 @@ def test_perm_both_finds_differences_and_spares_equals(scored):
     assert same.tolist() == [[1, 1], [1, 1]]
 
 
-def test_perm_both_holds_its_level():
+def test_perm_both_keeps_its_level():
     # Two metrics that are equally good: p < .1 in about one data set of ten.
     rng = np.random.default_rng(0)
     hits = 0
@@ -70,7 +70,7 @@ def test_perm_both_holds_its_level():
     assert 0.04 < hits / 200 < 0.17
 
 
-def test_perm_both_of_metrics_with_different_holes(scored):
+def test_perm_both_with_different_missing_scores(scored):
     human, metrics = scored
     metrics = metrics.copy()
     metrics[0, :5] = np.nan
@@ -123,7 +123,7 @@ def test_perm_both_leaves_out_swaps_that_make_a_metric_constant():
         assert_allclose([[p[0, 1], p[1, 0]], [slow[0, 1], slow[1, 0]]], [shares, shares])
 
 
-def test_perm_both_of_few_points_looks_at_every_swap_once():
+def test_perm_both_enumerates_swaps_of_few_points():
     human = np.array([1.0, 2.0, 3.0, 4.0])
     metrics = np.array([[1.1, 2.0, 2.9, 4.2], [1.0, 4.0, 2.0, 2.5]])
     standard = [(m - m.mean()) / m.std() for m in metrics]
@@ -144,7 +144,7 @@ def test_perm_both_of_few_points_looks_at_every_swap_once():
     assert drawn[0, 1] * 16 == round(drawn[0, 1] * 16)
 
 
-def test_perm_both_of_any_statistic_agrees_with_that_of_pearson(scored):
+def test_perm_both_any_agrees_with_pearson(scored):
     human, metrics = scored
     fast = perm_both(human, metrics, resamples=2000, rng=np.random.default_rng(4))
     slow = perm_both_any(human, metrics, pearson, resamples=2000, rng=np.random.default_rng(5))
@@ -190,7 +190,7 @@ def test_williams_and_perm_both_agree_on_normal_data(scored):
     assert_allclose(williams(human, metrics)[0, 1], permuted[0, 1], atol=0.05)
 
 
-def test_coins_equal_full_enumeration():
+def test_coin_p_values_equal_full_enumeration():
     # Six decided pairs, metric 0 wins five: P(heads >= 5) over all 2^6 outcomes.
     heads = [sum(flips) for flips in product([0, 1], repeat=6)]
     expected = np.mean([h >= 5 for h in heads])
@@ -200,7 +200,7 @@ def test_coins_equal_full_enumeration():
     assert_allclose(p[1, 0], np.mean([h >= 1 for h in heads]))
 
 
-def test_weighted_coins_equal_full_enumeration():
+def test_weighted_coin_p_values_equal_full_enumeration():
     # Weights 1 (3 pairs, won 2) and 1/3 (4 pairs, won 3): 2^7 outcomes.
     wins = np.array([[[0.0, 2], [1, 0]], [[0.0, 3], [1, 0]]])
     classify_pairs = [sum(f[:3]) + sum(f[3:]) / 3 for f in product([0, 1], repeat=7)]
@@ -210,7 +210,7 @@ def test_weighted_coins_equal_full_enumeration():
 
 
 @pytest.mark.parametrize("grouping", ["none", "item", "system"])
-def test_wins_tell_the_difference_of_accuracies(grouping):
+def test_wins_give_the_difference_of_accuracies(grouping):
     rng = np.random.default_rng(13)
     human = rng.integers(0, 4, (5, 8)).astype(float)
     metrics = human + rng.integers(-2, 3, (2, 5, 8))
@@ -221,7 +221,7 @@ def test_wins_tell_the_difference_of_accuracies(grouping):
     assert_allclose(difference, values[0] - values[1], atol=1e-12)
 
 
-def test_pair_test_is_the_binomial_of_disagreements():
+def test_pair_test_is_binomial():
     rng = np.random.default_rng(14)
     human = rng.normal(size=(4, 30))
     metrics = np.stack([human + rng.normal(size=(4, 30)) * s for s in (0.5, 2.0)])
@@ -240,7 +240,7 @@ def test_pair_test_without_pairs():
         )
 
 
-def test_flips_equal_full_enumeration():
+def test_sign_flips_equal_full_enumeration():
     errors = np.array([[0.1, 0.2, 0.05, 0.3], [0.3, 0.25, 0.1, 0.2]])
     difference = errors[1] - errors[0]
     sums = [np.dot(s, difference) for s in product([-1, 1], repeat=4)]
@@ -263,7 +263,7 @@ def test_bootstrap_p_values_and_interval():
         percentile_interval(drawn, 95)
 
 
-def test_clusters_by_hand():
+def test_ranks_by_hand():
     values = np.array([0.1, 0.9, 0.8, np.nan, 0.7])
     p = np.ones((5, 5))
     p[1, 4] = p[1, 0] = p[2, 0] = 0.01  # the best beats the third, which is level with the second

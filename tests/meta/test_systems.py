@@ -1,4 +1,4 @@
-"""Statistics over whole systems equal the loops over their definitions."""
+"""System-level statistics equal the loops over their definitions."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def test_spa_of_complete_scores_equals_the_loop():
 
 
 @pytest.mark.parametrize("holes", [False, True])
-def test_spa_does_not_know_the_order_of_systems(holes):
+def test_spa_does_not_depend_on_system_order(holes):
     rng = np.random.default_rng(8)
     human = np.round(rng.normal(size=(5, 30)) + np.arange(5)[:, None] * 0.4)  # worst first, tied
-    blind = np.broadcast_to(rng.normal(size=30), (5, 30))  # a score of the source alone
+    blind = np.broadcast_to(rng.normal(size=30), (5, 30))  # scores that depend on the source only
     metrics = np.stack([human + np.round(rng.normal(size=(5, 30))), blind, np.ones((5, 30))])
     if holes:
         human[0, :3] = np.nan
@@ -87,12 +87,12 @@ def test_spa_does_not_know_the_order_of_systems(holes):
         for order in (np.arange(5), np.arange(5)[::-1], np.array([2, 0, 4, 1, 3]))
     ]
     assert_allclose(values, np.broadcast_to(values[0], (3, 3)), atol=1e-12)
-    # with p_human and 1 - p_human beside 1; where permutations tie, the two add up to more
+    # p_human and 1 - p_human compared with 1; if permutations tie, their sum is larger
     assert_allclose(values[0][1:], 0.5, atol=0.05)
     assert values[0][0] > 0.7
 
 
-def test_spa_needs_a_permutation():
+def test_spa_needs_resamples():
     with pytest.raises(UsageError, match="at least 1"):
         soft_pairwise_accuracy(np.eye(2), np.eye(2), rng=np.random.default_rng(1), resamples=0)
 
@@ -116,7 +116,7 @@ def test_ties_in_first_place_by_hand():
 
 
 @given(arrays(float, (4, 6), elements=few_values), st.sampled_from([0.0, 0.5, 1.0, 5.0]))
-def test_best_shares_equal_the_loop(scores, epsilon):
+def test_tie_aware_scores_equal_the_loop(scores, epsilon):
     assert_allclose(tie_aware_scores(scores, epsilon), slow_loops.tie_aware_scores(scores, epsilon))
 
 

@@ -156,7 +156,7 @@ class Comparison(Evaluation):
     >>> systems = {"base": ["a dog sat", "hi"], "ours": ["a cat sat", "hi there"]}
     >>> comparison = compare(systems, "chrf", references=["a cat sat", "hi there"], resamples=100)
     >>> comparison.to_frame()[["system", "rank", "cluster"]].values.tolist()
-    [['base', 2, 1], ['ours', 1, 1]]
+    [['base', 2, 2], ['ours', 1, 1]]
     """
 
     test: Test
@@ -255,9 +255,9 @@ class Comparison(Evaluation):
                 "p_values": dict(zip(self.systems, row.tolist(), strict=True)),
             }
             if place:
-                meaning = self.human_agreement(metric, system)
+                agreement = self.human_agreement(metric, system)
                 record["p_value"] = float(row[0])
-                record["people_agree"] = meaning and meaning.record()
+                record["people_agree"] = agreement and agreement.record()
         return records
 
 

@@ -75,7 +75,7 @@ def add_error_spans(explained: Explanation, scorer: Metric, translation: Segment
 
 
 def _explain(scorer: Metric, translation: Segment) -> Explanation:
-    if scorer.explains or not scorer.can_mark_errors:
+    if scorer.can_explain or not scorer.can_mark_errors:
         return scorer.explain(translation)
     return Explanation(metric=scorer.spec, score=float(scorer.score([translation]).segments[0]))
 

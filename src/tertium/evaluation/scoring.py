@@ -7,11 +7,11 @@ shared. The rows of statistics are then split by system.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -96,7 +96,7 @@ class Evaluation(Displayable):
 
     >>> evaluation = score(["hello world"], "chrf", references=["hello there"])
     >>> round(evaluation["system"]["chrf"].system, 1)
-    42.9
+    31.2
     """
 
     testset: TestSet
@@ -113,6 +113,9 @@ class Evaluation(Displayable):
     def __getitem__(self, system: str) -> Mapping[str, Scores]:
         """Return the scores of a system by metric."""
         return self.scores[system]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.systems)
 
     @cached_property
     def names(self) -> dict[str, str]:
@@ -217,18 +220,15 @@ def as_testset(
     translations: Translations, sources: Sequence[str] | None = None, references: References = None
 ) -> TestSet:
     """Return a test set as it is, or make one of lists of texts or of a frame."""
-    if isinstance(translations, Mapping) or (
-        isinstance(translations, Sequence) and not isinstance(translations, str)
-    ):
+    if isinstance(translations, Mapping | Sequence) and not isinstance(translations, str):
         return TestSet.from_lists(translations, sources, references)
+    if not is_frame(translations):
+        check_testset(translations)
     if sources is not None or references is not None:
         raise UsageError(
             "sources= and references= need lists of translations: a test set or frame has its own"
         )
-    if is_frame(translations):
-        return TestSet.from_frame(translations)
-    check_testset(translations)
-    return cast(TestSet, translations)
+    return TestSet.from_frame(translations) if is_frame(translations) else translations
 
 
 def score(

@@ -121,7 +121,7 @@ def resolve_statistic(name: str) -> str:
     key = re.sub(r"[_\s]+", "-", str(name).strip().casefold())
     key = STATISTIC_ALIASES.get(key, key)
     if key not in STATISTICS:
-        raise UnknownNameError("statistic", name, [*STATISTICS, *STATISTIC_ALIASES])
+        raise UnknownNameError("statistic", name, STATISTICS)
     return key
 
 

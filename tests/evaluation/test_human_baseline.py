@@ -1,4 +1,4 @@
-"""People as a row: a rater held out by hand, a second campaign matched by language pair."""
+"""Human baselines as a row of the table, and decisions by metrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tertium.reporting.tables.meta_evaluation import human_ceiling_notes
 from tertium.segment import Judgment, Segment
 
 
-def rated(*ratings):
+def make_judgments(*ratings):
     judged = tuple(
         Judgment(Segment("text"), float(score), item=item, system=system, annotator=annotator)
         for system, item, annotator, score in ratings
@@ -31,41 +31,41 @@ def rated(*ratings):
 
 
 def test_one_rater_of_each_translation_is_held_out():
-    people = rated(
+    people = make_judgments(
         ("A", "1", "x", 10), ("A", "1", "y", 30), ("A", "1", "z", 50), ("B", "1", "x", 7),
         ("B", "1", "y", 9), ("A", "2", "x", 1),
     )  # fmt: skip
-    rest, row = hold_out_rater(people, "segment", seed=3)
+    remaining, row = hold_out_rater(people, "segment", seed=3)
     assert row.name == "human: held-out rater"
-    human = rest.matrix("segment")
+    human = remaining.matrix("segment")
     assert human.systems == row.systems == ("A", "B")
     assert human.items == row.items == ("1",)
-    total = 2 * human.values[0, 0] + row.values[0, 0]  # the mean of two, and the third
+    total = 2 * human.values[0, 0] + row.values[0, 0]  # the mean of two raters, and the third
     assert total == 90
     assert human.values[1, 0] + row.values[1, 0] == 16
-    assert rest.excluded_counts == {ONE_RATER: 1}
+    assert remaining.excluded_counts == {ONE_RATER: 1}
 
 
-def test_a_rater_is_held_out_of_scales_that_were_evened_out():
+def test_rater_is_held_out_of_standardized_ratings():
     cells = list(enumerate(product("AB", "123")))
-    people = rated(
+    people = make_judgments(
         *((system, item, "x", 10 * n + 7) for n, (system, item) in cells),
         *((system, item, "y", n) for n, (system, item) in cells),
     )
-    evened, row = hold_out_rater(standardize_human_ratings(people), "segment")
-    assert_allclose(row.values, evened.matrix("segment").values)  # they differ in scale alone
+    standardized, row = hold_out_rater(standardize_human_ratings(people), "segment")
+    assert_allclose(row.values, standardized.matrix("segment").values)  # they differ only in scale
 
 
-def test_ratings_of_one_rater_leave_none_to_hold_out():
-    people = rated(("A", "1", "x", 10), ("A", "1", "x", 30))
+def test_one_rater_cannot_be_held_out():
+    people = make_judgments(("A", "1", "x", 10), ("A", "1", "x", 30))
     with pytest.raises(DataError, match="no translation has ratings of two annotators"):
         hold_out_rater(people, "segment")
 
 
-def test_shares_of_what_people_reach():
+def test_share_of_the_human_ceiling():
     names = ("chrf", "human: held-out rater", "bleu")
-    said = human_ceiling_notes(names, np.array([0.4, 0.8, np.nan]))
-    assert said == ["share of the human ceiling: chrf 50 %"]
+    notes = human_ceiling_notes(names, np.array([0.4, 0.8, np.nan]))
+    assert notes == ["share of the human ceiling: chrf 50 %"]
     assert human_ceiling_notes(("chrf",), np.array([0.4])) == []
 
 
@@ -75,46 +75,50 @@ def campaigns(tmp_path):
     truth = rng.normal(size=(4, 40)) + np.arange(4)[:, None] * 0.4
     paths = {}
     for name, noise in (("first", 0.3), ("second", 0.3), ("metric", 2.0)):
-        said = truth + rng.normal(0, noise, truth.shape)
+        scores = truth + rng.normal(0, noise, truth.shape)
         lines = ["lp\titem\tsystem\tscore"]
-        lines += [f"de-en\t{i}\ts{s}\t{said[s, i]}" for s in range(4) for i in range(40)]
+        lines += [f"de-en\t{i}\ts{s}\t{scores[s, i]}" for s in range(4) for i in range(40)]
         paths[name] = tmp_path / f"{name}.de-en.tsv"
         paths[name].write_text("\n".join(lines) + "\n")
     return paths
 
 
-@pytest.mark.parametrize("how", [["--statistic", "kendall"], ["--protocol", "wmt24"]])
-def test_a_second_campaign_is_a_row_of_the_table(campaigns, capsys, how):
+@pytest.mark.parametrize("options", [["--statistic", "kendall"], ["--protocol", "wmt24"]])
+def test_second_campaign_is_a_row_of_the_table(campaigns, capsys, options):
     argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
-    argv += ["--human-baseline", str(campaigns["second"]), "--resamples", "50", *how]
+    argv += ["--human-baseline", str(campaigns["second"]), "--resamples", "50", *options]
     assert main(argv) == 0
     out = capsys.readouterr().out
     rows = [
-        line.split()[0] for line in out.splitlines() if line.startswith((" people", " metric "))
+        line.split()[0] for line in out.splitlines() if line.startswith((" human:", " metric "))
     ]
-    assert rows == ["metric", "people:", "metric"]  # the header, then people ahead of the metric
+    assert rows == [
+        "metric",
+        "human:",
+        "metric",
+    ]  # the header, then the human baseline before the metric
     assert "share of the human ceiling: metric " in out
 
 
-def test_decisions_of_a_metric_and_of_people(campaigns, capsys):
+def test_decisions_of_a_metric_and_the_human_baseline(campaigns, capsys):
     argv = ["meta", "--human", str(campaigns["first"]), "--scores", str(campaigns["metric"])]
     argv += ["--human-baseline", str(campaigns["second"]), "--decisions", "0"]
     assert main([*argv, "-f", "json"]) == 0
-    metric, people = json.loads(capsys.readouterr().out)["decisions"]
-    assert people["metric"].startswith("people")
+    metric, human = json.loads(capsys.readouterr().out)["decisions"]
+    assert human["metric"].startswith("human")
     for name in ("average_precision", "reranking", "gain", "precision_at_90"):
-        assert people[name] > metric[name]
+        assert human[name] > metric[name]
     assert metric["curve"][-1]["recall"] == 1
     assert metric["uncertainty"] == {}
     assert main(argv) == 0
     assert "(chance)" in capsys.readouterr().out
     assert main([*argv[:-1], "99"]) == 2
-    assert "choose another bar" in capsys.readouterr().err
+    assert "choose another minimum" in capsys.readouterr().err
 
 
 @dataclass(frozen=True, kw_only=True)
 class Length(SegmentMetric):
-    """A metric from elsewhere, which doubts what it scores high."""
+    """A plugin metric that is uncertain about high scores."""
 
     name: ClassVar[str] = "length"
     title: ClassVar[str] = "Length"
@@ -127,7 +131,7 @@ class Length(SegmentMetric):
         return scores / 10
 
 
-def test_the_uncertainty_that_any_metric_tells_is_compared_with_its_errors():
+def test_uncertainty_is_compared_with_errors():
     rng = np.random.default_rng(3)
     people = JudgmentSet(
         name="campaign",
@@ -138,16 +142,16 @@ def test_the_uncertainty_that_any_metric_tells_is_compared_with_its_errors():
         ),
     )
     (decision,) = evaluate_decisions(people, Length(), min_good_score=30)
-    assert decision.risk["skill"] > 0.3  # it errs most where it doubts most
+    assert decision.risk["skill"] > 0.3  # its errors are largest where it is uncertain
     expected = decision.risk["expected_error"]
     assert expected == sorted(expected)
-    (silent,) = evaluate_decisions([people], "ter", min_good_score=30)
-    assert silent.risk == {}
-    with pytest.raises(DataError, match="no judgments of de-en in campaign"):
+    (without_uncertainty,) = evaluate_decisions([people], "ter", min_good_score=30)
+    assert without_uncertainty.risk == {}
+    with pytest.raises(DataError, match="no judgments for de-en in campaign"):
         evaluate_decisions(people, "ter", min_good_score=30, lps=["de-en"])
 
 
-def test_the_threshold_of_an_error_rate_is_one_not_to_exceed():
+def test_threshold_of_an_error_rate_is_an_upper_bound():
     people = JudgmentSet(
         name="campaign",
         judgments=tuple(

@@ -1,4 +1,4 @@
-"""Where two metrics part, counted by hand."""
+"""Disagreement of two metrics, counted by hand."""
 
 from __future__ import annotations
 
@@ -33,23 +33,21 @@ def test_counts_by_hand() -> None:
     }
 
 
-def test_groups_have_a_top_of_their_own() -> None:
+def test_top_share_is_per_group() -> None:
     groups = ["a"] * 5 + ["b"] * 5
     assert np.flatnonzero(mark_highest(HUMAN, groups, 0.2)).tolist() == [0, 5]
 
 
-def test_equals_that_are_left_out_are_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_excluded_ties_are_reported(caplog: pytest.LogCaptureFixture) -> None:
     human = np.array([9.0, 8, 8, 8, 0, 8])
     find_disagreement(human, human, human, [*"aaaaa", "b"], share=0.4)
-    assert caplog.messages[0].startswith(
-        "2 translations are rated as high as some of the best 40 %"
-    )
+    assert caplog.messages[0].startswith("2 translations tie with the best 40 % by human score")
     caplog.clear()
     find_disagreement(HUMAN, human[[0] * 10], HUMAN, ["x"] * 10)
     assert not caplog.messages
 
 
-def test_equals_are_chosen_alike_in_any_order(caplog: pytest.LogCaptureFixture) -> None:
+def test_tie_breaking_does_not_depend_on_order(caplog: pytest.LogCaptureFixture) -> None:
     rng = np.random.default_rng(4)
     texts = [" ".join(rng.choice([*"abcdefgh"], size=4)) for _ in range(60)]
     rows = [
@@ -65,18 +63,18 @@ def test_equals_are_chosen_alike_in_any_order(caplog: pytest.LogCaptureFixture) 
         texts = [segment.hypothesis for segment in analysis.segments]
         chosen.append([sorted(texts[n] for n in np.flatnonzero(mask)) for mask in masks])
     assert chosen[0] == chosen[1] == chosen[2]
-    assert "8 translations are rated as high as some of the best 20 %" in caplog.messages[0]
-    assert "by a lot that their texts decide" in caplog.messages[0]
+    assert "8 translations tie with the best 20 % by human score" in caplog.messages[0]
+    assert "by a hash of their texts" in caplog.messages[0]
 
 
-def test_faults() -> None:
+def test_invalid_input() -> None:
     with pytest.raises(LengthError, match="10 human scores, 9 and 10 metric scores, 10 groups"):
         find_disagreement(HUMAN, HUMAN[1:], HUMAN, ["x"] * 10)
-    with pytest.raises(UsageError, match=r"a share of 1\.5: expected between 0 and 1"):
+    with pytest.raises(UsageError, match=r"share must be between 0 and 1, got 1\.5"):
         find_disagreement(HUMAN, HUMAN, HUMAN, ["x"] * 10, share=1.5)
 
 
-def test_two_settings_of_one_metric_keep_their_specs() -> None:
+def test_two_settings_of_one_metric_are_shown_by_spec() -> None:
     rows = tuple(
         Judgment(Segment(f"a cat {n}", None, ("a cat",)), float(n), item=str(n)) for n in range(9)
     )
@@ -88,7 +86,7 @@ def test_two_settings_of_one_metric_keep_their_specs() -> None:
         analyse(sets, plain, plain)
 
 
-def test_a_set_without_references_is_named() -> None:
+def test_set_without_references_error() -> None:
     good = Judgment(Segment("a b", references=("a b",)), 1.0, lp="de-en")
     bare = Judgment(Segment("a b"), 1.0, lp="de-en")
     sets = [
@@ -99,10 +97,10 @@ def test_a_set_without_references_is_named() -> None:
         analyse(sets, load_metric("chrf"), load_metric("bleu"))
 
 
-def test_a_metric_that_ties_does_not_choose_as_people_do_who_tie() -> None:
+def test_metric_ties_are_broken_unlike_human_ties() -> None:
     segments = [Segment(f"line {n}", None, (f"reference {n}",)) for n in range(2000)]
-    lots, same = hash_tie_breakers(segments), np.ones(2000)
-    found = find_disagreement(same, same, same, ["x"] * 2000, share=0.2, tie_breakers=lots)
+    breakers, same = hash_tie_breakers(segments), np.ones(2000)
+    found = find_disagreement(same, same, same, ["x"] * 2000, share=0.2, tie_breakers=breakers)
     counts = found.counts()
-    assert counts["only first"] == counts["only second"] == 0  # the lots of metrics are theirs
+    assert counts["only first"] == counts["only second"] == 0  # both metrics share tie breakers
     assert 40 < counts["both"] < 120  # a fifth of 400, give or take five deviations

@@ -1,4 +1,4 @@
-"""Differences explained by the scales that ship: of which metrics, in which words, and when not."""
+"""Human agreement with differences: bundled scales, wording, and when it is not shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compared():
     return tertium.compare(testset, "chrf", resamples=50)
 
 
-def test_scales_ship_for_the_usual_metrics():
+def test_bundled_scales_of_default_metrics():
     for spec in ("bleu", "chrf"):
         for direction in ("into English", "not into English", "all"):
             scale = find_scale(spec, direction)
@@ -41,13 +41,13 @@ def test_scales_ship_for_the_usual_metrics():
         assert all(0 <= share <= 1 for share in shares)
 
 
-def test_a_difference_is_put_into_words(compared):
+def test_human_agreement_sentence(compared):
     (line,) = human_agreement_lines(compared)
     difference = compared.difference("chrf", "ours")
     found = find_scale("chrf", "into English").find(difference)
     assert line == (
-        f"ours: {difference:.2f} chrF better: people agree in {100 * found.agree:.0f} % of such "
-        f"pairs of systems (n = {found.pairs:,}, into English)"
+        f"ours: {difference:.2f} chrF better: humans agree in {100 * found.agree:.0f} % of such "
+        f"system pairs (n = {found.pairs:,}, into English)"
     )
 
 
@@ -69,7 +69,7 @@ def lines_in(*texts: str) -> list[str]:
         ((ENGLISH, ENGLISH, ENGLISH, GERMAN), "all"),
     ],
 )
-def test_pairs_of_systems_are_those_into_the_languages_of_the_test_set(languages, direction):
+def test_scale_direction_follows_the_target_languages(languages, direction):
     references = lines_in(*languages)
     worse = [r.replace("e", "a", 2) for r in references]
     testset = tertium.TestSet({"base": worse, "ours": references}, [[r] for r in references])
@@ -77,7 +77,7 @@ def test_pairs_of_systems_are_those_into_the_languages_of_the_test_set(languages
     assert {found.human_agreement(m, "ours").direction for m in found.metrics} == {direction}
 
 
-def test_without_references_translations_tell_the_language():
+def test_language_is_identified_from_translations_without_references():
     outputs = {"base": lines_in(ENGLISH[:40]), "ours": lines_in(ENGLISH)}
     testset = tertium.TestSet(outputs, sources=lines_in(GERMAN))
     scores = tertium.score(testset, "sss:encoder=toy")
@@ -85,14 +85,14 @@ def test_without_references_translations_tell_the_language():
     assert found["chrf"].direction == "into English"
 
 
-def test_under_a_metric_of_errors_fewer_are_better(compared):
+def test_lower_is_better_metric_sentence(compared):
     result = tertium.compare(compared.testset, "ter", resamples=20)
     assert result.scores["ours"]["ter"].system < result.scores["base"]["ter"].system
     (line,) = human_agreement_lines(result)
-    assert f"{result.scores['base']['ter'].system:.2f} TER better: people agree in" in line
+    assert f"{result.scores['base']['ter'].system:.2f} TER better: humans agree in" in line
 
 
-def test_every_format_says_how_often_people_agree(compared):
+def test_every_format_has_human_agreement(compared):
     found = find_scale("chrf", "into English").find(compared.difference("chrf", "ours"))
     base, ours = compared.records()
     assert "people_agree" not in base
@@ -103,39 +103,39 @@ def test_every_format_says_how_often_people_agree(compared):
     }
     share = f"{100 * found.agree:.0f}"
     for style in ("text", "md"):
-        assert f"people agree in {share} %" in render_table(comparison_table(compared), style)
-    assert rf"people agree in {share} %" in render_table(comparison_table(compared), "latex")
+        assert f"humans agree in {share} %" in render_table(comparison_table(compared), style)
+    assert rf"humans agree in {share} %" in render_table(comparison_table(compared), "latex")
     header, first, second = render_table(comparison_table(compared), "tsv").splitlines()
     column = header.split("\t").index("chrF ↑ human agreement")
     assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(found.agree))
     for row in render_table(pairwise_p_value_list(compared), "tsv").splitlines()[1:]:
-        assert row.split("\t")[-1] == str(found.agree)  # the order of two has no say
+        assert row.split("\t")[-1] == str(found.agree)  # the order of the two does not matter
     assert f"{share} %" in report_results(compared).html()
 
 
 @pytest.mark.parametrize("count", [1, 29])
-def test_few_segments_say_nothing_of_people(compared, count):
-    """Scales are of systems on whole test sets: of one sentence people agree in no such share."""
+def test_few_segments_have_no_human_agreement(compared, count):
+    """Scales were fitted on whole test sets and do not hold for single sentences."""
     few = tertium.compare(compared.testset.subset(range(count)), "chrf", resamples=20)
     assert few.difference("chrf", "ours") > 0
     assert few.human_agreement("chrf", "ours") is None
     assert few.records()[1]["people_agree"] is None
     shown = render_table(comparison_table(few), "text")
-    assert "people agree in" not in shown
-    assert "fewer than 30 segments: what a difference means to people is not said" in shown
-    lone = tertium.compare(few.testset, "nist", resamples=20)  # of which there is no scale at all
+    assert "humans agree in" not in shown
+    assert "fewer than 30 segments: human agreement with the difference not shown" in shown
+    lone = tertium.compare(few.testset, "nist", resamples=20)  # without any scale
     assert "means to people" not in render_table(comparison_table(lone), "text")
 
 
-def test_no_difference_means_nothing(compared):
+def test_no_difference_has_no_human_agreement(compared):
     assert compared.human_agreement("chrf", "ours", "ours") is None
 
 
-def test_a_metric_that_learned_anew_is_not_explained(monkeypatch):
+def test_retrained_metric_has_no_scale(monkeypatch):
     bins = (DifferenceBin(0.0, 1.0, 30, 0.7),)
     old = DifferenceScale(metric="chrf", direction="all", bins=bins, learned=("other@1",))
-    monkeypatch.setattr(comparison, "shipped_scales", lambda: (old,))
+    monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (old,))
     assert find_scale("chrf", "into English") is None
-    monkeypatch.setattr(comparison, "shipped_scales", lambda: (replace(old, learned=()),))
+    monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (replace(old, learned=()),))
     assert find_scale("chrf", "into English") is not None
     assert find_scale("bleu", "into English") is None
