@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tertium.data.dataset_folder import DatasetFolder, SentencePair
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.dataset_summaries import describe_dataset, summarize_dataset
 from tertium.data.formats import missing_to_null
 from tertium.errors import DataError, UnknownNameError, UsageError
@@ -20,7 +20,7 @@ def write(path: Path, *records: dict[str, object]) -> None:
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> DatasetFolder:
+def datasets(tmp_path: Path) -> DatasetFolder:
     scored = {"system": "A", "segment": "1", "hypothesis": "x", "reference": "r", "score": 1.5}
     write(tmp_path / "da" / "mine" / "cs-en.jsonl", scored, {**scored, "system": "B", "score": 2})
     write(tmp_path / "qe" / "mine" / "ro-en.dev.jsonl", {"source": "s", "mt": "h", "score": 1})
@@ -37,8 +37,8 @@ def collection(tmp_path: Path) -> DatasetFolder:
     return DatasetFolder.open(tmp_path)
 
 
-def test_sets_are_found_by_their_layout(collection: DatasetFolder) -> None:
-    assert [(s.name, s.kind, s.lps) for s in collection.sets] == [
+def test_sets_are_found_by_their_layout(datasets: DatasetFolder) -> None:
+    assert [(s.name, s.kind, s.lps) for s in datasets.sets] == [
         ("da/mine", "scores", ("cs-en",)),
         ("qe/mine", "scores", ("ro-en",)),
         ("rankings/mine", "rankings", ("cs-en",)),
@@ -46,34 +46,33 @@ def test_sets_are_found_by_their_layout(collection: DatasetFolder) -> None:
     ]
 
 
-def test_sets_are_read_by_name(collection: DatasetFolder) -> None:
-    assert collection.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
-    assert collection.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
-    assert collection.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
-    assert collection.system_scores("rankings/mine", "cs-en").scores == {"A": 0.5, "B": -0.5}
-    assert collection.pairs("sts", "part.train") == [SentencePair("x", "y", 3.0, "NEUTRAL")]
+def test_sets_are_read_by_name(datasets: DatasetFolder) -> None:
+    assert datasets.judgments("da/mine", "cs-en").scores.tolist() == [1.5, 2.0]
+    assert datasets.judgments("qe/mine", "ro-en", "test").scores.tolist() == [2.0]
+    assert datasets.rankings("rankings/mine", "cs-en").verdicts.tolist() == [0.5, 1.0]
+    assert datasets.system_scores("rankings/mine", "cs-en").scores == {"A": 0.5, "B": -0.5}
 
 
 def test_item_and_system_names_match_those_of_comparisons(
-    collection: DatasetFolder,
+    datasets: DatasetFolder,
 ) -> None:
-    ranked = collection.root / "rankings" / "mine"
+    ranked = datasets.root / "rankings" / "mine"
     write(ranked / "cs-en.texts.jsonl", {"segment": 1.0, "outputs": {"A ": "x", "B": "y"}})
-    assert len(collection.rankings("rankings/mine", "cs-en")) == 2
+    assert len(datasets.rankings("rankings/mine", "cs-en")) == 2
     (ranked / "cs-en.systems.tsv").write_text("system\tscore\n A\t0.5\n0\t-0.5\n")
-    scores = collection.system_scores("rankings/mine", "cs-en").scores
+    scores = datasets.system_scores("rankings/mine", "cs-en").scores
     assert scores == {"A": 0.5, "0": -0.5}
 
 
-def test_unknown_names_raise(collection: DatasetFolder) -> None:
+def test_unknown_names_raise(datasets: DatasetFolder) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'da/mine'"):
-        collection.judgments("da/min", "cs-en")
+        datasets.judgments("da/min", "cs-en")
     with pytest.raises(UnknownNameError, match="language pair of da/mine 'de-en'"):
-        collection.judgments("da/mine", "de-en")
+        datasets.judgments("da/mine", "de-en")
     with pytest.raises(UnknownNameError, match=r"part of qe/mine ro-en ''.*known: dev, test"):
-        collection.judgments("qe/mine", "ro-en")
+        datasets.judgments("qe/mine", "ro-en")
     with pytest.raises(UnknownNameError, match="set of rankings"):
-        collection.rankings("da/mine", "cs-en")
+        datasets.rankings("da/mine", "cs-en")
 
 
 def test_the_folder_comes_from_the_environment(
@@ -85,28 +84,28 @@ def test_the_folder_comes_from_the_environment(
     with pytest.raises(UsageError, match="--data DIR or set TERTIUM_DATA"):
         DatasetFolder.open()
     monkeypatch.setenv("TERTIUM_DATA", str(tmp_path / "gone"))
-    with pytest.raises(DataError, match="gone \(from TERTIUM_DATA\): no such data folder"):
+    with pytest.raises(DataError, match=r"gone \(from TERTIUM_DATA\): no such data folder"):
         DatasetFolder.open()
     with pytest.raises(DataError, match="no such data folder"):
         DatasetFolder.open(tmp_path / "nowhere")
 
 
-def test_duplicate_or_incomplete_texts_raise(collection: DatasetFolder) -> None:
-    file = collection.root / "rankings" / "mine" / "cs-en.texts.jsonl"
+def test_duplicate_or_incomplete_texts_raise(datasets: DatasetFolder) -> None:
+    file = datasets.root / "rankings" / "mine" / "cs-en.texts.jsonl"
     text = file.read_text()
     file.write_text(text * 2)
     with pytest.raises(DataError, match="line 2: segment '1' occurs a second time"):
-        collection.rankings("rankings/mine", "cs-en")
+        datasets.rankings("rankings/mine", "cs-en")
     file.write_text('{"segment": "1"}\n')
     with pytest.raises(DataError, match="line 1: expected segment and outputs"):
-        collection.rankings("rankings/mine", "cs-en")
+        datasets.rankings("rankings/mine", "cs-en")
     file.write_text('{"segment": "1", "outputs": {"A": "x", "B": null}}\n')
     with pytest.raises(DataError, match="line 1: text 2 is None"):
-        collection.rankings("rankings/mine", "cs-en")
+        datasets.rankings("rankings/mine", "cs-en")
 
 
-def test_summaries_count_rows_and_systems(collection: DatasetFolder) -> None:
-    counts = {s.name: summarize_dataset(collection, s) for s in collection.sets}
+def test_summaries_count_rows_and_systems(datasets: DatasetFolder) -> None:
+    counts = {s.name: summarize_dataset(datasets, s) for s in datasets.sets}
     summary = {name: (s["rows"], s["systems"]) for name, s in counts.items()}
     assert missing_to_null(summary) == {
         "da/mine": [2, 2],
@@ -114,9 +113,11 @@ def test_summaries_count_rows_and_systems(collection: DatasetFolder) -> None:
         "rankings/mine": [2, 2],
         "sts": [1, None],
     }
-    (ranked,) = describe_dataset(collection, collection.find("rankings/mine"))
+    (pairs,) = describe_dataset(datasets, datasets.find("sts"))
+    assert pairs == {"part": "part.train", "rows": 1, "labelled": 1}
+    (ranked,) = describe_dataset(datasets, datasets.find("rankings/mine"))
     assert (ranked["rows"], ranked["ties"], ranked["judges"]) == (2, 1, 1)
-    assert [r["part"] for r in describe_dataset(collection, collection.find("qe/mine"))] == [
+    assert [r["part"] for r in describe_dataset(datasets, datasets.find("qe/mine"))] == [
         "dev",
         "test",
     ]
@@ -124,15 +125,15 @@ def test_summaries_count_rows_and_systems(collection: DatasetFolder) -> None:
 
 def test_every_file_has_the_rows_listed_in_counts(human_data: Path) -> None:
     """COUNTS.tsv came with the data; every row is read or counted as excluded."""
-    collection = DatasetFolder(human_data)
+    datasets = DatasetFolder(human_data)
     with (human_data / "COUNTS.tsv").open() as lines:
         counts = {row["file"]: int(row["rows"]) for row in csv.DictReader(lines, delimiter="\t")}
     file_count = 0
-    for entry in collection.sets:
+    for entry in datasets.sets:
         if entry.kind != "scores" or entry.name.startswith(("qe", "modern")):
             continue
         for (lp, part), path in entry.files.items():
-            result = collection.judgments(entry.name, lp, part)
+            result = datasets.judgments(entry.name, lp, part)
             rows = len(result) + sum(result.excluded_counts.values())
             assert rows == counts[str(path.relative_to(human_data))]
             file_count += 1
@@ -146,13 +147,13 @@ MODERN = ["dev/mqm/ted21", "dev/qe/qe22-test"]
 @pytest.mark.parametrize("name", [*MODERN, pytest.param("", marks=pytest.mark.slow)])
 def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) -> None:
     """modern/COUNTS.tsv came with the data."""
-    collection = DatasetFolder(human_data)
+    datasets = DatasetFolder(human_data)
     with (human_data / "modern" / "COUNTS.tsv").open() as lines:
         counts = list(csv.DictReader(lines, delimiter="\t"))
     listed = [row for row in counts if f"{row['split']}/{row['file']}".startswith(name)]
     for row in listed:
         place, lp = f"modern/{row['split']}/{row['file']}".rsplit("/", 1)
-        result = collection.judgments(place, lp)
+        result = datasets.judgments(place, lp)
         marked = [j.error_annotations for j in result.judgments if j.error_annotations is not None]
         assert (len(result), result.excluded_counts) == (int(row["rows"]), {})
         assert len(marked) == int(row["with_spans"])
@@ -176,9 +177,9 @@ def test_span_weights_reproduce_the_published_expert_scores(human_data: Path, lp
 
 @pytest.mark.parametrize("name", ["wmt08", "wmt11", "wmt12"])
 def test_every_comparison_of_the_rankings_is_used(human_data: Path, name: str) -> None:
-    collection = DatasetFolder(human_data)
-    for lp in collection.find(f"rankings/{name}").lps:
-        assert collection.rankings(f"rankings/{name}", lp).excluded_counts == {}
+    datasets = DatasetFolder(human_data)
+    for lp in datasets.find(f"rankings/{name}").lps:
+        assert datasets.rankings(f"rankings/{name}", lp).excluded_counts == {}
 
 
 def test_wmt13_has_no_ties_and_no_judges(human_data: Path) -> None:

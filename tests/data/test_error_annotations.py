@@ -68,7 +68,7 @@ def test_no_error_differs_from_not_annotated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("record", "says"),
+    ("record", "message"),
     [
         ({"spans": [{"start": 4, "end": 12, "severity": "major"}]}, "ends at 12, but its hyp"),
         ({"spans": [{"start": 4, "end": 4, "severity": "major"}]}, "line 1: a span from 4 to 4"),
@@ -86,8 +86,8 @@ def test_no_error_differs_from_not_annotated() -> None:
         ({"spans": [], "raters": 0}, "0 raters"),
     ],
 )
-def test_invalid_annotations_raise_with_location(record: dict[str, Any], says: str) -> None:
-    with pytest.raises(DataError, match=says):
+def test_invalid_annotations_raise_with_location(record: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read(record)
 
 

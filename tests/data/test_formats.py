@@ -232,7 +232,7 @@ def test_dash_is_standard_input_and_is_read_once(monkeypatch: pytest.MonkeyPatch
     data = gzip.compress("ä\n\nb\n".encode())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     assert read_lines("-") == ["ä", "", "b"]
-    with pytest.raises(UsageError, match="standard input.* is given twice"):
+    with pytest.raises(UsageError, match=r"standard input.* is given twice"):
         read_lines("-")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     with pytest.raises(DataError, match="standard input is empty"):

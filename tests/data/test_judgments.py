@@ -277,6 +277,6 @@ def test_translations_without_reference_are_dropped_and_counted(
     remaining = judgment_set.drop_without_references()
     assert (remaining.segments, remaining.excluded_counts) == ((have,), {"no reference": 1})
     assert caplog.messages == ["x: 1 of 2 translations have no reference"]
-    none = JudgmentSet(name="x", judgments=(Judgment(lack, 2.0),))
-    assert none.drop_without_references() is none
+    without = JudgmentSet(name="x", judgments=(Judgment(lack, 2.0),))
+    assert without.drop_without_references() is without
     assert remaining.drop_without_references() is remaining

@@ -40,7 +40,7 @@ def test_gold_labels(tmp_path):
         Span(18, 21, severity="major"),
         Span(10, 14, severity="minor"),
     )
-    # a span with equal start and end marks one character; at the end of the text there is none
+    # a span with equal start and end marks one character; the text has no character at its end
     assert third.error_annotations.spans == (Span(0, 1, severity="minor"),)
     assert third.error_annotations.missing == (UnlocatedError("major"),)
 

@@ -566,7 +566,7 @@ def test_from_lists_rejects_wrong_types_and_lengths() -> None:
         TestSet.from_lists("a")
     with pytest.raises(LengthError, match="references has 2 segments, but system has 1"):
         TestSet.from_lists(["a"], references=["x", "y"])
-    with pytest.raises(UsageError, match="references: .* got a generator"):
+    with pytest.raises(UsageError, match=r"references: .* got a generator"):
         TestSet.from_lists(["a"], references=(text for text in ["x"]))  # type: ignore[arg-type]
 
 
@@ -587,7 +587,7 @@ def test_one_file_may_be_standard_input(tmp_path: Path, monkeypatch: pytest.Monk
     assert testset.systems == {"stdin": ("ä", "b")}
     assert testset.references == (("x",), ("y",))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
-    with pytest.raises(LengthError, match="standard input has 1 lines but .*ref.txt has 2"):
+    with pytest.raises(LengthError, match=r"standard input has 1 lines but .*ref.txt has 2"):
         TestSet.read(["-"], [reference])
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n")))
     with pytest.raises(UsageError, match="given twice: it can be read only once"):

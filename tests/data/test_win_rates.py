@@ -91,6 +91,6 @@ def test_agreement_without_repeats_is_nan() -> None:
 def test_agreement_on_wmt12_is_close_to_the_published_value(
     human_data: Path, lp: str, kappa: float
 ) -> None:
-    """Findings of WMT13, table 3, column WMT12; the paper also counts rows of unpublished systems."""
+    """Findings of WMT13, table 3, column WMT12, which includes unpublished systems."""
     inter, _ = annotator_agreement(DatasetFolder(human_data).rankings("rankings/wmt12", lp))
     assert inter.kappa == pytest.approx(kappa, abs=0.02)

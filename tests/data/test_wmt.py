@@ -127,7 +127,7 @@ def test_submission_is_read_as_a_matrix(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def collection(human_data: Path) -> DatasetFolder:
+def datasets(human_data: Path) -> DatasetFolder:
     return DatasetFolder(human_data)
 
 
@@ -138,17 +138,17 @@ def as_mapping(judgment_set: JudgmentSet) -> dict[tuple[str, str], tuple[str, fl
 
 
 @pytest.mark.parametrize("lp", ["cs-en", "en-zh"])
-def test_wmt17_as_published_equals_the_converted_set(collection: DatasetFolder, lp: str) -> None:
-    published = collection.metrics_task("wmt17-metrics-task").judgments(lp)
-    converted = collection.judgments("da/wmt17", lp)
+def test_wmt17_as_published_equals_the_converted_set(datasets: DatasetFolder, lp: str) -> None:
+    published = datasets.metrics_task("wmt17-metrics-task").judgments(lp)
+    converted = datasets.judgments("da/wmt17", lp)
     assert len(published) == 560
     assert published.excluded_counts == {}
     assert as_mapping(published) == as_mapping(converted)
 
 
-def test_every_judged_system_of_wmt17_has_its_output(collection: DatasetFolder) -> None:
+def test_every_judged_system_of_wmt17_has_its_output(datasets: DatasetFolder) -> None:
     """The numbers of systems are those Mathur et al. 2019 print above tables 3 and 4."""
-    task = collection.metrics_task("wmt17-metrics-task")
+    task = datasets.metrics_task("wmt17-metrics-task")
     counts = {
         "cs-en": 4,
         "de-en": 11,

@@ -1,8 +1,8 @@
 """Read annotation campaigns: MQM (error weights), ESA and Appraise (errors and scores).
 
 MQM (Freitag et al. 2021): tab-separated with a row for each error, `system doc doc_id seg_id rater
-source target category severity`. A translation without errors has one row that says so. The weights
-are `spans.MQM_WEIGHTS`.
+source target category severity`. A translation without errors has one row with severity `no-error`.
+The weights are `spans.MQM_WEIGHTS`.
 
 ESA (Kocmi et al. 2024) and Appraise: raters mark errors, then give a score from 0 to 100. Layouts,
 with a row for each rater:

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -174,10 +173,6 @@ class DatasetFolder:
         scores_by_lp = read_system_scores(entry.file(lp, "systems"))
         return SystemScores(name=name, lp=lp, scores=next(iter(scores_by_lp.values()), {}))
 
-    def pairs(self, name: str, part: str) -> list[SentencePair]:
-        """Read sentence pairs with their similarity."""
-        return read_pairs(self.find(name, "sentence pairs").file("", part))
-
     def metrics_task(self, name: str) -> MetricsTask:
         """Open a published metrics task, which is unpacked if necessary; tasks are cached."""
         if name not in self._tasks:
@@ -274,28 +269,3 @@ def _file_key(file: Path) -> FileKey:
     words = _SUFFIX.sub("", file.name).split(".")
     lp = next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
     return lp, ".".join(word for word in words if word != lp)
-
-
-@dataclass(frozen=True, slots=True)
-class SentencePair:
-    """Two sentences with their human similarity score.
-
-    `label` is ENTAILMENT, NEUTRAL or CONTRADICTION, or empty if unknown.
-    """
-
-    left: str
-    right: str
-    score: float
-    label: str = ""
-
-
-def read_pairs(path: PathLike) -> list[SentencePair]:
-    """Read sentence pairs from a JSONL, TSV or CSV file of `a, b, score` and optionally `label`."""
-    pairs = []
-    for where, record in read_records(path):
-        left, right = record.get("a"), record.get("b")
-        score = read_score(record.get("score"), where)
-        if not isinstance(left, str) or not isinstance(right, str) or math.isnan(score):
-            raise DataError(f"{where}: expected a, b and score; found {', '.join(record)}")
-        pairs.append(SentencePair(left, right, score, str(record.get("label") or "")))
-    return pairs

@@ -16,7 +16,7 @@ from tertium.errors import DataError
 Record = dict[str, Any]
 
 
-def summarize_dataset(collection: DatasetFolder, entry: Dataset) -> Record:
+def summarize_dataset(folder: DatasetFolder, entry: Dataset) -> Record:
     """Return the statistics of one dataset without parsing every row; NaN if unknown.
 
     `rows` counts human judgments: scores of translations, comparisons, or scores of systems. A
@@ -24,9 +24,9 @@ def summarize_dataset(collection: DatasetFolder, entry: Dataset) -> Record:
     """
     lps, rows, systems = entry.lps, 0, 0
     if entry.kind == "metrics task":
-        task = collection.metrics_task(entry.name)
+        task = folder.metrics_task(entry.name)
         lps = task.lps
-        records = [describe_task(collection, entry.name, lp) for lp in lps]
+        records = [describe_task(folder, entry.name, lp) for lp in lps]
         rows = sum(r["judged segments"] + r["judged systems"] for r in records)
         systems = sum(r["judged systems"] for r in records)
     elif entry.kind == "mt-metrics-eval":
@@ -54,11 +54,11 @@ def _count_rows(path: Path) -> int:
     return sum(bool(line.strip()) for line in read_lines(path)) - headers
 
 
-def describe_dataset(collection: DatasetFolder, entry: Dataset) -> list[Record]:
+def describe_dataset(folder: DatasetFolder, entry: Dataset) -> list[Record]:
     """Return a record for each language pair (and part) of a dataset, which is read in full."""
     if entry.kind == "metrics task":
-        task = collection.metrics_task(entry.name)
-        return [describe_task(collection, entry.name, lp) for lp in task.lps]
+        task = folder.metrics_task(entry.name)
+        return [describe_task(folder, entry.name, lp) for lp in task.lps]
     if entry.kind == "mt-metrics-eval":
         return [
             {
@@ -71,19 +71,19 @@ def describe_dataset(collection: DatasetFolder, entry: Dataset) -> list[Record]:
             for s in find_eval_sets(entry.path)
         ]
     if entry.kind == "rankings":
-        return [describe_rankings(collection, entry.name, lp) for lp in entry.lps]
+        return [describe_rankings(folder, entry.name, lp) for lp in entry.lps]
     if entry.kind == "sentence pairs":
         return [
-            {"part": part, "rows": len(pairs), "labelled": sum(bool(p.label) for p in pairs)}
-            for part in entry.parts
-            for pairs in [collection.pairs(entry.name, part)]
+            {"part": part, "rows": len(labels), "labelled": sum(map(bool, labels))}
+            for (_, part), path in sorted(entry.files.items())
+            for labels in [[record.get("label") for _, record in read_records(path)]]
         ]
-    return [describe_scores(collection, entry.name, lp, part) for lp, part in sorted(entry.files)]
+    return [describe_scores(folder, entry.name, lp, part) for lp, part in sorted(entry.files)]
 
 
-def describe_scores(collection: DatasetFolder, name: str, lp: str, part: str) -> Record:
+def describe_scores(folder: DatasetFolder, name: str, lp: str, part: str) -> Record:
     """Return the statistics of scored translations."""
-    judgment_set = collection.judgments(name, lp, part)
+    judgment_set = folder.judgments(name, lp, part)
     joint = sum("+" in j.system for j in judgment_set.judgments)
     return {
         "lp": lp,
@@ -99,9 +99,9 @@ def describe_scores(collection: DatasetFolder, name: str, lp: str, part: str) ->
     }
 
 
-def describe_rankings(collection: DatasetFolder, name: str, lp: str) -> Record:
+def describe_rankings(folder: DatasetFolder, name: str, lp: str) -> Record:
     """Return the statistics of comparisons, with annotator agreement if known."""
-    rankings = collection.rankings(name, lp)
+    rankings = folder.rankings(name, lp)
     try:
         inter, intra = annotator_agreement(rankings)
         kappas = {"kappa": inter.kappa, "own kappa": intra.kappa}
@@ -119,9 +119,9 @@ def describe_rankings(collection: DatasetFolder, name: str, lp: str) -> Record:
     }
 
 
-def describe_task(collection: DatasetFolder, name: str, lp: str) -> Record:
+def describe_task(folder: DatasetFolder, name: str, lp: str) -> Record:
     """Return the statistics of one language pair of a metrics task."""
-    task = collection.metrics_task(name)
+    task = folder.metrics_task(name)
     outputs = lp in task.with_outputs
     return {
         "lp": lp,

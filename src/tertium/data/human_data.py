@@ -59,7 +59,7 @@ class HumanData(ABC):
         return {}
 
     def matrix(self, level: str = "segment") -> ScoreMatrix | None:
-        """Return the human scores of segments, or None if there are none."""
+        """Return the human scores of segments, or None without such scores."""
         return None
 
     def system_scores(self) -> Mapping[str, float]:

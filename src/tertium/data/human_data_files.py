@@ -146,7 +146,7 @@ def read_human_data(
     elif path.is_dir():
         sets = list(_from_folder(path, level, gold, lps))
     else:
-        sets = list(_from_collection(str(source), level, gold, data, lps))
+        sets = list(_from_dataset(str(source), level, gold, data, lps))
     if not sets and not lps:
         raise DataError(f"{source}: no judgments at {level} level")
     return [entry for entry in sets if not lps or entry.lp in lps]
@@ -187,7 +187,7 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         return
     columns = _columns(path)
     if columns & set(VERDICT_NAMES) and columns & set(LEFT_NAMES):
-        yield read_preferences(path, texts=_texts_beside(path), lp=lp)
+        yield read_preferences(path, texts=_read_adjacent_texts(path), lp=lp)
     elif "system1rank" in columns:
         yield from read_rankings(path).values()
     elif any(layout <= columns for layout in ESA_LAYOUTS):
@@ -216,7 +216,7 @@ def _columns(path: Path) -> set[str]:
     return {str(name).lower() for name in first[1]}
 
 
-def _texts_beside(path: Path) -> Mapping[str, ItemTexts] | None:
+def _read_adjacent_texts(path: Path) -> Mapping[str, ItemTexts] | None:
     """Read `X.texts.jsonl` next to `X.judgements.tsv`, if it exists."""
     stem = path.name.split(".judgements.")[0]
     candidates = [path.with_name(f"{stem}.texts.jsonl{suffix}") for suffix in ("", ".gz")]
@@ -311,7 +311,7 @@ def _is_path(name: str) -> bool:
     return path.is_absolute() or name[:1] in (".", "~") or not ends.isdisjoint(path.suffixes)
 
 
-def _from_collection(
+def _from_dataset(
     name: str, level: str, gold: str, data: PathLike | None, lps: Sequence[str]
 ) -> Iterator[HumanData]:
     name = name.rstrip("/") or name  # shells append / to folders

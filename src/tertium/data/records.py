@@ -33,7 +33,7 @@ WARNINGS_SUFFIX = ".warnings"  # METRIC.warnings is the column of a metric's war
 MISSING_SCORE_MARKS = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
-_KNOWN = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
+_STANDARD_COLUMNS = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
 
 
 def lowercase_known_columns(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -42,12 +42,12 @@ def lowercase_known_columns(record: Mapping[str, Any]) -> Mapping[str, Any]:
     >>> lowercase_known_columns({"System": "A", "mt": "hello", "Ref2": "hi", "Domain": "news"})
     {'system': 'A', 'mt': 'hello', 'ref2': 'hi', 'Domain': 'news'}
     """
-    if all(name == name.lower() or not _is_known(name.lower()) for name in record):
+    if all(name == name.lower() or not _is_standard_column(name.lower()) for name in record):
         return record
     folded: dict[str, Any] = {}
     for name, value in record.items():
         lowered = name.lower()
-        is_renamed = _is_known(lowered) and (name == lowered or lowered not in record)
+        is_renamed = _is_standard_column(lowered) and (name == lowered or lowered not in record)
         folded[lowered if is_renamed else name] = value
     return folded
 
@@ -66,8 +66,8 @@ def lowercase_columns(record: Mapping[str, Any]) -> dict[str, Any]:
     return {n if n.lower() in record else n.lower(): value for n, value in record.items()}
 
 
-def _is_known(name: str) -> bool:
-    return name in _KNOWN or is_numbered_reference(name)
+def _is_standard_column(name: str) -> bool:
+    return name in _STANDARD_COLUMNS or is_numbered_reference(name)
 
 
 def get_unique_alias(record: Mapping[str, Any], names: Sequence[str], where: str) -> Any:

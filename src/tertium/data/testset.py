@@ -60,7 +60,7 @@ class TestSet:
         Translations by system name. All systems must have the same number of segments.
     references
         A list of references for each segment. Segments may have different numbers of references.
-        Empty if there are none.
+        Empty without references.
     sources
         The source text of each segment. Empty if unknown.
     documents
@@ -116,7 +116,7 @@ class TestSet:
         for part, expected_type in (("references", Iterable), ("columns", Mapping)):
             value = getattr(self, part)
             if not isinstance(value, expected_type) and not is_frame(value):
-                raise UsageError(f"{part}: got {short_repr(value)}; omit it if there are none")
+                raise UsageError(f"{part}: got {short_repr(value)}; omit it instead")
         check_texts(unwrap_arrow_column(self.sources), "sources")
         check_texts(unwrap_arrow_column(self.documents), "documents")
         for name, labels in self.columns.items():

@@ -44,8 +44,8 @@ def find_qe_stems(folder: PathLike) -> list[Path]:
     return [
         stem
         for stem in stems
-        if _beside(stem, "src").is_file()
-        and any(_beside(stem, e).is_file() for e in layout_suffixes)
+        if _with_suffix(stem, "src").is_file()
+        and any(_with_suffix(stem, e).is_file() for e in layout_suffixes)
     ]
 
 
@@ -55,16 +55,16 @@ def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
     Without scores, the score of a translation is minus the proportion of its words tagged BAD.
     """
     path = Path(stem)
-    scores = [name for name in SCORES if _beside(path, name).is_file()]
+    scores = [name for name in SCORES if _with_suffix(path, name).is_file()]
     if gold and gold not in scores:
         raise UnknownNameError(f"human scores of {path}", gold, scores)
     tags: dict[Side, Path] = {}
     for side, endings in TAGS.items():
-        present = [file for file in (_beside(path, e) for e in endings) if file.is_file()]
+        present = [file for file in (_with_suffix(path, e) for e in endings) if file.is_file()]
         tags |= {side: present[0]} if present else {}
     chosen = gold or (scores[0] if scores else "")
-    files = [_beside(path, "src"), _beside(path, "mt"), *tags.values()]
-    files += [_beside(path, chosen)] if chosen else []
+    files = [_with_suffix(path, "src"), _with_suffix(path, "mt"), *tags.values()]
+    files += [_with_suffix(path, chosen)] if chosen else []
     columns = [read_lines(file) for file in files]
     check_parallel(files, columns)
     collector = JudgmentCollector()
@@ -103,5 +103,5 @@ def _read_tag_errors(
     return ErrorAnnotations(tuple(spans), (UnlocatedError("bad", "gap"),) * gaps) if lines else None
 
 
-def _beside(stem: Path, ending: str) -> Path:
+def _with_suffix(stem: Path, ending: str) -> Path:
     return stem.with_name(f"{stem.name}.{ending}")
