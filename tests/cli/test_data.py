@@ -40,11 +40,11 @@ def test_a_set_goes_by_its_path_and_a_strange_file_is_told(
     assert capsys.readouterr().out.startswith("da/mine (scores)")
     part = str(folder / "da" / "mine" / "cs-en.jsonl")
     assert main(["data", part, "--data", str(folder)]) == 2
-    assert f"{part} is a part of a set: `tertium data da/mine`" in capsys.readouterr().err
+    assert f"{part} is part of a set: use `tertium data da/mine`" in capsys.readouterr().err
     own = tmp_path_factory.mktemp("own") / "mine.jsonl"
     own.write_text((folder / "da" / "mine" / "cs-en.jsonl").read_text())
     assert main(["data", str(own), "--data", str(folder)]) == 2
-    assert f"{own} is no part of {folder}, of which sets are" in capsys.readouterr().err
+    assert f"{own} is not in {folder}: choose another folder" in capsys.readouterr().err
 
 
 def test_the_environment_names_the_folder(
@@ -71,16 +71,16 @@ def test_a_dash_is_what_is_not_known_in_every_format(
     record = {"segment": "1", "mt": "x", "ref": "y", "score": 0.25}  # of no system
     (folder / "da" / "mine" / "cs-en.jsonl").write_text(json.dumps(record) + "\n")
     for call in (["data"], ["data", "da/mine"]):
-        shown = {}
+        printed = {}
         for style in ("text", "tsv", "json"):
             assert main([*call, "--data", str(folder), "-f", style]) == 0
-            shown[style] = capsys.readouterr().out
-        (found,) = json.loads(shown["json"])
-        assert found["systems"] is None
-        header, row = (line.split("\t") for line in shown["tsv"].splitlines())
+            printed[style] = capsys.readouterr().out
+        (records,) = json.loads(printed["json"])
+        assert records["systems"] is None
+        header, row = (line.split("\t") for line in printed["tsv"].splitlines())
         assert row[header.index("systems")] == "nan"
-        assert "–" in shown["text"]
-    assert (found["joint"], row[header.index("joint")], "0" in shown["text"].split()) == (
+        assert "–" in printed["text"]
+    assert (records["joint"], row[header.index("joint")], "0" in printed["text"].split()) == (
         0,
         "0",
         True,
@@ -111,4 +111,4 @@ def test_the_list_counts_what_a_set_is_described_with(
         assert counts == [(2, 2), (2, 2)]
     (tmp_path / "ranked/de-en.texts.jsonl").write_text('{"segment": 1}\n')
     assert main(["data", "--data", str(tmp_path)]) == 2
-    assert "line 1: segment and outputs (system -> text) are needed" in capsys.readouterr().err
+    assert "line 1: expected segment and outputs (system -> text)" in capsys.readouterr().err

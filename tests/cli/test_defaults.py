@@ -12,8 +12,8 @@ import tertium
 from tertium.cli import main
 from tertium.data.testset import TestSet
 from tertium.evaluation import scoring
-from tertium.evaluation.ranking import best_ranker
-from tertium.evaluation.scoring import best_metric
+from tertium.evaluation.ranking import recommend_ranker
+from tertium.evaluation.scoring import recommend_metric
 from tertium.segment import Segment
 
 pytest.importorskip("torch")
@@ -21,7 +21,7 @@ ENGLISH = ("The cat is sitting on the mat.", "It has rained for three days in th
 GERMAN = ("Die Katze sitzt auf der Matte.", "Im Norden regnet es seit drei Tagen.") * 5
 
 
-def made(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()) -> TestSet:
+def make_testset(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()) -> TestSet:
     return TestSet(
         systems={"ours": ENGLISH}, references=[(r,) for r in references], sources=sources
     )
@@ -30,18 +30,18 @@ def made(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()) -> Tes
 def test_the_best_metric_that_serves_is_chosen(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert best_metric(made(ENGLISH)) == "tertium-small"
-    assert best_metric(made(GERMAN)) == "tertium-multi"
+    assert recommend_metric(make_testset(ENGLISH)) == "tertium-small"
+    assert recommend_metric(make_testset(GERMAN)) == "tertium-multi"
     clearly = " ".join(GERMAN[:2])
-    assert best_metric(made((*ENGLISH[:8], clearly, clearly))) == "tertium-multi"
-    assert best_metric(made((*ENGLISH[:9], clearly))) == "tertium-small"
-    assert best_metric(made(sources=GERMAN)) == "tertium-multi"
+    assert recommend_metric(make_testset((*ENGLISH[:8], clearly, clearly))) == "tertium-multi"
+    assert recommend_metric(make_testset((*ENGLISH[:9], clearly))) == "tertium-small"
+    assert recommend_metric(make_testset(sources=GERMAN)) == "tertium-multi"
     for few in ("我喜欢在公园里散步。", "Мне нравится гулять.", " ".join(GERMAN[:2])):
         one = TestSet(systems={"ours": ENGLISH[:1]}, references=[(few,)])
-        assert best_metric(one) == "tertium-multi"
+        assert recommend_metric(one) == "tertium-multi"
     for few in ("Yes.", "Nobody came home.", "Wind turbines generate electricity."):
         one = TestSet(systems={"a": ["Ok."]}, references=[(few,)])
-        assert best_metric(one) == "tertium-small"
+        assert recommend_metric(one) == "tertium-small"
     # no proof of another language, but nothing that speaks for English either
     for few in (
         "Hún fór heim í gær.",
@@ -49,21 +49,27 @@ def test_the_best_metric_that_serves_is_chosen(
         "Wróciłem do domu wczoraj.",
     ):
         one = TestSet(systems={"a": ["Ok."]}, references=[(few,)])
-        assert best_metric(one) == "tertium-multi"
-        assert best_ranker(one.segments("a")) == "tertium-multi"
-    assert best_metric(made()) == "chrf"  # whose refusal says what is missing
+        assert recommend_metric(one) == "tertium-multi"
+        assert recommend_ranker(one.segments("a")) == "tertium-multi"
+    assert recommend_metric(make_testset()) == "chrf"  # whose refusal says what is missing
     with monkeypatch.context() as without_weights:
-        without_weights.setattr(scoring, "are_installed", lambda: False)
-        assert best_metric(made(ENGLISH)) == best_metric(made(GERMAN)) == "chrf"
-        assert best_metric(made(sources=GERMAN)) == "sss"
-        assert "people needs the package tertium-models (" in caplog.messages[-1]
+        without_weights.setattr(scoring, "has_bundled_models", lambda: False)
+        assert (
+            recommend_metric(make_testset(ENGLISH))
+            == recommend_metric(make_testset(GERMAN))
+            == "chrf"
+        )
+        assert recommend_metric(make_testset(sources=GERMAN)) == "sss"
+        assert "human agreement needs the package tertium-models (" in caplog.messages[-1]
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert best_metric(made(ENGLISH)) == "chrf"
+    assert recommend_metric(make_testset(ENGLISH)) == "chrf"
     assert caplog.messages[-1] == (
-        "no metric is named, so chrf is used: what agrees better with people needs torch: "
+        "no metric is given, so chrf is used: a metric with better human agreement needs torch: "
         'pip install "tertium[neural]"'
     )
-    assert best_metric(made(sources=GERMAN)) == "tertium-multi"  # which says what to install
+    assert (
+        recommend_metric(make_testset(sources=GERMAN)) == "tertium-multi"
+    )  # which says what to install
     assert len(caplog.messages) == 3
 
 
@@ -76,8 +82,8 @@ def test_score_without_a_metric_uses_it(tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["score", "-t", german, "-r", german]) == 0
     assert "tertium-multi" in capsys.readouterr().out
     assert main(["compare", "-t", ours, german, "-r", reference, "--paired-bs-n", "10"]) == 0
-    shown = capsys.readouterr().out
-    assert all(name in shown for name in ("BLEU", "chrF", "tertium-small"))
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in ("BLEU", "chrF", "tertium-small"))
 
 
 def test_the_library_chooses_as_the_command_does() -> None:
@@ -95,12 +101,14 @@ def test_the_library_chooses_as_the_command_does() -> None:
 
 
 def test_what_ranks_is_chosen_as_what_scores(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert best_ranker(made(ENGLISH, GERMAN).segments("ours")) == "pairwise"
-    assert best_ranker(made(GERMAN).segments("ours")) == "tertium-multi"
-    assert best_ranker(made(sources=GERMAN).segments("ours")) == "tertium-multi"
-    assert best_ranker(made().segments("ours")) == "chrf"  # whose refusal says what is missing
-    monkeypatch.setattr(scoring, "are_installed", lambda: False)
-    assert best_ranker(made(ENGLISH).segments("ours")) == "chrf"
+    assert recommend_ranker(make_testset(ENGLISH, GERMAN).segments("ours")) == "pairwise"
+    assert recommend_ranker(make_testset(GERMAN).segments("ours")) == "tertium-multi"
+    assert recommend_ranker(make_testset(sources=GERMAN).segments("ours")) == "tertium-multi"
+    assert (
+        recommend_ranker(make_testset().segments("ours")) == "chrf"
+    )  # whose refusal says what is missing
+    monkeypatch.setattr(scoring, "has_bundled_models", lambda: False)
+    assert recommend_ranker(make_testset(ENGLISH).segments("ours")) == "chrf"
 
 
 def test_sources_alone_rank(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tertium.cache.files import file_hash, hash_of
-from tertium.cache.store import FILE
+from tertium.cache.cached_files import cached_file_hash, hash_file
+from tertium.cache.vector_store import FILE
 from tertium.cli import main
 from tertium.data.formats import parse_json
-from tertium.data.records import read_score, references_from
+from tertium.data.records import read_references, read_score
 from tertium.errors import DataError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -26,7 +26,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
 
 
 @ONLY_UNIX
-def test_closed_streams_are_no_error_and_nothing_goes_astray() -> None:
+def test_closed_streams_are_no_error() -> None:
     silent = shell(f"{SCORE} >&-")
     assert (silent.returncode, silent.stdout, silent.stderr) == (0, "", "")
     wrong = shell(f"{SCORE}:nothing=1 2>&-")
@@ -44,16 +44,14 @@ def test_a_home_that_nobody_has_is_one_line(
     monkeypatch.setenv(variable, "~nosuchuser")
     assert main(["cache", "info"]) == 2
     error = capsys.readouterr().err
-    assert f"{variable}=~nosuchuser: the home folder of this user is not known" in error
+    assert f"{variable}=~nosuchuser: the home folder of this user is unknown" in error
     assert error.count("\n") == 1
 
 
-def test_hashes_that_are_nested_deeply_are_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_hash_file_is_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
     (tmp_path / "hashes.json").write_text("[" * 100_000)
-    assert file_hash(EXAMPLES / "examples.jsonl") == hash_of(EXAMPLES / "examples.jsonl")
+    assert cached_file_hash(EXAMPLES / "examples.jsonl") == hash_file(EXAMPLES / "examples.jsonl")
 
 
 def test_the_cache_alone_shows_what_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,14 +79,14 @@ def test_info_and_clear_advise_the_same_for_a_foreign_file(
 def test_references_are_numbered_by_any_number_of_digits() -> None:
     long = "9" * 5000
     record = {f"ref{long}": "c", "ref10": "b", "ref_02": "a"}
-    assert references_from(record, "line 1") == ("a", "b", "c")
+    assert read_references(record, "line 1") == ("a", "b", "c")
     with pytest.raises(DataError, match="both 'ref02' and 'ref2' are given"):
-        references_from({"ref2": "a", "ref02": "b"}, "line 1")
+        read_references({"ref2": "a", "ref02": "b"}, "line 1")
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '[{"b": {"a": 1, "a": 1}}]'])
 def test_a_key_that_stands_twice_is_refused(text: str) -> None:
-    with pytest.raises(DataError, match=r"x, line 1: .*the key 'a' stands twice in one object"):
+    with pytest.raises(DataError, match=r"x, line 1: .*the key 'a' occurs twice in one object"):
         parse_json(text, "x, line 1")
     assert parse_json('[{"a": 1}, {"a": 1}]', "x") == [{"a": 1}, {"a": 1}]
 
@@ -104,8 +102,8 @@ def test_scores_that_no_statistic_can_square_are_one_line(
     rows = [(s, n) for s in "ab" for n in range(1, 5)]
     cells = "".join(f"{s}\t{n}\t{n % 3}\tx\ty\n" for s, n in rows)
     human.write_text("system\titem\tscore\tmt\tref\n" + cells)
-    given = "".join(f"{s}\t{n}\t{score if n == 3 else n}\n" for s, n in rows)
-    scores.write_text("system\tsegment\tscore\n" + given)
+    score_rows = "".join(f"{s}\t{n}\t{score if n == 3 else n}\n" for s, n in rows)
+    scores.write_text("system\tsegment\tscore\n" + score_rows)
     command = ["meta", "--human", str(human), "--scores", str(scores), "--report", str(page)]
     assert main(command) == 2
     error = capsys.readouterr().err

@@ -10,15 +10,20 @@ import pytest
 
 import tertium
 from tertium.cli import main
-from tertium.cli.explain import show
+from tertium.cli.explain import print_explanation
 from tertium.errors import UsageError
 from tertium.evaluation import explaining
-from tertium.metrics.base.explanation import Explanation, Link, Reasons, TextComparison
+from tertium.metrics.base.explanation import Explanation, FeatureAttribution, Link, TextComparison
 
-BLUE = ["-r", "The blue car stopped in front of the house.", "-t", "The red car stopped."]
+BLUE = [
+    "--reference-text",
+    "The blue car stopped in front of the house.",
+    "--translation-text",
+    "The red car stopped.",
+]
 
 
-def made(similarities: list[float]) -> TextComparison:
+def make_comparison(similarities: list[float]) -> TextComparison:
     pieces = tuple("abcde"[: len(similarities)])
     links = tuple(
         Link(hypothesis=n, other=n, similarity=s, weight=0.2, direction=direction)
@@ -36,121 +41,252 @@ def made(similarities: list[float]) -> TextComparison:
 
 
 def test_pieces_far_below_the_usual_have_no_partner() -> None:
-    assert made([0.9, 0.95, 0.4, 0.92]).partnerless() == {"translation": ["c"], "reference": ["C"]}
-    assert made([0.9, 0.88, 0.92]).partnerless() == {"translation": [], "reference": []}
-    assert made([]).partnerless() == {"translation": [], "reference": []}
+    assert make_comparison([0.9, 0.95, 0.4, 0.92]).unmatched_pieces() == {
+        "translation": ["c"],
+        "reference": ["C"],
+    }
+    assert make_comparison([0.9, 0.88, 0.92]).unmatched_pieces() == {
+        "translation": [],
+        "reference": [],
+    }
+    assert make_comparison([]).unmatched_pieces() == {"translation": [], "reference": []}
 
 
 def test_it_says_which_words_found_no_partner(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert main(["explain", "-m", "tertium-small", *BLUE]) == 0
-    shown = capsys.readouterr().out
-    missing = next(line for line in shown.splitlines() if "in the translation" in line)
+    printed = capsys.readouterr().out
+    missing = next(line for line in printed.splitlines() if "in the translation" in line)
     assert "front" in missing
-    assert "percentile" in shown
+    assert "percentile" in printed
 
 
 def test_for_machines_it_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-m", "tertium-small", *BLUE, "--json"]) == 0
+    assert main(["explain", "-m", "tertium-small", *BLUE, "-f", "json"]) == 0
     [comparison] = json.loads(capsys.readouterr().out)["comparisons"]
     assert comparison["hypothesis_pieces"] == ["the", "red", "car", "stopped", "."]
 
 
 def test_what_a_reader_should_know_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    both = ["-m", "bertscore:encoder=toy", "-r", "", "-t", "a cat"]
+    both = ["-m", "bertscore:encoder=toy", "--reference-text", "", "--translation-text", "a cat"]
     assert main(["explain", *both]) == 0
     assert capsys.readouterr().err == "tertium: warning: empty reference\n"
-    assert main(["explain", *both, "--json"]) == 0
+    assert main(["explain", *both, "-f", "json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["warnings"] == ["empty reference"]
     assert printed.err == "tertium: warning: empty reference\n"
-    assert main(["explain", "-m", "chrf", "-r", "a cat", "-t", "", "-t", "a"]) == 0
+    assert (
+        main(
+            [
+                "explain",
+                "-m",
+                "chrf",
+                "--reference-text",
+                "a cat",
+                "--translation-text",
+                "",
+                "--translation-text",
+                "a",
+            ]
+        )
+        == 0
+    )
     assert capsys.readouterr().err == "tertium: warning: empty hypothesis\n"
 
 
 def test_what_is_missing_is_asked_for_as_it_can_be_given(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for given, missing in (("-s", "-r"), ("-r", "-s")):
+    for command, missing in (
+        ("--source-text", "--reference-text"),
+        ("--reference-text", "--source-text"),
+    ):
         metric = f"sss:encoder=toy,against={'reference' if missing == '-r' else 'source'}"
-        assert main(["explain", "-m", metric, given, "a", "-t", "a"]) == 2
+        assert main(["explain", "-m", metric, command, "a", "--translation-text", "a"]) == 2
         assert f" has none: give {missing}, a column" in capsys.readouterr().err  # no file
 
 
 def test_tables_of_nothing_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    nothing = Reasons(hypothesis="", reference="", perfect=0.0, groups={}, contributions=())
-    show(Explanation(metric="Mine", score=0.0, reasons=nothing), 10)
+    nothing = FeatureAttribution(
+        hypothesis="", reference="", perfect=0.0, groups={}, contributions=()
+    )
+    print_explanation(Explanation(metric="Mine", score=0.0, attribution=nothing), 10)
     assert "─" not in capsys.readouterr().out
 
 
 def test_long_texts_are_shown_by_their_ends(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     words = [f"w{n}" for n in range(900)]
-    others = [f"{'v' if n % 30 == 0 else 'w'}{n}" for n in range(900)]
-    texts = ["-r", " ".join(words), "-t", " ".join(others)]
+    other_words = [f"{'v' if n % 30 == 0 else 'w'}{n}" for n in range(900)]
+    texts = ["--reference-text", " ".join(words), "--translation-text", " ".join(other_words)]
     assert main(["explain", "-m", "bertscore:encoder=toy", *texts]) == 0
-    shown = capsys.readouterr().out
-    assert max(map(len, shown.splitlines())) < 400
-    assert " and 15 more" in shown  # of 30
-    assert " … " in shown
-    assert main(["explain", "-m", "chrf", *texts, "-t", "w0"]) == 0
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) < 400
+    assert " and 15 more" in printed  # of 30
+    assert " … " in printed
+    assert main(["explain", "-m", "chrf", *texts, "--translation-text", "w0"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) < 400
 
 
 def test_a_plan_is_shown_by_what_moves_furthest(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-m", "wmd", "-r", "the blue car", "-t", "the red car"]) == 0
+    assert (
+        main(
+            [
+                "explain",
+                "-m",
+                "wmd",
+                "--reference-text",
+                "the blue car",
+                "--translation-text",
+                "the red car",
+            ]
+        )
+        == 0
+    )
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "transport" in line]
     assert rows[0][:2] == ["red", "blue"]
 
 
 def test_against_the_source_where_there_is_no_reference(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-s", "Das blaue Auto hielt an.", "-t", "The red car stopped."]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("tertium-multi: ")
-    assert "errors it suspects" in shown
-    assert "against the source 'Das blaue Auto hielt an.'" in shown
+    assert (
+        main(
+            [
+                "explain",
+                "--source-text",
+                "Das blaue Auto hielt an.",
+                "--translation-text",
+                "The red car stopped.",
+            ]
+        )
+        == 0
+    )
+    printed = capsys.readouterr().out
+    assert printed.startswith("tertium-multi: ")
+    assert "suspected errors" in printed
+    assert "compared with the source 'Das blaue Auto hielt an.'" in printed
 
 
 def test_other_languages_are_explained_by_what_reads_them(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
-    given = ["explain", "-r", "Синяя машина остановилась.", "-t", "Красная машина остановилась."]
-    assert main(given) == 0
+    command = [
+        "explain",
+        "--reference-text",
+        "Синяя машина остановилась.",
+        "--translation-text",
+        "Красная машина остановилась.",
+    ]
+    assert main(command) == 0
     assert capsys.readouterr().out.startswith("tertium-multi: ")
-    monkeypatch.setattr(explaining, "are_installed", lambda: False)
-    assert main(given) == 0
+    monkeypatch.setattr(explaining, "has_bundled_models", lambda: False)
+    assert main(command) == 0
     assert capsys.readouterr().out.startswith("sentsim: ")
 
 
-def test_the_name_of_a_file_is_no_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    texts = {"ours": "A dog.\nThe red car stopped.\n", "theirs": "A cat.\nThe car.\n"}
+    texts |= {"ref": "A cat.\nThe blue car stopped.\n", "source": "Ein Hund.\nDas Auto hielt.\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return {name: str(tmp_path / name) for name in texts}
+
+
+def test_one_segment_of_files_is_explained_like_its_texts(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "ours.txt"
-    path.write_text("A cat.\n", encoding="utf-8")
-    assert main(["explain", "-r", "A cat.", "-t", str(path)]) == 2
-    assert f"-t takes the sentence itself, and {path} is a file" in capsys.readouterr().err
-    assert main(["explain", "-m", "ter-r", "-r", "A cat.", "-t", "gone.txt"]) == 0
+    command = ["explain", "-m", "ter-r", "-f", "json", "-t", files["ours"], "-r", files["ref"]]
+    assert main([*command, "--segment", "2"]) == 0
+    from_files = capsys.readouterr().out
+    texts = ["--translation-text", "The red car stopped."]
+    texts += ["--reference-text", "The blue car stopped."]
+    assert main([*command[:5], *texts]) == 0
+    assert capsys.readouterr().out == from_files
+
+
+def test_several_files_are_compared(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = ["-t", files["ours"], files["theirs"], "-r", files["ref"], "--segment", "2"]
+    assert main(["explain", "-m", "chrf", *inputs, "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] == ["The red car stopped.", "The car."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["-t", "A cat sat.", "-r", "{ref}"],
+            "A cat sat.: no such file; give a sentence with --tr",
+        ),
+        (
+            ["-t", "{ours}", "-r", "A cat."],
+            "A cat.: no such file; give a sentence with --reference",
+        ),
+        (["-t", "{ours}", "-s", "Ein"], "Ein: no such file; give a sentence with --source-text"),
+        (["-t", "{ours}", "-r", "{ref}"], "2 segments: choose one with --segment N"),
+        (["-t", "{ours}", "-r", "{ref}", "--segment", "3"], "--segment 3: expected 1 to 2"),
+        (["-t", "{ours}", "--reference-text", "x"], "either files (-s, -t, -r) or texts"),
+        (["--translation-text", "x", "-r", "{ref}"], "-r is for files"),
+        (["--translation-text", "x", "--segment", "1"], "--segment is for files"),
+        (["--reference-text", "x"], "no translation: give --translation-text TEXT, or -t FILE"),
+    ],
+)
+def test_files_and_texts_are_not_confused(
+    arguments: list[str],
+    message: str,
+    files: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", *(word.format(**files) for word in arguments)]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_nothing_to_compare_with_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "-t", "The red car stopped."]) != 0
-    assert "give -r TEXT, or -s TEXT" in capsys.readouterr().err
+    assert main(["explain", "--translation-text", "The red car stopped."]) != 0
+    assert "give --reference-text or --source-text" in capsys.readouterr().err
 
 
 def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-m", "tertium-small", "-s", "Halt.", "-t", "Stop."]) != 0
+    assert (
+        main(
+            [
+                "explain",
+                "-m",
+                "tertium-small",
+                "--source-text",
+                "Halt.",
+                "--translation-text",
+                "Stop.",
+            ]
+        )
+        != 0
+    )
     assert "needs references" in capsys.readouterr().err
 
 
 def test_an_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "-t", "x", "-r", "y", "-r", "gr\udcfcn"]) == 2
-    assert "error: -r: not UTF-8 (byte 0xfc)" in capsys.readouterr().err
+    assert (
+        main(
+            [
+                "explain",
+                "--translation-text",
+                "x",
+                "--reference-text",
+                "y",
+                "--reference-text",
+                "gr\udcfcn",
+            ]
+        )
+        == 2
+    )
+    assert "error: --reference-text: not UTF-8 (byte 0xfc)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("metric", ["bleu-r", "bertscore:encoder=toy"])
@@ -168,32 +304,52 @@ def test_the_library_says_what_the_command_prints(
 
 
 def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["explain", "-m", "chrf", "-r", "a cat sat", "-t", "a cat sits", "-t", "a dog"]
-    assert main([*command, "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["names"] == ["a cat sits", "a dog"]
-    assert said["chances"] == [[0.5, 1.0], [0.0, 0.5]]
+    command = [
+        "explain",
+        "-m",
+        "chrf",
+        "--reference-text",
+        "a cat sat",
+        "--translation-text",
+        "a cat sits",
+        "--translation-text",
+        "a dog",
+    ]
+    assert main([*command, "-f", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["names"] == ["a cat sits", "a dog"]
+    assert record["chances"] == [[0.5, 1.0], [0.0, 0.5]]
     assert main(command) == 0
-    shown = capsys.readouterr().out
-    assert "1: a cat sits" in shown
-    assert shown.startswith("chrf: the chance that the row's translation is better")
+    printed = capsys.readouterr().out
+    assert "1: a cat sits" in printed
+    assert printed.startswith("chrf: probability that the row is better than the column")
 
 
 def test_a_ranker_of_one_translation_asks_for_another(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "-m", "pairwise", *BLUE]) == 2
-    assert "pairwise compares translations: give it two or more" in capsys.readouterr().err
+    assert "pairwise compares translations: give two or more" in capsys.readouterr().err
 
 
 def test_of_several_references_the_one_that_counts_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["explain", "-m", "bleu-r", "-t", "the cat sat", "-r", "the cat sat down"]
-    assert main([*command, "-r", "a dog"]) == 0
-    assert capsys.readouterr().out.splitlines()[1] == "against the reference 'the cat sat down'"
+    command = [
+        "explain",
+        "-m",
+        "bleu-r",
+        "--translation-text",
+        "the cat sat",
+        "--reference-text",
+        "the cat sat down",
+    ]
+    assert main([*command, "--reference-text", "a dog"]) == 0
+    assert (
+        capsys.readouterr().out.splitlines()[1] == "compared with the reference 'the cat sat down'"
+    )
 
 
 def test_what_is_no_metric_is_told() -> None:
-    with pytest.raises(UsageError, match="a metric is named by a text such as 'chrf', not by 3"):
+    with pytest.raises(UsageError, match="expected a metric or a spec such as 'chrf', got 3"):
         tertium.explain(tertium.Segment("a", references=("b",)), metric=3)  # type: ignore[arg-type]
     small = tertium.TestSet(systems={"a": ["x"]}, references=[["x"]])
     with pytest.raises(UsageError, match="--explain all: expected zero or more segments"):
@@ -201,14 +357,27 @@ def test_what_is_no_metric_is_told() -> None:
 
 
 def test_figures_have_as_many_decimals_as_the_score(capsys: pytest.CaptureFixture[str]) -> None:
-    part = replace(made([0.9]), values={"f1": 0.25, "recall": float("nan")})
-    show(Explanation(metric="x", score=0.25, comparisons=(part,)), 1)
-    shown = capsys.readouterr().out
-    assert shown.startswith("x: 0.2500\n")
-    assert "f1 0.2500, recall –\n" in shown
+    part = replace(make_comparison([0.9]), values={"f1": 0.25, "recall": float("nan")})
+    print_explanation(Explanation(metric="x", score=0.25, comparisons=(part,)), 1)
+    printed = capsys.readouterr().out
+    assert printed.startswith("x: 0.2500\n")
+    assert "f1 0.2500, recall –\n" in printed
 
 
 def test_an_empty_text_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    assert main(["explain", "-r", "Hello world", "-t", "", "-m", "tertium-small"]) == 0
+    assert (
+        main(
+            [
+                "explain",
+                "--reference-text",
+                "Hello world",
+                "--translation-text",
+                "",
+                "-m",
+                "tertium-small",
+            ]
+        )
+        == 0
+    )
     assert "tertium-small" in capsys.readouterr().out

@@ -23,8 +23,8 @@ def test_a_command_is_read_without_the_others(capsys: pytest.CaptureFixture[str]
     [commands] = [a.choices for a in make_parser(["cite"])._actions if isinstance(a.choices, dict)]
     assert [*commands] == ["cite"]
     assert main(["scor"]) == 2
-    said = capsys.readouterr().err
-    assert all(name in said for name in ("did you mean 'score'", "cite"))
+    message = capsys.readouterr().err
+    assert all(name in message for name in ("did you mean 'score'", "cite"))
 
 
 def test_the_version_is_told_without_reading_commands(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,30 +56,30 @@ def test_systems_of_two_options_are_both_scored(capsys: pytest.CaptureFixture[st
 def test_a_stream_that_is_not_utf8_is_written_in_utf8() -> None:
     command = [sys.executable, "-m", "tertium", *SCORE]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    found = subprocess.run(command, env=environment, capture_output=True, check=False)
-    assert found.returncode == 0, found.stderr.decode()
-    assert "chrF ↑" in found.stdout.decode("utf-8")
+    completed = subprocess.run(command, env=environment, capture_output=True, check=False)
+    assert completed.returncode == 0, completed.stderr.decode()
+    assert "chrF ↑" in completed.stdout.decode("utf-8")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 def test_a_full_disk_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
-        found = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-m", "tertium", *SCORE],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
             text=True,
         )
-    assert found.returncode == 2
-    assert found.stderr.count("\n") == 1
-    assert "No space left" in found.stderr
+    assert completed.returncode == 2
+    assert completed.stderr.count("\n") == 1
+    assert "No space left" in completed.stderr
 
 
 def test_an_interruption_has_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(asked: Sequence[str]) -> argparse.ArgumentParser:
+    def interrupted(first_arguments: Sequence[str]) -> argparse.ArgumentParser:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("tertium.cli.make_parser", interrupted)
@@ -100,27 +100,35 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_work(
     ("command", "message"),
     [
         ([*SCORE[:3], "-m", "pairwise"], "pairwise is a ranker"),
-        (["explain", "-t", "a", "-r", "b", "-m", "pairwise"], "give it two or more (-t again)"),
-        ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics by spaces, bleu chrf"),
+        (
+            ["explain", "--translation-text", "a", "--reference-text", "b", "-m", "pairwise"],
+            "give two or more",
+        ),
+        ([*SCORE[:3], "-m", "bleu,chrf"], "separate metrics with spaces, not commas: bleu chrf"),
         ([*SCORE[:3], "-m", "chr++"], "'chrf++'"),
-        (["score", "-t", "-", "-r", "ref.txt", "-m", "chrf"], "give /dev/stdin"),
-        (["score", "-t", "a.txt", "-r", "-", "-m", "chrf"], "give /dev/stdin"),
+        (["score", "-t", "-", "-r", "-", "-m", "chrf"], "- (standard input) is given twice"),
         (["analyse", "x.tsv", "-m", "chrf", "chrf"], "-m chrf twice"),
-        (["analyse", "x.tsv", "-m", "chrf", "bleu", "ter"], "-m chrf bleu ter: two metrics are"),
-        (["analyse", "x.tsv", "-m", "chrf"], "-m chrf: two metrics are"),
-        (["analyse", "x.tsv"], "no -m: two metrics are"),
-        (["analyse", "-m", "chrf", "bleu"], "which files?"),
+        (
+            ["analyse", "x.tsv", "-m", "chrf", "bleu", "ter"],
+            "-m chrf bleu ter: expected two metrics",
+        ),
+        (["analyse", "x.tsv", "-m", "chrf"], "-m chrf: expected two metrics"),
+        (["analyse", "x.tsv"], "no -m: expected two metrics"),
+        (["analyse", "-m", "chrf", "bleu"], "no files: give"),
         (["analyse", "-m", "chrf", "bleu", "x.tsv"], "x.tsv"),
-        (["explain", "-t", "a", "-r", "b", "--top", "-3"], "--top -3"),
-        (["list", "models/nope"], "models/nope: no folder that a metric was saved to"),
-        (["cite", "models/nope:model=x"], "models/nope: no folder that a metric was saved to"),
+        (
+            ["explain", "--translation-text", "a", "--reference-text", "b", "--top", "-3"],
+            "--top -3",
+        ),
+        (["list", "models/nope"], "models/nope: not the folder of a saved metric"),
+        (["cite", "models/nope:model=x"], "models/nope: not the folder of a saved metric"),
         (["cite", "chrf", "bleu:nonsense=3"], "unknown field of bleu 'nonsense'"),
         (["cite", "bleu:tokenize=13b"], "unknown tokenizer '13b'"),
         (["list", "chrf++:beta=-1"], "beta must be at least 0"),
         ([*SCORE[:3], "-m", "chrf", "--by", "length", "length"], "--by length is given twice"),
         (["compare", "-t", "a", "b", "--by", "d=x", "d=y"], "--by d is given twice"),
         (["report", "-t", "a", "b", "--by", "length", "--by", "length"], "length is given twice"),
-        (["meta", "--human", "x.tsv", "--by", "length", "item", "length"], "length is given twice"),
+        (["meta", "--human", "x.tsv", "--by", "length", "length"], "length is given twice"),
         (["score", "-t", TEXT, "-r", TEXT, "--names", " "], "a system has a blank name"),
         (["data", "--data", "{empty}"], "no sets of human judgments"),
     ],
@@ -138,4 +146,4 @@ def test_a_size_of_the_cache_that_is_none_is_refused(
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE_SIZE", size)
     assert main(["cache", "info"]) == 2
-    assert f"TERTIUM_CACHE_SIZE={size} is no size" in capsys.readouterr().err
+    assert f"TERTIUM_CACHE_SIZE={size} is not a size" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from scipy import stats
 
 from tertium.cli import main, make_parser
 from tertium.data.testset import TestSet
-from tertium.reporting.page.making import report
+from tertium.reporting.page.report_builder import report
 
 SYSTEMS = ("A", "B", "C")
 
@@ -50,28 +50,28 @@ def read(path):
 
 
 def run_json(capsys, *argv):
-    assert main(["meta", *argv, "-f", "json", "--samples", "100"]) == 0
+    assert main(["meta", *argv, "-f", "json", "--resamples", "100"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
-def scores_of(files):
+def scores_from_totals(files):
     return [files[key] for key in files if key != "human"]
 
 
 def test_the_table_has_metrics_pairs_average_and_counts(files, capsys):
-    assert main(["meta", "--human", files["human"], "--scores", *scores_of(files)]) == 0
+    assert main(["meta", "--human", files["human"], "--scores", *scores_from_totals(files)]) == 0
     out = capsys.readouterr().out
     rows = [line.split() for line in out.splitlines() if line.strip()]
     assert ["metric", "de-en", "fi-en", "average", "rank"] in rows
     good = next(row for row in rows if row[0] == "good")
     assert good.count("**") == 3
     assert good[-1] == "1.00"
-    assert ["judged", "90", "90"] in rows
+    assert ["human", "scores", "90", "90"] in rows
     assert next(row for row in rows if row[0] == "bad")[-1] == "2.00"
 
 
 def test_json_equals_scipy(files, capsys, tmp_path):
-    result = run_json(capsys, "--human", files["human"], "--scores", *scores_of(files))
+    result = run_json(capsys, "--human", files["human"], "--scores", *scores_from_totals(files))
     x = [float(row[3]) for row in read(files["human"]) if row[0] == "fi-en"]
     y = [float(row[2]) for row in read(files["good", "fi-en"])]
     record = next(r for r in result["tasks"] if (r["metric"], r["sets"]) == ("good", ["fi-en"]))
@@ -83,8 +83,8 @@ def test_json_equals_scipy(files, capsys, tmp_path):
 
 @pytest.mark.parametrize("style", ["md", "latex", "tsv", "text"])
 def test_every_format(style, files, capsys):
-    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
-    assert main(["meta", *argv, "-f", style, "--intervals", "--p-values"]) == 0
+    argv = ["--human", files["human"], "--scores", *scores_from_totals(files), "--resamples", "50"]
+    assert main(["meta", *argv, "-f", style, "--confidence", "--p-values"]) == 0
     out = capsys.readouterr().out
     assert "good" in out
     assert "de-en" in out
@@ -97,8 +97,8 @@ def test_every_format(style, files, capsys):
 
 
 def test_tsv_of_one_statistic_has_bounds_and_metrics_only(files, capsys):
-    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
-    assert main(["meta", *argv, "-f", "tsv", "--intervals", "--lps", "de-en"]) == 0
+    argv = ["--human", files["human"], "--scores", *scores_from_totals(files), "--resamples", "50"]
+    assert main(["meta", *argv, "-f", "tsv", "--confidence", "--lps", "de-en"]) == 0
     header, good, bad = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header == ["metric", "de-en", "de-en low", "de-en high", "rank"]
     assert (good[0], bad[0]) == ("good", "bad")
@@ -107,7 +107,7 @@ def test_tsv_of_one_statistic_has_bounds_and_metrics_only(files, capsys):
 
 
 def test_tsv_of_several_statistics_is_one_table(files, capsys):
-    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    argv = ["--human", files["human"], "--scores", *scores_from_totals(files), "--resamples", "50"]
     assert main(["meta", *argv, "-f", "tsv", "--statistic", "pearson", "acc-eq*"]) == 0
     header, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert header[:4] == ["metric", "statistic", "set", "value"]
@@ -120,10 +120,18 @@ def test_tsv_of_several_statistics_is_one_table(files, capsys):
 
 
 def test_the_note_on_intervals_goes_with_intervals(files, capsys):
-    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    argv = [
+        "meta",
+        "--human",
+        files["human"],
+        "--scores",
+        *scores_from_totals(files),
+        "--resamples",
+        "50",
+    ]
     assert main(argv) == 0
     assert "intervals:" not in capsys.readouterr().out
-    assert main([*argv, "--intervals"]) == 0
+    assert main([*argv, "--confidence"]) == 0
     assert "intervals: 95 %" in capsys.readouterr().out
 
 
@@ -131,29 +139,37 @@ def test_an_undefined_column_says_why_and_ranks_nothing(files, capsys, tmp_path)
     constant = [("ru-en", i, s, 1.0) for i in range(1, 31) for s in SYSTEMS]
     rows = table(constant, ("lp", "item", "system", "score"))
     people = write(tmp_path / "constant.tsv", rows)
-    scores = scores_of(files)
+    scores = scores_from_totals(files)
     for name in ("good", "bad"):
         text = Path(files[name, "de-en"]).read_text()
         scores.append(write(tmp_path / f"{name}.ru-en.tsv", text))
-    argv = ["meta", "--human", files["human"], people, "--scores", *scores, "--samples", "50"]
+    argv = ["meta", "--human", files["human"], people, "--scores", *scores, "--resamples", "50"]
     assert main(argv) == 0
     assert "ru-en: undefined for all metrics" in capsys.readouterr().out
     assert main([*argv, "-f", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)["average_rank"]
-    assert found == {"good": 1.0, "bad": 2.0}
+    ranks = json.loads(capsys.readouterr().out)["average_rank"]
+    assert ranks == {"good": 1.0, "bad": 2.0}
 
 
 def test_agreement_on_two_is_said_to_be_little(files, capsys):
-    told = "two judged systems: on two, agreement is all or none"
-    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    message = "only two systems with human scores: agreement is either perfect or none"
+    argv = [
+        "meta",
+        "--human",
+        files["human"],
+        "--scores",
+        *scores_from_totals(files),
+        "--resamples",
+        "50",
+    ]
     assert main([*argv, "--level", "system"]) == 0
-    assert told not in capsys.readouterr().out
+    assert message not in capsys.readouterr().out
     assert main([*argv, "--level", "system", "--exclude", "A"]) == 0
-    assert capsys.readouterr().out.count(told) == 2  # of each language pair
+    assert capsys.readouterr().out.count(message) == 2  # of each language pair
 
 
 def test_several_statistics_and_the_average_rank(files, capsys):
-    argv = ["--human", files["human"], "--scores", *scores_of(files), "--samples", "50"]
+    argv = ["--human", files["human"], "--scores", *scores_from_totals(files), "--resamples", "50"]
     assert main(["meta", *argv, "--statistic", "pearson", "acc-eq*", "--lps", "de-en"]) == 0
     out = capsys.readouterr().out
     assert "Pearson r" in out
@@ -164,7 +180,13 @@ def test_several_statistics_and_the_average_rank(files, capsys):
 
 def test_system_level(files, capsys):
     result = run_json(
-        capsys, "--human", files["human"], "--scores", *scores_of(files), "--statistic", "accuracy"
+        capsys,
+        "--human",
+        files["human"],
+        "--scores",
+        *scores_from_totals(files),
+        "--statistic",
+        "accuracy",
     )
     assert result["tasks"][0]["sets"] == ["de-en", "fi-en"]
     assert result["tasks"][0]["judged"] == 6
@@ -173,7 +195,7 @@ def test_system_level(files, capsys):
         "--human",
         files["human"],
         "--scores",
-        *scores_of(files),
+        *scores_from_totals(files),
         "--statistic",
         "spa",
         "accuracy",
@@ -206,8 +228,8 @@ def test_metrics_are_scored_on_the_fly(capsys, tmp_path):
     values = {r["metric"]: r["value"] for r in result["tasks"]}
     assert values["chrf"] > 0.9
     assert values["ter"] > 0.9  # lower is better, and has been turned around
-    whole = run_json(capsys, "--human", human, "-m", "chrf", "--statistic", "accuracy")
-    assert whole["tasks"][0]["value"] == 1.0
+    system_level = run_json(capsys, "--human", human, "-m", "chrf", "--statistic", "accuracy")
+    assert system_level["tasks"][0]["value"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -224,20 +246,20 @@ def test_scores_that_were_written_are_those_of_the_segments_judged(name, capsys,
     rows = []
     for system in range(3):
         for n in range(30):
-            kept = rng.random(12) > 0.2 * system
-            text = " ".join(f"word{k}" for k in range(12) if kept[k])
-            judged = {"system": SYSTEMS[system], "mt": text, "score": float(kept.sum())}
-            rows.append({**name(n), "ref": " ".join(f"word{k}" for k in range(12)), **judged})
+            kept_words = rng.random(12) > 0.2 * system
+            text = " ".join(f"word{k}" for k in range(12) if kept_words[k])
+            fields = {"system": SYSTEMS[system], "mt": text, "score": float(kept_words.sum())}
+            rows.append({**name(n), "ref": " ".join(f"word{k}" for k in range(12)), **fields})
     both = write(tmp_path / "set.jsonl", "\n".join(map(json.dumps, rows)))
     scores = tmp_path / "scores.tsv"
     assert main(["score", "-t", both, "-m", "chrf", "-q", "-o", str(scores)]) == 0
     capsys.readouterr()
-    [anew] = run_json(capsys, "--human", both, "-m", "chrf")["tasks"]
+    [computed] = run_json(capsys, "--human", both, "-m", "chrf")["tasks"]
     [read] = run_json(capsys, "--human", both, "--scores", str(scores))["tasks"]
-    assert anew["value"] == pytest.approx(read["value"], abs=1e-12)
-    assert anew["value"] > 0.9
+    assert computed["value"] == pytest.approx(read["value"], abs=1e-12)
+    assert computed["value"] > 0.9
     grid = report(TestSet.from_records(both), "chrf", human=both, explain=0, resamples=2).grid
-    assert np.corrcoef(grid.human, grid.columns[0].values)[0, 1] == pytest.approx(anew["value"])
+    assert np.corrcoef(grid.human, grid.columns[0].values)[0, 1] == pytest.approx(computed["value"])
 
 
 def test_comparisons_default_to_the_strict_tau(capsys, tmp_path):
@@ -291,12 +313,12 @@ def folder(tmp_path):
 
 
 def test_a_folder_of_mt_metrics_eval(folder, capsys):
-    beside = run_json(capsys, "--human", folder, "--statistic", "acc-eq")
-    assert [r["metric"] for r in beside["tasks"]] == ["poor-refA"]
-    assert (beside["tasks"][0]["judged"], beside["tasks"][0]["groups"]) == (10, 4)
+    stored = run_json(capsys, "--human", folder, "--statistic", "acc-eq")
+    assert [r["metric"] for r in stored["tasks"]] == ["poor-refA"]
+    assert (stored["tasks"][0]["judged"], stored["tasks"][0]["groups"]) == (10, 4)
     # By hand: A and B tie on segments 1 and 3, which the constant metric gets right: 2 ties of
     # 3 pairs each make 1/3, nothing on 2 and 4; the mean over four segments is 1/6.
-    assert beside["tasks"][0]["value"] == pytest.approx(1 / 6)
+    assert stored["tasks"][0]["value"] == pytest.approx(1 / 6)
     now = run_json(capsys, "--human", folder, "-m", "chrf", "--statistic", "acc-eq*")
     assert now["tasks"][0]["value"] == 1.0
     systems = run_json(capsys, "--human", folder, "-m", "chrf", "--statistic", "accuracy")
@@ -347,26 +369,34 @@ def test_an_excluded_system_need_not_be_in_every_set(capsys, tmp_path):
 def test_ratings_can_be_standardised(capsys, tmp_path):
     # A strict and a lenient annotator of equal judgment: z-scores make them agree.
     rows = [
-        (n + 1, "A", who, 20 * shift + 10 * value)
+        (n + 1, "A", annotator, 20 * shift + 10 * value)
         for n, value in enumerate([1, 2, 3, 4])
-        for who, shift in (("x", 0), ("y", n % 2 + 1))
+        for annotator, shift in (("x", 0), ("y", n % 2 + 1))
     ]
     human = write(tmp_path / "raw.tsv", table(rows, ("item", "system", "annotator", "score")))
     scores = write(
         tmp_path / "m.tsv", table([(n, "A", n) for n in range(1, 5)], ("item", "system", "score"))
     )
-    result = run_json(capsys, "--human", human, "--scores", scores, "--standardise")
+    result = run_json(capsys, "--human", human, "--scores", scores, "--standardize")
     assert result["tasks"][0]["used"] == 4
     assert result["tasks"][0]["value"] > 0.9
 
 
 def test_plots(files, capsys, tmp_path):
-    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--samples", "0"]
+    argv = [
+        "meta",
+        "--human",
+        files["human"],
+        "--scores",
+        *scores_from_totals(files),
+        "--resamples",
+        "0",
+    ]
     target = tmp_path / "plot.svg"
     assert main([*argv, "--plot", str(target)]) == 0
     assert target.read_text().startswith("<svg ")
     assert main([*argv, "--plot", str(tmp_path / "plot.txt")]) == 2
-    assert "a plot is written as .svg" in capsys.readouterr().err
+    assert "expected a name that ends in .svg" in capsys.readouterr().err
 
 
 def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
@@ -376,15 +406,15 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
     scores = write(tmp_path / "part.de-en.tsv", broken)
     target = tmp_path / "out.json"
     argv = ["meta", "--human", files["human"], "--lps", "de-en", "--scores", scores]
-    assert main([*argv, "--to-json", str(target), "--samples", "20"]) == 0
+    assert main([*argv, "--to-json", str(target), "--resamples", "20"]) == 0
     captured = capsys.readouterr()
-    assert "without score (at most)" in captured.out
-    assert "de-en: scored system that nobody judged: 1 (part)" in captured.err
+    assert "without metric score (at most)" in captured.out
+    assert "de-en: scored system without human judgments: 1 (part)" in captured.err
     assert "de-en: judged system without a metric score: 2 (part)" in captured.err
     written = json.loads(target.read_text())
     assert written["tasks"][0]["left_out"] == 87
     assert written["left_out"]["de-en"]["part"] == {
-        "scored system that nobody judged": 1,
+        "scored system without human judgments": 1,
         "judged system without a metric score": 2,
     }
 
@@ -392,40 +422,58 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        ([], "nothing to compare with people"),
-        (["--scores", "{lost}"], "cannot tell which judgments the scores of lost"),
-        (["--scores", "{good}", "--statistic", "pearson", "accuracy"], "need a call each"),
+        ([], "no metric to evaluate: give --scores"),
+        (["--scores", "{lost}"], "no unique set of judgments matches the scores of lost"),
+        (
+            ["--scores", "{good}", "--statistic", "acc-eq", "--level", "system"],
+            "acc-eq at system level",
+        ),
         (["--scores", "{good}", "--statistic", "tau-strict"], "needs human comparisons"),
-        (["--scores", "{good}", "--by", "item", "--test", "williams"], "does not go with test"),
+        (
+            ["--scores", "{good}", "--grouping", "item", "--test", "williams"],
+            "does not support test=williams",
+        ),
         (["--scores", "{good}", "--lower-better", "other"], "--lower-better other: no such metric"),
-        (["-m", "chrf", "--lower-better", "chrf"], "--lower-better chrf is about --scores, and"),
-        (["--scores", "{strange}"], "none of the systems that strange scored (X)"),
-        (["-m", "chrf"], "the judgments come without texts"),
+        (["-m", "chrf", "--lower-better", "chrf"], "--lower-better chrf needs --scores: metrics"),
+        (["--scores", "{strange}"], "none of the systems scored by strange (X)"),
+        (["-m", "chrf"], "the judgments have no texts"),
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
-        (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgments of ru-en in"),
+        (["--scores", "{good}", "--lps", "de-en", "ru-en"], "no judgments for ru-en in"),
         (["--scores", "{good}", "--statistic", "tie-aware"], "--tie-rate SHARE"),
-        (["--scores", "{good}", "--statistic", "darr", "--threshold", "nan"], "a threshold is"),
-        (["--scores", "{good}", "--threshold", "9"], "give --statistic darr or darr17"),
+        (
+            ["--scores", "{good}", "--statistic", "darr", "--threshold", "nan"],
+            "threshold must be a number",
+        ),
+        (["--scores", "{good}", "--threshold", "9"], "needs --statistic darr or darr17"),
         (["--scores", "{good}", "--statistic", "kendall", "--tie-rate", ".2"], "tie-aware"),
-        (["--scores", "{good}", "--thresholds", "--threshold", "9"], "--threshold does not go"),
+        (
+            ["--scores", "{good}", "--thresholds", "--threshold", "9"],
+            "--threshold cannot be used with --thresholds",
+        ),
         (["--scores", "{good}", "--statistic", "kendall", "kendall"], "kendall is given twice"),
         (["--scores", "{good}", "--human", "{human}"], "human.tsv is given twice"),
         (["--scores", "{good}", "--gold", "mqm"], "no score (looked for mqm; found lp, item"),
-        (["--scores", "{good}", "--intervals", "--samples", "0"], "--samples 0 draws none"),
-        (["--scores", "{good}", "--p-values", "--samples", "0"], "and --samples 0 leaves them out"),
-        (["--scores", "{good}", "--p-values", "--test", "none"], "and --test none leaves them out"),
-        (["--scores", "{good}", "--panel", "--p-values", "-f", "tsv"], "--panel or of --p-values"),
+        (["--scores", "{good}", "--confidence", "--resamples", "0"], "but --resamples is 0"),
+        (
+            ["--scores", "{good}", "--p-values", "--resamples", "0"],
+            "but --resamples is 0",
+        ),
+        (["--scores", "{good}", "--p-values", "--test", "none"], "but --test is none"),
+        (
+            ["--scores", "{good}", "--diagnostics", "--p-values", "-f", "tsv"],
+            "either --diagnostics or --p-values",
+        ),
     ],
 )
 def test_what_is_refused(extra, message, files, capsys, tmp_path):
     rows = [(1, "X", 1.0)]
-    named = {
+    named_sets = {
         "human": files["human"],
         "good": files["good", "de-en"],
         "lost": write(tmp_path / "lost.tsv", table(rows, ("item", "system", "score"))),
         "strange": write(tmp_path / "strange.de-en.tsv", table(rows, ("item", "system", "score"))),
     }
-    argv = [word.format(**named) for word in extra]
+    argv = [word.format(**named_sets) for word in extra]
     assert main(["meta", "--human", files["human"], *argv]) == 2
     assert message in capsys.readouterr().err
 
@@ -490,13 +538,20 @@ def test_what_is_neither_a_file_nor_a_set_is_said_to_be_neither(capsys, tmp_path
     assert main([*argv, "nofile.tsv"]) == 2
     assert "error: nofile.tsv: no such file or folder\n" in capsys.readouterr().err
     assert main([*argv, "da/wmt98"]) == 2
-    said = capsys.readouterr().err
-    assert "da/wmt98: there is no such file or folder; unknown set 'da/wmt98'" in said
-    assert "da/wmt99" in said
+    message = capsys.readouterr().err
+    assert "da/wmt98: no such file or folder; unknown set 'da/wmt98'" in message
+    assert "da/wmt99" in message
 
 
 def test_a_protocol_ranks_metrics_as_a_shared_task(files, capsys):
-    argv = ["--human", files["human"], "--scores", *scores_of(files), "--protocol", "wmt24"]
+    argv = [
+        "--human",
+        files["human"],
+        "--scores",
+        *scores_from_totals(files),
+        "--protocol",
+        "wmt24",
+    ]
     record = run_json(capsys, *argv)
     assert [(t["sets"], t["statistic"]) for t in record["tasks"][::2]] == [
         (["de-en"], "spa"),
@@ -506,15 +561,23 @@ def test_a_protocol_ranks_metrics_as_a_shared_task(files, capsys):
     ]
     assert {r["metric"]: r["rank"] for r in record["average"]} == {"good": 1, "bad": 2}
     assert record["missing"] == ["en-de", "en-es", "ja-zh"]
-    assert main(["meta", *argv, "--samples", "0", "-f", "tsv"]) == 0
+    assert main(["meta", *argv, "--resamples", "0", "-f", "tsv"]) == 0
     header = capsys.readouterr().out.splitlines()[0].split("\t")
     assert header[:4] == ["metric", "rank", "average", "de-en SPA"]
 
 
 def test_a_protocol_settles_the_statistics(files, capsys):
-    argv = ["meta", "--human", files["human"], "--scores", *scores_of(files), "--protocol", "wmt24"]
+    argv = [
+        "meta",
+        "--human",
+        files["human"],
+        "--scores",
+        *scores_from_totals(files),
+        "--protocol",
+        "wmt24",
+    ]
     assert main([*argv, "--statistic", "pearson"]) == 2
-    assert "--statistic does not go with --protocol" in capsys.readouterr().err
+    assert "--statistic cannot be used with --protocol" in capsys.readouterr().err
 
 
 def test_a_translation_without_a_reference_has_no_score(tmp_path, capsys):
@@ -533,19 +596,25 @@ def test_a_translation_without_a_reference_has_no_score(tmp_path, capsys):
 def test_one_mode_at_a_time(files, capsys):
     argv = ["meta", "--human", files["human"], "-m", "chrf", "--decisions", "50", "--thresholds"]
     assert main(argv) == 2
-    assert "--thresholds and --decisions: give one of them at a time" in capsys.readouterr().err
+    assert "--thresholds and --decisions: give only one of them" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("mode", "unread"),
     [
-        (["--protocol", "wmt24"], [["--confidence", "0.9"]]),
-        (["--spans"], [["--confidence", "0.9"], ["--alpha", "0.01"]]),
-        (["--thresholds"], [["--samples", "9"], ["--confidence", "0.9"], ["--alpha", "0.01"]]),
-        (["--decisions", "50"], [["--samples", "0"], ["--confidence", "0.9"], ["--alpha", "0.01"]]),
+        (["--protocol", "wmt24"], [["--confidence-level", "0.9"]]),
+        (["--spans"], [["--confidence-level", "0.9"], ["--alpha", "0.01"]]),
+        (
+            ["--thresholds"],
+            [["--resamples", "9"], ["--confidence-level", "0.9"], ["--alpha", "0.01"]],
+        ),
+        (
+            ["--decisions", "50"],
+            [["--resamples", "0"], ["--confidence-level", "0.9"], ["--alpha", "0.01"]],
+        ),
     ],
 )
 def test_a_number_that_a_mode_does_not_read_is_refused(mode, unread, files, capsys):
-    for given in unread:
-        assert main(["meta", "--human", files["human"], "-m", "chrf", *given, *mode]) == 2
-        assert f"{given[0]} does not go with {mode[0]}" in capsys.readouterr().err
+    for options in unread:
+        assert main(["meta", "--human", files["human"], "-m", "chrf", *options, *mode]) == 2
+        assert f"{options[0]} cannot be used with {mode[0]}" in capsys.readouterr().err

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.cache.database import Part
-from tertium.cache.files import KINDS
-from tertium.cache.store import FILE, Store
+from tertium.cache.cached_files import CACHE_KINDS
+from tertium.cache.database import CacheEntry
+from tertium.cache.vector_store import FILE, VectorStore
 from tertium.cli import main
-from tertium.encoders.cards import Resource
+from tertium.encoders.model_cards import Resource
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -31,10 +31,10 @@ def test_installing_needs_a_known_name(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["models", "install"]) == 2
     assert main(["models", "install", "mpnett"]) == 2
     assert main(["models", "list", "mpnet"]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 3
-    assert "did you mean 'mpnet'" in said[1]
-    assert "tertium models install mpnet" in said[2]
+    message = capsys.readouterr().err.splitlines()
+    assert len(message) == 3
+    assert "did you mean 'mpnet'" in message[1]
+    assert "tertium models install mpnet" in message[2]
 
 
 class Typing(io.StringIO):
@@ -80,8 +80,8 @@ def test_terms_are_shown_first_and_agreed_to(
 @pytest.fixture
 def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
-    store = Store(tmp_path / FILE, 1 << 30)
-    part = Part(np.ones((1, 4), dtype=np.float32), ("a",), False)
+    store = VectorStore(tmp_path / FILE, 1 << 30)
+    part = CacheEntry(np.ones((1, 4), dtype=np.float32), ("a",), False)
     store.write("transformer-2:abcdef:tokens:4:fp32", {"a": part})
     store.close()
     return tmp_path
@@ -131,11 +131,11 @@ def test_every_kind_is_shown_and_cleared_alone(
 ) -> None:
     assert main(["cache", "-f", "json"]) == 0
     record = json.loads(capsys.readouterr().out)
-    assert set(record["kinds"]) == set(KINDS)
+    assert set(record["kinds"]) == set(CACHE_KINDS)
     assert all(kind["files"] == 1 for kind in record["kinds"].values())
     assert {Path(name).name for name in record["foreign"]} == {"mine.npz", "notes.txt"}
     assert main(["cache"]) == 0
-    assert "not tertium's, left alone" in capsys.readouterr().out
+    assert "not written by tertium, ignored" in capsys.readouterr().out
     assert main(["cache", "clear", "rows", "trained"]) == 0
     names = {p.name for p in every_kind.rglob("*") if p.is_file()}
     assert {"mine.npz", "notes.txt", "hashes.json", FILE} <= names
@@ -160,20 +160,20 @@ def test_a_limit_drops_vectors_and_then_the_oldest(
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
-        (["models", "install", "glove", "-f", "json"], "-f json is for the list of models"),
-        (["models", "--agree"], "--agree goes with tertium models install NAME"),
-        (["cache", "clear", "-f", "tsv"], "-f tsv is for tertium cache info"),
+        (["models", "install", "glove", "-f", "json"], "-f json is for `models list`"),
+        (["models", "--agree"], "--agree is for `tertium models install NAME`"),
+        (["cache", "clear", "-f", "tsv"], "-f tsv is for `cache info`"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(
-    filled: Path, argv: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    filled: Path, argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    kept = sorted(filled.rglob("*"))
+    cached = sorted(filled.rglob("*"))
     assert main(argv) == 2
-    assert said in capsys.readouterr().err
-    assert sorted(filled.rglob("*")) == kept
+    assert message in capsys.readouterr().err
+    assert sorted(filled.rglob("*")) == cached
 
 
 def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,10 +181,10 @@ def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) 
     assert main(["cache", "limit", "much"]) == 2
     assert main(["cache", "limit"]) == 2
     assert main(["cache", "info", "rows"]) == 2
-    said = capsys.readouterr().err.splitlines()
-    assert len(said) == 4
-    assert "did you mean 'rows'" in said[0]
-    assert "expected bytes" in said[1]
+    message = capsys.readouterr().err.splitlines()
+    assert len(message) == 4
+    assert "did you mean 'rows'" in message[0]
+    assert "expected bytes" in message[1]
 
 
 @pytest.mark.parametrize("action", ["info", "clear", "limit"])
@@ -197,7 +197,7 @@ def test_a_cache_that_is_a_file_is_no_empty_folder(
     (tmp_path / "mine.txt").write_text("mine")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "mine.txt"))
     assert main(["cache", action, *(["5M"] if action == "limit" else [])]) == 2
-    assert "mine.txt is a file, and a cache is a folder" in capsys.readouterr().err
+    assert "mine.txt is a file: set TERTIUM_CACHE to a folder" in capsys.readouterr().err
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
@@ -205,9 +205,9 @@ def test_a_cache_that_cannot_be_written_is_not_to_be_cleared(
     filled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (filled / FILE).write_bytes(b"rubbish" * 1000)
-    monkeypatch.setattr("tertium.cache.store.os.access", lambda path, mode: False)
+    monkeypatch.setattr("tertium.cache.vector_store.os.access", lambda path, mode: False)
     assert main(["cache", "info"]) == 2
-    assert "cannot be written, so name another one with TERTIUM_CACHE" in capsys.readouterr().err
+    assert "is not writable; set TERTIUM_CACHE to another folder" in capsys.readouterr().err
 
 
 def test_a_damaged_cache_is_said_and_cleared(

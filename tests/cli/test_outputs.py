@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tertium.cli import main, make_parser
-from tertium.cli.output import INPUTS, OUTPUTS
+from tertium.cli.output import INPUT_OPTIONS, OUTPUT_OPTIONS
 
 ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links and devices of Unix")
 
@@ -44,9 +44,9 @@ def test_a_terminal_obeys_no_name(texts: Path, capsys: pytest.CaptureFixture[str
     other = {**row, "system": "b", "ref": "another\x1b"}
     Path("set.jsonl").write_text(json.dumps(row) + "\n" + json.dumps(other) + "\n")
     assert main(command) == 2
-    said = capsys.readouterr().err
-    assert "other references" in said
-    assert "\x1b" not in said
+    message = capsys.readouterr().err
+    assert "other references" in message
+    assert "\x1b" not in message
 
 
 @ONLY_UNIX
@@ -59,7 +59,7 @@ def test_an_input_is_not_written_over(
     before = {file: Path(file).read_bytes() for file in ("a.txt", "ref.txt")}
     assert main([*command, name]) == 2
     error = capsys.readouterr().err
-    assert f"{command[-1]} {name}: this file is read here" in error
+    assert f"{command[-1]} {name} is also an input file" in error
     assert error.count("\n") == 1
     assert {file: Path(file).read_bytes() for file in before} == before
 
@@ -79,14 +79,14 @@ def test_labels_and_challenge_sets_are_not_written_over(
 ) -> None:
     Path("labels.svg").write_text("x\n" * len(Path("a.txt").read_text().splitlines()))
     assert main([*command, "./labels.svg"]) == 2
-    assert f"{command[-1]} ./labels.svg: this file is read here" in capsys.readouterr().err
+    assert f"{command[-1]} ./labels.svg is also an input file" in capsys.readouterr().err
     assert Path("labels.svg").read_text().startswith("x\n")
 
 
 @ONLY_UNIX
 def test_two_outputs_are_two_files(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SCORE, "--to-json", "new", "--report", "./new"]) == 2
-    assert "both name new" in capsys.readouterr().err
+    assert "both write new" in capsys.readouterr().err
     assert main([*SCORE, "-q", "--to-json", "/dev/null", "--report", "/dev/null"]) == 0
 
 
@@ -106,7 +106,7 @@ def test_a_name_that_is_too_long_is_refused_before_the_work(
 ) -> None:
     assert main([*command, "x" * 300 + ".tsv"]) == 2
     error = capsys.readouterr().err
-    assert "the name is too long to be written (304 bytes" in error
+    assert "the file name is too long (304 bytes" in error
     assert error.count("\n") == 1
 
 
@@ -115,8 +115,10 @@ def test_every_option_that_names_a_file_is_known_as_input_or_output() -> None:
     unknown = []
     for command, parser in _commands().items():
         files = {a.dest for a in parser._actions if a.metavar == "FILE"}
-        if files & set(OUTPUTS):
-            unknown += [f"{command} {name}" for name in files - set(OUTPUTS) - set(INPUTS)]
+        if files & set(OUTPUT_OPTIONS):
+            unknown += [
+                f"{command} {name}" for name in files - set(OUTPUT_OPTIONS) - set(INPUT_OPTIONS)
+            ]
     assert unknown == []
 
 

@@ -55,7 +55,7 @@ def test_rank(systems: tertium.TestSet, printed: Callable[..., Any]) -> None:
     assert printed("rank", *INPUTS, "-m", "chrf") == plain(ranking.records())
     with_segments = plain(ranking.records(segments=True))
     assert printed("rank", *INPUTS, "-m", "chrf", "-sl") == with_segments
-    assert "wins" in ranking._repr_html_()
+    assert "win probability" in ranking._repr_html_()
 
 
 SCORED = "segment\tsystem\tscore\tmt\tref\n" + "".join(
@@ -74,9 +74,9 @@ def test_meta_evaluate(
 ) -> None:
     human = str(tmp_path / "human.tsv")
     Path(human).write_text(text)
-    agreement = tertium.meta_evaluate(human, ["chrf", "ter"], samples=20)
+    agreement = tertium.meta_evaluate(human, ["chrf", "ter"], resamples=20)
     assert agreement.statistics == (statistic,)
-    options = ["--human", human, "-m", "chrf", "ter", "--samples", "20", "-q"]
+    options = ["--human", human, "-m", "chrf", "ter", "--resamples", "20", "-q"]
     assert printed("meta", *options) == plain(agreement.records())
     assert "chrf" in agreement._repr_html_()
 
@@ -87,35 +87,38 @@ def test_meta_evaluate_reads_what_metrics_gave(tmp_path: Path, printed: Callable
     scores = tmp_path / "mine.tsv"
     scores.write_text(f"system\tsegment\tscore\n{text}")
     agreement = tertium.meta_evaluate(
-        RATINGS, scores=scores, statistics=["kendall", "pearson"], lower_better=["mine"], samples=0
+        RATINGS, scores=scores, statistic=["kendall", "pearson"], lower_better=["mine"], resamples=0
     )
     assert agreement.lower_better == ("mine",)
     command = ["--human", RATINGS, "--scores", str(scores), "--statistic", "kendall", "pearson"]
-    found = printed("meta", *command, "--lower-better", "mine", "--samples", "0", "-q")
-    assert found == json.loads(json.dumps(agreement.records()).replace("NaN", "null"))
+    printed_records = printed("meta", *command, "--lower-better", "mine", "--resamples", "0", "-q")
+    assert printed_records == json.loads(json.dumps(agreement.records()).replace("NaN", "null"))
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda systems: tertium.explain("a text"), "expected a Segment, got 'a text'"),
         (lambda systems: tertium.report("set.jsonl"), "expected a TestSet, got 'set.jsonl'"),
         (lambda systems: tertium.compare("set.jsonl"), "expected a TestSet, got 'set.jsonl'"),
-        (lambda systems: tertium.load_metric("chrf").score(systems), "not a test set: give it"),
+        (
+            lambda systems: tertium.load_metric("chrf").score(systems),
+            "expects segments, got a test set: pass",
+        ),
     ],
 )
 def test_what_is_given_to_the_wrong_door_is_told(
-    call: Callable[[tertium.TestSet], Any], said: str, systems: tertium.TestSet
+    call: Callable[[tertium.TestSet], Any], message: str, systems: tertium.TestSet
 ) -> None:
-    with pytest.raises(tertium.TertiumError, match=said):
+    with pytest.raises(tertium.TertiumError, match=message):
         call(systems)
 
 
 def test_statistics_that_do_not_go_together_are_refused() -> None:
-    with pytest.raises(tertium.TertiumError, match="need a call each"):
-        tertium.meta_evaluate(RATINGS, "chrf", statistics=["pearson", "spa"])
+    with pytest.raises(tertium.TertiumError, match="acc-eq"):
+        tertium.meta_evaluate(RATINGS, "chrf", statistic="acc-eq", level="system")
     with pytest.raises(tertium.TertiumError, match="did you mean 'pearson'"):
-        tertium.meta_evaluate(RATINGS, "chrf", statistics="person")
+        tertium.meta_evaluate(RATINGS, "chrf", statistic="person")
     with pytest.raises(tertium.TertiumError, match="nothing to compare with people"):
         tertium.meta_evaluate(RATINGS)
 
@@ -146,7 +149,7 @@ def test_report(systems: tertium.TestSet, tmp_path: Path) -> None:
         "2",
         "--ranker",
         "chrf",
-        "--paired-bs-n",
+        "--resamples",
         "50",
     ]
     assert main([*command, "--title", "Mine", "-o", str(page)]) == 0

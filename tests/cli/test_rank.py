@@ -52,22 +52,22 @@ def test_segments_and_the_json_file(files: Path, capsys: pytest.CaptureFixture[s
 def test_the_table_names_what_was_compared(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(run(files)) == 0
     printed = capsys.readouterr().out
-    assert "2 segments, every pair of 3 systems" in printed
+    assert "2 segments, all pairs of 3 systems" in printed
     assert "metric:chrF" in printed
 
 
 def test_what_a_reader_should_know_is_said(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "fair.txt").write_text("\nnobody came\n")
     loud = [word for word in run(files) if word != "-q"]
-    said = "warning: empty hypothesis: fair.txt 1"
+    message = "warning: empty hypothesis: fair.txt 1"
     assert main(loud) == 0
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
     assert main([*loud, "-f", "json"]) == 0
     printed = capsys.readouterr()
     assert [r.get("warnings") for r in json.loads(printed.out)].count({"empty hypothesis": 1}) == 1
-    assert f"tertium: {said}" in printed.err
+    assert f"tertium: {message}" in printed.err
     assert main([*loud, "-sl"]) == 0
-    assert f"tertium: {said}" in capsys.readouterr().err
+    assert f"tertium: {message}" in capsys.readouterr().err
     assert main(run(files, "-sl")) == main(run(files)) == 0
     assert "warning" not in "".join(capsys.readouterr())
     lists = files / "lists.jsonl"
@@ -117,8 +117,8 @@ def test_a_score_that_is_no_number_is_no_tie(
     # the others meet as if it were not there
     assert segments == {"good.txt": [1, 1], "fair.txt": [None, 0.5], "poor.txt": [0, 0]}
     assert [record["best"] for record in records] == [2, 0, 0]
-    said = {"translation not compared, for a score is no number": 1}
-    assert [record.get("warnings") for record in records] == [None, said, None]
+    message = {"translation not compared because its score is not a number": 1}
+    assert [record.get("warnings") for record in records] == [None, message, None]
     (files / "fair.txt").write_text(f"{UNSCORED}\n{UNSCORED}\n")
     assert main(loud) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
@@ -143,7 +143,7 @@ def test_candidates_without_a_score_come_last(
     printed = capsys.readouterr()
     first = json.loads(printed.out.splitlines()[0])
     assert (first["order"], first["scores"]) == ([2, 0, 1], [1.0, 0.0, None])
-    assert "translation not compared, for a score is no number: 1" in printed.err
+    assert "translation not compared because its score is not a number: 1" in printed.err
 
 
 def test_a_list_without_what_a_ranker_reads_is_named(
@@ -153,7 +153,7 @@ def test_a_list_without_what_a_ranker_reads_is_named(
     records = [{"reference": "a", "candidates": ["a", "b"]}, {"candidates": ["a", "b"]}]
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     assert main(["rank", "-m", "chrf", "--nbest", "-t", str(file)]) == 2
-    assert "chrf needs references, and list 2 has none" in capsys.readouterr().err
+    assert "chrf needs references, but list 2 has none" in capsys.readouterr().err
 
 
 def test_faults_are_one_line(
@@ -170,14 +170,17 @@ def test_faults_are_one_line(
     one = str(files / "good.txt")
     for arguments, message in (
         (["rank", "-m", "chrf", "-t", one, "-r", one], "two systems"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists)], "line 1: expected a list"),
+        (
+            ["rank", "-m", "chrf", "--nbest", "-t", str(lists)],
+            "line 1: `candidates` must be a list",
+        ),
         (["rank", "-m", "chrf", "--nbest", "-t", str(unnamed)], "no candidates (looked for cand"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(scored)], "line 1: there is 'scores' already"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(scored)], "line 1: the field 'scores' exists"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(empty)], "under `candidates`, found []"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "-t FILE alone"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "leave out -f, -w"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-w", "0"], "leave out -f, -w"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-sl"], "leave out -f, -w"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "omit -f, -w"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-w", "0"], "omit -f, -w"),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-sl"], "omit -f, -w"),
         (
             ["rank", "-m", "chrf", "-m", "ter", "-t", one, one, "-r", one],
             "-m chrf ter: one ranks at a",

@@ -13,7 +13,7 @@ import pytest
 
 from tertium import TestSet, report
 from tertium.cli import main
-from tertium.meta.curves import LearningRun
+from tertium.meta.learning_curves import LearningRun
 from tertium.metrics.base.metric import Metric
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -36,8 +36,8 @@ def data_of(page: Path) -> dict[str, Any]:
     text = page.read_text(encoding="utf-8")
     packed = re.search(r'id="data">([^<]*)<', text)
     assert packed is not None
-    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed[1])))
-    return found
+    matches: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed[1])))
+    return matches
 
 
 def test_a_report_holds_scores_people_and_explanations(
@@ -74,7 +74,7 @@ def test_a_report_holds_scores_people_and_explanations(
     data = data_of(page)
     assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore", "wins by chrf"]
     assert data["human"]["values"][0] is not None
-    explained = {(item, title) for item, _, title, _ in data["explained"]}
+    explained = {(item, title) for item, _, title, _ in data["explanations"]}
     assert len({item for item, _ in explained}) == 2
     assert {title for _, title in explained} == {"BERTScore", "by score"}
 
@@ -85,7 +85,7 @@ def test_agreement_is_tested_with_the_seed_and_the_level_asked_for(tmp_path: Pat
     options = ["-m", "chrf", "ter", "--seed", "7", "--alpha", "0.01", "--paired-bs-n", "100"]
     assert main(["report", *INPUTS, *options, *people]) == 0
     agreement = page.read_text(encoding="utf-8").partition('id="agreement"')[2]
-    assert "p &lt; 0.01 one-sided, 1000 samples, seed 7" in agreement
+    assert "p &lt; 0.01 one-sided, 1000 resamples, seed 7" in agreement
 
 
 def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
     )
     data = data_of(page)
     bit = 1 << data["warnings"].index("language unknown to minilm")
-    assert [n for n, bits in enumerate(data["warned"]) if bits & bit] == [4]
+    assert [n for n, bits in enumerate(data["warningBits"]) if bits & bit] == [4]
 
 
 def test_preferences_are_human_scores_too(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_curves_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "Learning curves and ablations" in page.read_text()
     (tmp_path / "twice.json").write_text('[{"size": 1, "size": 2}]')
     assert main(["report", *INPUTS, "-m", "chrf", "--curves", str(tmp_path / "twice.json")]) == 2
-    assert "the key 'size' stands twice" in capsys.readouterr().err
+    assert "the key 'size' occurs twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["-o", "no/such/folder/page.html"], "the folder no/such/folder does not exist"),
         (["--explain", "-1"], "expected zero or more"),
@@ -169,14 +169,14 @@ def test_curves_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     ],
 )
 def test_what_cannot_be_done_is_said(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", *INPUTS, "-m", "chrf", *arguments]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "paired randomization, two-sided, 10000 trials"),
         (["--paired-ar", "--paired-ar-n", "50"], "paired randomization, two-sided, 50 trials"),
@@ -184,12 +184,12 @@ def test_what_cannot_be_done_is_said(
         (["--paired-bs", "--paired-bs-n", "60"], "paired bootstrap, 60 samples"),
     ],
 )
-def test_slices_are_tested_as_asked(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_slices_are_tested_as_asked(arguments: list[str], message: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    given = ["--by", "length", "--explain", "0", *arguments, "-q", "-o", str(page)]
-    assert main(["report", *INPUTS, "-m", "chrf", *given]) == 0
+    options = ["--by", "length", "--explain", "0", *arguments, "-q", "-o", str(page)]
+    assert main(["report", *INPUTS, "-m", "chrf", *options]) == 0
     sliced = page.read_text(encoding="utf-8").partition("by length")[2]
-    assert f"p: against good, {said}" in sliced
+    assert f"p: difference to good, {message}" in sliced
 
 
 def test_one_column_file_or_set_needs_no_list(tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_one_column_file_or_set_needs_no_list(tmp_path: Path) -> None:
     runs = [{**run, "size": size} for size in (5, 9)]
     (tmp_path / "esim.json").write_text(json.dumps(runs))
     testset = TestSet.from_records(EXAMPLES / "examples.jsonl")
-    given: dict[str, Any] = {"by": "length", "explain": 0, "resamples": 20}
-    page = report(testset, "chrf", challenges="damage", curves=tmp_path / "esim.json", **given)
+    options: dict[str, Any] = {"by": "length", "explain": 0, "resamples": 20}
+    page = report(testset, "chrf", challenges="damage", curves=tmp_path / "esim.json", **options)
     html = page.html()
     assert all(head in html for head in ("chrF by length", "Challenge set", "Learning curves"))
 
@@ -210,7 +210,7 @@ def test_a_metric_that_cannot_read_a_challenge_set_is_left_out_of_it(
     page = tmp_path / "page.html"
     call = ["report", *INPUTS, "--challenge", "damage", "--explain", "0", "-o", str(page)]
     assert main([*call, "--paired-bs-n", "20", "-m", "chrf", "tertium-small"]) == 0
-    assert "tertium-small is not tried on damage: tertium-small judges" in caplog.text
+    assert "tertium-small cannot score challenge set damage: tertium-small judges" in caplog.text
     section = page.read_text(encoding="utf-8").partition('id="challenge"')[2]
     assert "chrF puts" in section
     assert "tertium-small puts" not in section
@@ -227,13 +227,13 @@ def test_people_who_judged_other_systems_are_refused(
 
 
 @pytest.mark.parametrize("command", ["score", "compare"])
-def test_score_and_compare_write_the_page_beside_their_table(
+def test_score_and_compare_also_write_the_report(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.html"
     assert main([command, *INPUTS, "-m", "chrf", "-f", "tsv", "--report", str(page)]) == 0
     assert capsys.readouterr().out.startswith("system\t")
-    assert "Scores of systems" in page.read_text()
+    assert "System scores" in page.read_text()
     assert len(data_of(page)["items"]) == 48
 
 
@@ -261,8 +261,8 @@ def test_a_ranking_has_a_page_with_chances(tmp_path: Path) -> None:
     assert main(["rank", *INPUTS, "-m", "chrf", "--report", str(page), "-q"]) == 0
     data = data_of(page)
     assert [c["name"] for c in data["columns"]] == ["wins by chrf"]
-    assert all(system == -1 for _, system, _, _ in data["explained"])
-    assert len(data["explained"]) == 8
+    assert all(system == -1 for _, system, _, _ in data["explanations"])
+    assert len(data["explanations"]) == 8
 
 
 def test_candidates_have_no_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -272,13 +272,13 @@ def test_candidates_have_no_page(capsys: pytest.CaptureFixture[str], tmp_path: P
     assert "--nbest" in capsys.readouterr().err
 
 
-WHOLE = ("--level", "system", "--samples", "0")  # systems, of which nothing is drawn
+SYSTEM_LEVEL = ("--level", "system", "--resamples", "0")  # systems, of which nothing is drawn
 
 
 def meta_page(page: Path, human: Path, *more: object) -> str:
     """What `tertium meta` reports of human judgments."""
-    said = ["meta", "--human", human, *more, "--report", page, "-q"]
-    assert main([*map(str, said)]) == 0
+    message = ["meta", "--human", human, *more, "--report", page, "-q"]
+    assert main([*map(str, message)]) == 0
     return page.read_text()
 
 
@@ -299,11 +299,11 @@ def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> Non
     human.write_text("\n".join(json.dumps(row) for row in rows))
     page = tmp_path / "page.html"
     text = meta_page(
-        page, human, "-m", "chrf", "bleu", "--samples", "20", "--statistic", "pearson", "kendall"
+        page, human, "-m", "chrf", "bleu", "--resamples", "20", "--statistic", "pearson", "kendall"
     )
     assert "Pearson r, segment level" in text
     assert "Kendall tau-b, segment level" in text
-    assert "Metrics against people" in text
+    assert "metrics against human scores" in text
     data = data_of(page)
     assert data["items"][3][2:] == ["sagt 3", ["says 3"], ["A says <3>", "B says <3>"]]
     assert data["human"]["values"][:2] == [500, 500]
@@ -325,12 +325,17 @@ def test_meta_shows_a_metric_as_it_is_and_says_which_way_it_goes(tmp_path: Path)
     ]
     human.write_text("\n".join(json.dumps(row) for row in rows))
     page = tmp_path / "page.html"
-    text = meta_page(page, human, "-m", "chrf", "ter", "--samples", "50")
+    text = meta_page(page, human, "-m", "chrf", "ter", "--resamples", "50")
     chrf, ter = data_of(page)["columns"]
-    assert (chrf["name"], ter["name"], ter["up"], ter["decimals"]) == ("chrF", "TER", False, 2)
+    assert (chrf["name"], ter["name"], ter["higherIsBetter"], ter["decimals"]) == (
+        "chrF",
+        "TER",
+        False,
+        2,
+    )
     assert ter["values"][0] == 8750  # seven of eight words are wrong
-    assert "lower is better under TER" in text
-    assert "perm-both: both metrics are standardised" in text
+    assert "TER: lower is better" in text
+    assert "perm-both: both metrics are standardized" in text
     best = "<li><bdi>TER</bdi> agrees best with people: Pearson r 1.000, significantly better than"
     assert f"{best} all others.</li>" in text
     assert "TER|nrefs:1|" in text
@@ -342,8 +347,8 @@ def test_scores_of_which_lower_is_better_are_shown_as_they_were(tmp_path: Path) 
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.3\nB\t0.2\nC\t0.1\n")
     page = tmp_path / "page.html"
-    text = meta_page(page, human, *WHOLE, "--scores", scores, "--lower-better", "mine")
-    assert "lower is better under mine" in text
+    text = meta_page(page, human, *SYSTEM_LEVEL, "--scores", scores, "--lower-better", "mine")
+    assert "mine: lower is better" in text
     assert "mine: r = -1.000" in text
 
 
@@ -352,15 +357,15 @@ def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.1\nB\t0.3\nC\t0.2\n")
     page = tmp_path / "page.html"
-    text = meta_page(page, human, *WHOLE, "--scores", scores)
-    assert "A dot is a system." in text
+    text = meta_page(page, human, *SYSTEM_LEVEL, "--scores", scores)
+    assert "Each dot is a system." in text
 
 
 def test_the_help_names_metrics_that_explain() -> None:
     from tertium.cli.report import EPILOG
     from tertium.registry import METRICS, resolve
 
-    listed = re.search(r"score \((.*?) and their relatives\)", EPILOG, re.DOTALL)
+    listed = re.search(r"score \((.*?)\s+and\s+others\)", EPILOG, re.DOTALL)
     assert listed is not None
     for name in listed[1].split(", "):
         assert resolve(METRICS, name, "metric").explain is not Metric.explain, name

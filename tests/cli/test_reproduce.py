@@ -105,7 +105,7 @@ def test_options_that_would_be_ignored_are_refused(
     options: list[str], message: str, wmt17: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = wmt17 / "page.md"
-    given = [word.format(page=page, data=wmt17) for word in options]
-    assert main(["reproduce", "mathur2019", *given]) == 2
+    arguments = [word.format(page=page, data=wmt17) for word in options]
+    assert main(["reproduce", "mathur2019", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not page.exists()

@@ -13,8 +13,8 @@ from sacrebleu.metrics.bleu import BLEU as SacreBLEU
 from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
-from tertium.cli.inputs import named_metrics
-from tertium.metrics.lexical.sacre import TOKENIZERS_BY_LANGUAGE
+from tertium.cli.inputs import load_named_metrics
+from tertium.metrics.lexical.sacrebleu_adapter import TOKENIZERS_BY_LANGUAGE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = [str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair", "poor")]
@@ -79,9 +79,9 @@ def test_documents_score_only_and_width(capsys: pytest.CaptureFixture[str]) -> N
     rows = capsys.readouterr().out.splitlines()
     assert len(rows) == 1 + 3 * len(set(lines(str(EXAMPLES / "documents.txt"))))
     assert main(["score", *INPUTS, "-m", "bleu", "chrf", "-b", "-w", "1"]) == 0
-    shown = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
-    assert [len(row) for row in shown] == [2, 2, 2]
-    assert all(len(value.split(".")[1]) == 1 for row in shown for value in row)
+    printed = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
+    assert [len(row) for row in printed] == [2, 2, 2]
+    assert all(len(value.split(".")[1]) == 1 for row in printed for value in row)
     for level, count in (("-sl", 48), ("-dl", 12)):  # -b took no notice of them
         arguments = [*INPUTS, *documents, "-m", "bleu", "chrf", level, "-w", "1"]
         assert main(["score", *arguments]) == 0
@@ -116,12 +116,12 @@ def test_to_json_writes_everything(tmp_path: Path, capsys: pytest.CaptureFixture
 
 
 def test_confidence_is_seeded(capsys: pytest.CaptureFixture[str]) -> None:
-    def shown(seed: str) -> str:
+    def printed(seed: str) -> str:
         sampling = ["--confidence", "--confidence-n", "50", "--seed", seed]
         main(["score", *INPUTS, "-m", "bleu", *sampling])
         return capsys.readouterr().out
 
-    assert shown("0") == shown("0") != shown("1")
+    assert printed("0") == printed("0") != printed("1")
 
 
 def test_records_are_read_from_jsonl_and_tsv(capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,10 +152,13 @@ def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], f
 
 
 @pytest.mark.parametrize(
-    ("command", "given", "unread"),
+    ("command", "options", "unread"),
     [
         ("score", ["--paired-bs-n", "9"], "--paired-bs-n"),
+        ("score", ["--confidence", "--paired-bs-n", "9"], "--paired-bs-n"),
+        ("score", ["--paired-bs", "--confidence-n", "9"], "--confidence-n"),
         ("score", ["--by", "length", "--paired-ar-n", "9"], "--paired-ar-n"),
+        ("score", ["--resamples", "9"], "--resamples"),
         ("compare", ["--paired-ar-n", "9"], "--paired-ar-n"),
         ("compare", ["--paired-bs", "--by", "length", "--paired-ar-n", "9"], "--paired-ar-n"),
         ("compare", ["--paired-ar", "--paired-bs-n", "9"], "--paired-bs-n"),
@@ -164,10 +167,10 @@ def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], f
     ],
 )
 def test_a_number_that_no_test_takes_is_refused(
-    command: str, given: list[str], unread: str, capsys: pytest.CaptureFixture[str]
+    command: str, options: list[str], unread: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([command, *INPUTS, "-m", "chrf", *given]) == 2
-    assert f"error: {unread} says how many" in capsys.readouterr().err
+    assert main([command, *INPUTS, "-m", "chrf", *options]) == 2
+    assert f"error: {unread} needs --" in capsys.readouterr().err
 
 
 def test_identical_systems_share_a_rank(capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,23 +190,23 @@ def test_one_segment_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    ("count", "said"),
+    ("count", "message"),
     [
-        (1, "warning: one segment: there is nothing to resample, so intervals are points"),
-        (29, "warning: 29 segments: intervals on fewer than 30 mislead"),
+        (1, "warning: one segment: nothing to resample; intervals have no width"),
+        (29, "warning: 29 segments: intervals are unreliable below 30 segments"),
         (30, ""),
     ],
 )
 def test_intervals_of_few_segments_are_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, message: str
 ) -> None:
     file = tmp_path / "text"
     file.write_text("".join(f"the {n}. line\n" for n in range(count)))
     call = ["score", "-t", str(file), "-r", str(file), "-m", "chrf"]
     assert main([*call, "--confidence", "--confidence-n", "20"]) == 0
-    shown = capsys.readouterr().out
-    assert said in shown
-    assert ("warning" in shown) == bool(said)
+    printed = capsys.readouterr().out
+    assert message in printed
+    assert ("warning" in printed) == bool(message)
     assert main(call) == 0
     assert "warning" not in capsys.readouterr().out
 
@@ -218,7 +221,7 @@ def test_a_table_that_follows_begins_behind_a_blank_line(
         assert lines[lines.index(title) - 1] == ""
         assert lines[lines.index(title) - 2] != ""
     assert main([*compared, "--by", "length", "-f", "tsv"]) == 2  # in which one would be lost
-    assert "--pairs or the slices of --by" in capsys.readouterr().err
+    assert "give either --pairs or --by" in capsys.readouterr().err
 
 
 def faulty(folder: Path, data: bytes) -> str:
@@ -255,10 +258,19 @@ def test_bad_files_are_one_line_and_the_right_code(
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "blue"], "did you mean 'bleu'"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu:smoth=exp"], "unknown field of bleu"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "bleu", "-dl"], "needs document ids"),
-        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--fields", "a,b"], "--fields goes with"),
-        (["-t", f"{EXAMPLES}/examples.jsonl", "--fields", "a,b"], "--fields goes with"),
+        (
+            ["-t", SYSTEMS[0], "-r", REFERENCES[0], "--fields", "a,b"],
+            "--fields is for a .tsv or .csv file",
+        ),
+        (
+            ["-t", f"{EXAMPLES}/examples.jsonl", "--fields", "a,b"],
+            "--fields is for a .tsv or .csv file",
+        ),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--to-json", "/no/such/dir/x"], "does not exist"),
-        (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cpu", "--gpus", "1"], "same thing"),
+        (
+            ["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cpu", "--gpus", "1"],
+            "give only one of them",
+        ),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "tpu"], "unknown device 'tpu'"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--device", "cuda:x"], "unknown device 'cuda:x'"),
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--paired-bs"], "at least two systems"),
@@ -277,22 +289,34 @@ def test_bad_calls_are_one_line_and_exit_2(
     ("arguments", "message"),
     [
         (["scor"], "unknown command 'scor': did you mean 'score'"),
-        ([], "required: COMMAND; `tertium --help`"),
-        (["score"], "required: -t/--translations/-i/--input; `tertium score --help`"),
+        ([], "required: COMMAND (see `tertium --help`)"),
+        (["score"], "required: -t/--translations/-i/--input (see `tertium score --help`)"),
         (["score", "-t", "x", "-f", "xml"], "-f/--format: invalid choice: 'xml'"),
-        (["score", "-t", "x", "--widht", "3"], "nothing is known of --widht 3, did you mean --wi"),
-        (["train", "bleu-r", "mine.tsv", "-o", "m"], "the option that it is for (--train, "),
-        (["score", "-t", "x", "--xyzzy"], "nothing is known of --xyzzy; `tertium score"),
-        (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "of bleu: name the option that it is f"),
-        (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "(--metrics, "),
-        (["analyse", "x", "-q", "y", "-m", "chrf", "ter"], "of y: words for FILE stand together"),
-        (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3, did you mean --epochs"),
+        (
+            ["score", "-t", "x", "--widht", "3"],
+            "unrecognized arguments: --widht 3; did you mean --wi",
+        ),
+        (
+            ["train", "bleu-r", "mine.tsv", "-o", "m"],
+            "mine.tsv; give it after an option (--train, ",
+        ),
+        (["score", "-t", "x", "--xyzzy"], "unrecognized argument: --xyzzy (see `tertium score"),
+        (
+            ["score", "-t", "x", "-m", "chrf", "-b", "bleu"],
+            "unrecognized argument: bleu; give it after an option (",
+        ),
+        (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "--model"),
+        (
+            ["analyse", "x", "-q", "y", "-m", "chrf", "ter"],
+            "unrecognized argument: y; give all of FILE together, before",
+        ),
+        (["train", "esim", "-o", "x", "--epohcs", "3"], "--epohcs 3; did you mean --epochs"),
         (["score", "-t", "x", "-s", "a", "--sources", "b"], "-s/--sources: given twice, 'a' and"),
         (["rank", "-t", "x", "-w", "4", "-w", "2"], "-w/--width: given twice, 4 and 2"),
         (["train", "pairwise", "-o", "x", "--choose-on", "3", "--choose_on", "4"], "given twice"),
         (["score", "-t", "x", "--to-json", ""], "--to-json: the value is empty"),
         (["challenge", "damage", "--plot="], "--plot: the value is empty"),
-        (["list", ""], "metric: the value is empty"),
+        (["list", ""], "METRIC: the value is empty"),
     ],
 )
 def test_a_call_that_cannot_be_read_is_one_line_too(
@@ -305,8 +329,8 @@ def test_a_call_that_cannot_be_read_is_one_line_too(
 
 
 def test_what_is_said_twice_alike_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "chrf", "-b", "-w", "1"]
-    assert main(["score", *given, "--width", "1"]) == 0
+    options = ["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "chrf", "-b", "-w", "1"]
+    assert main(["score", *options, "--width", "1"]) == 0
     assert len(capsys.readouterr().out.split(".")[1].strip()) == 1
 
 
@@ -329,7 +353,7 @@ def test_list_and_cite(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_every_metric_is_listed_with_words_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "-f", "json"]) == 0
+    assert main(["list", "--all", "-f", "json"]) == 0
     listed = {r["metric"]: r["summary"] for r in json.loads(capsys.readouterr().out)}
     assert all(listed.values())
     assert len(set(listed.values())) == len(listed)
@@ -337,7 +361,7 @@ def test_every_metric_is_listed_with_words_of_its_own(capsys: pytest.CaptureFixt
 
 
 def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["list", "-f", "json"]) == 0
+    assert main(["list", "--all", "-f", "json"]) == 0
     kinds = {r["metric"]: r["kind"] for r in json.loads(capsys.readouterr().out)}
     assert kinds["pairwise"] == "ranker"
     assert kinds["chrf"] == "metric"
@@ -362,8 +386,8 @@ def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--seed", "-1"], "a seed is a whole number from 0 on"),
-        (["--alpha", "7"], "is a number between 0 and 1, not 7.0"),
+        (["--seed", "-1"], "seed=-1: expected a whole number of at least 0"),
+        (["--alpha", "7"], "must be a number between 0 and 1, got 7.0"),
         (["-w", "-1"], "number of decimals"),
     ],
 )
@@ -385,25 +409,28 @@ def test_few_segments_are_said_to_mislead(
     for name, text in (("a", "the cat"), ("b", "a dog ran"), ("r", "the cat sat")):
         (tmp_path / f"{name}1").write_text(f"{text}\n")
         (tmp_path / f"{name}9").write_text(f"{text}\n" * 9)
-    for count, said in (("1", "p is undefined"), ("9", "9 segments: tests")):
+    for count, message in (("1", "p is undefined"), ("9", "9 segments: tests")):
         files = ["-t", str(tmp_path / f"a{count}"), str(tmp_path / f"b{count}")]
         assert main(["compare", *files, "-r", str(tmp_path / f"r{count}"), "-m", "chrf"]) == 0
         out = capsys.readouterr().out
-        assert said in out
+        assert message in out
         assert ("*-" in out) == (count == "9")
     assert main(["compare", *INPUTS, "-m", "chrf"]) == 0
-    assert "mislead" not in capsys.readouterr().out
+    assert "unreliable" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("extra", "message"),
     [
-        (["--paired-bs", "-sl"], "-sl: a paired test"),
-        (["--paired-ar", "-b", "--confidence"], "-b, --confidence: a paired test"),
+        (["--paired-bs", "-sl"], "-sl: not available with a paired test"),
+        (
+            ["--paired-ar", "-b", "--confidence"],
+            "-b, --confidence: not available with a paired test",
+        ),
         (["-sl", "--confidence"], "--confidence: -sl and -dl show no intervals"),
-        (["--paired-bs", "--only-system"], "--only-system: a paired test"),
-        (["--confidence-n", "10"], "give both"),
-        (["--confidence", "--confidence-n", "0"], "at least one resample"),
+        (["--paired-bs", "--only-system"], "--only-system: not available with a paired test"),
+        (["--confidence-n", "10"], "--confidence-n needs --confidence"),
+        (["--confidence", "--confidence-n", "0"], "--resamples 0: expected at least 1"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(
@@ -418,18 +445,18 @@ def test_options_that_would_be_ignored_are_refused(
 def test_warnings_are_said_once_and_not_when_quiet(
     command: str, style: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = [command, *INPUTS, "-m", "chrf", "-f", style]
-    assert main(asked) == 0
-    shown = capsys.readouterr()
+    command_line = [command, *INPUTS, "-m", "chrf", "-f", style]
+    assert main(command_line) == 0
+    printed = capsys.readouterr()
     below = style in ("text", "md")
-    assert shown.out.count("warning: empty hypothesis") == (1 if below else 0)
-    assert shown.err.count("warning: empty hypothesis") == (0 if below else 1)
-    assert main([*asked, "-q"]) == 0
+    assert printed.out.count("warning: empty hypothesis") == (1 if below else 0)
+    assert printed.err.count("warning: empty hypothesis") == (0 if below else 1)
+    assert main([*command_line, "-q"]) == 0
     quiet = capsys.readouterr()
     assert "warning:" not in quiet.out + quiet.err
 
 
-def test_tsv_keeps_intervals_and_names_the_baseline_apart(
+def test_tsv_has_columns_for_intervals_and_baseline(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["compare", *INPUTS, "-m", "chrf", "-f", "tsv"]) == 0
@@ -441,11 +468,11 @@ def test_tsv_keeps_intervals_and_names_the_baseline_apart(
     assert low < float(first.split("\t")[2]) < high
     assert main(["compare", *INPUTS, "-m", "chrf", "bleu", "-f", "tsv", "--pairs"]) == 0
     rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
-    assert rows[0] == ["metric", "system", "other", "p", "people agree"]
+    assert rows[0] == ["metric", "system", "other", "p", "human agreement"]
     assert len(rows) == 1 + 2 * 6
 
 
-def test_markdown_tables_are_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_markdown_tables_are_separated(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *INPUTS, "-m", "chrf", "--pairs", "-f", "md"]) == 0
     assert "\n\n**p-values of all pairs" in capsys.readouterr().out
 
@@ -466,31 +493,39 @@ def test_one_metric_is_described_in_the_format_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
-        (["--source-language", "de"], "give both --source-language and --target-language"),
-        (["--source-language", "de", "--target-language", "klingon"], "'klingon' is no language"),
+        (["--source-language", "de"], "--source-language de needs --target-language"),
+        (
+            ["--source-language", "de", "--target-language", "klingon"],
+            "'klingon' is not an ISO 639-1 language code",
+        ),
     ],
 )
 def test_languages_are_given_as_a_pair_of_codes(
-    options: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "t").write_text("a\n")
     (tmp_path / "s").write_text("b\n")
     files = ["-s", str(tmp_path / "s"), "-t", str(tmp_path / "t")]
     assert main(["score", *files, "-m", "sss:encoder=toy", *options]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_languages_reach_the_metrics_that_take_them() -> None:
     args = argparse.Namespace(
-        metrics=["sss:encoder=toy", "sss:encoder=toy,lp=fi-en", "chrf"],
-        model=["meteor:synonyms=false", "meteor:synonyms=false,language=cs"],
+        metrics=[
+            "sss:encoder=toy",
+            "sss:encoder=toy,lp=fi-en",
+            "chrf",
+            "meteor:synonyms=false",
+            "meteor:synonyms=false,language=cs",
+        ],
         precision=None,
         source_language="en",
         target_language="de",
     )
-    metrics = named_metrics(args)
+    metrics = load_named_metrics(args)
     assert [getattr(m, "lp", None) for m in metrics[:3]] == ["en-de", "fi-en", None]
     assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]
 
@@ -512,11 +547,10 @@ def test_bleu_and_nist_take_the_tokenizer_that_sacrebleu_takes_for_a_language(
         assert json.loads(capsys.readouterr().out)["score"] == wanted
     args = argparse.Namespace(
         metrics=["bleu", "bleu:lowercase=true", "bleu:tokenize = 13a", "nist", "nist:tokenize=13a"],
-        model=[],
         precision=None,
         source_language="en",
         target_language="ko",
     )
-    taken = [getattr(metric, "tokenize", None) for metric in named_metrics(args)]
-    assert taken == ["ko-mecab", "ko-mecab", "13a", "ko-mecab", "13a"]
+    tokenizers = [getattr(metric, "tokenize", None) for metric in load_named_metrics(args)]
+    assert tokenizers == ["ko-mecab", "ko-mecab", "13a", "ko-mecab", "13a"]
     assert BLEU._TOKENIZER_MAP == TOKENIZERS_BY_LANGUAGE

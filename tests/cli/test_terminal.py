@@ -18,7 +18,7 @@ fcntl, pty, termios = (
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def _shown(width: int, *arguments: str) -> str:
+def _plain_output(width: int, *arguments: str) -> str:
     """What a command prints on a terminal of this width, without colours."""
     return re.sub(r"\x1b\[[0-9;]*m", "", _printed(width, *arguments, terminal="xterm"))
 
@@ -53,7 +53,7 @@ def test_a_terminal_that_knows_no_codes_is_given_none() -> None:
 
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_a_comparison_loses_nothing(width: int) -> None:
-    text = _shown(
+    text = _plain_output(
         width,
         "compare",
         "-q",
@@ -79,7 +79,7 @@ def test_a_comparison_loses_nothing(width: int) -> None:
 def test_the_list_of_metrics_names_them_all(width: int) -> None:
     from tertium.registry import METRICS
 
-    text = _shown(width, "list")
+    text = _plain_output(width, "list", "--all")
     for name in METRICS:
         assert re.search(rf"(?m)^ ?{name}\s", text), name
     assert {"references", "higher", "lower"} <= set(text.split())

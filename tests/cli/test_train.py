@@ -97,13 +97,13 @@ def test_a_head_is_trained_logged_and_scored_with(
     (tmp_path / "r.txt").write_text("the cat sat down\n")
     arguments = ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt"), "-f", "json"]
     assert main(["score", *arguments, "-m", files["out"]]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["name"] == "ESIM"
+    matches = json.loads(capsys.readouterr().out)
+    assert matches["name"] == "ESIM"
     assert main(["score", *arguments, "-m", files["out"] + ":references=mean,long=window"]) == 0
     assert json.loads(capsys.readouterr().out)["spec"].endswith("references=mean,long=window")
     assert main(["score", *arguments, "-m", files["out"] + ":lang=window"]) == 2
     assert "unknown field of esim 'lang': did you mean 'long'" in capsys.readouterr().err
-    assert "against:reference" in found["signature"]
+    assert "against:reference" in matches["signature"]
 
 
 def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,11 +122,11 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["chrf", "--train", "{train}"], "chrf has nothing to learn"),
-        (["esim"], "nothing to learn from"),
-        (["--train", "{train}", "bleu-r"], "which METRIC? it goes first"),
+        (["chrf", "--train", "{train}"], "chrf cannot be trained"),
+        (["esim"], "no training data: give --train"),
+        (["--train", "{train}", "bleu-r"], "no METRIC: give it first"),
         (["esmi", "--train", "{train}"], "did you mean 'esim'"),
-        (["models/mine", "--train", "{train}"], "models/mine is a folder: name what to train"),
+        (["models/mine", "--train", "{train}"], "models/mine is a folder: give a metric to train"),
         (["esim:hiden=3", "--train", "{train}"], "unknown field of esim 'hiden'"),
         (["esim:encoder=toi", "--train", "{train}"], "unknown encoder 'toi'"),
         (["esim:encoder=toy", "--train", "{train}", "--epochs", "0"], "epochs=0"),
@@ -134,15 +134,18 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["svr:encoders=toy", "--preferences", "{preferences}"], "comparison"),
         (["bleu-r", "--train", "{train}", "--preferences", "{preferences}"], "cannot use"),
         (["bleu-r", "--train", "{train}", "--dev-preferences", "{preferences}"], "cannot use"),
-        (["bleu-r", "--train", "{train}", "--epochs", "3"], "bleu-r does not read --epochs"),
+        (["bleu-r", "--train", "{train}", "--epochs", "3"], "bleu-r has no option --epochs"),
         (["bleu-r", "--train", "{train}", "--mixed", "--folds", "3"], "--mixed, --folds"),
-        (["esim:encoder=toy", "--preferences", "{preferences}", "--epochs", "3"], "read --epochs"),
+        (
+            ["esim:encoder=toy", "--preferences", "{preferences}", "--epochs", "3"],
+            "does not use --epochs",
+        ),
         (["esim:encoder=toy", "--train", "{train}", "--items", "3", "--mixed"], "--items, --mixed"),
         (
             ["pairwise:features=bleu", "--preferences", "{preferences}", "--kendall-rate", ".1"],
-            "pairwise does not read --kendall-rate with such settings",
+            "pairwise does not use --kendall-rate with these settings",
         ),
-        (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "it reads --folds"),
+        (["svr:encoders=toy", "--train", "{train}", "--rate", "1"], "options: --folds"),
         (["svr:encoders=toy", "--train", "{train}", "--folds", "0"], "folds=0: expected"),
         (["svr:encoders=toy", "--train", "{train}", "--c", "1+0"], "c=1.0+0.0: expected above 0"),
         (["svr:encoders=toy", "--train", "{train}", "--gamma=-1"], "gamma=-1.0: expected above 0"),
@@ -152,8 +155,11 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["bleu-r", "--train", "{train}", "--strengths", "inf"], "strengths=inf: expected above 0"),
         (["bleu-r", "--train", "{train}", "--strengths", ""], "--strengths: the value is empty"),
         (["bleu-r", "--train", "{train}", "{train}"], "train.tsv is given twice"),
-        (["bleu-r", "--train", "{train}", "--dev", "{train}"], "train: every reference of it"),
-        (["bleu-r:model=mine", "--train", "{train}"], "model= is what was trained before"),
+        (
+            ["bleu-r", "--train", "{train}", "--dev", "{train}"],
+            "train: every reference also occurs",
+        ),
+        (["bleu-r:model=mine", "--train", "{train}"], "model= names a trained model"),
         (["bleu-r", "--train", "{constant}"], "all 16 human scores are 1"),
         (["esim:encoder=toy", "--train", "{train}", "--patience", "-1"], "patience=-1"),
         (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),
@@ -179,7 +185,7 @@ def test_a_folder_with_something_else_is_not_written_to(
     (tmp_path / "full" / "thesis.tex").write_text("x")
     arguments = ["esim:encoder=toy", "--train", files["train"], "-o", str(tmp_path / "full")]
     assert main(["train", *arguments]) == 2
-    assert "holds no trained metric" in capsys.readouterr().err
+    assert "has no trained metric" in capsys.readouterr().err
 
 
 def test_the_remains_of_a_killed_training_are_nothing_else(files: dict[str, str]) -> None:
@@ -199,7 +205,7 @@ def test_what_was_trained_is_replaced_only_where_asked(
     before = weights.read_bytes()
     changed = [*arguments, "--strengths", "1"]
     assert main(changed) == 2
-    assert f"{files['out']} holds a trained metric already" in capsys.readouterr().err
+    assert f"{files['out']} already has a trained metric" in capsys.readouterr().err
     assert weights.read_bytes() == before
     assert main([*changed, "--overwrite"]) == 0
     assert weights.read_bytes() != before
@@ -217,7 +223,7 @@ def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
     options = ["--train", files["train"], "--epochs", "2", "--patience", "9", "-o", files["out"]]
     arguments = ["train", "esim:encoder=toy,hidden=4,dropout=0", *options]
     with monkeypatch.context() as once:
-        once.setattr("tertium.cli.train._show", interrupt)
+        once.setattr("tertium.cli.train._print_epoch", interrupt)
         assert main(arguments) == 130
     assert (Path(files["out"]) / "config.json").is_file()
     shutil.copytree(files["out"], tmp_path / "copy")
@@ -226,7 +232,7 @@ def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
     other = ["train", "bleu-r", "--train", files["train"], "-o", str(tmp_path / "copy"), "-q"]
     before = (tmp_path / "copy" / "config.json").read_text()
     assert main(other) == 2  # which cannot go on with it
-    assert "copy holds a training that was interrupted" in capsys.readouterr().err
+    assert "copy already has an interrupted training" in capsys.readouterr().err
     assert (tmp_path / "copy" / "config.json").read_text() == before
     assert main([*other, "--overwrite"]) == 0
     assert {file.name for file in (tmp_path / "copy").iterdir()} == {
@@ -251,7 +257,7 @@ def test_gold_names_the_column_of_scores(
     assert "no score (looked for fluency; found " in capsys.readouterr().err
     alone = ["train", "pairwise", "--preferences", files["preferences"], "-o", str(tmp_path / "c")]
     assert main([*alone, "--gold", "adequacy"]) == 2
-    assert "--gold adequacy chooses among scores of --train" in capsys.readouterr().err
+    assert "--gold adequacy needs --train FILE" in capsys.readouterr().err
     analyse = ["analyse", files["train"], "-m", "chrf", "bleu", "-f", "json", "--examples", "4"]
     counts = []
     for gold in ([], ["--gold", "adequacy"]):
@@ -277,11 +283,11 @@ def test_recipes_that_are_one_are_told_to_be(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     coefficients = []
-    for number, given in enumerate(([], ["--recipe", "published"], ["--no-prior"])):
+    for number, options in enumerate(([], ["--recipe", "published"], ["--no-prior"])):
         folder = f"{files['out']}-{number}"
-        assert main(["train", "bleu-r", "--train", files["train"], "-o", folder, *given]) == 0
-        said = "bleu-r has one recipe: published is the same as ours"
-        assert (said in capsys.readouterr().err) == ("published" in given)
+        assert main(["train", "bleu-r", "--train", files["train"], "-o", folder, *options]) == 0
+        message = "bleu-r has one recipe: published is the same as ours"
+        assert (message in capsys.readouterr().err) == ("published" in options)
         coefficients.append(BLEUR.load(folder).coefficients)
     assert coefficients[0] == coefficients[1] == coefficients[2]
     for name, same in (("bleu-r", True), ("svr", True), ("mt-r", False), ("esim", False)):
@@ -299,14 +305,14 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     assert "only chrF" in capsys.readouterr().out
     assert main([*arguments, "--examples", "2", "-f", "json"]) == 0
     examples = json.loads(capsys.readouterr().out)["examples"]
-    assert {who: len(some) for who, some in examples.items()} == {
-        who: min(counts["all"][who], 2) for who in ("only first", "only second")
+    assert {name: len(scores_file) for name, scores_file in examples.items()} == {
+        name: min(counts["all"][name], 2) for name in ("only first", "only second")
     }
     for refused in (["--examples", "-1"], ["--examples", "1", "-f", "tsv"]):
         assert main([*arguments, *refused]) == 2
         assert "--examples" in capsys.readouterr().err
     assert main([*arguments[:-1], "0.01"]) == 2
-    assert "a share of 0.01 of 16 translations is none" in capsys.readouterr().err
+    assert "share 0.01 of 16 translations is empty" in capsys.readouterr().err
     assert main(["analyse", files["train"], "-m", "chrf", "chrf:beta=1"]) == 0
     assert "only chrf:beta=1" in capsys.readouterr().out
     assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
@@ -321,9 +327,9 @@ def test_analyse_tells_what_metrics_warn_of(
     table.write_text("\n".join([lines[0], "\t".join([*texts, "", score]), *lines[2:]]) + "\n")
     arguments = ["analyse", files["train"], "-m", "chrf", "bleu", "--share", "0.25", "-f", "json"]
     assert main(arguments) == 0
-    said = capsys.readouterr()
-    assert "warning: chrF: empty hypothesis: 1" in said.err
-    assert json.loads(said.out)["warnings"]["BLEU"] == {"empty hypothesis": 1}
+    message = capsys.readouterr()
+    assert "warning: chrF: empty hypothesis: 1" in message.err
+    assert json.loads(message.out)["warnings"]["BLEU"] == {"empty hypothesis": 1}
 
 
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
@@ -331,7 +337,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
 ) -> None:
     output = f"{files['train']}/model"
     assert main(["train", "bleu-r", "--train", "missing.tsv", "-o", output]) == 2
-    assert f"{files['train']} is no folder" in capsys.readouterr().err
+    assert f"{files['train']} is not a writable folder" in capsys.readouterr().err
 
 
 def help_of(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -341,10 +347,10 @@ def help_of(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_help_of_all_says_what_an_option_means_to_each(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = help_of("", capsys)
-    assert "epochs on scores, at most (bilstm, bilstm-attention, esim: 12)" in shown
-    assert "; epochs of each cost, at most (pairwise: 6)" in shown
-    assert "; of the folds (svr: 1)" in shown
+    printed = help_of("", capsys)
+    assert "maximum number of epochs on scores (bilstm, bilstm- attention, esim: 12)" in printed
+    assert "; maximum number of epochs per cost (pairwise: 6)" in printed
+    assert "; of the folds (svr: 1)" in printed
 
 
 def test_help_shows_what_a_metric_reads_with_its_own_defaults(
@@ -352,10 +358,10 @@ def test_help_shows_what_a_metric_reads_with_its_own_defaults(
 ) -> None:
     head, ranker, regression = (help_of(name, capsys) for name in ("bilstm", "pairwise", "rte-r"))
     assert help_of("-o models/mine --recipe ours bilstm", capsys) == head
-    assert "epochs on scores, at most (published: 30, ours: 12)" in head
+    assert "maximum number of epochs on scores (published: 30, ours: 12)" in head
     assert "difference=absolute,input_dropout=0.0" in head
     assert "--kendall-rate" not in head
-    assert "step of Adagrad (published: 0.01, ours: 0.1)" in ranker
+    assert "learning rate of Adagrad (published: 0.01, ours: 0.1)" in ranker
     assert "comparisons of a step (published: 30, ours: 100)" in ranker
     assert "--kendall-rate N" in ranker
     assert "--comparison-rate" not in ranker

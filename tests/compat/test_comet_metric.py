@@ -146,7 +146,7 @@ def test_signature_and_hash_follow_the_weights(folder: Path, copy: Path) -> None
     weights["estimator.ff.6.bias"] += 1
     save_file(weights, copy / "model.safetensors")
     changed = COMET(model=str(copy))
-    assert changed.learned != metric.model_ids
+    assert changed.model_ids != metric.model_ids
     moved = changed.score(SEGMENTS).segments - metric.score(SEGMENTS).segments
     np.testing.assert_allclose(moved, 1, atol=1e-5)
 
@@ -154,16 +154,16 @@ def test_signature_and_hash_follow_the_weights(folder: Path, copy: Path) -> None
 def test_signature_and_scores_follow_the_settings(copy: Path) -> None:
     """The same weights under other settings, or another tokenizer, are another model."""
     metric, file = COMET(model=str(copy)), copy / "hparams.yaml"
-    found = [metric.score(SEGMENTS)]
+    results = [metric.score(SEGMENTS)]
     file.write_text(file.read_text().replace("pool: avg", "pool: max"))
-    found.append(metric.score(SEGMENTS))
+    results.append(metric.score(SEGMENTS))
     words = copy / "encoder" / "tokenizer.json"
     words.write_text(words.read_text().replace('"cat"', '"tac"'))
-    found.append(metric.score(SEGMENTS))
-    assert len({scores.signature for scores in found}) == 3
-    assert len({scores.segments.tobytes() for scores in found}) == 3
+    results.append(metric.score(SEGMENTS))
+    assert len({scores.signature for scores in results}) == 3
+    assert len({scores.segments.tobytes() for scores in results}) == 3
     file.write_text(file.read_text().replace("batch_size: 4", "batch_size: 8"))  # of training
-    assert metric.score(SEGMENTS).signature == found[-1].signature
+    assert metric.score(SEGMENTS).signature == results[-1].signature
 
 
 def test_references_are_named_where_there_are_several(folder: Path, tmp_path: Path) -> None:
@@ -178,13 +178,13 @@ def test_references_are_named_where_there_are_several(folder: Path, tmp_path: Pa
 def test_texts_that_are_not_read_whole_are_counted(kind: str, cut: int, tmp_path: Path) -> None:
     """Alone 20 pieces are read, of texts that are read together 24, ends and all."""
     metric = COMET(model=str(save_comet(tmp_path / "model", kind)))
-    whole = [Segment("the " * 20, "cat", ("a",)), Segment("a", "cat", ("the",))]
-    assert metric.score(whole[1:]).warnings == {}
-    assert "|trunc:0|" in metric.score(whole[1:]).signature
+    segments = [Segment("the " * 20, "cat", ("a",)), Segment("a", "cat", ("the",))]
+    assert metric.score(segments[1:]).warnings == {}
+    assert "|trunc:0|" in metric.score(segments[1:]).signature
     together = [Segment("the " * 9, "cat " * 6, ("dog " * 6,)), Segment("the " * 21, "a", ("a",))]
-    found = metric.score([*together, *together])
-    assert found.warnings == {"truncated text": cut}
-    assert f"|trunc:{cut}|" in found.signature
+    results = metric.score([*together, *together])
+    assert results.warnings == {"truncated text": cut}
+    assert f"|trunc:{cut}|" in results.signature
 
 
 def test_a_checkpoint_is_not_unpickled(copy: Path) -> None:
@@ -203,7 +203,7 @@ HPARAMS = {
     "class_identifier: regression_metric\npool: default": "pool is the text 'default'",
     "class_identifier: regression_metric\nlayer: 9": "requires layer 9 of 3",
     "class_identifier: regression_metric\nactivations: Swish": "unknown activation 'Swish'",
-    "class_identifier: regression_metric\nhidden_sizes: [5]": "do not fit|has no|has 'ff",
+    "class_identifier: regression_metric\nhidden_sizes: [5]": "do not fit|has no|unexpected 'ff",
 }
 
 
@@ -243,9 +243,9 @@ def test_incomplete_weights_are_refused(copy: Path, drop: str) -> None:
 def test_comets_own_calls_take_a_folder(folder: Path) -> None:
     data = [{"src": s.source, "mt": s.hypothesis, "ref": s.references[0]} for s in SEGMENTS]
     for path in (folder, folder / "checkpoints" / "model.ckpt"):
-        found = comet.load_from_checkpoint(str(path)).predict(data, gpus=0)
-        np.testing.assert_allclose(found.scores, EXPECTED[0][2], atol=2e-6)
-    with pytest.raises(DataError, match="comet: there is nothing to score"):
+        results = comet.load_from_checkpoint(str(path)).predict(data, gpus=0)
+        np.testing.assert_allclose(results.scores, EXPECTED[0][2], atol=2e-6)
+    with pytest.raises(DataError, match="comet: no segments to score"):
         comet.load_from_checkpoint(str(folder)).predict([], gpus=0)
 
 
@@ -256,6 +256,6 @@ def test_it_is_registered_as_a_plugin_would_be() -> None:
 
 
 def test_torch_waits_for_the_first_score() -> None:
-    code = "import sys, tertium.compat.comet_metric as m; m.COMET().needs; assert 'torch' not in "
+    code = "import sys, tertium.compat.comet_metric as m; m.COMET().required_inputs; assert 'torch' not in "
     code += "sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

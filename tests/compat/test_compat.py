@@ -60,8 +60,10 @@ def test_all_of_sacrebleu_is_here_with_its_arguments() -> None:
     for name in peer.__all__:
         ours, theirs = getattr(sacrebleu, name), getattr(peer, name)
         if callable(theirs) and ours is not theirs:
-            given, expected = (inspect.signature(f).parameters.values() for f in (ours, theirs))
-            assert [(p.name, p.default) for p in given] == [(p.name, p.default) for p in expected]
+            arguments, expected = (inspect.signature(f).parameters.values() for f in (ours, theirs))
+            assert [(p.name, p.default) for p in arguments] == [
+                (p.name, p.default) for p in expected
+            ]
 
 
 @pytest.mark.parametrize(
@@ -88,21 +90,21 @@ def test_sentence_functions_equal_sacrebleu(
 
 
 def test_calls_with_other_settings_do_not_share_a_scorer() -> None:
-    given = ("The cat sat", ["the cat sat down"])
-    expected = {low: peer.sentence_bleu(*given, lowercase=low).score for low in (False, True)}
+    arguments = ("The cat sat", ["the cat sat down"])
+    expected = {low: peer.sentence_bleu(*arguments, lowercase=low).score for low in (False, True)}
     assert expected[False] != expected[True]
     for low in (False, True, False):
-        assert sacrebleu.sentence_bleu(*given, lowercase=low).score == expected[low]
+        assert sacrebleu.sentence_bleu(*arguments, lowercase=low).score == expected[low]
     with pytest.raises(UsageError, match="lowercase=1: expected True or False"):
-        sacrebleu.sentence_bleu(*given, lowercase=1)  # type: ignore[arg-type]
+        sacrebleu.sentence_bleu(*arguments, lowercase=1)  # type: ignore[arg-type]
 
 
 def test_the_number_of_references_is_that_of_the_last_sentence() -> None:
     scorer = sacrebleu.BLEU(effective_order=True)
     for references in (["a"], ["a", None, "b"]):
         scorer.sentence_score("a", references)
-        known = [text for text in references if text is not None]
-        assert f"nrefs:{len(known)}|" in str(scorer.get_signature())
+        present = [text for text in references if text is not None]
+        assert f"nrefs:{len(present)}|" in str(scorer.get_signature())
 
 
 @pytest.mark.parametrize(
@@ -122,8 +124,8 @@ def test_classes_equal_sacrebleu(example: TestSet, ours: Any, theirs: Any) -> No
     )
     one = mine.sentence_score(hypotheses[0], [stream[0] for stream in streams])
     assert one.score == other.sentence_score(hypotheses[0], [s[0] for s in streams]).score
-    kept = ours(references=streams).corpus_score(hypotheses, None)
-    assert kept.score == mine.corpus_score(hypotheses, streams).score
+    stored = ours(references=streams).corpus_score(hypotheses, None)
+    assert stored.score == mine.corpus_score(hypotheses, streams).score
 
 
 @pytest.mark.parametrize(
@@ -149,18 +151,18 @@ def test_signatures_are_those_of_sacrebleu_and_name_tertium(
     signature.update("test", "mine")
     assert "test:mine" in str(signature)
     for form in ({}, {"score_only": True}, {"is_json": True}):
-        given = {"signature": str(expected), **form}
-        assert ours.format(**given) == theirs.format(**given), "with its interval"
-    kept = getattr(sacrebleu, name)(references=streams, **settings).get_signature()
-    assert "nrefs:2" in str(kept)
+        arguments = {"signature": str(expected), **form}
+        assert ours.format(**arguments) == theirs.format(**arguments), "with its interval"
+    stored = getattr(sacrebleu, name)(references=streams, **settings).get_signature()
+    assert "nrefs:2" in str(stored)
 
 
 def test_signatures_say_what_sacrebleu_leaves_out() -> None:
     scorers = {"order:2": sacrebleu.BLEU(max_ngram_order=2), "beta:3": sacrebleu.CHRF(beta=3)}
-    for said, scorer in scorers.items():
+    for field, scorer in scorers.items():
         scorer.corpus_score(["a b"], [["a b"]])
-        assert said in str(scorer.get_signature())
-        assert said in scorer.get_signature().format(short=True)
+        assert field in str(scorer.get_signature())
+        assert field in scorer.get_signature().format(short=True)
 
 
 def test_intervals_are_there_where_sacrebleu_mixes_its_numbers() -> None:
@@ -172,10 +174,12 @@ def test_intervals_are_there_where_sacrebleu_mixes_its_numbers() -> None:
 
 @pytest.mark.parametrize("kind", ["ar", "bs"])
 def test_sacrebleus_paired_tests_take_the_classes(example: TestSet, kind: str) -> None:
-    named = [(system, texts(example, system)[0]) for system in SYSTEMS]
+    named_outputs = [(system, texts(example, system)[0]) for system in SYSTEMS]
     _, streams = texts(example, "good")
     ours, theirs = (
-        PairedTest(named, {n: getattr(tool, n)() for n in metrics.METRICS}, streams, kind, 100)()[1]
+        PairedTest(
+            named_outputs, {n: getattr(tool, n)() for n in metrics.METRICS}, streams, kind, 100
+        )()[1]
         for tool in (sacrebleu, peer)
     )
     assert ours.keys() == theirs.keys()
@@ -206,8 +210,8 @@ def test_streams_may_lack_references() -> None:
 
 @pytest.mark.parametrize("function", ["sentence_bleu", "sentence_chrf", "sentence_ter"])
 def test_a_sentence_may_lack_a_reference_and_a_score_shows_itself(function: str) -> None:
-    given: Any = ("the cat sat", ["the cat sat down", None])
-    ours, theirs = getattr(sacrebleu, function)(*given), getattr(peer, function)(*given)
+    arguments: Any = ("the cat sat", ["the cat sat down", None])
+    ours, theirs = getattr(sacrebleu, function)(*arguments), getattr(peer, function)(*arguments)
     assert (ours.score, repr(ours)) == (theirs.score, repr(theirs))
 
 
@@ -274,10 +278,10 @@ DATA: list[dict[str, Any]] = [
 @pytest.mark.parametrize("spec", ["chrf", "bertscore:encoder=toy"])
 def test_comet_predicts(spec: str) -> None:
     model = comet.load_from_checkpoint(comet.download_model(spec))
-    found = model.predict(DATA, batch_size=8, gpus=0, progress_bar=False)
+    result = model.predict(DATA, batch_size=8, gpus=0, progress_bar=False)
     expected = tertium.load_metric(spec).predict(DATA)
-    assert found.scores == expected.scores == found["scores"]
-    assert found.system_score == expected.system_score == found["system_score"]
+    assert result.scores == expected.scores == result["scores"]
+    assert result.system_score == expected.system_score == result["system_score"]
 
 
 def test_comets_answer_is_read_in_all_its_ways() -> None:
@@ -288,7 +292,7 @@ def test_comets_answer_is_read_in_all_its_ways() -> None:
     assert output[:2] == (output.scores, output.system_score)
     assert [*output] == ["scores", "system_score"], "its keys, as COMET has them"
     assert not hasattr(output, "metadata")
-    with pytest.raises(AttributeError, match="no metadata here, which metrics have that mark err"):
+    with pytest.raises(AttributeError, match="no metadata: only metrics that mark err"):
         output.metadata  # noqa: B018
     for copied in (copy.copy(output), pickle.loads(pickle.dumps(output))):
         assert (copied, copied.system_score) == (output, output.system_score)
@@ -312,13 +316,13 @@ def test_comet_is_told_of_an_accelerator_that_is_none_here() -> None:
     with pytest.raises(UnknownNameError, match="unknown accelerator 'tpu'"):
         model.predict(DATA, accelerator="tpu")
     devices: list[Any] = [0, 1, "auto", [], [0, 1], ["0"], [-1]]
-    for given in devices:
+    for arguments in devices:
         with pytest.raises(UsageError, match=r"expected the number of one GPU in a list"):
-            model.predict(DATA, devices=given)
+            model.predict(DATA, devices=arguments)
     sizes: list[Any] = ["8", 2.5, 0]
-    for given in sizes:
+    for arguments in sizes:
         with pytest.raises(UsageError, match="expected a whole number of at least 1"):
-            model.predict(DATA, batch_size=given)
+            model.predict(DATA, batch_size=arguments)
 
 
 @pytest.mark.parametrize(
@@ -336,16 +340,16 @@ def test_comet_runs_where_it_is_told_to(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], device: str
 ) -> None:
     model = comet.load_from_checkpoint("chrf")
-    seen: list[str] = []
+    devices_used: list[str] = []
     monkeypatch.setattr(
-        type(model.metric), "predict", lambda *_: seen.append(current_runtime().device)
+        type(model.metric), "predict", lambda *_: devices_used.append(current_runtime().device)
     )
     model.predict(DATA, **options)
-    assert seen == [device]
+    assert devices_used == [device]
 
 
 def test_comets_own_checkpoints_are_not_stood_in_for() -> None:
-    with pytest.raises(UsageError, match="does not carry those"):
+    with pytest.raises(UsageError, match="does not include these"):
         comet.download_model("Unbabel/wmt22-comet-da")
     with pytest.raises(UnknownNameError, match="did you mean 'chrf'"):
         comet.download_model("chrff")
@@ -354,7 +358,7 @@ def test_comets_own_checkpoints_are_not_stood_in_for() -> None:
         model.predict(DATA, gpus=4)
     with pytest.raises(UsageError, match="mc_dropout"):
         model.predict(DATA, mc_dropout=30)
-    with pytest.raises(UsageError, match="does not carry those"):
+    with pytest.raises(UsageError, match="does not include these"):
         comet.load_from_checkpoint("Unbabel/wmt22-comet-da")
     with pytest.raises(UsageError, match="nothing is fetched or saved"):
         comet.download_model("chrf", saving_directory="models")
@@ -373,8 +377,8 @@ def test_evaluate_gives_the_numbers_of_sacrebleu(example: TestSet) -> None:
     theirs = peer.corpus_bleu(hypotheses, streams)
     assert bleu["score"] == theirs.score
     assert set(bleu) == {"score", "counts", "totals", "precisions", "bp", "sys_len", "ref_len"}
-    given = {"predictions": hypotheses, "references": rows, "tokenize": None}
-    assert evaluate.load("sacrebleu", cache_dir=None).compute(**given) == bleu
+    arguments = {"predictions": hypotheses, "references": rows, "tokenize": None}
+    assert evaluate.load("sacrebleu", cache_dir=None).compute(**arguments) == bleu
     chrf = evaluate.load("chrf").compute(predictions=hypotheses, references=rows, word_order=2)
     assert chrf["score"] == CHRF(word_order=2).corpus_score(hypotheses, streams).score
     assert chrf["word_order"] == 2
@@ -387,15 +391,15 @@ def test_evaluate_gives_the_numbers_of_sacrebleu(example: TestSet) -> None:
 
 def test_evaluate_bertscore_and_comet_have_their_keys() -> None:
     hypotheses, references = ["the cat sat", "a dog"], ["the cat sat down", "the dog"]
-    found = evaluate.load("bertscore").compute(
+    result = evaluate.load("bertscore").compute(
         predictions=hypotheses, references=references, model_type="toy"
     )
     scores = tertium.load_metric("bertscore:encoder=toy").compute(
         predictions=hypotheses, references=references
     )
-    assert found["f1"] == pytest.approx(scores["scores"])
-    assert len(found["precision"]) == len(found["recall"]) == 2
-    assert "BERTScore" in found["hashcode"]
+    assert result["f1"] == pytest.approx(scores["scores"])
+    assert len(result["precision"]) == len(result["recall"]) == 2
+    assert "BERTScore" in result["hashcode"]
     module = evaluate.load("comet", "chrf")
     done = module.compute(predictions=hypotheses, references=references, sources=["x", "y"], gpus=0)
     assert set(done) == {"mean_score", "scores"}
@@ -405,11 +409,11 @@ def test_evaluate_takes_rows_one_by_one_and_any_metric() -> None:
     module = evaluate.load("chrf")
     module.add(prediction="a cat sat", reference="a cat sat")
     module.add_batch(predictions=["a dog"], references=["a cat"])
-    whole = module.compute()
+    combined_score = module.compute()
     direct = evaluate.load("chrf").compute(
         predictions=["a cat sat", "a dog"], references=["a cat sat", "a cat"]
     )
-    assert whole == direct
+    assert combined_score == direct
     assert evaluate.load("nist").compute(predictions=["a b"], references=[["a b"]])["score"] > 0
 
 
@@ -431,7 +435,7 @@ def test_what_is_added_fits_together_and_is_lost_by_no_mistake() -> None:
         module.add_batch(predictions=["a", "b"], references=["a"])  # or the next may fill it up
     with pytest.raises(UnknownNameError, match="unknown input of chrf 'labels'"):
         module.add(prediction="a", label="a")
-    with pytest.raises(UsageError, match="one text"):
+    with pytest.raises(UsageError, match="got a single text"):
         module.add_batch(predictions="ab", references="ab")
     with pytest.raises(UsageError, match="unknown argument"):
         module.compute(order=3)
@@ -472,15 +476,15 @@ def test_combined_modules_have_the_keys_of_evaluate(
     modules: Any, prefix: bool, keys: list[str]
 ) -> None:
     combined = evaluate.combine(modules, force_prefix=prefix)
-    found = combined.compute(predictions=PREDICTIONS, references=REFERENCES)
-    assert list(found) == keys
+    result = combined.compute(predictions=PREDICTIONS, references=REFERENCES)
+    assert list(result) == keys
     names = list(modules.values()) if isinstance(modules, dict) else modules
-    given = {"predictions": PREDICTIONS, "references": REFERENCES}
-    alone = [evaluate.load(name).compute(**given) for name in names]
-    assert list(found.values()) == [value for scores in alone for value in scores.values()]
+    arguments = {"predictions": PREDICTIONS, "references": REFERENCES}
+    alone = [evaluate.load(name).compute(**arguments) for name in names]
+    assert list(result.values()) == [value for scores in alone for value in scores.values()]
     for prediction, reference in zip(PREDICTIONS, REFERENCES, strict=True):
         combined.add(prediction, reference)
-    assert combined.compute() == found
+    assert combined.compute() == result
 
 
 def test_combined_modules_share_texts_and_options() -> None:
@@ -494,9 +498,9 @@ def test_combined_modules_share_texts_and_options() -> None:
     with pytest.raises(UnknownNameError, match="unknown argument of ter 'sources'"):
         evaluate.combine(["ter"]).compute(**rows)
     no_lists: list[Any] = [[], {}, "chrf", None]
-    for given in no_lists:
+    for arguments in no_lists:
         with pytest.raises(UsageError, match="combine takes a list of modules"):
-            evaluate.combine(given)
+            evaluate.combine(arguments)
     with pytest.raises(UsageError, match="got 3"):
         evaluate.combine(["chrf", 3])  # type: ignore[list-item]
 
@@ -520,7 +524,9 @@ def test_what_evaluate_has_and_we_do_not_is_refused() -> None:
     with pytest.raises(DataError, match="nothing to score"):
         evaluate.load("chrf").compute(predictions=[], references=[])
     for lang in ("en-sci", "eng"):  # they were not English, and read by `use`
-        with pytest.raises(UsageError, match=f"lang='{lang}' is no language code .*; write en"):
+        with pytest.raises(
+            UsageError, match=f"lang='{lang}' is not an ISO 639-1 language code .*; write en"
+        ):
             evaluate.load("bertscore").compute(predictions=["a"], references=["a"], lang=lang)
     for option in ({"all_layers": True}, {"baseline_path": "x"}):
         with pytest.raises(UsageError, match="all_layers and baseline_path are not supported"):
@@ -564,13 +570,13 @@ def test_bert_score_has_the_arguments_of_the_package() -> None:
 def test_bert_score_gives_tensors_and_the_signature() -> None:
     torch = pytest.importorskip("torch")
     texts, references = ["the cat sat", "a dog"], [["the cat sat down", "a cat sat"], ["the dog"]]
-    (p, r, f1), said = bert_score.score(texts, references, model_type="toy", return_hash=True)
+    (p, r, f1), field = bert_score.score(texts, references, model_type="toy", return_hash=True)
     assert p.dtype is torch.float32
     scores = tertium.load_metric("bertscore:encoder=toy").corpus_score(texts, references)
     assert [p.tolist(), r.tolist(), f1.tolist()] == [
         pytest.approx(column) for column in scores.statistics[:, :3].T.tolist()
     ]
-    assert said == scores.signature
+    assert field == scores.signature
     scorer = bert_score.BERTScorer(lang="en", num_layers=4, rescale_with_baseline=True)
     assert scorer.metric.spec == "bertscore:encoder=minilm@4,rescale=true"
     by_idf = bert_score.BERTScorer("toy", idf=True, device=torch.device("cpu"))

@@ -38,9 +38,13 @@ def save_comet(folder: Path, kind: str = "regression_metric", **changes: Any) ->
     from safetensors.numpy import save_file
     from transformers import AutoConfig, AutoModel
 
-    told = {**SETTINGS, "class_identifier": kind, **changes}
+    settings = {**SETTINGS, "class_identifier": kind, **changes}
     if kind == "unified_metric":
-        told = {"input_segments": ["mt", "src", "ref"], "sent_layer": told.pop("layer"), **told}
+        settings = {
+            "input_segments": ["mt", "src", "ref"],
+            "sent_layer": settings.pop("layer"),
+            **settings,
+        }
     config = AutoConfig.for_model(
         "xlm-roberta",
         vocab_size=len(WORDS) + 5,
@@ -56,7 +60,7 @@ def save_comet(folder: Path, kind: str = "regression_metric", **changes: Any) ->
     shapes = {f"encoder.model.{n}": p.shape for n, p in model.named_parameters()}
     shapes |= {f"layerwise_attention.scalar_parameters.{n}": (1,) for n in range(DEPTH + 1)}
     shapes |= {"layerwise_attention.gamma": (1,)}
-    sizes = [FEATURES[kind] * HIDDEN, *told["hidden_sizes"], 1]
+    sizes = [FEATURES[kind] * HIDDEN, *settings["hidden_sizes"], 1]
     for n, (before, after) in enumerate(pairwise(sizes)):
         layer = f"estimator.ff.{3 * n}"
         shapes |= {f"{layer}.weight": (after, before), f"{layer}.bias": (after,)}
@@ -67,7 +71,7 @@ def save_comet(folder: Path, kind: str = "regression_metric", **changes: Any) ->
     encoder.mkdir(parents=True)
     config.save_pretrained(encoder)
     save_tokenizer("xlm-roberta", encoder)
-    (folder / "hparams.yaml").write_text(yaml.safe_dump(told))
+    (folder / "hparams.yaml").write_text(yaml.safe_dump(settings))
     save_file(weights, folder / "model.safetensors")
     return folder
 

@@ -1,4 +1,4 @@
-"""The help of every command has examples, and they parse."""
+"""The help of every command: examples that parse, defaults, groups and the reference page."""
 
 from __future__ import annotations
 
@@ -6,53 +6,56 @@ import argparse
 import re
 
 import pytest
+from tests.docs.cli_reference import PAGE, command_parsers, make_page
 from tests.docs.pages import split_comment
 from tests.docs.workspace import parse_command
 
-from tertium.cli import COMMANDS, make_parser
+from tertium.cli import COMMAND_GROUPS, COMMANDS, make_parser
+from tertium.cli.parser import GROUPS, CommandParser
 
 
-def help_of(command: str) -> str:
-    return parser_of(command).format_help() if command else make_parser().format_help()
-
-
-def parser_of(command: str) -> argparse.ArgumentParser:
+def find_parser(command: str) -> CommandParser:
     actions = make_parser()._actions
     (group,) = (a for a in actions if isinstance(a, argparse._SubParsersAction))
-    parser: argparse.ArgumentParser = group.choices[command]
+    parser: CommandParser = group.choices[command]
     return parser
 
 
-def examples_in(text: str) -> list[str]:
-    """The commands under "examples:", with continued lines put together."""
-    _, found, after = text.partition("examples:\n")
-    assert found, "no examples"
+def format_help(command: str) -> str:
+    return find_parser(command).format_help() if command else make_parser().format_help()
+
+
+def find_examples(text: str) -> list[str]:
+    """Return the commands under "examples:", with continued lines joined."""
+    _, separator, after = text.partition("examples:\n")
+    assert separator, "no examples"
     joined = re.sub(r"\\\n\s*", "", after)
     return [line.strip() for line in joined.splitlines() if line.strip().startswith("tertium ")]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_tells_how_many_decimals_there_are(command: str) -> None:
-    parser = parser_of(command)
-    found = [action for action in parser._actions if action.dest == "width"]
-    for action in found:
+def test_width_option_shows_its_default(command: str) -> None:
+    parser = find_parser(command)
+    widths = [action for action in parser._actions if action.dest == "width"]
+    for action in widths:
         default = "by metric" if action.default is None else action.default
         assert f"(default: {default})" in (action.help or "")
-    # chances to win and agreement are no scores: no metric says how to print them
-    assert bool(found and found[0].default is None) == (command in ("score", "compare"))
+    # win probabilities and agreement are not scores: no metric sets their decimals
+    assert bool(widths and widths[0].default is None) == (command in ("score", "compare"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_tells_what_numbers_are_unless_they_are_given(command: str) -> None:
-    numbers = [a for a in parser_of(command)._actions if a.type in (int, float) and a.default]
+def test_numbers_show_their_default(command: str) -> None:
+    numbers = [a for a in find_parser(command)._actions if a.type in (int, float) and a.default]
     for action in numbers:
         assert f"default: {action.default}" in (action.help or "").replace(",", ""), action.dest
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
-def test_help_has_examples_that_parse(command: str) -> None:
-    examples = examples_in(help_of(command))
-    assert examples
+def test_help_has_two_to_four_examples_that_parse(command: str) -> None:
+    examples = find_examples(format_help(command))
+    assert len(examples) >= 2
+    assert len(examples) <= 4 or command == "reproduce"
     for example in examples:
         line, _ = split_comment(example)
         parse_command(line.replace("...", "x"))
@@ -60,3 +63,37 @@ def test_help_has_examples_that_parse(command: str) -> None:
             assert line.split()[1] in (command, "score", "rank")
     if command:
         assert any(example.split()[1] == command for example in examples)
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if c != "reproduce"])
+def test_every_option_has_a_help_text_and_a_known_group(command: str) -> None:
+    parser = find_parser(command)
+    parser.add_all_options()
+    for group in parser._action_groups:
+        for action in group._group_actions:
+            assert action.help, action.dest
+            assert group.title in GROUPS or isinstance(action, argparse._HelpAction), action.dest
+
+
+def test_help_lists_commands_by_group() -> None:
+    text = format_help("")
+    positions = [text.index(f"\n{title}:\n") for title in COMMAND_GROUPS]
+    assert positions == sorted(positions)
+    for command in COMMANDS:
+        assert f"\n  {command} " in text
+
+
+def test_option_means_the_same_in_every_command() -> None:
+    """One option string has one destination and number of values everywhere."""
+    kinds: dict[str, set[tuple[str, object]]] = {}
+    for command, parser in command_parsers().items():
+        for action in parser._actions if command != "reproduce" else ():
+            for option in action.option_strings:
+                kinds.setdefault(option, set()).add((action.dest, action.nargs))
+    different = {option: separator for option, separator in kinds.items() if len(separator) > 1}
+    assert set(different) == {"-m", "--model", "--human", "--challenge"} & set(different)
+
+
+def test_reference_page_is_up_to_date() -> None:
+    message = "run `python -m tests.docs.cli_reference`"
+    assert PAGE.read_text(encoding="utf-8") == make_page(), message

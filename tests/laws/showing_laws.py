@@ -21,9 +21,9 @@ from tertium.cli.output import to_json
 from tertium.data.testset import TestSet
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.scoring import Evaluation
-from tertium.reporting.page.page import resource
+from tertium.reporting.page.report import read_asset
 from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
-from tertium.reporting.tables.table import render
+from tertium.reporting.tables.table import render_table
 
 PAIRS = 30  # translations that are held against one of another system
 STYLES = ("text", "tsv", "md", "latex")
@@ -80,7 +80,7 @@ def tables_hold_what_the_library_returns(trial: Trial) -> int:
         (run_well(call).out, system_table(evaluation, None, warnings=False)),
         (run_well([*call, "-sl"]).out, segment_table(evaluation, None)),
     ):
-        wanted = render(table, style)
+        wanted = render_table(table, style)
         hold(printed == wanted, f"{style}: {printed[:200]!r}, not {wanted[:200]!r}")
     if style == "tsv":
         _hold_tsv(printed, evaluation)
@@ -95,7 +95,7 @@ def drawn(trial: Trial, choices: Sequence[Any]) -> Any:
 def _hold_tsv(text: str, evaluation: Evaluation) -> None:
     rows = list(csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
     (metric,) = evaluation.metrics
-    wanted = sorted(v for s in evaluation.of_metric(metric) for v in s.segments.tolist())
+    wanted = sorted(v for s in evaluation.metric_scores(metric) for v in s.segments.tolist())
     found = sorted(_floats(row[1:]) for row in rows[1:])
     flat = sorted(value for row in found for value in row)
     hold(len({len(row) for row in rows}) == 1, "ragged rows")
@@ -187,13 +187,13 @@ def the_command_compares_as_the_library(trial: Trial) -> int:
         "-m",
         trial.subject.spec,
         "-q",
-        "--paired-bs-n",
+        "--resamples",
         RESAMPLES,
     ]
     printed = run_well([*call, "-f", "json"]).json
     hold(printed == plain(result.records()), "other records")
     style = drawn(trial, STYLES)
-    wanted = render(comparison_table(result, None, warnings=False), style)
+    wanted = render_table(comparison_table(result, None, warnings=False), style)
     hold(run_well([*call, "-f", style]).out == wanted, f"{style}: another table")
     return 2 * len(trial.testset.systems)
 
@@ -215,11 +215,11 @@ def explanations_are_sound(trial: Trial) -> int:
             "explain",
             "-m",
             trial.subject.spec,
-            f"--translation={segment.hypothesis}",
-            f"--source={segment.source}",
-            *(f"--reference={reference}" for reference in segment.references),
+            f"--translation-text={segment.hypothesis}",
+            f"--source-text={segment.source}",
+            *(f"--reference-text={reference}" for reference in segment.references),
         ]
-        hold(run_well([*call, "--json"]).json == plain(found.as_dict()), "another explanation")
+        hold(run_well([*call, "-f", "json"]).json == plain(found.as_dict()), "another explanation")
         run_well(call)
     return len(segments)
 
@@ -238,14 +238,14 @@ def reports_are_whole(trial: Trial) -> int:
     file = trial.folder / "report.html"
     several = len(trial.testset.systems) > 1
     command = (
-        ["report", "--explain", 2, "--paired-bs-n", RESAMPLES, "-o"]
+        ["report", "--explain", 2, "--resamples", RESAMPLES, "-o"]
         if several
         else ["score", "--report"]
     )
     run_well([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
     page = Page(file.read_text("utf-8"))
     hold(page.open == [], f"unclosed {page.open[:3]}")
-    hold(page.scripts == resource("page.html").count("<script"), f"{page.scripts} scripts")
+    hold(page.scripts == read_asset("page.html").count("<script"), f"{page.scripts} scripts")
     hold(not page.handlers, f"attributes {page.handlers[:3]}")
     return len(trial.segments)
 

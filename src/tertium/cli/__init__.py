@@ -100,8 +100,8 @@ def _discard_output() -> None:
 
 def make_parser(first_arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     """Build the parser; if the arguments name a command, only that command is loaded."""
-    named = [command for command in COMMANDS if command in first_arguments]
-    names = [] if "--version" in first_arguments else named or COMMANDS
+    requested = [command for command in COMMANDS if command in first_arguments]
+    names = [] if "--version" in first_arguments else requested or COMMANDS
     modules = {name: importlib.import_module(f"tertium.cli.{name}") for name in names}
     parser = OneLineErrorParser(
         prog="tertium",

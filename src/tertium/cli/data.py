@@ -10,7 +10,7 @@ from typing import Any
 from tertium.cli.output import add_format, add_quiet, print_table, to_json
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars
-from tertium.data.dataset_folder import VARIABLE, DatasetFolder
+from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
 from tertium.reporting.tables.table import Cell, Table, number_cell
@@ -28,7 +28,9 @@ examples:
 def add_arguments(parser: CommandParser) -> None:
     group = parser.groups["Input"]
     group.add_argument("set", nargs="?", metavar="SET", help="set to describe (default: list all)")
-    group.add_argument("--data", metavar="DIR", help=f"folder of the sets (default: ${VARIABLE})")
+    group.add_argument(
+        "--data", metavar="DIR", help=f"folder of the sets (default: ${DATA_VARIABLE})"
+    )
     add_format(parser)
     add_quiet(parser)
 

@@ -143,7 +143,7 @@ def _set_languages(metric: Metric, spec: str, source: str | None, target: str) -
 
 
 def _has(metric: Metric, field: str) -> bool:
-    return any(known.name == field for known in dataclasses.fields(metric))  # type: ignore[arg-type]
+    return any(own_field.name == field for own_field in dataclasses.fields(metric))  # type: ignore[arg-type]
 
 
 def _replace(metric: Metric, **fields: str) -> Metric:

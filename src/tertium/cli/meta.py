@@ -39,7 +39,7 @@ HELP = "measure how well metrics agree with human judgments"
 DESCRIPTION = "Measure how well metrics agree with human judgments, and whether they differ."
 EPILOG = """\
 examples:
-  tertium meta --human judgements.tsv --scores chrf.tsv mymetric.tsv
+  tertium meta --human judgments.tsv --scores chrf.tsv mymetric.tsv
   tertium meta --human judgments.jsonl -m bleu chrf --statistic pearson kendall --by domain
   tertium meta --human wmt24/ --gold mqm --protocol wmt24
   tertium meta --human modern/dev/mqm/ted21 --spans mymetric.jsonl

@@ -64,14 +64,14 @@ def add_quiet(parser: CommandParser) -> None:
 
 def add_width(parser: CommandParser, default: int | None = None) -> None:
     """Add -w; without a default, each metric has its own number of decimals."""
-    shown = "by metric" if default is None else default
+    default_text = "by metric" if default is None else default
     parser.groups["Output"].add_argument(
         "-w",
         "--width",
         type=parse_decimals,
         default=default,
         metavar="N",
-        help=f"number of decimals in tables (default: {shown})",
+        help=f"number of decimals in tables (default: {default_text})",
     )
 
 

@@ -33,6 +33,14 @@ class StoreOnce(argparse._StoreAction):
         super().__call__(parser, namespace, values, option)
 
 
+class StoreWithName(StoreOnce):
+    """Also stores the option string as `<dest>_option`, to tell aliases apart."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: str | None = None) -> None:
+        super().__call__(parser, namespace, values, option)
+        setattr(namespace, f"{self.dest}_option", option)
+
+
 class CommandParser(OneLineErrorParser):
     """Parses the arguments of one command.
 
@@ -59,12 +67,12 @@ class CommandParser(OneLineErrorParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.add_all_options(args or ())
         self.stored_values = {}
-        known, unknown = super().parse_known_args(replace_underscores(args or ()), namespace)
+        arguments, unknown = super().parse_known_args(replace_underscores(args or ()), namespace)
         if unknown:
             plural = "s" * (len(unknown) > 1)
             words = " ".join(unknown)
             self.error(f"unrecognized argument{plural}: {words}{self._suggest(unknown[0])}")
-        return known, unknown
+        return arguments, unknown
 
     def _suggest(self, word: str) -> str:
         """Suggest an option for an unrecognized argument."""

@@ -12,6 +12,7 @@ from tertium.cli.significance import (
     add_alpha,
     add_paired_tests,
     add_resamples,
+    check_resamples,
     test_options,
 )
 
@@ -69,6 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.scoring import default_metrics
     from tertium.reporting.page.report_builder import report
 
+    check_resamples(args)
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
     metrics = inputs.load_named_metrics(args, lambda: default_metrics(testset))

@@ -161,8 +161,9 @@ def _check_options(args: argparse.Namespace) -> None:
         raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
     if args.with_texts and not args.sentence_level:
         raise UsageError("--with-texts adds texts to segment scores: give -sl as well")
-    if args.resamples is not None and not args.confidence:
-        raise UsageError("--resamples needs --confidence, --paired-bs or --paired-ar")
+    option = getattr(args, "resamples_option", "--resamples")
+    if args.resamples is not None and (not args.confidence or "paired" in option):
+        raise UsageError(f"{option} needs --confidence, --paired-bs or --paired-ar: give one")
     if args.resamples is not None and args.resamples < 1:
         raise UsageError(f"--resamples {args.resamples}: expected at least 1")
     in_json = args.to_json or (args.format == "json" and not args.score_only)

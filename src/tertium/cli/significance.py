@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
-from tertium.cli.parser import CommandParser
+from tertium.cli.parser import CommandParser, StoreWithName
 from tertium.cli.runtime import progress_bars, runtime_of
 from tertium.cli.slices import make_slices, print_slices, slice_records
 from tertium.errors import UsageError
@@ -37,6 +37,7 @@ def add_resamples(parser: CommandParser, *aliases: str) -> None:
     parser.groups["Statistics"].add_argument(
         "--resamples",
         *aliases,
+        action=StoreWithName,
         type=int,
         metavar="N",
         help="resamples of tests and intervals (default: 1000 for the bootstrap, 10000 for "
@@ -69,11 +70,25 @@ def test_options(args: argparse.Namespace) -> dict[str, Any]:
     return {"test": test, "resamples": args.resamples, "seed": args.seed}
 
 
+def check_resamples(args: argparse.Namespace) -> None:
+    """Raise an error if sacrebleu's name of --resamples is given for a test that is not run."""
+    is_sliced = bool(args.by) and not args.paired_bs  # slices are tested by randomization
+    is_run = {
+        "--confidence-n": False,
+        "--paired-bs-n": not args.paired_ar,
+        "--paired-ar-n": args.paired_ar or is_sliced,
+    }
+    option = getattr(args, "resamples_option", None)
+    if not is_run.get(option or "", True):
+        raise UsageError(f"{option} needs {str(option).removesuffix('-n')}: use --resamples")
+
+
 def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: float = 0.05) -> int:
     """Compare systems and print the result; with `pairs` also the p-values of all pairs."""
     from tertium.evaluation import comparison
     from tertium.evaluation.scoring import default_metrics
 
+    check_resamples(args)
     output.check_outputs(args)
     if args.format == "tsv" and pairs and args.by:
         raise UsageError("-f tsv prints one table: give either --pairs or --by")

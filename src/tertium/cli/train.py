@@ -69,28 +69,30 @@ def add_training_options(parser: CommandParser, arguments: Sequence[str]) -> Non
     """Add the options of all trainable metrics; help shows those of the named metric only."""
     from tertium.evaluation.training import RECIPE, find_trainable_class, trainable_classes
 
-    named: list[type[TrainedModel]] = []
+    requested: list[type[TrainedModel]] = []
     for word in arguments:  # the metric need not be the first word
         with suppress(TertiumError):
-            named = named or [find_trainable_class(word)]
+            requested = requested or [find_trainable_class(word)]
     classes = trainable_classes()
-    if named:
-        parser.epilog = _make_examples(named[0]) + NOTES
-        parser.groups["Training"].description = _describe_settings(named[0])
-    _add_data_options(parser, named or classes)
+    if requested:
+        parser.epilog = _make_examples(requested[0]) + NOTES
+        parser.groups["Training"].description = _describe_settings(requested[0])
+    _add_data_options(parser, requested or classes)
     group = parser.groups["Training"]
     group.add_argument(
-        "--recipe", default=RECIPE, metavar="NAME", help=_describe_recipes(named or classes)
+        "--recipe", default=RECIPE, metavar="NAME", help=_describe_recipes(requested or classes)
     )
     for options in _group_options(classes).values():
         option = next(iter(options.values()))
-        shown = {cls: options[cls] for cls in named or classes if cls in options}
+        displayed = {cls: options[cls] for cls in requested or classes if cls in options}
         settings: dict[str, Any] = {"default": None, "dest": option.name}
         if option.kind is bool:
             settings["action"] = argparse.BooleanOptionalAction
         else:
             settings["metavar"] = _metavar(option.kind)
-        text = _describe_option(shown, alone=bool(named)) if shown else argparse.SUPPRESS
+        text = (
+            _describe_option(displayed, alone=bool(requested)) if displayed else argparse.SUPPRESS
+        )
         group.add_argument(option.flag, help=text, **settings)
 
 

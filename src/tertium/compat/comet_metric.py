@@ -97,8 +97,10 @@ class COMET(SegmentMetric):
     def _rows(self, segments: Sequence[Segment]) -> tuple[IntArray, list[tuple[str, ...]]]:
         """Return the segment index of each row, and its texts in the order of the inputs."""
         against = AGAINST[read_hyperparameters(self._folder).inputs]
-        owners, (hypotheses, *others) = text_columns(segments, against)
-        return owners, list(zip(hypotheses, *reversed(others), strict=True))  # the source first
+        owners, (hypotheses, *other_texts) = text_columns(segments, against)
+        return owners, list(
+            zip(hypotheses, *reversed(other_texts), strict=True)
+        )  # the source first
 
     @property
     def _folder(self) -> Path:

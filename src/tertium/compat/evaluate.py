@@ -50,13 +50,17 @@ class EvaluationModule:
         """The inputs of this module: predictions, references, sources."""
         return tuple(key for key in INPUT_NAMES if key in self._parameters)
 
-    def add(self, *, prediction: Any = None, reference: Any = None, **others: Any) -> None:
+    def add(self, *, prediction: Any = None, reference: Any = None, **other_inputs: Any) -> None:
         """Add one prediction: `add(prediction=..., reference=..., source=...)`."""
-        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **others}))
+        self.add_batch(
+            **_as_batch({"prediction": prediction, "reference": reference, **other_inputs})
+        )
 
-    def add_batch(self, *, predictions: Any = None, references: Any = None, **others: Any) -> None:
+    def add_batch(
+        self, *, predictions: Any = None, references: Any = None, **other_inputs: Any
+    ) -> None:
         """Add several predictions with their references (and sources)."""
-        batch = {"predictions": predictions, "references": references, **others}
+        batch = {"predictions": predictions, "references": references, **other_inputs}
         for key, texts in self._check_batch(batch).items():
             self._rows.setdefault(key, []).extend(texts)
 
@@ -111,13 +115,17 @@ class CombinedEvaluations:
         self.evaluation_module_names = names or [m.name for m in self.evaluation_modules]
         self.force_prefix = force_prefix
 
-    def add(self, prediction: Any = None, reference: Any = None, **others: Any) -> None:
+    def add(self, prediction: Any = None, reference: Any = None, **other_inputs: Any) -> None:
         """Add one prediction to every module."""
-        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **others}))
+        self.add_batch(
+            **_as_batch({"prediction": prediction, "reference": reference, **other_inputs})
+        )
 
-    def add_batch(self, predictions: Any = None, references: Any = None, **others: Any) -> None:
+    def add_batch(
+        self, predictions: Any = None, references: Any = None, **other_inputs: Any
+    ) -> None:
         """Add several predictions; each module gets the inputs it needs."""
-        batch = {"predictions": predictions, "references": references, **others}
+        batch = {"predictions": predictions, "references": references, **other_inputs}
         for module, inputs in self._split_arguments(batch):
             module.add_batch(**inputs)
 

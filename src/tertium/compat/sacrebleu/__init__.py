@@ -63,9 +63,9 @@ Scorer = TypeVar("Scorer", BLEU, CHRF, TER)
 
 
 @lru_cache(maxsize=16, typed=True)
-def _scorer(cls: type[Scorer], *settings: Any, **named: Any) -> Scorer:
+def _scorer(cls: type[Scorer], *settings: Any, **keywords: Any) -> Scorer:
     """Return a cached scorer: creating one takes longer than scoring a sentence."""
-    return cls(*settings, **named)
+    return cls(*settings, **keywords)
 
 
 def corpus_bleu(
@@ -125,8 +125,8 @@ def corpus_chrf(
 ) -> CHRFScore:
     """Compute corpus chrF."""
     settings = (char_order, word_order, beta)
-    named = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
-    scorer = _scorer(CHRF, *settings, **named)
+    keywords = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
+    scorer = _scorer(CHRF, *settings, **keywords)
     score: CHRFScore = scorer.corpus_score(hypotheses, references)
     return score
 
@@ -142,8 +142,8 @@ def sentence_chrf(
 ) -> CHRFScore:
     """Compute sentence chrF."""
     settings = (char_order, word_order, beta)
-    named = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
-    scorer = _scorer(CHRF, *settings, **named)
+    keywords = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
+    scorer = _scorer(CHRF, *settings, **keywords)
     score: CHRFScore = scorer.sentence_score(hypothesis, references)
     return score
 
