@@ -1,4 +1,4 @@
-"""What tests share: small segments, the bundled example, the human judgments where they are."""
+"""Shared fixtures, and the order and grouping of tests."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies
-from tests.heavy import import_references, tell_imported
+from tests.heavy import import_references, record_heavy_imports
 from tests.partial_metric import partial  # noqa: F401 (a fixture)
 from tests.tiny_models import e5, minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
+from tertium.execution import runtime
 from tertium.registry import METRICS
-from tertium.runtime import runtime
 from tertium.segment import Segment
 
-MANY = 1000  # tests of a run that is worth loading models for
+MIN_PRELOAD_TESTS = 1000  # in a run that preloads all models
 EXAMPLES = Path(__file__).parent.parent / "examples"
-SHARED = {"running_browser": "browser", "ray_cluster": "ray"}
-# what takes longest begins first, so that no process has it left at the end
-SLOWEST = (
-    "kills",  # forks children, so it wants a process in which nothing has run
+GROUP_BY_FIXTURE = {"running_browser": "browser", "ray_cluster": "ray"}
+# The slowest groups start first, so that no process is left with one at the end.
+SLOWEST_GROUPS = (
+    "kills",  # forks children, so it needs a fresh process
     "mt-rte-r",
     "tertium-base",
     "tertium-multi",
@@ -38,74 +38,80 @@ SLOWEST = (
     "tertium-small",
     "e5",
 )
-# regressions remember the features of a segment for each other: in one process each is found once;
-# so is METEOR's alignment of long lines, which rankers read, too
+# Regression metrics share cached features of a segment, so one process runs all of them; the same
+# holds for METEOR's alignments of long lines, which rankers use as well.
 REGRESSIONS = {name for name, place in METRICS.items() if ".regressions:" in place}
-RELATED = {*REGRESSIONS, "meteor", "mt-rte-r-embeddings", "pairwise-minilm", "pairwise-published"}
+SHARED_FEATURES = {
+    *REGRESSIONS,
+    "meteor",
+    "mt-rte-r-embeddings",
+    "pairwise-minilm",
+    "pairwise-published",
+}
 
-# Caches of loaded models, bounded by what a user's memory holds: tests of small models would push
-# out the large ones, which then are read again.
-MODELS = {
-    "tertium.encoders.body": ("_network", "_tokenizer"),
+# Caches of loaded models are small, to save memory. In tests, small models would evict large ones,
+# so the caches are enlarged.
+MODEL_CACHES = {
+    "tertium.encoders.backbone": ("_load_network", "_load_tokenizer"),
     "tertium.encoders.encoder": ("_load",),
     "tertium.metrics.heads.metric": ("_scorer",),
 }
-for module, names in MODELS.items():
+for module, names in MODEL_CACHES.items():
     for name in names:
-        kept = getattr(importlib.import_module(module), name).__wrapped__
-        setattr(importlib.import_module(module), name, functools.lru_cache(maxsize=64)(kept))
+        load = getattr(importlib.import_module(module), name).__wrapped__
+        setattr(importlib.import_module(module), name, functools.lru_cache(maxsize=64)(load))
 
-# On a GPU neighbors may change last bits: laws are tried on the CPU, unless one names a GPU.
+# On a GPU, batch composition may change the last bits: tests run on the CPU by default.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
-# No test measures time: on a busy machine a drawn example may take any.
+# No deadlines: on a busy machine an example may take any time.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that share something slow run in one process, the slowest of them first."""
-    groups = {item: group_of(item) for item in items}
+    """Run tests that share slow resources in one process, the slowest groups first."""
+    groups = {item: find_group(item) for item in items}
     for item, group in groups.items():
         item.add_marker(pytest.mark.xdist_group(group))
-    ranks = {name: rank for rank, name in enumerate(SLOWEST)}
+    ranks = {name: rank for rank, name in enumerate(SLOWEST_GROUPS)}
     items.sort(key=lambda item: ranks.get(groups[item], len(ranks)))
 
 
-def group_of(item: pytest.Item) -> str:
-    """A browser, a cluster, or what laws of one metric load and remember; else what a module makes.
+def find_group(item: pytest.Item) -> str:
+    """Return the group of a test: by shared fixture, by metric, else by module.
 
-    Tests of a module stay together, since what it makes (`scope="module"`) is then made once.
+    Tests of a module stay together, so that its `scope="module"` fixtures are created once.
     """
     if own := item.get_closest_marker("xdist_group"):
         return str(own.args[0])
     for fixture in getattr(item, "fixturenames", ()):
-        if fixture in SHARED:
-            return SHARED[fixture]
+        if fixture in GROUP_BY_FIXTURE:
+            return GROUP_BY_FIXTURE[fixture]
     module = item.nodeid.partition("::")[0]
-    if "test_pages" in module:  # pages show the same example, which one process reads once
-        return "ray" if "corpus.md" in item.nodeid else "pages"  # one parses Ray's commands
+    if "test_pages" in module:  # all pages use the same example
+        return "ray" if "corpus.md" in item.nodeid else "pages"  # corpus.md uses Ray
     name = re.search(r"\[([\w+-]+)", item.nodeid)
     if name and module.startswith(("tests/laws/", "tests/contracts/")):
-        return "mt-rte-r" if name[1] in RELATED else name[1]
+        return "mt-rte-r" if name[1] in SHARED_FEATURES else name[1]
     return module
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_before_forks(session: pytest.Session) -> None:
-    """Load every model once for all processes, where most of the tests are going to run."""
-    if len(session.items) < MANY:
+    """Load all models once, before forking, if most tests are going to run."""
+    if len(session.items) < MIN_PRELOAD_TESTS:
         return
     from tests.laws.trial import Subject, missing_resource, subjects
 
     factory = session.config._tmp_path_factory  # type: ignore[attr-defined]
-    # no store: it writes in a thread, which a fork would cut off
+    # No cache on disk: it writes in a thread, which does not survive a fork.
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
         use_private_cache(factory, patch)
         for subject in (*subjects(), Subject("bertscore:encoder=e5")):
             missing_resource(subject)
-    tell_imported(session.config)
+    record_heavy_imports(session.config)
     import_references()
     draw_once()
 
@@ -113,14 +119,14 @@ def pytest_before_forks(session: pytest.Session) -> None:
 @settings(max_examples=1, database=None)
 @given(strategies.integers())
 def draw_once(number: int) -> None:
-    """hypothesis reads the constants of all modules when it first draws: here for all processes."""
+    """Draw once before forking: on its first draw, hypothesis reads constants of all modules."""
 
 
 @pytest.fixture(autouse=True)
 def private_cache(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No test reads or writes the user's own embedding store."""
+    """Keep tests away from the user's cache."""
     use_private_cache(tmp_path_factory, monkeypatch)
 
 
@@ -131,9 +137,9 @@ def use_private_cache(factory: pytest.TempPathFactory, patch: pytest.MonkeyPatch
 
 @pytest.fixture(scope="session", autouse=True)
 def plain_sums() -> None:
-    """sacrebleu's BLEU as on Python 3.11: from 3.12 on `sum` rounds once, which moves its last bit.
+    """Make sacrebleu's BLEU sum as on Python 3.11: from 3.12 on, `sum` rounds only once.
 
-    Ours does not depend on it, so that with a sum from left to right the two must be equal.
+    Our BLEU adds from left to right, so both must be equal to the last bit.
     """
     bleu = importlib.import_module("sacrebleu.metrics.bleu")
     setattr(bleu, "sum", lambda values: functools.reduce(operator.add, values, 0))  # noqa: B010
@@ -141,7 +147,7 @@ def plain_sums() -> None:
 
 @pytest.fixture(scope="session")
 def human_data() -> Path:
-    """The folder of human judgments; the test is skipped without it."""
+    """Return the folder of human judgments; skip the test without it."""
     folder = os.environ.get("TERTIUM_DATA")
     if not folder or not Path(folder).is_dir():
         pytest.skip("set TERTIUM_DATA to the folder of human judgments")
@@ -150,7 +156,7 @@ def human_data() -> Path:
 
 @pytest.fixture
 def segments() -> list[Segment]:
-    """Short segments with one or two references, an empty and a perfect hypothesis among them."""
+    """Return short segments with one or two references, including an empty hypothesis."""
     rows = [
         ("the cat sat on the mat", "die Katze sass auf der Matte", ("the cat sat on a mat",)),
         ("a dog barked", "ein Hund bellte", ("a dog was barking", "the dog barked loudly")),
@@ -164,7 +170,7 @@ def segments() -> list[Segment]:
 
 @pytest.fixture(scope="session")
 def example() -> TestSet:
-    """The bundled example: three systems, two references, sources and documents."""
+    """Return the bundled example: three systems, two references, sources and documents."""
     return TestSet.read(
         [EXAMPLES / f"system-{name}.en.txt" for name in ("good", "fair", "poor")],
         [EXAMPLES / "reference-a.en.txt", EXAMPLES / "reference-b.en.txt"],

@@ -1,11 +1,13 @@
-"""Tests in processes that are forked after collection: nothing is collected or imported twice.
+"""A pytest plugin that runs tests in processes forked after collection.
 
     python -m pytest -p tests.forks --forks auto
 
-Tests of one group (`xdist_group`) run in one process, group after group as they stand; whichever
-process is free takes the next. What the suite loads before forking (`pytest_before_forks`) is
-shared by all of them. `--spent 20` says what cost most processor time, `--spent-to FILE` what each
-test cost.
+It exists because forked processes share collected tests, imported libraries and loaded models,
+which every process of pytest-xdist would import and load again.
+
+Tests of one group (`xdist_group`) run in one process. Groups are processed in order; the next free
+process takes the next group. Models loaded in `pytest_before_forks` are shared by all processes.
+`--spent 20` lists the tests with the most CPU time, `--spent-to FILE` writes the time of each test.
 """
 
 from __future__ import annotations
@@ -24,43 +26,43 @@ from typing import Any
 
 import pytest
 
-MOST = 4  # processes: each holds models of its own beside those that were loaded before
-SPENT = pytest.StashKey[dict[str, float]]()  # processor seconds by test
+MAX_PROCESSES = 4  # each also loads models of its own
+CPU_SECONDS = pytest.StashKey[dict[str, float]]()  # by test
 
 
 class Hooks:
-    """What a conftest may answer."""
+    """Hooks that a conftest may implement."""
 
     @pytest.hookspec(historic=False)
     def pytest_before_forks(self, session: pytest.Session) -> None:
-        """Load what all processes would load."""
+        """Load models and modules that all processes need."""
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(Hooks)
-    parser.addoption(
-        "--forks", default="1", help="processes to run tests in, or auto: a core's and one"
-    )
-    parser.addoption("--spent", type=int, default=0, help="modules and tests to name as dearest")
-    parser.addoption("--spent-to", help="file for the processor seconds of each test")
+    parser.addoption("--forks", default="1", help="number of processes, or auto: cores + 1")
+    parser.addoption("--spent", type=int, default=0, help="how many slow modules and tests to list")
+    parser.addoption("--spent-to", help="file for the CPU seconds of each test")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """What is collected and loaded stays: looking for garbage among it would take seconds."""
+    """Disable garbage collection, which would take seconds: collected tests stay in memory."""
     if count_processes(session) > 1:
         gc.disable()
 
 
 def count_processes(session: pytest.Session) -> int:
-    """As many as were asked for; one where a process cannot be forked after imports.
+    """Return the requested number of processes; 1 if processes cannot be forked after imports.
 
-    `auto` is one more than cores: tests wait for disks, browsers and clusters.
+    `auto` is one more than the cores, since tests wait for disks, browsers and clusters.
     """
-    asked = session.config.getoption("forks")
+    requested = session.config.getoption("forks")
     if not sys.platform.startswith("linux") or session.config.option.collectonly:
         return 1
-    return min(MOST, len(os.sched_getaffinity(0)) + 1) if asked == "auto" else int(asked)
+    if requested == "auto":
+        return min(MAX_PROCESSES, len(os.sched_getaffinity(0)) + 1)
+    return int(requested)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,49 +71,49 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     failed = session.testsfailed and not session.config.option.continue_on_collection_errors
     if count < 2 or failed:
         gc.enable()
-        return None  # as ever, here
-    spent = session.config.stash[SPENT] = {"collecting": seconds_spent()}
+        return None  # pytest runs the tests in this process
+    cpu_seconds = session.config.stash[CPU_SECONDS] = {"collecting": used_seconds()}
     session.config.hook.pytest_before_forks(session=session)
-    spent["loading"] = seconds_spent() - spent["collecting"]
+    cpu_seconds["loading"] = used_seconds() - cpu_seconds["collecting"]
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
-    gc.freeze()  # or every process would copy what it only looks through
+    gc.freeze()  # otherwise garbage collection would copy shared pages
     gc.enable()
-    groups, turn = in_groups(session.items), Value("i", 0)
-    workers = [Worker(session, groups, turn) for _ in range(count)]
+    groups, next_group = group_items(session.items), Value("i", 0)
+    workers = [Worker(session, groups, next_group) for _ in range(count)]
     try:
-        listen(session, workers)
-        report_lost(session, chain.from_iterable(groups[turn.value :]))
+        receive_messages(session, workers)
+        report_lost(session, chain.from_iterable(groups[next_group.value :]))
     finally:
         for worker in workers:
-            worker.end()
+            worker.stop()
     return True
 
 
-def seconds_spent() -> float:
-    """Processor seconds of this process and of its children that have ended."""
+def used_seconds() -> float:
+    """Return the CPU seconds of this process and of its finished children."""
     return sum(os.times()[:4])
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    spent = config.stash.get(SPENT, None)
-    if not spent:
+    cpu_seconds = config.stash.get(CPU_SECONDS, None)
+    if not cpu_seconds:
         return
     modules: dict[str, float] = {}
-    for name, seconds in spent.items():
+    for name, seconds in cpu_seconds.items():
         module = name.partition("::")[0]
         modules[module] = modules.get(module, 0) + seconds
-    terminalreporter.section(f"{sum(spent.values()):.0f} processor seconds")
-    for table in (modules, spent):
-        dearest = sorted(table.items(), key=lambda row: -row[1])[: config.getoption("spent")]
-        for name, seconds in dearest:
+    terminalreporter.section(f"{sum(cpu_seconds.values()):.0f} CPU seconds")
+    for table in (modules, cpu_seconds):
+        slowest = sorted(table.items(), key=lambda row: -row[1])[: config.getoption("spent")]
+        for name, seconds in slowest:
             terminalreporter.write_line(f"{seconds:8.1f}  {name}")
     if file := config.getoption("spent_to"):
-        lines = [f"{seconds:.3f}\t{name}\n" for name, seconds in spent.items()]
+        lines = [f"{seconds:.3f}\t{name}\n" for name, seconds in cpu_seconds.items()]
         Path(file).write_text("".join(lines), encoding="utf-8")
 
 
-def in_groups(items: list[pytest.Item]) -> list[list[pytest.Item]]:
-    """Items by group, groups in the order of their first items."""
+def group_items(items: list[pytest.Item]) -> list[list[pytest.Item]]:
+    """Group items by their xdist group, in the order of first items."""
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         mark = item.get_closest_marker("xdist_group")
@@ -120,30 +122,32 @@ def in_groups(items: list[pytest.Item]) -> list[list[pytest.Item]]:
 
 
 class Worker:
-    """A forked process as its parent sees it: what it was given and has not yet told of."""
+    """The parent's view of a forked process, with the tests that it has not yet reported."""
 
-    def __init__(self, session: pytest.Session, groups: list[list[pytest.Item]], turn: Any) -> None:
+    def __init__(
+        self, session: pytest.Session, groups: list[list[pytest.Item]], next_group: Any
+    ) -> None:
         self.groups = groups
-        self.open: dict[str, pytest.Item] = {}
-        self.ended = False
-        self.pipe, end = Pipe(duplex=False)
+        self.pending: dict[str, pytest.Item] = {}
+        self.has_ended = False
+        self.pipe, child_pipe = Pipe(duplex=False)
         sys.stdout.flush()
         sys.stderr.flush()
         self.pid = os.fork()
         if not self.pid:
             self.pipe.close()
-            work(session, groups, turn, end)
-        end.close()
+            run_groups(session, groups, next_group, child_pipe)
+        child_pipe.close()
 
-    def end(self) -> None:
-        """Wait for the process; one that has not told that it is done is stopped."""
-        if not self.ended:
+    def stop(self) -> None:
+        """Wait for the process; terminate it if it has not finished."""
+        if not self.has_ended:
             os.kill(self.pid, 15)
         os.waitpid(self.pid, 0)
 
 
-def listen(session: pytest.Session, workers: list[Worker]) -> None:
-    """Hand on what the processes tell until all are done, or enough has failed."""
+def receive_messages(session: pytest.Session, workers: list[Worker]) -> None:
+    """Forward messages of the processes to pytest until all are done, or too many tests failed."""
     hook, by_pipe = session.config.hook, {worker.pipe: worker for worker in workers}
     while by_pipe:
         for pipe in wait(list(by_pipe)):
@@ -153,18 +157,18 @@ def listen(session: pytest.Session, workers: list[Worker]) -> None:
             except EOFError:
                 kind, value = "died", None
             if kind in ("done", "died"):
-                worker.ended = True
+                worker.has_ended = True
                 del by_pipe[worker.pipe]
-                report_lost(session, worker.open.values())
+                report_lost(session, worker.pending.values())
             elif kind == "group":
-                worker.open |= {item.nodeid: item for item in worker.groups[value]}
+                worker.pending |= {item.nodeid: item for item in worker.groups[value]}
             elif kind == "report":
                 report = hook.pytest_report_from_serializable(config=session.config, data=value)
                 hook.pytest_runtest_logreport(report=report)
             elif kind == "finished":
                 nodeid, seconds = value
-                item = worker.open.pop(nodeid)
-                session.config.stash[SPENT][nodeid] = seconds
+                item = worker.pending.pop(nodeid)
+                session.config.stash[CPU_SECONDS][nodeid] = seconds
                 hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
             elif kind == "warning":
                 hook.pytest_warning_recorded.call_historic(kwargs=value)
@@ -175,37 +179,37 @@ def listen(session: pytest.Session, workers: list[Worker]) -> None:
 
 
 def report_lost(session: pytest.Session, items: Iterable[pytest.Item]) -> None:
-    """What a process was given and did not tell of has failed, and so has what none has taken."""
+    """Report tests as failed that a process did not report, or that no process has taken."""
     for item in items:
         report = pytest.TestReport(
             nodeid=item.nodeid,
             location=item.location,
             keywords={},
             outcome="failed",
-            longrepr=f"the process that ran {item.nodeid} ended before it told how",
+            longrepr=f"the process of {item.nodeid} ended before it reported a result",
             when="call",
         )
         session.config.hook.pytest_runtest_logreport(report=report)
 
 
-def work(
-    session: pytest.Session, groups: list[list[pytest.Item]], turn: Any, pipe: Connection
+def run_groups(
+    session: pytest.Session, groups: list[list[pytest.Item]], next_group: Any, pipe: Connection
 ) -> None:
-    """Run groups until none is left, and end this process."""
+    """Run groups until none is left, then exit this process."""
     code = 1
     try:
         plugins = session.config.pluginmanager
         plugins.unregister(name="terminalreporter")
-        Teller(session.config, pipe)
-        capture = plugins.getplugin("capturemanager")  # or both would write into one file
+        Reporter(session.config, pipe)
+        capture = plugins.getplugin("capturemanager")  # otherwise both would write to one file
         capture.stop_global_capturing()
         capture.start_global_capturing()
         capture.suspend_global_capture()
-        items = chain.from_iterable(take_groups(groups, turn, pipe))
+        items = chain.from_iterable(take_groups(groups, next_group, pipe))
         for item, following in pairwise(chain(items, [None])):
-            before = seconds_spent()
+            before = used_seconds()
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-            pipe.send(("finished", (item.nodeid, seconds_spent() - before)))
+            pipe.send(("finished", (item.nodeid, used_seconds() - before)))
         pipe.send(("done", None))
         code = 0
     except BaseException:
@@ -215,25 +219,25 @@ def work(
 
 
 def take_groups(
-    groups: list[list[pytest.Item]], turn: Any, pipe: Connection
+    groups: list[list[pytest.Item]], next_group: Any, pipe: Connection
 ) -> Iterator[list[pytest.Item]]:
-    """The next group that no process has taken, as long as there is one."""
+    """Yield groups that no process has taken."""
     while True:
-        with turn.get_lock():
-            number, turn.value = turn.value, turn.value + 1
+        with next_group.get_lock():
+            number, next_group.value = next_group.value, next_group.value + 1
         if number >= len(groups):
             return
         pipe.send(("group", number))
         yield groups[number]
 
 
-class Teller:
-    """Tells the parent what happens in a forked process."""
+class Reporter:
+    """Sends the reports and warnings of a forked process to its parent."""
 
     def __init__(self, config: pytest.Config, pipe: Connection) -> None:
-        self.config, self.pipe, self.starting = config, pipe, True
+        self.config, self.pipe, self.is_registering = config, pipe, True
         config.pluginmanager.register(self)
-        self.starting = False
+        self.is_registering = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         hook = self.config.hook
@@ -243,9 +247,9 @@ class Teller:
     def pytest_warning_recorded(
         self, warning_message: warnings.WarningMessage, when: str, nodeid: str, location: Any
     ) -> None:
-        if self.starting:  # those of the collection are told again to whoever asks late
+        if self.is_registering:  # warnings of the collection are replayed on registration
             return
-        one = warning_message
-        told = warnings.WarningMessage(str(one.message), one.category, one.filename, one.lineno)
-        kwargs = {"when": when, "nodeid": nodeid, "location": location, "warning_message": told}
+        w = warning_message
+        copy = warnings.WarningMessage(str(w.message), w.category, w.filename, w.lineno)
+        kwargs = {"when": when, "nodeid": nodeid, "location": location, "warning_message": copy}
         self.pipe.send(("warning", kwargs))

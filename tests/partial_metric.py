@@ -1,4 +1,4 @@
-"""A metric that has no score for some translation, as one of another package may."""
+"""A metric without a score for some translations, as a plugin may have."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tertium.arrays import FloatArray
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.metrics.lexical.chrf import ChrF
+from tertium.metrics.lexical.chrf import CHRF
 from tertium.registry import METRICS
 from tertium.segment import Segment
 
@@ -20,20 +20,20 @@ UNSCORED = "unscored"
 
 @dataclass(frozen=True, kw_only=True)
 class Partial(SegmentMetric):
-    """chrF of each segment; none for a translation that says `lost`."""
+    """chrF of each segment; NaN for the hypothesis `unscored`."""
 
     name: ClassVar[str] = "partial"
     title: ClassVar[str] = "Partial"
 
-    lost: str = UNSCORED
+    unscored: str = UNSCORED
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
-        lost = [segment.hypothesis == self.lost for segment in segments]
-        return np.where(lost, np.nan, ChrF().score(segments).segments)
+        is_unscored = [segment.hypothesis == self.unscored for segment in segments]
+        return np.where(is_unscored, np.nan, CHRF().score(segments).segments)
 
 
 @pytest.fixture
 def partial(monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of that metric, which commands know for a test."""
+    """Register the metric for one test; return its name."""
     monkeypatch.setitem(METRICS.builtin, Partial.name, f"{__name__}:Partial")  # type: ignore[arg-type]
     return Partial.name

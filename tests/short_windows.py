@@ -1,7 +1,7 @@
-"""Windows of 32 pieces: what tertium-multi does with a long text, at the price of a short one.
+"""Windows of 32 pieces, to test long texts of tertium-multi with short ones.
 
-Its network reads a text of more than 510 pieces in windows, and of no text more than 2,048 pieces.
-How texts are cut is tried at those lengths without a network (`metrics/flagship/test_windows.py`).
+Its network reads texts of more than 510 pieces in windows, and at most 2,048 pieces of a text. How
+texts are split at those lengths is tested in `metrics/flagship/test_text_windows.py`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from tertium.cache.vector_cache import clear_memory
 from tertium.execution import runtime
 from tertium.metrics.flagship import row_scorer, text_windows
 
-ROOM, MAX_JOINT_PIECES = 32, 96
+MAX_PIECES, MAX_JOINT_PIECES = 32, 96
 
 
 @contextmanager
 def short_windows() -> Iterator[None]:
-    """Read long texts so, and keep nothing that is said of them: others read them otherwise."""
+    """Split texts into short windows, without caching: other tests use full windows."""
     with pytest.MonkeyPatch.context() as patch, runtime(cache=False):
-        patch.setattr(row_scorer.RowScorer, "_room", ROOM)
+        patch.setattr(row_scorer.RowScorer, "_max_pieces", MAX_PIECES)
         for module in (row_scorer, text_windows):
-            patch.setattr(module, "JUDGED_PIECES", MAX_JOINT_PIECES)
+            patch.setattr(module, "MAX_JOINT_PIECES", MAX_JOINT_PIECES)
         clear_memory()
         try:
             yield

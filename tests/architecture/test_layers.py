@@ -1,4 +1,4 @@
-"""Layers only look down: who may import whom."""
+"""Layers: a package imports only packages of lower layers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CORE = {
 BELOW_ENCODERS = CORE | {"cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
 FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship"}
-# A room may import itself and the rooms named here.
+# A package or top-level module may import itself and the ones listed here.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "version": set(),
@@ -75,7 +75,7 @@ def statements(node: ast.AST, for_types: bool) -> Iterator[ast.AST]:
 
 
 def modules_imported_by(path: Path, *, for_types: bool = True) -> set[str]:
-    """What a module imports, early or late, also where only types ask for it unless told."""
+    """Return all modules that a file imports; `for_types=False` skips `TYPE_CHECKING` blocks."""
     names: set[str] = set()
     for node in statements(ast.parse(path.read_text(encoding="utf-8")), for_types):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -85,7 +85,7 @@ def modules_imported_by(path: Path, *, for_types: bool = True) -> set[str]:
     return {name for name in names if name.startswith("tertium.")}
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     parts = path.relative_to(PACKAGE).parts
     return parts[0] if len(parts) > 1 else path.stem
 
@@ -95,8 +95,9 @@ def family_of(path: Path) -> str:
     return parts[0] if len(parts) > 1 else ""
 
 
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if room_of(path) in ALLOWED)
-METRIC_MODULES = sorted((PACKAGE / "metrics").rglob("*.py"))
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if package_of(path) in ALLOWED)
+# The package itself lists the classes of all families, which it loads on first use.
+METRIC_MODULES = sorted({*(PACKAGE / "metrics").rglob("*.py")} - {PACKAGE / "metrics/__init__.py"})
 
 
 def name_module(path: Path) -> str:
@@ -104,61 +105,63 @@ def name_module(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_module)
-def test_a_module_imports_only_lower_rooms(path: Path) -> None:
-    rooms = {entry.stem for entry in PACKAGE.iterdir() if entry.suffix == ".py" or entry.is_dir()}
-    room = room_of(path)
+def test_a_module_imports_only_lower_layers(path: Path) -> None:
+    packages = {
+        entry.stem for entry in PACKAGE.iterdir() if entry.suffix == ".py" or entry.is_dir()
+    }
+    package = package_of(path)
     imported = {name.split(".")[1] for name in modules_imported_by(path)}
-    oriented_segments = (imported & rooms) - ALLOWED[room] - {room}
-    assert not oriented_segments, f"{room} must not import {sorted(oriented_segments)}"
+    forbidden = (imported & packages) - ALLOWED[package] - {package}
+    assert not forbidden, f"{package} must not import {sorted(forbidden)}"
 
 
 @pytest.mark.parametrize("path", METRIC_MODULES, ids=name_module)
 def test_families_import_base_and_never_each_other(path: Path) -> None:
-    """What one family needs of another goes through `load_metric`."""
+    """A family uses another one only through `load_metric`."""
     imported = {
         name.split(".")[2]
         for name in modules_imported_by(path)
         if name.startswith("tertium.metrics.") and name.count(".") >= 2
     }
-    strangers = (imported & FAMILIES) - {family_of(path)}
-    assert not strangers, f"{name_module(path)} must not import {sorted(strangers)}"
+    forbidden = (imported & FAMILIES) - {family_of(path)}
+    assert not forbidden, f"{name_module(path)} must not import {sorted(forbidden)}"
 
 
 def module_graph() -> dict[str, set[str]]:
-    """The modules that each module imports, early or late."""
-    homes = {
+    """Return the modules that each module imports anywhere."""
+    paths = {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
         for path in PACKAGE.rglob("*.py")
         if path.stem != "__init__"
     }
     return {
-        name: {*homes} & modules_imported_by(path, for_types=False) - {name}
-        for name, path in homes.items()
+        name: {*paths} & modules_imported_by(path, for_types=False) - {name}
+        for name, path in paths.items()
     }
 
 
 def test_no_modules_import_each_other() -> None:
-    """Nor in a longer circle: what two share has a room below both."""
-    TopologicalSorter(module_graph()).prepare()  # which names the modules of a circle
+    """Nor in a longer cycle: shared code belongs to a layer below both."""
+    TopologicalSorter(module_graph()).prepare()  # raises an error with the cycle
 
 
-def test_no_folders_beside_each_other_import_each_other() -> None:
-    """A folder of a room is a layer, too; what lies in one and in a folder of it is one thing."""
+def test_no_sibling_folders_import_each_other() -> None:
+    """Sibling folders of a package are layers, too; a folder and its subfolders are one unit."""
     folders: dict[str, set[str]] = {}
     for module, imported in module_graph().items():
-        home = module.rpartition(".")[0]
-        others = {name.rpartition(".")[0] for name in imported}
-        beside = {folder for folder in others if folder.count(".") == home.count(".")}
-        folders.setdefault(home, set()).update(beside - {home})
+        folder = module.rpartition(".")[0]
+        targets = {name.rpartition(".")[0] for name in imported}
+        siblings = {other for other in targets if other.count(".") == folder.count(".")}
+        folders.setdefault(folder, set()).update(siblings - {folder})
     TopologicalSorter(folders).prepare()
 
 
-def test_every_room_and_family_has_its_place() -> None:
-    rooms = {
+def test_every_package_and_family_has_a_layer() -> None:
+    packages = {
         entry.stem
         for entry in PACKAGE.iterdir()
         if (entry.suffix == ".py" or any(entry.glob("*.py"))) and not entry.name.startswith("_")
     }
-    assert rooms - set(ALLOWED) == {"cli"}
+    assert packages - set(ALLOWED) == {"cli"}
     families = {entry.name for entry in (PACKAGE / "metrics").iterdir() if any(entry.glob("*.py"))}
     assert families == FAMILIES | {"base"}

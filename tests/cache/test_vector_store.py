@@ -345,7 +345,7 @@ def test_a_database_of_another_program(path: Path, caplog: pytest.LogCaptureFixt
     other.close()
     before = path.read_bytes()
     check_store_is_disabled(path, caplog)
-    with pytest.raises(DataError, match="store by another program"):
+    with pytest.raises(DataError, match="made by another program"):
         VectorStore(path, MEGABYTE).clear()
     assert path.read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""The tables against the textbook recurrence, and against each other inside the beam."""
+"""Edit tables compared with the textbook recurrence, and with each other inside the beam."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ words = st.lists(st.integers(0, 4), max_size=14).map(tuple)
 costs = st.tuples(*[st.integers(0, 5)] * 3)
 
 
-def textbook(reference: Words, hypothesis: Words, prices: tuple[int, int, int]) -> int:
-    """The weighted edit distance by the recurrence as it is written."""
+def textbook_distance(reference: Words, hypothesis: Words, prices: tuple[int, int, int]) -> int:
+    """Compute the weighted edit distance with the plain recurrence."""
     insertion, deletion, substitution = prices
     row = [j * insertion for j in range(len(reference) + 1)]
     for word in hypothesis:
@@ -42,25 +42,25 @@ def textbook(reference: Words, hypothesis: Words, prices: tuple[int, int, int]) 
 
 
 def replay(path: str, reference: Words, hypothesis: Words) -> Words:
-    """The words that a path makes of the hypothesis; a match must be one."""
-    made: list[int] = []
-    place = 0
+    """Apply a path to the hypothesis and return the result; check its matches."""
+    result: list[int] = []
+    position = 0
     for step in path:
         if step == MATCH:
-            assert hypothesis[place] == reference[len(made)]
+            assert hypothesis[position] == reference[len(result)]
         if step != DELETION:
-            made.append(reference[len(made)])
+            result.append(reference[len(result)])
         if step != INSERTION:
-            place += 1
-    assert place == len(hypothesis)
-    return tuple(made)
+            position += 1
+    assert position == len(hypothesis)
+    return tuple(result)
 
 
 @settings(deadline=None)
 @given(words, words)
-def test_bit_table_is_the_textbook(reference: Words, hypothesis: Words) -> None:
+def test_bit_table_equals_the_textbook_recurrence(reference: Words, hypothesis: Words) -> None:
     table = BitTable(reference, hypothesis)
-    assert table.distances == [textbook(reference, hypothesis, (1, 1, 1))]
+    assert table.distances == [textbook_distance(reference, hypothesis, (1, 1, 1))]
     path = table.path()
     assert len(path) - path.count(MATCH) == table.distances[0]
     assert replay(path, reference, hypothesis) == reference
@@ -68,11 +68,11 @@ def test_bit_table_is_the_textbook(reference: Words, hypothesis: Words) -> None:
 
 @settings(deadline=None)
 @given(words, words, costs)
-def test_cost_table_is_the_textbook(
+def test_cost_table_equals_the_textbook_recurrence(
     reference: Words, hypothesis: Words, prices: tuple[int, int, int]
 ) -> None:
     table = CostTable(reference, hypothesis, [prices])
-    assert table.distances[0] == textbook(reference, hypothesis, prices)
+    assert table.distances[0] == textbook_distance(reference, hypothesis, prices)
     path = table.path()
     steps = zip((INSERTION, DELETION, SUBSTITUTION), prices, strict=True)
     assert sum(path.count(step) * price for step, price in steps) == table.distances[0]
@@ -94,22 +94,22 @@ def unit_cells(reference: Words, hypothesis: Words) -> EditTable:
 @pytest.mark.parametrize("build", [BitTable, BeamTable, unit_cells])
 @settings(deadline=None)
 @given(reference=words.filter(bool), hypothesis=words.filter(bool), data=st.data())
-def test_a_changed_ending_is_computed_from_where_it_changed(
+def test_a_shift_is_computed_from_the_first_moved_word(
     build: Callable[[Words, Words], EditTable],
     reference: Words,
     hypothesis: Words,
     data: st.DataObject,
 ) -> None:
     start = data.draw(st.integers(0, len(hypothesis) - 1))
-    behind = st.integers(start, len(hypothesis))
-    shift = Shift(start, *sorted(data.draw(st.tuples(behind, behind))))
-    changed = shift(hypothesis)
-    table, fresh = build(reference, hypothesis), build(reference, changed)
+    later = st.integers(start, len(hypothesis))
+    shift = Shift(start, *sorted(data.draw(st.tuples(later, later))))
+    shifted = shift(hypothesis)
+    table, expected = build(reference, hypothesis), build(reference, shifted)
     before = table.distances
-    assert [[*some] for some in table.distances_after([[shift]])] == [fresh.distances]
+    assert [[*row] for row in table.distances_after([[shift]])] == [expected.distances]
     assert table.distances == before
-    table.update([changed], shift.start)
-    assert (table.distances, table.path()) == (fresh.distances, fresh.path())
+    table.update([shifted], shift.start)
+    assert (table.distances, table.path()) == (expected.distances, expected.path())
 
 
 sizes = st.integers(1, 70) | st.integers(1, 4) | st.integers(100, 200)
@@ -134,25 +134,25 @@ def test_bits_and_cells_agree_within_the_beam(
 
 
 def test_the_beam_can_hide_the_shortest_path() -> None:
-    # The words that agree lie 30 off the diagonal, out of reach of a beam of 25.
+    # The matching words are 30 off the diagonal, outside a beam of 25.
     reference = (*range(100, 130), *range(60))
     hypothesis = (*range(60), *range(200, 230))
     cells = CostTable(reference, hypothesis, [(1, 1, 1)])
     assert BitTable(reference, hypothesis).distances == [60]
     assert BeamTable(reference, hypothesis).distances == cells.distances == [90]
     assert not beam_is_inert(90, 90, 60)
-    assert not cells.bounded
+    assert not cells.is_bounded
 
 
 def test_beam_spans_are_those_of_the_definition() -> None:
     assert beam(0, 5) == []
     assert beam(4, 4) == [(0, 5)] * 4
-    # 120 reference words for one: 25 + 60 on either side of the middle, and the last row's end.
+    # 120 reference words for one: 25 + 60 on either side of the center, up to the end.
     assert beam(1, 120) == [(35, 121)]
 
 
-def test_a_table_keeps_the_beam_alone() -> None:
-    words = tuple(place * 7 % 300 for place in range(5_000))
+def test_a_table_stores_only_the_beam() -> None:
+    words = tuple(n * 7 % 300 for n in range(5_000))
     table = CostTable(words, words[::-1], [(1, 20, 20)])
     first_row = len(words) + 1
     assert table.size <= first_row + len(words) * 2 * (BEAM_WIDTH + 1)

@@ -1,4 +1,4 @@
-"""Codes are those of ISO 639-1; of any other the one that is meant is said."""
+"""Language codes are ISO 639-1; errors suggest the code that was probably meant."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from tertium.text.language_codes import (
 )
 
 
-def test_other_codes_mean_one_of_two_letters_and_are_none() -> None:
+def test_aliases_map_to_valid_codes_and_are_not_codes() -> None:
     assert set(CODE_ALIASES.values()) <= LANGUAGE_CODES
     assert not LANGUAGE_CODES & CODE_ALIASES.keys()
 
 
 @pytest.mark.parametrize(
-    ("code", "meant"),
+    ("code", "suggestion"),
     [("deu", "de"), ("DE", "de"), ("pt-BR", "pt"), ("zh_Hans", "zh"), ("jp", "ja"), ("xx", "")],
 )
-def test_a_code_that_is_none_is_refused_with_the_one_it_means(code: str, meant: str) -> None:
+def test_an_invalid_code_raises_an_error_with_a_suggestion(code: str, suggestion: str) -> None:
     with pytest.raises(UsageError) as caught:
         check_language_code(code)
-    said = f"{code!r} is no language code of ISO 639-1 such as de"
-    assert str(caught.value) == said + (f"; write {meant}" if meant else "")
+    message = f"{code!r} is not an ISO 639-1 language code such as de"
+    assert str(caught.value) == message + (f"; write {suggestion}" if suggestion else "")
 
 
 @pytest.mark.parametrize("pair", ["de", "de-", "-", "de-en-fr", "zh-CN-en"])
@@ -35,6 +35,6 @@ def test_a_pair_has_two_codes(pair: str) -> None:
         parse_language_pair(pair)
 
 
-def test_a_pair_names_the_code_that_is_wrong() -> None:
-    with pytest.raises(UsageError, match=r"^lp=ger-en: 'ger' is no language code.*write de$"):
+def test_an_invalid_code_in_a_pair_is_named() -> None:
+    with pytest.raises(UsageError, match=r"^lp=ger-en: 'ger' is not an ISO 639-1 .*write de$"):
         parse_language_pair("ger-en")

@@ -1,4 +1,4 @@
-"""The alignment: what it prefers, and that it never uses a word twice."""
+"""METEOR's alignment: its preferences, and that no word is used twice."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def stem(word: str) -> str:
     return word.rstrip("s")
 
 
-def places(alignment: MeteorAlignment) -> list[tuple[int, int]]:
+def positions(alignment: MeteorAlignment) -> list[tuple[int, int]]:
     return [(m.hypothesis_start, m.reference_start) for m in alignment.matches]
 
 
 def test_identical_texts_are_one_chunk() -> None:
     alignment = align(list("abcab"), list("abcab"))
-    assert places(alignment) == [(n, n) for n in range(5)]
+    assert positions(alignment) == [(n, n) for n in range(5)]
     assert alignment.chunks == 1
 
 
@@ -47,12 +47,12 @@ def test_more_words_win_over_fewer_chunks() -> None:
 def test_fewer_chunks_win_among_equal_cover() -> None:
     # The second "the" of the hypothesis continues the chunk; the first would break it.
     alignment = align(["the", "big", "the", "cat"], ["the", "cat"])
-    assert places(alignment) == [(2, 0), (3, 1)]
+    assert positions(alignment) == [(2, 0), (3, 1)]
     assert alignment.chunks == 1
 
 
 def test_a_contested_stem_alone_is_not_worth_a_chunk() -> None:
-    """As METEOR 1.5: half a word rounds to none, so a match that only adds a chunk is left out."""
+    """As METEOR 1.5: half a word rounds to zero, so a match that only adds a chunk is skipped."""
     free = align(["x", "cats"], ["cat", "y"], stem=stem)
     contested = align(["cats", "x", "cats"], ["cat", "y"], stem=stem)
     assert len(free.matches) == 1
@@ -64,13 +64,13 @@ def test_exact_is_preferred_to_stem() -> None:
     assert alignment.matches == (Match("exact", 1, 1, 0, 1),)
 
 
-def test_stages_can_be_left_out() -> None:
+def test_stages_can_be_skipped() -> None:
     senses = {"car": frozenset({1}), "auto": frozenset({1, 2})}
     words = ["cars", "auto"], ["car", "car"]
     assert align(*words).matches == ()
     assert [m.stage for m in align(["cars"], ["car"], stem=stem).matches] == ["stem"]
-    found = align(["auto"], ["car"], senses=lambda w: senses.get(w, frozenset())).matches
-    assert [m.stage for m in found] == ["synonym"]
+    matches = align(["auto"], ["car"], senses=lambda w: senses.get(w, frozenset())).matches
+    assert [m.stage for m in matches] == ["synonym"]
 
 
 def test_paraphrases_take_several_words() -> None:
@@ -92,7 +92,7 @@ def test_chunks_by_hand() -> None:
 @given(WORDS, WORDS)
 def test_no_word_is_used_twice(hypothesis: list[str], reference: list[str]) -> None:
     alignment = align(hypothesis, reference, stem=stem)
-    starts = places(alignment)
+    starts = positions(alignment)
     assert len({j for j, _ in starts}) == len({i for _, i in starts}) == len(starts)
     for match in alignment.matches:
         left, right = hypothesis[match.hypothesis_start], reference[match.reference_start]
@@ -103,22 +103,22 @@ def test_no_word_is_used_twice(hypothesis: list[str], reference: list[str]) -> N
 @settings(max_examples=60)
 @given(st.lists(st.sampled_from("ab"), max_size=5), st.lists(st.sampled_from("ab"), max_size=5))
 def test_the_search_finds_the_best(hypothesis: list[str], reference: list[str]) -> None:
-    """Against all alignments of exact matches, by cover and chunks."""
+    """Compare with all alignments of exact matches, by covered words and chunks."""
     candidates = exact_matches(hypothesis, reference)
-    found = choose_matches(candidates, len(hypothesis), len(reference), beam=10_000)
+    matches = choose_matches(candidates, len(hypothesis), len(reference), beam=10_000)
     best = min((-len(chosen), count_chunks(chosen)) for chosen in _all_alignments(candidates, 0, 0))
-    assert (-len(found), count_chunks(found)) == best
+    assert (-len(matches), count_chunks(matches)) == best
 
 
 def _all_alignments(matches: list[Match], left: int, right: int) -> list[tuple[Match, ...]]:
     if not matches:
         return [()]
-    first, *rest = matches
-    without = _all_alignments(rest, left, right)
+    first, *others = matches
+    without = _all_alignments(others, left, right)
     j, i = 1 << first.hypothesis_start, 1 << first.reference_start
     if left & j or right & i:
         return without
-    return without + [(first, *more) for more in _all_alignments(rest, left | j, right | i)]
+    return without + [(first, *more) for more in _all_alignments(others, left | j, right | i)]
 
 
 SENSES = {"a": frozenset({1, 2}), "b": frozenset({2}), "c": frozenset({3}), "as": frozenset({3})}
@@ -130,13 +130,13 @@ SENSES = {"a": frozenset({1, 2}), "b": frozenset({2}), "c": frozenset({3}), "as"
     st.lists(st.tuples(*[st.integers(0, 23), st.integers(1, 3)] * 2), max_size=4),
     st.sampled_from([1, 2, 40]),
 )
-def test_crowds_of_candidates_give_the_same_alignment(
+def test_the_search_for_long_texts_gives_the_same_alignment(
     hypothesis: list[str],
     reference: list[str],
     spans: list[tuple[int, int, int, int]],
     beam: int,
 ) -> None:
-    """The search for long texts against the one that tries every match."""
+    """Compare the search for long texts with the one that tries every match."""
     phrases = [
         Match("paraphrase", start, length, at, extent)
         for start, length, at, extent in spans
@@ -146,32 +146,32 @@ def test_crowds_of_candidates_give_the_same_alignment(
     def senses(word: str) -> frozenset[int]:
         return SENSES.get(word, frozenset())
 
-    one_by_one = [
+    all_matches = [
         *exact_matches(hypothesis, reference),
         *stem_matches(hypothesis, reference, stem),
         *synonym_matches(hypothesis, reference, senses),
         *phrases,
     ]
-    crowds = group_matches(hypothesis, reference, stem, senses)
-    assert choose_long_matches(reference, crowds, phrases, len(hypothesis), beam) == choose_matches(
-        one_by_one, len(hypothesis), len(reference), beam
+    groups = group_matches(hypothesis, reference, stem, senses)
+    assert choose_long_matches(reference, groups, phrases, len(hypothesis), beam) == choose_matches(
+        all_matches, len(hypothesis), len(reference), beam
     )
 
 
 def test_the_steps_of_a_long_repetition_grow_with_its_length(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """No more matches are tried at a word than paths are kept, however often it is repeated."""
-    tried = 0
-    make_item = meteor_crowds._Step._item
+    """At each word, at most as many matches are tried as there are paths."""
+    attempts = 0
+    make_item = meteor_long_search._Step._item
 
-    def count_item(step: Any, *place: Any) -> Any:
-        nonlocal tried
-        tried += 1
-        return make_item(step, *place)
+    def count_item(step: Any, *position: Any) -> Any:
+        nonlocal attempts
+        attempts += 1
+        return make_item(step, *position)
 
-    monkeypatch.setattr(meteor_crowds._Step, "_item", count_item)
+    monkeypatch.setattr(meteor_long_search._Step, "_item", count_item)
     alignment = align(["word"] * 300, ["word"] * 290)
     assert len(alignment.matches) == 290
     assert alignment.chunks == 1
-    assert tried <= 290 * 2 * (BEAM + 1)
+    assert attempts <= 290 * 2 * (BEAM + 1)

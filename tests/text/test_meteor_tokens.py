@@ -1,4 +1,4 @@
-"""METEOR's tokens; expected ones are those of METEOR 1.5's normaliser unless said otherwise."""
+"""METEOR's tokens; expected values come from the normalizer of METEOR 1.5 unless noted."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_other_languages(language: str, text: str, expected: str) -> None:
         ("ar", "هذا اختبار، نعم؟", "هذا اختبار ، نعم ؟"),
     ],
 )
-def test_languages_meteor_does_not_normalise(language: str, text: str, expected: str) -> None:
-    """Chosen by us: runs of letters are words, ideographs stand alone."""
+def test_languages_that_meteor_does_not_normalize(language: str, text: str, expected: str) -> None:
+    """Our own rule: runs of letters are words, ideographs are single tokens."""
     assert tokenize_meteor(text, language) == tuple(expected.split())
 
 
@@ -64,7 +64,7 @@ def test_spaces_of_any_kind_separate() -> None:
 
 
 @given(st.text(max_size=60), st.sampled_from(["en", "fr", "de", "zh", "ar"]))
-def test_tokens_keep_every_letter_and_hold_no_space(text: str, language: str) -> None:
+def test_tokens_keep_every_letter_and_contain_no_space(text: str, language: str) -> None:
     tokens = tokenize_meteor(text, language)
     assert all(token and not any(c.isspace() for c in token) for token in tokens)
     letters = "".join(c for c in text.lower() if c.isascii() and c.isalnum())

@@ -1,4 +1,4 @@
-"""N-grams by number against n-grams as tuples in dictionaries."""
+"""Indexed n-grams compared with n-grams as tuples in dictionaries."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def test_equal_ngrams_have_equal_numbers(indexed: list[list[str]], others: list[
     index = NgramIndex.of(indexed, order=4)
     located = index.locate(others)
     for n in range(1, 5):
-        known = {gram for text in indexed for gram in tuples(text, n)}
+        indexed_grams = {gram for text in indexed for gram in tuples(text, n)}
         names: dict[int, tuple[str, ...]] = {}
         position = 0
         for text in others:
             grams = tuples(text, n)
             for p in range(len(text)):
                 number = int(located.numbers[n - 1][position])
-                if p < len(grams) and grams[p] in known:
+                if p < len(grams) and grams[p] in indexed_grams:
                     assert names.setdefault(number, grams[p]) == grams[p]
                 else:
                     assert number == ABSENT
@@ -56,7 +56,7 @@ def test_counts_and_parents(indexed: list[list[str]]) -> None:
 
 @settings(deadline=None)
 @given(texts.filter(bool), st.data())
-def test_clipping_is_that_of_bleu(hypotheses: list[list[str]], data: st.DataObject) -> None:
+def test_counts_are_clipped_as_in_bleu(hypotheses: list[list[str]], data: st.DataObject) -> None:
     size = len(hypotheses)
     references = data.draw(st.lists(texts.filter(bool), min_size=size, max_size=size))
     flat = [text for group in references for text in group]
@@ -66,12 +66,12 @@ def test_clipping_is_that_of_bleu(hypotheses: list[list[str]], data: st.DataObje
     for n in range(1, 4):
         ours, theirs = left.numbers[n - 1], right.numbers[n - 1]
         mask = clipped_matches(ours, left.owner, theirs, right.owner, groups)
-        found = np.bincount(left.owner[mask], minlength=size)
+        matches = np.bincount(left.owner[mask], minlength=size)
         for row, (text, group) in enumerate(zip(hypotheses, references, strict=True)):
-            ceiling: Counter[tuple[str, ...]] = Counter()
+            max_counts: Counter[tuple[str, ...]] = Counter()
             for reference in group:
-                ceiling |= Counter(tuples(reference, n))
-            assert found[row] == (Counter(tuples(text, n)) & ceiling).total()
+                max_counts |= Counter(tuples(reference, n))
+            assert matches[row] == (Counter(tuples(text, n)) & max_counts).total()
 
 
 def test_no_words_at_all() -> None:

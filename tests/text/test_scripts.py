@@ -1,4 +1,4 @@
-"""Scripts as a first sign of language."""
+"""Scripts of texts and languages."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("language", TEXTS)
-def test_a_text_is_at_home_in_its_own_script(language: str) -> None:
+def test_a_text_matches_the_script_of_its_language(language: str) -> None:
     assert not is_other_script(TEXTS[language], language_scripts([language]))
 
 
 @pytest.mark.parametrize("language", [k for k in TEXTS if k not in ("en", "de", "vi")])
-def test_a_text_is_foreign_to_latin_and_latin_to_it(language: str) -> None:
+def test_latin_and_other_scripts_differ(language: str) -> None:
     assert is_other_script(TEXTS[language], language_scripts(["en"]))
     assert is_other_script(TEXTS["en"], language_scripts([language]))
 
 
-def test_a_name_in_another_script_makes_no_foreign_text() -> None:
+def test_a_name_in_another_script_does_not_change_the_script() -> None:
     assert not is_other_script("He lives in Москва today.", language_scripts(["en"]))
     assert not is_other_script("Компания Google", language_scripts(["ru"]))
 
 
 @pytest.mark.parametrize("text", ["", "123, 456!", "😀 …"])
-def test_a_text_without_letters_is_never_foreign(text: str) -> None:
+def test_a_text_without_letters_matches_every_script(text: str) -> None:
     assert not is_other_script(text, language_scripts(["zh"]))

@@ -1,4 +1,4 @@
-"""Stems by language, and the word lists of METEOR."""
+"""Stems by language, and METEOR's word lists."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_every_listed_language_has_its_stemmer(language: str) -> None:
     assert stemmer(language)("") == ""
 
 
-def test_other_languages_keep_their_words() -> None:
+def test_unsupported_languages_are_not_stemmed() -> None:
     assert not has_stemmer("zh")
     assert stemmer("zh")("words") == "words"
 
@@ -48,7 +48,7 @@ def test_function_words_are_frequent_words_in_lower_case() -> None:
     assert "cat" not in function_words("en")
 
 
-def test_abbreviations_come_without_their_stop() -> None:
+def test_abbreviations_are_listed_without_full_stop() -> None:
     assert {"Mr", "vs", "i.e"} <= ABBREVIATIONS["en"]
     assert "No" in NUMERIC_ABBREVIATIONS["en"] - ABBREVIATIONS["en"]
     assert not any(word.endswith(".") for words in ABBREVIATIONS.values() for word in words)

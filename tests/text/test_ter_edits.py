@@ -1,4 +1,4 @@
-"""TER's edits: sacrebleu's number of them on any words, and what other costs do."""
+"""TER edits equal sacrebleu's on any words; other costs change the choice of edits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ def vocabulary(size: int) -> st.SearchStrategy[list[str]]:
 
 @st.composite
 def rearranged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """A reference and a hypothesis made of it by moving, dropping and adding words."""
+    """Draw a reference, and a hypothesis made from it by moving, dropping and adding words."""
     reference = draw(st.lists(st.sampled_from("abcdefghijkl"), min_size=1, max_size=25))
     words = list(reference)
     for _ in range(draw(st.integers(0, 5))):
         start, length = draw(st.integers(0, len(words))), draw(st.integers(1, 12))
-        block, rest = words[start : start + length], words[:start] + words[start + length :]
-        place = draw(st.integers(0, len(rest)))
-        kept = block if draw(st.booleans()) else block[1:]
-        words = [*rest[:place], *kept, *rest[place:]]
+        block, others = words[start : start + length], words[:start] + words[start + length :]
+        position = draw(st.integers(0, len(others)))
+        inserted = block if draw(st.booleans()) else block[1:]
+        words = [*others[:position], *inserted, *others[position:]]
     return words, reference
 
 
@@ -47,17 +47,17 @@ def check(hypothesis: list[str], reference: list[str]) -> None:
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 @settings(max_examples=120, deadline=None)
 @given(data=st.data())
-def test_edits_are_sacrebleus_on_few_words(size: int, data: st.DataObject) -> None:
+def test_edits_equal_sacrebleus_on_few_words(size: int, data: st.DataObject) -> None:
     check(data.draw(vocabulary(size)), data.draw(vocabulary(size)))
 
 
 @settings(max_examples=200, deadline=None)
 @given(rearranged())
-def test_edits_are_sacrebleus_on_moved_blocks(pair: tuple[list[str], list[str]]) -> None:
+def test_edits_equal_sacrebleus_on_moved_blocks(pair: tuple[list[str], list[str]]) -> None:
     check(*pair)
 
 
-# Rows and columns where the beam cuts paths or is widened, and where the search meets its limits:
+# Sizes where the beam cuts paths or is widened, and where the search reaches its limits:
 # blocks of 10 words, shifts over 50 words, 1,000 candidates.
 @pytest.mark.parametrize(
     ("rows", "columns", "size"),
@@ -74,7 +74,7 @@ def test_edits_are_sacrebleus_on_moved_blocks(pair: tuple[list[str], list[str]])
         (300, 290, 3000),
     ],
 )
-def test_edits_are_sacrebleus_on_long_texts(rows: int, columns: int, size: int) -> None:
+def test_edits_equal_sacrebleus_on_long_texts(rows: int, columns: int, size: int) -> None:
     rng = random.Random(rows * columns)
     reference = [str(rng.randrange(size)) for _ in range(columns)]
     check([str(rng.randrange(size)) for _ in range(rows)], reference)
@@ -107,7 +107,7 @@ def test_edits_by_kind() -> None:
 
 @settings(deadline=None)
 @given(vocabulary(4), vocabulary(4), st.sampled_from([0.5, 2.0, 7.25]))
-def test_equal_costs_change_nothing(left: list[str], right: list[str], cost: float) -> None:
+def test_equal_costs_give_the_same_edits(left: list[str], right: list[str], cost: float) -> None:
     equal = Costs(insertion=cost, deletion=cost, substitution=cost, shift=cost)
     edits = count_edits(left, right, equal)
     assert edits == count_edits(left, right)
@@ -140,20 +140,20 @@ def test_shifts_never_cost_more_than_they_save(
         max_size=4,
     ),
 )
-def test_several_costs_at_once_are_each_alone(
+def test_several_costs_together_equal_each_alone(
     pair: tuple[list[str], list[str]], many: list[Costs]
 ) -> None:
-    many = [UNIT_COSTS, *many]  # which alone is counted by bits
+    many = [UNIT_COSTS, *many]  # counted by bits if alone
     assert count_edits_for_costs(many, *pair) == [count_edits(*pair, costs) for costs in many]
 
 
-def test_more_shifts_than_are_measured_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_shifts_than_one_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
     reference = [str(rng.randrange(40)) for _ in range(90)]
     hypothesis = reference[45:] + reference[:45]
     many = [UNIT_COSTS, Costs(insertion=0.05), Costs(substitution=0.5, shift=0.25)]
     together = count_edits_for_costs(many, hypothesis, reference)
-    monkeypatch.setattr("tertium.text.edit_distance.AT_ONCE", 3)
+    monkeypatch.setattr("tertium.text.edit_distance.SHIFT_BATCH", 3)
     assert count_edits_for_costs(many, hypothesis, reference) == together
     assert together[0].total == expected(hypothesis, reference)
 
@@ -169,7 +169,7 @@ def test_costs_may_be_of_any_size() -> None:
 
 
 def plain_cost(left: list[str], right: list[str], costs: Costs) -> float:
-    """The weighted edit distance without shifts, by the textbook recurrence."""
+    """Compute the weighted edit distance without shifts by the textbook recurrence."""
     row = [j * costs.insertion for j in range(len(right) + 1)]
     for word in left:
         above, row = row, [row[0] + costs.deletion]
@@ -191,8 +191,8 @@ def test_costs_decide_between_edits() -> None:
 
 
 def test_costs_are_checked() -> None:
-    with pytest.raises(UsageError, match="from 0 up"):
+    with pytest.raises(UsageError, match="expected a number of at least 0"):
         Costs(deletion=-1.0)
-    with pytest.raises(UsageError, match="from 0 up"):
+    with pytest.raises(UsageError, match="expected a number of at least 0"):
         Costs(shift=float("nan"))
     assert Costs() == UNIT_COSTS

@@ -3,8 +3,8 @@
 It is an SQLite database in WAL mode. `entries` maps the key of a text under a fingerprint (weights,
 layer or pooling, precision, length) to a row of `vectors`. Rows are only appended and have a
 checksum (`database`). A store that is locked, damaged, full or of another program is not used:
-there is one warning and the run continues without it. A background thread writes one chunk at a time; a
-killed process loses at most that chunk.
+there is one warning and the run continues without it. A background thread writes one chunk at a
+time; a killed process loses at most that chunk.
 
 Above the size limit, the least recently used entries are evicted. Entries used since this process
 started are kept, so that a run larger than the store fills it once instead of replacing its own

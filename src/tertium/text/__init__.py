@@ -1,1 +1,1 @@
-"""Pure functions on strings: distances, edits, n-grams, languages; they know of no metric."""
+"""Pure functions on strings: edit distances, n-grams, METEOR alignment, languages and scripts."""

@@ -1,15 +1,14 @@
-"""Word edit distances as tables of which a part can be computed anew, when some words have moved.
+"""Word edit distance tables that can be updated after some words have moved.
 
-Row i is the hypothesis up to word i, column j the reference up to word j; TER looks at cells within
-a beam around the diagonal alone. `BitTable` holds a row of the matrix in two integers, one bit for
-each reference word (Myers 1999, as simplified by Hyyrö 2003), so that a row costs a dozen integer
-operations; it knows unit costs and no beam. `BeamTable` does the same within the beam. `CostTable`
-fills the matrix cell by cell, under any costs; several costs, and all shifts under each, go side by
-side. `edit_table` takes the quickest that is exact.
+Row i is the hypothesis up to word i, column j the reference up to word j. TER only uses cells
+within a beam around the diagonal. `BitTable` stores a row of the matrix in two integers, one bit
+per reference word (Myers 1999, as simplified by Hyyrö 2003). A row takes a dozen integer operations; it
+supports unit costs without a beam. `BeamTable` does the same within the beam. `CostTable` fills
+the matrix cell by cell with any costs, vectorized over several costs and shifts. `edit_table`
+returns the fastest exact table.
 
-A path from (0, 0) to the end is a string of operations that turn the hypothesis into the reference;
-where several are equally cheap, it is read from the end backwards and prefers a match or
-substitution, then a deletion.
+A path from (0, 0) to the end is a string of operations that turn the hypothesis into the reference.
+Ties are resolved backwards from the end: match or substitution first, then deletion.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from tertium.arrays import IntArray
 
 MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
 
-BEAM_WIDTH = 25  # Tercom's and sacrebleu's
-SHIFT_BATCH = 256  # shifts that are measured together: more would take memory and no less time
+BEAM_WIDTH = 25  # as in Tercom and sacrebleu
+SHIFT_BATCH = 256  # shifts evaluated together; more would need memory and save no time
 
 Words = tuple[int, ...]
 
 
 class Shift(NamedTuple):
-    """A block of words moves: the two parts of a stretch, that meet in the middle, change places.
+    """A block move: words[start:middle] and words[middle:end] are exchanged.
 
     >>> Shift(1, 3, 5)((0, 1, 2, 3, 4))
     (0, 3, 4, 1, 2)
@@ -43,7 +42,7 @@ class Shift(NamedTuple):
     end: int
 
     def __call__(self, words: Words) -> Words:
-        """The words after it."""
+        """Return the words after the shift."""
         start, middle, end = self
         return words[:start] + words[middle:end] + words[start:middle] + words[end:]
 
@@ -52,20 +51,20 @@ _Row = tuple[int, int, int, int, int, int]
 
 
 class BitTable:
-    """Unit costs, no beam: differences between neighboring cells as bits of integers.
+    """Unit costs without a beam: differences between neighboring cells as bits of integers.
 
-    `_rows[i]` holds, one bit for each j, where D[i][j] - D[i][j-1] is +1 and where it is -1, and
-    what a path needs: where the words are equal, where D[i][j] = D[i-1][j-1], and where
-    D[i][j] - D[i-1][j] is +1. The last number is for tables with a beam.
+    `_rows[i]` has one bit per column j: where D[i][j] - D[i][j-1] is +1, where it is -1, and for
+    paths where the words are equal, where D[i][j] = D[i-1][j-1], and where D[i][j] - D[i-1][j] is
+    +1. The last number is only used with a beam.
 
     >>> table = BitTable([1, 2, 3, 4], [1, 3, 5, 4])
     >>> table.distances, table.path()
     ([2], ' ss ')
-    >>> [[*some] for some in table.distances_after([[Shift(2, 3, 4), Shift(0, 1, 2)]])]
+    >>> [[*row] for row in table.distances_after([[Shift(2, 3, 4), Shift(0, 1, 2)]])]
     [[2, 3]]
     """
 
-    bounded = True  # moving n words changes the distance by at most n deletions and n insertions
+    is_bounded = True  # moving n words changes the distance by at most n deletions and insertions
 
     def __init__(self, reference: Words, hypothesis: Words) -> None:
         self._positions: dict[int, int] = {}
@@ -77,18 +76,18 @@ class BitTable:
         self.update([hypothesis], 0)
 
     def update(self, words: Sequence[Words], start: int) -> None:
-        """Replace the hypotheses, here the only one; the first `start` words stay as they are."""
+        """Replace the hypothesis; its first `start` words are unchanged."""
         [self._words] = words
         del self._rows[start + 1 :]
         self.distances = [self._fill(self._words, start, self._rows)]
 
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
-        """The distance after each shift of each hypothesis, measured as it is asked for."""
+        """Compute lazily the distance after each shift of each hypothesis."""
         words = self._words
-        return [(self._fill(shift(words), shift.start, None) for shift in some) for some in shifts]
+        return [(self._fill(shift(words), shift.start, None) for shift in row) for row in shifts]
 
     def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
-        """The distance, from the row at `start` on; the rows after it are kept in `rows`."""
+        """Compute the distance from row `start` on; append the new rows to `rows`."""
         full, positions = self._full, self._positions
         plus, minus = self._rows[start][:2]
         for word in words[start:]:
@@ -103,7 +102,7 @@ class BitTable:
         return len(words) + plus.bit_count() - minus.bit_count()
 
     def path(self, owner: int = 0) -> str:
-        """The operations that turn a hypothesis into the reference."""
+        """Return the operations that turn a hypothesis into the reference."""
 
         def last_step(row: int, column: int) -> str:
             _, _, matches, diagonal, down, _ = self._rows[row]
@@ -116,21 +115,20 @@ class BitTable:
 
 
 class BeamTable(BitTable):
-    """Unit costs within a beam: cells outside it are made so dear that no path gains by them.
+    """Unit costs within a beam: cells outside the beam are too expensive for any path.
 
-    To the left of the beam a cell is worse by one than its right neighbor, to the right by one
-    than its left neighbor, and there no words are equal. The last number of a row is D[i][j] at
-    the last column under this rule.
+    Left of the beam, a cell costs one more than its right neighbor; right of it, one more than its
+    left neighbor; no words match there. The last number of a row is D[i][j] of the last column.
 
     >>> reference, hypothesis = [*range(-30, 60)], [*range(60), *range(90, 120)]
     >>> BitTable(reference, hypothesis).distances, BeamTable(reference, hypothesis).distances
     ([60], [90])
     """
 
-    bounded = False
+    is_bounded = False
 
     def __init__(self, reference: Words, hypothesis: Words) -> None:
-        self._masks = _masks(len(hypothesis), len(reference))
+        self._masks = _beam_masks(len(hypothesis), len(reference))
         super().__init__(reference, hypothesis)
 
     def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
@@ -153,9 +151,12 @@ class BeamTable(BitTable):
         return value
 
 
-def _masks(rows: int, columns: int) -> list[tuple[int, int, int, int]]:
-    """For each row the columns left and right of its beam, those that a diagonal step from the row
-    above can reach, and those beyond it; column j is bit j - 1."""
+def _beam_masks(rows: int, columns: int) -> list[tuple[int, int, int, int]]:
+    """Return four bit masks per row; column j is bit j - 1.
+
+    They are the columns left of the beam, right of it, reachable by a diagonal step from the row
+    above, and beyond those.
+    """
     full = (1 << columns) - 1
     masks = []
     low, high = 0, columns + 1
@@ -169,23 +170,22 @@ def _masks(rows: int, columns: int) -> list[tuple[int, int, int, int]]:
 
 
 class CostTable:
-    """Any costs, within a beam: cell by cell, but side by side for several costs and shifts.
+    """Any costs within a beam, vectorized over several costs and shifts.
 
         D[i][j] = min(D[i-1][j-1] + substitution unless equal, D[i-1][j] + deletion,
                       D[i][j-1] + insertion)
 
-    What is kept is D[i][j] - i * deletion - j * insertion: a step down or to the right is then
-    free, and a row the running minimum of what comes from above. Cells outside the beam are never
-    entered and not kept: memory grows with the length of the hypothesis times the width of the
-    beam. Each of `costs` holds those of an insertion, a deletion and a substitution, in whole
-    units, so that sums are exact; under each the hypothesis goes its own way.
+    Stored is D[i][j] - i * deletion - j * insertion. A step down or to the right is then free, and
+    a row is the running minimum of values from above. Only cells inside the beam are stored, so
+    memory grows with hypothesis length times beam width. Each of `costs` is (insertion, deletion,
+    substitution) in integers, so that sums are exact; each has its own hypothesis.
 
     >>> table = CostTable([1, 2, 3, 4], [1, 3, 5, 4], [(1, 1, 1), (1, 1, 3)])
     >>> table.distances, table.path(0), table.path(1)
     ([2, 2], ' ss ', ' i d ')
     """
 
-    bounded = False  # a beam may hide what a shift brings into it
+    is_bounded = False  # a shift may bring words into the beam
 
     def __init__(
         self,
@@ -195,52 +195,53 @@ class CostTable:
     ) -> None:
         self._spans = [(0, len(reference) + 1), *beam(len(hypothesis), len(reference))]
         self._infinity = 8 * (1 + max(map(max, costs))) * (len(reference) + len(hypothesis))
-        # costs may be of any size: what numpy cannot add goes through Python
+        # Costs of any size are supported: Python integers where int64 would overflow.
         kind = np.int64 if self._infinity < 1 << 61 else object
         insertion, deletion, substitution = np.array(costs, dtype=kind).T
-        self._equal, self._other = -insertion - deletion, substitution - insertion - deletion
-        self._all = len(hypothesis) * deletion + len(reference) * insertion
-        self._reference = np.array([-1, *reference])  # by column; the first has no word
+        self._match_cost = -insertion - deletion
+        self._mismatch_cost = substitution - insertion - deletion
+        self._offset = len(hypothesis) * deletion + len(reference) * insertion
+        self._reference = np.array([-1, *reference])  # by column; column 0 has no word
         self._rows = [np.zeros((len(costs), len(reference) + 1), dtype=kind)]
         self.update([hypothesis] * len(costs), 0)
 
     @property
     def size(self) -> int:
-        """The number of cells that are kept."""
+        """The number of stored cells."""
         return sum(row.size for row in self._rows)
 
     def update(self, words: Sequence[Words], start: int) -> None:
         self._words = np.array(words, dtype=np.int64)  # (costs, words)
         del self._rows[start + 1 :]
-        everyone = np.arange(len(words))
-        self._rows += [row.copy() for row in self._below(self._words, everyone, start)]
-        self.distances = (self._all + self._rows[-1][:, -1]).tolist()
+        owners = np.arange(len(words))
+        self._rows += [row.copy() for row in self._fill_rows(self._words, owners, start)]
+        self.distances = (self._offset + self._rows[-1][:, -1]).tolist()
 
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
-        owned = [(owner, shift) for owner, some in enumerate(shifts) for shift in some]
-        parts = (owned[n : n + SHIFT_BATCH] for n in range(0, len(owned), SHIFT_BATCH))
-        distances = chain.from_iterable(map(self._measure, parts))
-        return [iter([next(distances) for _ in some]) for some in shifts]
+        owned = [(owner, shift) for owner, row in enumerate(shifts) for shift in row]
+        batches = (owned[n : n + SHIFT_BATCH] for n in range(0, len(owned), SHIFT_BATCH))
+        distances = chain.from_iterable(map(self._measure, batches))
+        return [iter([next(distances) for _ in row]) for row in shifts]
 
     def _measure(self, shifts: Sequence[tuple[int, Shift]]) -> list[int]:
-        """The distance after each shift of the hypothesis of its owner."""
+        """Compute the distance after each (owner, shift)."""
         owners = np.array([owner for owner, _ in shifts])
         moved = self._words[owners]  # (shifts, words)
         for row, (_, (start, middle, end)) in zip(moved, shifts, strict=True):
             row[start:end] = np.concatenate([row[middle:end], row[start:middle]])
-        *_, last = self._below(moved, owners, min(shift.start for _, shift in shifts))
-        distances: list[int] = (self._all[owners] + last[:, -1]).tolist()
+        *_, last = self._fill_rows(moved, owners, min(shift.start for _, shift in shifts))
+        distances: list[int] = (self._offset[owners] + last[:, -1]).tolist()
         return distances
 
-    def _below(self, words: IntArray, owners: IntArray, start: int) -> Iterator[IntArray]:
-        """The rows below one, (hypotheses, width); each holds until the next.
+    def _fill_rows(self, words: IntArray, owners: IntArray, start: int) -> Iterator[IntArray]:
+        """Yield the rows below `start`, (hypotheses, width); each is valid until the next.
 
-        `words` are those of hypotheses, (hypotheses, words), `owners` say which costs are theirs.
-        All rows are made in one place, of which column j is at j + 1.
+        `words` is (hypotheses, words); `owners` are the indices of their costs. All rows use one
+        buffer, where column j is at j + 1.
         """
-        equal, other = self._equal[owners, None], self._other[owners, None]
+        equal, other = self._match_cost[owners, None], self._mismatch_cost[owners, None]
         low, high = self._spans[start]
-        shape, kind = (len(words), len(self._reference) + 1), self._equal.dtype
+        shape, kind = (len(words), len(self._reference) + 1), self._match_cost.dtype
         cells = np.full(shape, self._infinity, dtype=kind)
         cells[:, low + 1 : high + 1] = self._rows[start][owners]
         for row, (low, high) in enumerate(self._spans[start + 1 :], start):
@@ -248,7 +249,7 @@ class CostTable:
             diagonal = cells[:, low:high] + np.where(matches, equal, other)
             here = cells[:, low + 1 : high + 1]
             np.minimum.accumulate(np.minimum(diagonal, here), axis=1, out=here)
-            cells[:, low] = self._infinity  # no longer within the beam
+            cells[:, low] = self._infinity  # no longer in the beam
             if not row:
                 cells[:, high + 1 :] = self._infinity
             yield here
@@ -256,7 +257,7 @@ class CostTable:
     def path(self, owner: int = 0) -> str:
         rows = [row[owner].tolist() for row in self._rows]
         words, reference = self._words[owner].tolist(), self._reference.tolist()
-        step = {True: self._equal[owner], False: self._other[owner]}
+        step = {True: self._match_cost[owner], False: self._mismatch_cost[owner]}
 
         def cell(row: int, column: int) -> int:
             low, high = self._spans[row]
@@ -272,7 +273,7 @@ class CostTable:
 
 
 def _walk_back(row: int, column: int, last_step: Callable[[int, int], str]) -> str:
-    """The path to a cell, of which each cell tells the last step."""
+    """Trace the path to a cell backwards; `last_step` returns the operation that reached a cell."""
     steps: list[str] = []
     while row and column:
         step = last_step(row, column)
@@ -288,7 +289,7 @@ EditTable = BitTable | CostTable
 def edit_table(
     reference: Words, hypothesis: Words, costs: Sequence[tuple[int, int, int]]
 ) -> EditTable:
-    """The quickest table that is exact: within the beam, under each of some costs."""
+    """Return the fastest exact table within the beam, for each of `costs`."""
     if [*costs] != [(1, 1, 1)]:
         return CostTable(reference, hypothesis, costs)
     table = BitTable(reference, hypothesis)
@@ -298,10 +299,10 @@ def edit_table(
 
 
 def beam(rows: int, columns: int) -> list[tuple[int, int]]:
-    """The columns [low, high) that each row after the first may enter.
+    """Return the columns [low, high) of the beam for each row after the first.
 
-    They lie around the straight line between the corners of the matrix, and in the last row reach
-    its end; a hypothesis far shorter than its reference gets a wider beam, so that rows overlap.
+    The beam follows the diagonal and reaches the end in the last row. It is wider for a hypothesis
+    much shorter than its reference, so that rows overlap.
 
     >>> beam(3, 60)
     [(0, 45), (15, 61), (35, 61)]
@@ -316,12 +317,12 @@ def beam(rows: int, columns: int) -> list[tuple[int, int]]:
 
 
 def beam_is_inert(rows: int, columns: int, distance: int) -> bool:
-    """Whether no path that costs at most `distance` (in unit costs) can leave the beam.
+    """Tell whether no path of at most `distance` (with unit costs) can leave the beam.
 
     A path through (i, j) costs at least |j - i| + |(columns - j) - (rows - i)|, so cheap paths stay
-    near the diagonal; then the beam changes neither the distance nor the choice among equals.
+    near the diagonal. Then the beam changes neither the distance nor the choice between ties.
     """
     longer = columns - rows
     below, above = (distance - longer) // 2, (distance + longer) // 2
-    # The middle of a beam is off i by between 0 and `longer`; floats may round it one down.
+    # The beam center differs from i by 0 to `longer`; float rounding may lower it by one.
     return max(0, longer) + below <= BEAM_WIDTH and above - min(0, longer) <= BEAM_WIDTH - 2

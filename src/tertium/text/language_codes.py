@@ -1,4 +1,4 @@
-"""Codes of languages (ISO 639-1) and of pairs such as de-en; of others, the one that is meant."""
+"""ISO 639-1 language codes, aliases of other codes, and language pairs such as de-en."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LANGUAGE_CODES = frozenset(
     """.split()
 )
 
-CODE_ALIASES = dict(  # of three letters, as FLORES has them, older ones, and those of countries
+CODE_ALIASES = dict(  # three-letter codes (as in FLORES), older codes and country codes
     pair.split(":")
     for pair in """
     afr:af amh:am ara:ar arb:ar aze:az bel:be ben:bn bos:bs bul:bg cat:ca ces:cs chi:zh cmn:zh
@@ -32,13 +32,13 @@ CODE_ALIASES = dict(  # of three letters, as FLORES has them, older ones, and th
 )
 
 
-MACROLANGUAGES = {"nb": "no", "nn": "no"}  # of one language, which we do not tell apart
+MACROLANGUAGES = {"nb": "no", "nn": "no"}  # written standards that are not distinguished
 
 
 def parse_language_pair(lp: str) -> tuple[str, ...]:
-    """The source and the target language of a pair such as de-en; none of an empty one.
+    """Split a language pair such as de-en into source and target; an empty pair gives ().
 
-    >>> parse_pair("de-en"), parse_pair("")
+    >>> parse_language_pair("de-en"), parse_language_pair("")
     (('de', 'en'), ())
     """
     codes = tuple(part for part in lp.split("-") if part)
@@ -52,25 +52,25 @@ def parse_language_pair(lp: str) -> tuple[str, ...]:
 
 
 def macrolanguage(code: str) -> str:
-    """The code of the language of which a code names a written form; any other code itself.
+    """Return the language that a code is a written standard of, else the code itself.
 
-    >>> language_of("nb"), language_of("de")
+    >>> macrolanguage("nb"), macrolanguage("de")
     ('no', 'de')
     """
     return MACROLANGUAGES.get(code, code)
 
 
 def check_language_code(code: str, where: str = "") -> None:
-    """Refuse what is no code of two letters, with the one that it seems to mean.
+    """Raise `UsageError` for an invalid language code, with the code that was probably meant.
 
-    >>> check_code("zh_CN")
+    >>> check_language_code("zh_CN")
     Traceback (most recent call last):
         ...
-    tertium.errors.UsageError: 'zh_CN' is no language code of ISO 639-1 such as de; write zh
+    tertium.errors.UsageError: 'zh_CN' is not an ISO 639-1 language code such as de; write zh
     """
     if code in LANGUAGE_CODES:
         return
     root = re.split(r"[-_]", code.strip().lower())[0]
-    meant = root if root in LANGUAGE_CODES else CODE_ALIASES.get(root, "")
-    hint = f"; write {meant}" if meant else ""
-    raise UsageError(f"{where}{code!r} is no language code of ISO 639-1 such as de{hint}")
+    suggestion = root if root in LANGUAGE_CODES else CODE_ALIASES.get(root, "")
+    hint = f"; write {suggestion}" if suggestion else ""
+    raise UsageError(f"{where}{code!r} is not an ISO 639-1 language code such as de{hint}")

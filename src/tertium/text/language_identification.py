@@ -1,11 +1,11 @@
-"""Which language a text is written in, told from the text alone.
+"""Language identification from text alone.
 
-A text is told by its script, then by the character n-grams of its words. `profiles.json` holds, for
-each script that several languages share, the n-grams that tell them apart with a weight for each
-language: 16 times the logarithm of how much more often it occurs there than elsewhere. Made by
-`python -m recipes.languages.profiles`; sentences are told apart well, a few words less well, and
-close relatives (Bosnian and Croatian, Indonesian and Malay) hardly. Of English, small words
-are a sign of their own.
+The script decides first, then the character n-grams of the words. `language_profiles.json` holds,
+for each script shared by several languages, the n-grams that distinguish them, with one weight per
+language: 16 times the logarithm of how much more often the n-gram occurs in that language than in
+others. The file is made by `python -m recipes.languages.profiles`. Sentences are identified well,
+a few words less well, and close languages (Bosnian and Croatian, Indonesian and Malay) poorly. For
+English, function words are an additional sign.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ ENGLISH_FUNCTION_WORDS = frozenset(
     "here between both life being under never day same another know while last might us great "
     "old year off come since against go came right used take three".split()
 )
-ENGLISH_SHARE = 0.15  # of small words, from which texts may be English
-ENOUGH_WORDS = 40  # below which that share says too little
+MIN_ENGLISH_SHARE = 0.15  # of function words in texts that may be English
+MIN_ENGLISH_WORDS = 40  # with fewer words the share is not reliable
+CLEAR_ENGLISH_SHARE = 0.3  # of function words, from which a text is English without further checks
 
-# Scripts that tell the language; Japanese is told by its Kana, what has none beside Han is Chinese.
+# Scripts of one language. Kana means Japanese; Han without Kana means Chinese.
 LANGUAGE_BY_SCRIPT: Mapping[str, str] = {
     "Greek": "el", "Armenian": "hy", "Bengali": "bn", "Gurmukhi": "pa", "Gujarati": "gu",
     "Odia": "or", "Tamil": "ta", "Telugu": "te", "Kannada": "kn", "Malayalam": "ml",
@@ -48,30 +49,27 @@ LANGUAGE_BY_SCRIPT: Mapping[str, str] = {
     "Georgian": "ka", "Hangul": "ko", "Ethiopic": "am", "Khmer": "km", "Kana": "ja", "Han": "zh",
 }  # fmt: skip
 
-# Tags, addresses and placeholders are in no language, whatever stands around them.
+# Tags, addresses and placeholders do not belong to a language.
 MARKUP = re.compile(
     r"</?[A-Za-z][^<>]*>|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w.-]+"
     r"|\{[^{}]*\}|%\(\w+\)\w"
 )
-LONGEST = 4  # characters of an n-gram
-FEWEST = 8  # letters below which n-grams say too little
-MOST = 2000  # characters that are looked at
-ENOUGH = 40  # letters below which n-grams may suggest another language, but do not prove it
-SURELY_ENGLISH = 0.3  # of small words, from which a text is not asked for its language
-STRANGERS = 0.1  # of texts in another language, from which English is not what all are in
-CLEAR = 1.0  # how much more an n-gram must say for another language, in parts of a logarithm
-CLEAR_OF_A_PART = 8.0  # the same of a part of a text, which a name or a title may make up
-SURE = 150  # that difference times letters: judged texts that had less were scored like any other
-AMONG = 0.2  # of letters in a language's own script: the others are names
-# the same of a text whose names have capitals, with these and without them
-AMONG_NAMES, BESIDE_NAMES = 0.05, 0.5
-HAN_AMONG = ("Han", "Kana", "Hangul")  # what three languages write tells none of them
-WRONG_LANGUAGE_WARNING = (
-    "translation in another language than most"  # a warning where none is named
-)
-COMPANY, AGREED = 5, 0.8  # texts, and the share of them, that tell which language was asked for
-STAND_INS = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script with no n-grams of theirs
-WEIGHT_SCALE = 16  # weights are whole numbers of this part of a logarithm
+MAX_NGRAM = 4  # characters
+MIN_LETTERS = 8  # with fewer letters n-grams are not reliable
+MAX_CHARACTERS = 2000  # of a text that are read
+MIN_PROOF_LETTERS = 40  # with fewer letters n-grams may suggest another language, not prove it
+MAX_OTHER_LANGUAGE_SHARE = 0.1  # of texts in another language, for a set of texts to be English
+MIN_MARGIN = 1.0  # mean n-gram weight by which another language must win
+MIN_PART_MARGIN = 8.0  # the same for a part of a text, which may be a name or a title
+MIN_MARGIN_LETTERS = 150  # margin times letters; below it, human raters scored texts like any other
+MIN_OWN_SCRIPT_SHARE = 0.2  # of letters in a script of the language: the others are names
+# The same for a text with capitalized names: share of letters with the names, and without them.
+MIN_SHARE_WITH_NAMES, MIN_SHARE_WITHOUT_NAMES = 0.05, 0.5
+HAN_SCRIPTS = ("Han", "Kana", "Hangul")  # of three languages, so Han alone decides nothing
+WRONG_LANGUAGE_WARNING = "translation in another language than most"  # no language was requested
+MIN_AGREEING_TEXTS, MIN_AGREEING_SHARE = 5, 0.8  # to infer the requested language from the texts
+SIMILAR_LANGUAGES = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script without own n-grams
+WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,36 +77,36 @@ class Profile:
     """The n-grams of a script and their weights, (n-grams, languages)."""
 
     languages: tuple[str, ...]
-    places: Mapping[str, int]
+    rows: Mapping[str, int]
     weights: NDArray[np.int8]
 
 
 @lru_cache(maxsize=65536)
 def identify_language(text: str) -> str:
-    """The code of a text's language, empty where it cannot be told.
+    """Return the language code of a text, empty if it cannot be identified.
 
-    >>> identify("Der Zug fährt um sieben Uhr ab."), identify("列車は七時に出発します。")
-    ('de', 'ja')
-    >>> identify("ok"), identify("12:30")
+    >>> identify_language("Der Zug fährt um sieben Uhr ab.")
+    'de'
+    >>> identify_language("ok"), identify_language("12:30")
     ('', '')
     """
-    text = MARKUP.sub(" ", text[:MOST])
+    text = MARKUP.sub(" ", text[:MAX_CHARACTERS])
     script = main_script(text)
     if script in LANGUAGE_BY_SCRIPT:
         return LANGUAGE_BY_SCRIPT[script]
-    weights = _weigh(text, script)
+    weights = _mean_weights(text, script)
     return max(weights, key=weights.__getitem__) if weights else ""
 
 
-def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool:
-    """Whether a text is clearly written in another language than this one.
+def is_in_other_language(text: str, language: str, min_margin: float = MIN_MARGIN) -> bool:
+    """Tell whether a text is clearly not written in `language`.
 
-    A few words in the same script say nothing (of Ukrainian ones below 40 letters 4 to 24 % are
-    taken for another language), those of up to 150 letters must say it more clearly the fewer they
-    are, and relatives that can hardly be told apart are the same. Names do not count where words
-    beside them are the language's own, nor do handles, tags and formulas in another script.
-    Of outputs of systems on FLORES in 59 languages 1 in 350 is called so, most of them rightly;
-    of lines in a language at random instead 98.9 %.
+    A few words in the same script are not enough (4 to 24 % of Ukrainian texts below 40 letters
+    look like another language); up to 150 letters, shorter texts need a larger margin. Languages
+    that can hardly be distinguished count as the same. Names are ignored if the other words are in
+    the language; so are handles, tags and formulas in another script. On FLORES in 59 languages, 1
+    in 350 system outputs is flagged, most of them correctly, and 98.9 % of lines in a random other
+    language.
 
     >>> is_in_other_language("Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.", "en")
     True
@@ -120,40 +118,44 @@ def is_in_other_language(text: str, language: str, clear: float = CLEAR) -> bool
     (False, True)
     """
     language = macrolanguage(language)
-    text = MARKUP.sub(" ", text[:MOST])
+    text = MARKUP.sub(" ", text[:MAX_CHARACTERS])
     script = main_script(text)
     if not script or language not in supported_languages():
         return False
-    own, letters = language_scripts([language]), sum(map(str.isalpha, text))
-    if script not in own or LANGUAGE_BY_SCRIPT.get(script, language) != language:
-        enough = letters >= FEWEST or script not in ("Latin", "Han")
-        told = own - {"Han"} if script in HAN_AMONG else own
-        return enough and script_share(text, told) < AMONG and not _is_own_but_for_names(text, told)
+    own_scripts, letters = language_scripts([language]), sum(map(str.isalpha, text))
+    if script not in own_scripts or LANGUAGE_BY_SCRIPT.get(script, language) != language:
+        is_enough = letters >= MIN_LETTERS or script not in ("Latin", "Han")
+        decisive = own_scripts - {"Han"} if script in HAN_SCRIPTS else own_scripts
+        is_other = script_share(text, decisive) < MIN_OWN_SCRIPT_SHARE
+        return is_enough and is_other and not _is_own_except_names(text, decisive)
     if is_too_short(text):
         return False
-    weights = _weigh(text, script)
-    asked = language if language in weights else STAND_INS.get(language, "")
-    if asked not in weights:
+    weights = _mean_weights(text, script)
+    requested = language if language in weights else SIMILAR_LANGUAGES.get(language, "")
+    if requested not in weights:
         return False
-    if max(weights.values()) - weights[asked] < max(clear, SURE / letters):
+    margin = max(weights.values()) - weights[requested]
+    if margin < max(min_margin, MIN_MARGIN_LETTERS / letters):
         return False
-    weights = _weigh(" ".join(w for w in WORD_PATTERN.findall(text) if not _is_name(w)), script)
-    return not weights or max(weights, key=weights.__getitem__) != asked
+    without_names = " ".join(w for w in WORD_PATTERN.findall(text) if not _is_name(w))
+    weights = _mean_weights(without_names, script)
+    return not weights or max(weights, key=weights.__getitem__) != requested
 
 
-def _is_own_but_for_names(text: str, scripts: frozenset[str]) -> bool:
-    """Whether the Latin words of a text are names among words in these scripts, or no words at all.
+def _is_own_except_names(text: str, scripts: frozenset[str]) -> bool:
+    """Tell whether the Latin words of a text are names among words in these scripts, or no words.
 
     >>> texts = "Visual Studio コード", "visual studio コード", "Visual Studio", "CH3OH, @user4"
-    >>> [_is_own_but_for_names(text, frozenset({"Kana"})) for text in texts]
+    >>> [_is_own_except_names(text, frozenset({"Kana"})) for text in texts]
     [True, False, False, True]
     """
     if not has_translatable_words(text):
         return True
-    words = _leave_words(text)
-    rest = _latin_word().sub(lambda word: " " if _is_name(word[0]) else word[0], words)
+    words = _remove_handles(text)
+    nameless = _latin_word().sub(lambda word: " " if _is_name(word[0]) else word[0], words)
     return (
-        script_share(words, scripts) >= AMONG_NAMES and script_share(rest, scripts) >= BESIDE_NAMES
+        script_share(words, scripts) >= MIN_SHARE_WITH_NAMES
+        and script_share(nameless, scripts) >= MIN_SHARE_WITHOUT_NAMES
     )
 
 
@@ -163,8 +165,8 @@ def _latin_word() -> re.Pattern[str]:
     return re.compile(f"[@#]?[{letters}][{letters}'’]*")
 
 
-def _leave_words(text: str) -> str:
-    """A text without handles, tags and formulas: they are in no language, and never translated."""
+def _remove_handles(text: str) -> str:
+    """Remove handles, hashtags and formulas, which are never translated."""
     return _latin_word().sub(
         lambda word: " " if word[0][0] in "@#" or any(map(str.isdecimal, word[0])) else word[0],
         text,
@@ -172,71 +174,74 @@ def _leave_words(text: str) -> str:
 
 
 def _is_name(word: str) -> bool:
-    """Whether it has a capital; small words of English have one in untranslated titles, too."""
+    """Tell whether a word is capitalized; English function words in titles do not count."""
     return any(map(str.isupper, word)) and word.lower() not in ENGLISH_FUNCTION_WORDS
 
 
 def has_translatable_words(text: str) -> bool:
-    """Whether there is anything to translate: addresses, handles, formulas and signs stay.
+    """Tell whether a text has words other than addresses, handles and formulas.
 
-    >>> holds_words("Yes, 3!"), holds_words("@user4 https://example.org/yes CH3OH 3 😀")
-    (True, False)
+    >>> has_translatable_words("Yes, 3!")
+    True
+    >>> has_translatable_words("@user4 https://example.org/yes CH3OH 3 😀")
+    False
     """
-    return any(map(str.isalpha, _leave_words(MARKUP.sub(" ", text))))
+    return any(map(str.isalpha, _remove_handles(MARKUP.sub(" ", text))))
 
 
 def is_too_short(text: str) -> bool:
-    """Whether a text has too few letters to prove a language."""
-    return sum(map(str.isalpha, text)) < ENOUGH
+    """Tell whether a text has too few letters to prove a language."""
+    return sum(map(str.isalpha, text)) < MIN_PROOF_LETTERS
 
 
 def flag_other_language(texts: Sequence[str], language: str = "") -> BoolArray:
-    """Which texts are clearly in another language than was asked for, (texts,); none was: none."""
-    found = [bool(language) and is_in_other_language(text, language) for text in texts]
-    return np.array(found, dtype=np.bool_)
+    """Flag texts that are clearly not in the requested language, (texts,); none without one."""
+    flags = [bool(language) and is_in_other_language(text, language) for text in texts]
+    return np.array(flags, dtype=np.bool_)
 
 
 def count_wrong_language(texts: Sequence[str]) -> int:
-    """How many texts are clearly in another language than nearly all others, if these agree.
+    """Count texts that are clearly in another language than most, if most agree.
 
-    >>> count_strays(["The train to Hamburg does not leave before seven o'clock."] * 9 + ["да"])
+    >>> line = "The train to Hamburg does not leave before seven o'clock."
+    >>> count_wrong_language([line] * 9 + ["да"])
     1
     """
-    told = Counter(identify_language(text) for text in texts if not is_too_short(text))
-    del told[""]
-    most, count = max(told.items(), key=lambda found: found[1], default=("", 0))
-    if count < COMPANY or count < AGREED * told.total():
+    languages = Counter(identify_language(text) for text in texts if not is_too_short(text))
+    del languages[""]
+    main, count = max(languages.items(), key=lambda entry: entry[1], default=("", 0))
+    if count < MIN_AGREEING_TEXTS or count < MIN_AGREEING_SHARE * languages.total():
         return 0
-    others = (text for text in texts if identify_language(text) != most)
-    return sum(is_in_other_language(text, most) for text in others)
+    candidates = (text for text in texts if identify_language(text) != main)
+    return sum(is_in_other_language(text, main) for text in candidates)
 
 
 def is_mixed_language(text: str) -> bool:
-    """Whether the first and the last third of a text are clearly in two languages.
+    """Tell whether the first and the last third of a text are clearly in different languages.
 
-    Of lines of FLORES in 59 languages 1 in 400 is called so, most for titles of films in English;
-    of two lines in two languages one behind the other 81 %.
+    On FLORES in 59 languages, 1 line in 400 is flagged, most for English film titles, and 81 % of
+    concatenations of two lines in two languages.
 
-    >>> is_mixed(
+    >>> is_mixed_language(
     ...     "The train to Hamburg does not leave before seven o'clock in the evening, and nobody "
     ...     "knows why that is so, denn die Strecke ist seit heute Morgen wegen eines Sturms "
     ...     "gesperrt, und niemand weiß, wann sie wieder frei sein wird."
     ... )
     True
     """
-    text = text[:MOST]
+    text = text[:MAX_CHARACTERS]
     ends = text[: len(text) // 3], text[-(len(text) // 3) :]
-    told = [identify_language(end) for end in ends]
-    return all(told) and all(
-        is_in_other_language(end, language, CLEAR_OF_A_PART)
-        for end, language in zip(ends, reversed(told), strict=True)
+    languages = [identify_language(end) for end in ends]
+    return all(languages) and all(
+        is_in_other_language(end, language, MIN_PART_MARGIN)
+        for end, language in zip(ends, reversed(languages), strict=True)
     )
 
 
-def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
-    """The share of English small words among the words of distinct texts, and their number.
+def function_word_share(texts: Iterable[str]) -> tuple[float, int]:
+    """Return the share of English function words in distinct texts, and the number of words.
 
-    >>> small_word_share(["the cat sat on the mat"])
+    >>> function_word_share(["the cat sat on the mat"])
     (0.5, 6)
     """
     words = [word.lower() for text in dict.fromkeys(texts) for word in WORD_PATTERN.findall(text)]
@@ -244,11 +249,13 @@ def small_word_share(texts: Iterable[str]) -> tuple[float, int]:
 
 
 def has_few_words(texts: Iterable[str]) -> bool:
-    """Whether distinct texts have too few words to look English or not; reads no more of them.
+    """Tell whether distinct texts have too few words to judge if they are English.
 
-    >>> are_few_words(["one two three"] * 20), are_few_words("one two three".split() * 20)
-    (True, True)
-    >>> are_few_words(f"word {n}" for n in "abcdefghijklmnopqrstuvwxyz")
+    Stops reading as soon as there are enough.
+
+    >>> has_few_words(["one two three"] * 20)
+    True
+    >>> has_few_words(f"word {n}" for n in "abcdefghijklmnopqrstuvwxyz")
     False
     """
     seen, count = set(), 0
@@ -256,92 +263,93 @@ def has_few_words(texts: Iterable[str]) -> bool:
         if text not in seen:
             seen.add(text)
             count += len(WORD_PATTERN.findall(text))
-        if count >= ENOUGH_WORDS:
+        if count >= MIN_ENGLISH_WORDS:
             return False
     return True
 
 
 def may_be_english(texts: Iterable[str]) -> bool:
-    """Whether texts may be English; too few words to tell are given the benefit of the doubt.
+    """Tell whether texts may be English by their function words; True if there are few words.
 
-    >>> looks_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
+    >>> may_be_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
     False
     """
-    share, count = small_word_share(texts)
-    return count < ENOUGH_WORDS or share >= ENGLISH_SHARE
+    share, count = function_word_share(texts)
+    return count < MIN_ENGLISH_WORDS or share >= MIN_ENGLISH_SHARE
 
 
 def are_english(texts: Sequence[str]) -> bool:
-    """Whether texts are to be taken for English: few words that are clearly another's are not.
+    """Tell whether to treat texts as English; a few words are, unless clearly another language.
 
     >>> are_english(["Yes."]), are_english(["我喜欢在公园里散步，因为天气很好。"])
     (True, False)
     """
-    share, count = small_word_share(texts)
-    if count >= ENOUGH_WORDS:
-        return share >= ENGLISH_SHARE
+    share, count = function_word_share(texts)
+    if count >= MIN_ENGLISH_WORDS:
+        return share >= MIN_ENGLISH_SHARE
     return not is_in_other_language(" ".join(texts), "en")
 
 
 @lru_cache(maxsize=65536)
 def is_clearly_not_english(text: str) -> bool:
-    """Whether a text is clearly in another language than English.
+    """Tell whether a text is clearly not English.
 
-    Of 11,115 English references of WMT one is called so, of FLORES in Chinese 90 % (others have
-    many names) and in 20 other languages 98.5 % or more.
+    This flags 1 of 11,115 English references of WMT. On FLORES it flags 90 % of Chinese lines
+    (others contain many names) and at least 98.5 % in 20 other languages.
 
-    >>> is_not_english("Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.")
+    >>> is_clearly_not_english("Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.")
     True
     """
-    return small_word_share([text])[0] < SURELY_ENGLISH and is_in_other_language(text, "en")
+    return function_word_share([text])[0] < CLEAR_ENGLISH_SHARE and is_in_other_language(text, "en")
 
 
 def seem_english(texts: Sequence[str]) -> bool:
-    """Whether a metric for English is the one to choose for texts, where one is to be chosen.
+    """Tell whether to choose a metric for English by default.
 
-    As `are_english`, but a few words with few small ones of English must be told for English, too,
-    though not clearly, and of many texts nearly all must be. Of lines below 60 characters in
-    German, Czech, Polish, Spanish and Icelandic 2 to 5 % seem English (58 to 86 % are not clearly
-    something else), of English ones 97 %.
+    Stricter than `are_english`: a few words with few function words must be identified as English,
+    and nearly all of many texts must be. Of lines below 60 characters in German, Czech, Polish,
+    Spanish and Icelandic, 2 to 5 % are accepted (by `are_english` 58 to 86 %); of English lines
+    97 %.
 
     >>> seem_english(["Hún fór heim í gær."]), seem_english(["She went home yesterday."])
     (False, True)
     """
-    share, count = small_word_share(texts)
-    if not are_english(texts) or sum(map(is_clearly_not_english, texts)) > STRANGERS * len(texts):
+    share, count = function_word_share(texts)
+    others = sum(map(is_clearly_not_english, texts))
+    if not are_english(texts) or others > MAX_OTHER_LANGUAGE_SHARE * len(texts):
         return False
-    if count >= ENOUGH_WORDS or share >= SURELY_ENGLISH:
+    if count >= MIN_ENGLISH_WORDS or share >= CLEAR_ENGLISH_SHARE:
         return True
     return identify_language(" ".join(texts)) in ("en", "")
 
 
-def _weigh(text: str, script: str) -> dict[str, float]:
-    """What a text's n-grams say for each language of its script, on average; none if too few."""
+def _mean_weights(text: str, script: str) -> dict[str, float]:
+    """Average the n-gram weights of a text for each language of its script; empty if too short."""
     profile = _profiles().get(script)
-    if profile is None or sum(map(str.isalpha, text)) < FEWEST:
+    if profile is None or sum(map(str.isalpha, text)) < MIN_LETTERS:
         return {}
-    known = [profile.places[gram] for gram in character_ngrams(text) if gram in profile.places]
-    if not known:
+    rows = [profile.rows[gram] for gram in character_ngrams(text) if gram in profile.rows]
+    if not rows:
         return {}
-    totals = profile.weights[known].sum(axis=0, dtype=np.int64)
-    return dict(zip(profile.languages, (totals / len(known)).tolist(), strict=True))
+    totals = profile.weights[rows].sum(axis=0, dtype=np.int64)
+    return dict(zip(profile.languages, (totals / len(rows)).tolist(), strict=True))
 
 
 @cache
 def supported_languages() -> frozenset[str]:
-    """The languages that are known by their script or by their n-grams."""
-    profiled = {language for one in _profiles().values() for language in one.languages}
+    """Return the languages that are identified by script or n-grams."""
+    profiled = {language for profile in _profiles().values() for language in profile.languages}
     return frozenset(profiled | set(LANGUAGE_BY_SCRIPT.values()))
 
 
 def character_ngrams(text: str) -> Iterator[str]:
-    """The runs of one to four characters in the words of a text, blanks around words among them.
+    """Yield the n-grams of one to four characters in the words of a text, with word boundaries.
 
-    >>> list(ngrams("Ab 1"))
+    >>> list(character_ngrams("Ab 1"))
     ['a', 'b', ' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
     """
     line = f" {' '.join(WORD_PATTERN.findall(text.lower()))} "
-    for length in range(1, LONGEST + 1):
+    for length in range(1, MAX_NGRAM + 1):
         for start in range(len(line) - length + 1):
             if (gram := line[start : start + length]) != " ":
                 yield gram
@@ -349,11 +357,11 @@ def character_ngrams(text: str) -> Iterator[str]:
 
 @cache
 def _profiles() -> Mapping[str, Profile]:
-    stored = json.loads(files("tertium.text").joinpath("profiles.json").read_text("utf-8"))
+    stored = json.loads(files("tertium.text").joinpath("language_profiles.json").read_text("utf-8"))
     return {
         script: Profile(
             languages=tuple(entry["languages"]),
-            places={gram: place for place, gram in enumerate(entry["ngrams"])},
+            rows={gram: row for row, gram in enumerate(entry["ngrams"])},
             weights=np.frombuffer(base64.b64decode(entry["weights"]), dtype=np.int8).reshape(
                 len(entry["ngrams"]), len(entry["languages"])
             ),

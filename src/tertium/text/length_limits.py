@@ -1,17 +1,14 @@
-"""How much of one line is read where cost would grow faster than its length.
+"""Limits on the length of a text, where cost grows faster than length.
 
-Every bound on the length of a text stands here but those that a publication or a model sets itself:
-a transformer sees so many pieces at a time, and TER tries the shifts that sacrebleu tries. Beyond
-a bound something is left out, which a metric counts among the `warnings` of its scores; texts of
-some 500 words lie below all of them.
+All such limits are here, except those of a publication or model (the window of a transformer, the
+shifts that TER tries). Text above a limit is cut or handled approximately, and the metric counts it
+in the `warnings` of its scores. Texts of about 500 words are below all limits.
 """
 
 from __future__ import annotations
 
 MAX_PARSED_CHARACTERS = 20_000
-MAX_PARSED_WORDS = 1_500  # words and marks; aligning two parses grows with the square of them
-MAX_ENCODED_TOKENS = (
-    2_048  # of encoders without a length of their own; all meet all of another text
-)
-MAX_JOINT_PIECES = 2_048  # of a text that a joint network reads, in windows
-MAX_PARAPHRASE_PAIRS = 1 << 16  # pairs of phrases that METEOR's search may choose from
+MAX_PARSED_WORDS = 1_500  # including punctuation; aligning two parses is quadratic
+MAX_ENCODED_TOKENS = 2_048  # for encoders without a limit; all tokens of two texts are compared
+MAX_JOINT_PIECES = 2_048  # of a text that a joint network reads in windows
+MAX_PARAPHRASE_PAIRS = 1 << 16  # phrase pairs among which METEOR searches

@@ -1,8 +1,8 @@
-"""METEOR's alignment: which words of a hypothesis stand for which words of the reference.
+"""METEOR's alignment of the words of a hypothesis and a reference.
 
-Candidate matches come in stages (the same word, the same stem, a synonym, a paraphrase); each word
-may be part of one match (`meteor_search` chooses). Long texts are searched in another way, with the
-same result (`meteor_crowds`).
+Candidate matches come in stages (same word, same stem, synonym, paraphrase). Each word takes part
+in at most one match; `meteor_search` selects the matches. `meteor_long_search` gives the same
+result for long texts in less time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tertium.text.meteor_search import BEAM, EXACT, STEM, SYNONYM, Match, choose
 
 
 def count_chunks(matches: Sequence[Match]) -> int:
-    """The number of runs of matches that are contiguous and in the same order on both sides."""
+    """Count the runs of matches that are contiguous and in the same order on both sides."""
     chunks, end = 0, (-1, -1)
     for _, start, length, at, extent in matches:
         chunks += (start, at) != end
@@ -22,14 +22,13 @@ def count_chunks(matches: Sequence[Match]) -> int:
     return chunks
 
 
-# Pairs of words above which a word may have so many candidates that they are not made one by one.
-# Both searches find the same; below it that of `meteor_search` is faster.
+# Above this number of word pairs `meteor_long_search` is faster; both give the same result.
 LONG_TEXT_WORD_PAIRS = 200 * 200
 
 
 @dataclass(frozen=True)
 class MeteorAlignment:
-    """The chosen matches, in the order of the reference, and the number of chunks they form."""
+    """The selected matches, in the order of the reference, and the number of chunks they form."""
 
     hypothesis: tuple[str, ...]
     reference: tuple[str, ...]
@@ -52,23 +51,23 @@ def align(
 ) -> MeteorAlignment:
     """Align two lists of words.
 
-    `stem` gives the stem of a word, `senses` what a word shares with its synonyms, `paraphrases`
-    the candidate matches of a paraphrase table; a stage whose function is None is left out.
+    `stem` returns the stem of a word, `senses` the ids of its senses, and `paraphrases` the
+    candidate matches of a paraphrase table. A stage whose function is None is skipped.
 
     >>> a = align("the cats sat".split(), "sat the cat".split(), stem=lambda w: w.rstrip("s"))
     >>> [(m.stage, m.hypothesis_start, m.reference_start) for m in a.matches], a.chunks
     ([('exact', 2, 0), ('exact', 0, 1), ('stem', 1, 2)], 2)
     """
     hypothesis, reference = tuple(hypothesis), tuple(reference)
-    if hypothesis == reference:  # words stand for themselves: no search covers more in one chunk
-        matches = tuple(Match(EXACT, place, 1, place, 1) for place in range(len(reference)))
+    if hypothesis == reference:  # no search covers more words in fewer chunks
+        matches = tuple(Match(EXACT, i, 1, i, 1) for i in range(len(reference)))
         return MeteorAlignment(hypothesis, reference, matches, count_chunks(matches))
     phrases = paraphrases(hypothesis, reference) if paraphrases is not None else ()
     if len(hypothesis) * len(reference) > LONG_TEXT_WORD_PAIRS:
         from tertium.text.meteor_long_search import choose_long_matches, group_matches
 
-        crowds = group_matches(hypothesis, reference, stem, senses)
-        matches = choose_long_matches(reference, crowds, tuple(phrases), len(hypothesis), beam)
+        groups = group_matches(hypothesis, reference, stem, senses)
+        matches = choose_long_matches(reference, groups, tuple(phrases), len(hypothesis), beam)
     else:
         candidates = exact_matches(hypothesis, reference)
         if stem is not None:
@@ -81,22 +80,24 @@ def align(
 
 
 def exact_matches(hypothesis: Sequence[str], reference: Sequence[str]) -> list[Match]:
-    """Every pair of equal words, in the order of the reference."""
-    places = _places(hypothesis)
+    """Return all pairs of equal words, in the order of the reference."""
+    positions = _positions_by_word(hypothesis)
     return [
-        Match(EXACT, j, 1, i, 1) for i, word in enumerate(reference) for j in places.get(word, ())
+        Match(EXACT, j, 1, i, 1)
+        for i, word in enumerate(reference)
+        for j in positions.get(word, ())
     ]
 
 
 def stem_matches(
     hypothesis: Sequence[str], reference: Sequence[str], stem: Callable[[str], str]
 ) -> list[Match]:
-    """Every pair of different words with one stem, in the order of the reference."""
-    places = _places([stem(word) for word in hypothesis])
+    """Return all pairs of different words with the same stem, in the order of the reference."""
+    positions = _positions_by_word([stem(word) for word in hypothesis])
     return [
         Match(STEM, j, 1, i, 1)
         for i, word in enumerate(reference)
-        for j in places.get(stem(word), ())
+        for j in positions.get(stem(word), ())
         if hypothesis[j] != word
     ]
 
@@ -104,19 +105,19 @@ def stem_matches(
 def synonym_matches(
     hypothesis: Sequence[str], reference: Sequence[str], senses: Callable[[str], Senses]
 ) -> list[Match]:
-    """Every pair of different words that share a sense, in the order of the reference."""
-    left = [(j, word, known) for j, word in enumerate(hypothesis) if (known := senses(word))]
-    right = [(i, word, known) for i, word in enumerate(reference) if (known := senses(word))]
+    """Return all pairs of different words that share a sense, in the order of the reference."""
+    left = [(j, word, ids) for j, word in enumerate(hypothesis) if (ids := senses(word))]
+    right = [(i, word, ids) for i, word in enumerate(reference) if (ids := senses(word))]
     return [
         Match(SYNONYM, j, 1, i, 1)
-        for i, word, known in right
-        for j, other, shared in left
-        if other != word and not known.isdisjoint(shared)
+        for i, word, ids in right
+        for j, other_word, other_ids in left
+        if other_word != word and not ids.isdisjoint(other_ids)
     ]
 
 
-def _places(words: Sequence[str]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
+def _positions_by_word(words: Sequence[str]) -> dict[str, list[int]]:
+    positions: dict[str, list[int]] = {}
     for j, word in enumerate(words):
-        places.setdefault(word, []).append(j)
-    return places
+        positions.setdefault(word, []).append(j)
+    return positions

@@ -1,10 +1,10 @@
-"""METEOR's search in long texts, where a word may match thousands of others (a `Crowd`).
+"""METEOR's beam search for long texts, where a word may match thousands of others.
 
-A beam of 40 paths would try each of them at each word, and a list of them grows with the square of
-the text. Here the words of the hypothesis that match a word in one stage are one integer, a bit
-each, and the continuations of all paths are streams of rising rank of which the best `beam` are
-drawn: a stream is opened, and a sum of distances added up, only when no better continuation is
-left. The result is that of `meteor_search.choose`.
+Trying every match at every word with 40 paths would be slow, and a list of all matches grows with
+the square of the text length. Here, all hypothesis words that match a reference word in one stage
+are one bit mask (`MatchGroup`). The continuations of all paths are streams ordered by rank, from
+which the best `beam` are drawn. A stream is opened, and its distances are summed, only when no
+better continuation is left. The result equals that of `meteor_search.choose_matches`.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from tertium.text.meteor_search import (
 
 Key = TypeVar("Key")
 
-FEW = 12  # set bits that are added up faster one by one than as an array
+MAX_SCALAR_BITS = 12  # up to this many set bits, a loop is faster than an array
 
 
-class Crowd(NamedTuple):
+class MatchGroup(NamedTuple):
     """All words of the hypothesis that match a word of the reference in one stage."""
 
     stage: str
-    words: int  # a bit for each
+    words: int  # one bit per word
 
     @property
     def cost(self) -> int:
-        """What a match adds to the rank of a path: both words are covered, or halves of them."""
+        """The cost of a match: an exact match covers both words, others cover half of each."""
         return -2 * WORD if self.stage == EXACT else 0
 
 
-Crowds = Mapping[str, tuple[Crowd, ...]]  # by word of the reference, in the order of stages
+MatchGroups = Mapping[str, tuple[MatchGroup, ...]]  # by reference word, in the order of stages
 
 
 def group_matches(
@@ -57,29 +57,29 @@ def group_matches(
     reference: Sequence[str],
     stem: Callable[[str], str] | None,
     senses: Callable[[str], frozenset[int]] | None,
-) -> Crowds:
-    """The crowds of each distinct word of the reference; a stage without a function is left out.
+) -> MatchGroups:
+    """Group the matches of each distinct reference word; stages without a function are skipped.
 
-    >>> crowds_of(["a", "as", "a"], ["a"], lambda word: word[0], None)
-    {'a': (Crowd(stage='exact', words=5), Crowd(stage='stem', words=2))}
+    >>> group_matches(["a", "as", "a"], ["a"], lambda word: word[0], None)
+    {'a': (MatchGroup(stage='exact', words=5), MatchGroup(stage='stem', words=2))}
     """
     masks: dict[str, int] = {}
     for j, word in enumerate(hypothesis):
         masks[word] = masks.get(word, 0) | 1 << j
     by_stem = _group(masks, lambda word: (stem(word),)) if stem is not None else {}
     by_sense = _group(masks, senses) if senses is not None else {}
-    found: dict[str, tuple[Crowd, ...]] = {}
+    result: dict[str, tuple[MatchGroup, ...]] = {}
     for word in dict.fromkeys(reference):
         equal = masks.get(word, 0)
-        akin = by_stem.get(stem(word), ()) if stem is not None else ()
-        related = (w for s in senses(word) for w in by_sense.get(s, ())) if senses else ()
-        crowds = (
-            Crowd(EXACT, equal),
-            Crowd(STEM, _join(masks, akin) & ~equal),
-            Crowd(SYNONYM, _join(masks, related) & ~equal),
+        same_stem = by_stem.get(stem(word), ()) if stem is not None else ()
+        synonyms = (w for s in senses(word) for w in by_sense.get(s, ())) if senses else ()
+        groups = (
+            MatchGroup(EXACT, equal),
+            MatchGroup(STEM, _join(masks, same_stem) & ~equal),
+            MatchGroup(SYNONYM, _join(masks, synonyms) & ~equal),
         )
-        found[word] = tuple(crowd for crowd in crowds if crowd.words)
-    return found
+        result[word] = tuple(group for group in groups if group.words)
+    return result
 
 
 def _group(words: Iterable[str], keys: Callable[[str], Iterable[Key]]) -> dict[Key, list[str]]:
@@ -99,56 +99,58 @@ def _join(masks: Mapping[str, int], words: Iterable[str]) -> int:
 
 def choose_long_matches(
     reference: Sequence[str],
-    crowds: Crowds,
+    groups: MatchGroups,
     phrases: Sequence[Match],
     hypothesis_length: int,
     beam: int,
 ) -> tuple[Match, ...]:
-    """What `choose` finds among all matches of crowds and then `phrases`."""
-    on_hypothesis, on_reference = _count(reference, crowds, phrases, hypothesis_length)
-    settled: dict[int, Candidate] = {}
+    """Select matches as `choose_matches` does from all matches of groups, then `phrases`."""
+    hypothesis_counts, reference_counts = _count(reference, groups, phrases, hypothesis_length)
+    uncontested: dict[int, Candidate] = {}
     for at, word in enumerate(reference):
-        if on_reference[at] == 1 and crowds[word]:
-            (crowd,) = crowds[word]
-            start = crowd.words.bit_length() - 1
-            if on_hypothesis[start] == 1:
-                settled[at] = make_candidate(Match(crowd.stage, start, 1, at, 1))
-    lone, contested = split_uncontested(phrases, on_hypothesis.tolist(), on_reference.tolist())
-    settled |= lone
-    places = np.arange(hypothesis_length)
+        if reference_counts[at] == 1 and groups[word]:
+            (group,) = groups[word]
+            start = group.words.bit_length() - 1
+            if hypothesis_counts[start] == 1:
+                uncontested[at] = make_candidate(Match(group.stage, start, 1, at, 1))
+    lone_phrases, contested = split_uncontested(
+        phrases, hypothesis_counts.tolist(), reference_counts.tolist()
+    )
+    uncontested |= lone_phrases
+    positions = np.arange(hypothesis_length)
 
     def extend(paths: list[Path], at: int) -> list[Path]:
-        distances = np.abs(places - at)
-        step = _Step(paths, at, crowds[reference[at]], contested.get(at, []), distances)
+        distances = np.abs(positions - at)
+        step = _Step(paths, at, groups[reference[at]], contested.get(at, []), distances)
         return step.best(beam)
 
-    return search_alignment(settled, on_reference.tolist(), extend, beam)
+    return search_alignment(uncontested, reference_counts.tolist(), extend, beam)
 
 
 def _count(
-    reference: Sequence[str], crowds: Crowds, phrases: Sequence[Match], hypothesis_length: int
+    reference: Sequence[str], groups: MatchGroups, phrases: Sequence[Match], hypothesis_length: int
 ) -> tuple[IntArray, IntArray]:
-    """How many candidates there are over each word of the hypothesis and of the reference."""
-    on_hypothesis = np.zeros(hypothesis_length, dtype=np.int64)
+    """Count the candidates at each word of the hypothesis and of the reference."""
+    hypothesis_counts = np.zeros(hypothesis_length, dtype=np.int64)
     for word, count in Counter(reference).items():
-        for crowd in crowds[word]:
-            on_hypothesis[_bit_mask(crowd.words, hypothesis_length)] += count
-    sizes = {word: sum(c.words.bit_count() for c in found) for word, found in crowds.items()}
-    on_reference = np.array([sizes[word] for word in reference], dtype=np.int64)
+        for group in groups[word]:
+            hypothesis_counts[_bit_mask(group.words, hypothesis_length)] += count
+    sizes = {word: sum(c.words.bit_count() for c in members) for word, members in groups.items()}
+    reference_counts = np.array([sizes[word] for word in reference], dtype=np.int64)
     for _, start, length, at, extent in phrases:
-        on_hypothesis[start : start + length] += 1
-        on_reference[at : at + extent] += 1
-    return on_hypothesis, on_reference
+        hypothesis_counts[start : start + length] += 1
+        reference_counts[at : at + extent] += 1
+    return hypothesis_counts, reference_counts
 
 
 def _bit_mask(bits: int, size: int) -> BoolArray:
-    """Which of `size` bits are set."""
+    """Convert the lowest `size` bits to a boolean array."""
     raw = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(raw, count=size, bitorder="little").view(np.bool_)
 
 
-# A continuation of path k: its rank, k, the number of the crowd, the place in it; then the path,
-# or None before its stream is opened, when the rank is a lower bound; and the stream behind it.
+# A continuation of path k: its rank, k, the group index, the position in the group; then the path
+# (None for an unopened stream, whose rank is a lower bound), and the remaining stream.
 _Item = tuple[int, int, int, int, Path | None]
 _Entry = tuple[int, int, int, int, Path | None, Iterator[_Item]]
 _UNOPENED = -1
@@ -158,19 +160,19 @@ _UNOPENED = -1
 class _Step:
     """The continuations of paths at one word of the reference, best first.
 
-    Where ranks are equal the order is that of `choose`: by path, by crowd, by place; at last the
-    phrases, then the path that takes none.
+    Ties are ordered as in `choose_matches`: by path, group and position, then phrases, then the
+    continuation without a match.
     """
 
-    paths: Sequence[Path]  # in the order of their ranks
+    paths: Sequence[Path]  # sorted by rank
     at: int
-    crowds: Sequence[Crowd]
+    groups: Sequence[MatchGroup]
     phrases: Sequence[Candidate]
-    distances: IntArray  # of each word of the hypothesis
+    distances: IntArray  # of each hypothesis word
 
     def best(self, beam: int) -> list[Path]:
-        """The best continuations of all paths together."""
-        costs = [*(crowd.cost for crowd in self.crowds), *(phrase.cost for phrase in self.phrases)]
+        """Return the best `beam` continuations of all paths."""
+        costs = [*(group.cost for group in self.groups), *(phrase.cost for phrase in self.phrases)]
         least = min([0, *costs])
         nothing: Iterator[_Item] = iter(())
         heap: list[_Entry] = [
@@ -179,8 +181,8 @@ class _Step:
         ]
         chosen: list[Path] = []
         while heap and len(chosen) < beam:
-            _, k, crowd, _, path, stream = heappop(heap)
-            if crowd == _UNOPENED:
+            _, k, group, _, path, stream = heappop(heap)
+            if group == _UNOPENED:
                 for entry in self._open(k):
                     heappush(heap, entry)
                 continue
@@ -192,24 +194,24 @@ class _Step:
         return chosen
 
     def _open(self, k: int) -> Iterator[_Entry]:
-        """The streams of a path, each with the least rank that it may have."""
+        """Yield the streams of a path, each with a lower bound of its rank."""
         rank, words, undecided, end, _ = self.paths[k]
         if undecided > self.at:  # inside a match of several words
             yield rank, k, 0, 0, self.paths[k], iter(())
             return
         chunk = CHUNK if end >= 0 else 0
-        free = [crowd.words & ~words for crowd in self.crowds]
+        free = [group.words & ~words for group in self.groups]
         for c, bits in enumerate(free):
             if bits:
-                lowest = rank + self.crowds[c].cost
+                lowest = rank + self.groups[c].cost
                 yield lowest + chunk, k, c, -1, None, self._take(k, c, free)
                 if end >= 0 and bits >> end & 1:
-                    yield lowest, k, c, -2, None, self._go_on(k, c, free)
+                    yield lowest, k, c, -2, None, self._continue_chunk(k, c, free)
         lowest = rank + min((phrase.cost for phrase in self.phrases), default=chunk)
-        yield lowest, k, len(free), -1, None, self._rest(k, free)
+        yield lowest, k, len(free), -1, None, self._take_phrases(k, free)
 
     def _take(self, k: int, c: int, free: list[int]) -> Iterator[_Item]:
-        """The matches of a crowd that begin a chunk, in the order of the hypothesis."""
+        """Yield the matches of a group that begin a chunk, in the order of the hypothesis."""
         rank, _, _, end, _ = self.paths[k]
         rank += self._charge(free[:c]) + (CHUNK if end >= 0 else 0)
         bits = free[c]
@@ -220,14 +222,14 @@ class _Step:
                 yield self._item(k, c, start, rank)
             rank += abs(start - self.at)
 
-    def _go_on(self, k: int, c: int, free: list[int]) -> Iterator[_Item]:
-        """The match of a crowd that continues the last chunk."""
+    def _continue_chunk(self, k: int, c: int, free: list[int]) -> Iterator[_Item]:
+        """Yield the match of a group that continues the last chunk."""
         rank, _, _, end, _ = self.paths[k]
         before = free[c] & ((1 << end) - 1)
         yield self._item(k, c, end, rank + self._charge([*free[:c], before]))
 
-    def _rest(self, k: int, free: list[int]) -> Iterator[_Item]:
-        """The phrases, and no match at all."""
+    def _take_phrases(self, k: int, free: list[int]) -> Iterator[_Item]:
+        """Yield the phrases and the continuation without a match."""
         rank, words, _, end, last = self.paths[k]
         rank += self._charge(free)
         chunk = CHUNK if end >= 0 else 0
@@ -245,15 +247,15 @@ class _Step:
 
     def _item(self, k: int, c: int, start: int, rank: int) -> _Item:
         _, words, _, _, last = self.paths[k]
-        crowd = self.crowds[c]
-        own, match = rank + crowd.cost, Match(crowd.stage, start, 1, self.at, 1)
+        group = self.groups[c]
+        own, match = rank + group.cost, Match(group.stage, start, 1, self.at, 1)
         return own, k, c, start, (own, words | 1 << start, self.at + 1, start + 1, (match, last))
 
-    def _charge(self, crowds: Sequence[int]) -> int:
-        """The distances of all words in crowds together."""
+    def _charge(self, groups: Sequence[int]) -> int:
+        """Sum the distances of all words in groups."""
         total = 0
-        for bits in crowds:
-            if bits.bit_count() > FEW:
+        for bits in groups:
+            if bits.bit_count() > MAX_SCALAR_BITS:
                 total += int(self.distances[_bit_mask(bits, len(self.distances))].sum())
                 continue
             while bits:

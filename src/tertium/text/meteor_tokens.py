@@ -1,16 +1,14 @@
-"""METEOR's words: its tokens, their stems, and which of them carry grammar rather than content.
+"""METEOR's tokenization, stemming and function words.
 
-What `-norm` does in METEOR 1.5, whose rules go back to the tokenizer of Moses: full stops leave a
-word unless it is an abbreviation, dots leave U.S., hyphenated words come apart, English clitics
-('s, 't) and French articles (l') stand alone, two and more dots stay together.
+Tokenization follows `-norm` of METEOR 1.5, which is based on the Moses tokenizer. Full stops are
+split off unless the word is an abbreviation; U.S. loses its dots; hyphenated words are split;
+English clitics ('s, 't) and French articles (l') become tokens; an ellipsis stays together.
 
-Abbreviations keep their stop wherever they stand (Mr., Prof.) or only before a figure (No. 7, Art.
-2); upper and lower case matter. The lists are those in common use with statistical machine
-translation, so that texts come apart where readers of this field expect it. Stems are Snowball's,
-remembered, since stemming a word costs as much as scoring one; PyStemmer is used where installed.
-Function words are the facts METEOR 1.5 rests on (Denkowski and Lavie 2011): words and punctuation
-whose relative frequency in a large news corpus is above 10^-3, as METEOR writes them, in lower
-case. A language without a list has none: every word counts as content.
+Abbreviations keep their full stop always (Mr., Prof.) or only before a digit (No. 7, Art. 2); case
+matters. The lists are the ones commonly used in statistical machine translation. Stems are those of
+Snowball, cached because stemming is slow; PyStemmer is used if installed. Function words are those
+of METEOR 1.5 (Denkowski and Lavie 2011): words and punctuation with a relative frequency above
+10^-3 in a large news corpus, in lower case. Languages without a list have no function words.
 """
 
 from __future__ import annotations
@@ -22,14 +20,14 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 
-# The languages METEOR normalises and their letters; characters of other scripts stand alone there.
-_KNOWN = frozenset({"en", "cs", "de", "es", "fr", "ru"})
+# The languages that METEOR normalizes and their letters; other characters are separate tokens.
+_NORMALIZED_LANGUAGES = frozenset({"en", "cs", "de", "es", "fr", "ru"})
 _LETTERS = "A-Za-zŠŽšžŸÀ-ÖØ-öø-žЀ-ӿԀ-ԧꙀ-ꙮ꙾-ꚗᴀ-ᵿ"
 _IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_DOT = "\ue000"  # stands for each dot of an ellipsis until the end; private use, in no text
+_DOT = "\ue000"  # replaces the dots of an ellipsis during tokenization (private use)
 
 _ELLIPSIS = re.compile(r"\.{2,}")
-# A comma between figures belongs to the number.
+# A comma between digits belongs to the number.
 _COMMAS = tuple(
     re.compile(f"({left}),({right})")
     for left, right in (("[^0-9]", "[^0-9]"), ("[0-9]", "[^0-9]"), ("[^0-9]", "[0-9]"))
@@ -37,10 +35,10 @@ _COMMAS = tuple(
 _SINGLE_QUOTE = re.compile("[`‘’]")
 _DOUBLE_QUOTE = re.compile("[“”]|''")
 _LOWER = re.compile("[a-z]")
-_FIGURE = re.compile("[0-9]")
+_DIGIT = re.compile("[0-9]")
 
 Substitution = tuple[re.Pattern[str], str]
-_SINGLE = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z "
+_SINGLE_LETTERS = "A B C D E F G H I J K L M N O P Q R S T U V W X Y Z "
 
 _TITLES = """
     Adj Adm Adv Asst Bart Bldg Brig Bros Capt Cmdr Col Comdr Con Corp Cpl DR Dr Ens Gen Gov Hon Hosp
@@ -54,10 +52,10 @@ _ROMAN = """
 
 _RUSSIAN_UNITS = "гг г м мм см дм л км га кг т мг"
 
-_ALWAYS: Mapping[str, str] = {
-    "en": _SINGLE + _TITLES + "Drs Hr v vs i.e rev e.g Nos Nr",
-    "de": _SINGLE
-    + _SINGLE.lower()
+_ABBREVIATION_LISTS: Mapping[str, str] = {
+    "en": _SINGLE_LETTERS + _TITLES + "Drs Hr v vs i.e rev e.g Nos Nr",
+    "de": _SINGLE_LETTERS
+    + _SINGLE_LETTERS.lower()
     + _ROMAN
     + _ROMAN.lower()
     + _TITLES
@@ -65,19 +63,19 @@ _ALWAYS: Mapping[str, str] = {
     + """ Mio Mrd bzw v vs usw d.h z.B u.a etc MwSt ggf d.J D.h m.E vgl I.F z.T sogen ff u.E g.U
     g.g.A c.-à-d Buchst u.s.w sog u.ä Std evtl Zt Chr u.U o.ä Ltd b.A z.Zt spp sen SA k.o jun i.H.v
     dgl dergl Co zzt usf s.p.a Dkr bzgl BSE No Nos Art Nr pp ca Ca""",
-    "fr": _SINGLE
-    + _SINGLE.lower()
+    "fr": _SINGLE_LETTERS
+    + _SINGLE_LETTERS.lower()
     + """A.C.N A.M art ann apr av auj lib B.P boul ca c.-à-d cf ch.-l chap contr C.P.I C.Q.F.D C.N
     C.N.S C.S dir éd e.g env al etc E.V ex fasc fém fig fr hab ibid id i.e inf LL.AA LL.AA.II
     LL.AA.RR LL.AA.SS L.D LL.EE LL.MM LL.MM.II.RR loc.cit masc MM ms N.B N.D.A N.D.L.R N.D.T n/réf
     NN.SS N.S N.D N.P.A.I p.c.c pl pp p.ex p.j P.S R.A.S R.-V R.P R.I.P SS S.S S.A S.A.I S.A.R S.A.S
     S.E sec sect sing S.M S.M.I.R sq sqq suiv sup suppl tél T.S.V.P vb vol vs X.O Z.I""",
-    "es": _SINGLE
+    "es": _SINGLE_LETTERS
     + """A.C Apdo Av Bco CC.AA Da Dep Dn Dr Dra EE.UU Excmo FF.CC Fil Gral J.C Let Lic N.B P.D P.V.P
     Prof Pts Rte S.A S.A.R S.E S.L S.R.C Sr Sra Srta Sta Sto T.V.E Tel Ud Uds V.B V.E Vd Vds a/c adj
     admón afmo apdo av c c.f c.g cap cm cta dcha doc ej entlo esq etc f.c gr grs izq kg km mg mm núm
     p p.a p.ej ptas pág págs q.e.g.e q.e.s.m s s.s.s vid vol""",
-    "ru": _SINGLE
+    "ru": _SINGLE_LETTERS
     + " ".join(f"{digit}{unit}" for unit in _RUSSIAN_UNITS.split() for digit in range(10))
     + " "
     + " ".join(f"{numeral}{century}" for century in ("в", "вв") for numeral in "XVILMC")
@@ -87,7 +85,7 @@ _ALWAYS: Mapping[str, str] = {
     уч физ х хор ч чел шт экз э""",
 }
 
-_BEFORE_NUMBER: Mapping[str, str] = {"en": "No Art pp"}
+_ABBREVIATIONS_BEFORE_NUMBER: Mapping[str, str] = {"en": "No Art pp"}
 SNOWBALL: Mapping[str, str] = {
     "ar": "arabic", "hy": "armenian", "eu": "basque", "ca": "catalan", "da": "danish",
     "nl": "dutch", "en": "english", "fi": "finnish", "fr": "french", "de": "german",
@@ -96,7 +94,7 @@ SNOWBALL: Mapping[str, str] = {
     "ro": "romanian", "ru": "russian", "sr": "serbian", "es": "spanish", "sv": "swedish",
     "ta": "tamil", "tr": "turkish", "yi": "yiddish",
 }  # fmt: skip
-_LISTS: Mapping[str, str] = {
+_FUNCTION_WORD_LISTS: Mapping[str, str] = {
     "en": """
         the , . to of and a in that for " is on 's it with was as said at he by be from have has are
         his but an this not i will ’ they ) -rrb- ( -lrb- who their had we which were been more or s
@@ -134,40 +132,42 @@ _LISTS: Mapping[str, str] = {
 }
 
 
-def _split(lists: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+def _split_lists(lists: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
     return {language: frozenset(words.split()) for language, words in lists.items()}
 
 
-ABBREVIATIONS, NUMERIC_ABBREVIATIONS, _WORDS = map(_split, (_ALWAYS, _BEFORE_NUMBER, _LISTS))
+ABBREVIATIONS, NUMERIC_ABBREVIATIONS, _FUNCTION_WORDS = map(
+    _split_lists, (_ABBREVIATION_LISTS, _ABBREVIATIONS_BEFORE_NUMBER, _FUNCTION_WORD_LISTS)
+)
 
 
 @dataclass(frozen=True)
 class _Rules:
-    """What is done to the texts of a language."""
+    """The tokenization patterns of a language."""
 
     letter: re.Pattern[str]
-    apart: re.Pattern[str]  # a character that is a token of its own
+    separate: re.Pattern[str]  # a character that is a token by itself
     hyphen: re.Pattern[str]
     apostrophes: tuple[Substitution, ...]
 
 
 @cache
 def _rules(language: str) -> _Rules:
-    if language in _KNOWN:
+    if language in _NORMALIZED_LANGUAGES:
         inside, letter, alone = f"0-9{_LETTERS}", f"[{_LETTERS}]", ""
     else:
-        # Any run of letters and their marks is a word; ideographs and kana stand alone.
+        # A run of letters and combining marks is a word; ideographs and kana are single tokens.
         inside, letter, alone = rf"\w{_marks()}", r"[^\W\d_]", f"|[{_IDEOGRAPH}]"
     return _Rules(
         letter=re.compile(letter),
-        apart=re.compile(rf"([^{inside} \t\n\v\f\r.'`,\-‘’]{alone})"),
+        separate=re.compile(rf"([^{inside} \t\n\v\f\r.'`,\-‘’]{alone})"),
         hyphen=re.compile(f"([{inside}.])-([{inside}])"),
         apostrophes=_apostrophes(language),
     )
 
 
 def _apostrophes(language: str) -> tuple[Substitution, ...]:
-    """How apostrophes leave words: English takes the right part along, French the left."""
+    """Return the apostrophe rules: English keeps it with the right part, French with the left."""
     if language not in ("en", "fr"):
         return ((re.compile("'"), " ' "),)
     a, z, digits = f"[{_LETTERS}]", f"[^{_LETTERS}]", "0-9" if language == "en" else ""
@@ -183,20 +183,20 @@ def _apostrophes(language: str) -> tuple[Substitution, ...]:
 
 
 def _marks() -> str:
-    """Every combining mark, as the inside of a character class: they are part of their letter."""
+    """Return all combining marks, for a character class: they belong to their letter."""
     marks = (chr(code) for code in range(0x300, 0x20000))
     return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))
 
 
 @lru_cache(maxsize=1 << 16)
 def tokenize_meteor(text: str, language: str = "en") -> tuple[str, ...]:
-    """The tokens of a text.
+    """Tokenize a text.
 
-    >>> " ".join(meteor_tokens("Mr. Smith's U.S.-based co-owners didn't pay 1,500 euros..."))
+    >>> " ".join(tokenize_meteor("Mr. Smith's U.S.-based co-owners didn't pay 1,500 euros..."))
     "mr. smith 's us based co owners didn 't pay 1,500 euros ..."
     """
     rules = _rules(language)
-    text = rules.apart.sub(r" \1 ", f" {text} ")
+    text = rules.separate.sub(r" \1 ", f" {text} ")
     text = _ELLIPSIS.sub(lambda dots: f" {_DOT * len(dots.group())} ", text)
     for comma in _COMMAS:
         text = comma.sub(r"\1 , \2", text)
@@ -209,7 +209,7 @@ def tokenize_meteor(text: str, language: str = "en") -> tuple[str, ...]:
 
 
 def _full_stops(words: list[str], language: str, rules: _Rules) -> Iterator[str]:
-    """Take the full stop off each word that does not own it."""
+    """Split the full stop off each word that is not an abbreviation."""
     always = ABBREVIATIONS.get(language, frozenset[str]())
     before_number = NUMERIC_ABBREVIATIONS.get(language, frozenset[str]())
     for word, following in pairwise((*words, "")):
@@ -221,7 +221,7 @@ def _full_stops(words: list[str], language: str, rules: _Rules) -> Iterator[str]
         elif (
             stem in always
             or _LOWER.match(following)
-            or (stem in before_number and _FIGURE.match(following))
+            or (stem in before_number and _DIGIT.match(following))
         ):
             yield word
         else:
@@ -229,13 +229,13 @@ def _full_stops(words: list[str], language: str, rules: _Rules) -> Iterator[str]
 
 
 def has_stemmer(language: str) -> bool:
-    """Whether words of a language can be stemmed."""
+    """Tell whether there is a stemmer for a language."""
     return language in SNOWBALL
 
 
 @cache
 def stemmer(language: str) -> Callable[[str], str]:
-    """The function from a lower-case word to its stem; words of other languages stay as they are.
+    """Return a function that stems lower-case words; the identity for unsupported languages.
 
     >>> stem = stemmer("en")
     >>> stem("running"), stem("happily"), stemmer("cs")("slova")
@@ -250,9 +250,9 @@ def stemmer(language: str) -> Callable[[str], str]:
 
 
 def function_words(language: str) -> frozenset[str]:
-    """The function words of a language; empty where there is no list.
+    """Return the function words of a language; empty if there is no list.
 
     >>> "the" in function_words("en"), len(function_words("fi"))
     (True, 0)
     """
-    return _WORDS.get(language, frozenset())
+    return _FUNCTION_WORDS.get(language, frozenset())

@@ -1,8 +1,9 @@
-"""Rules that damage a good translation, one kind at a time: what a metric must notice.
+"""Perturbations: rules that damage a good translation in one specific way, to test metrics.
 
-A rule is a pure function of the text, what goes with it and a random generator, and returns None
-where the text offers nothing to damage in that way. Most work in any language: units are words, or
-characters where a script has no blanks. Those of meaning read tables of a few languages.
+A rule is a function of a text, related texts and a random generator. It returns None if the text
+offers nothing to change in this way. Most rules work in any language: their units are words, or
+characters in scripts without spaces. Rules that change the meaning use word tables for a few
+languages.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.text.scripts import UNSPACED_SCRIPTS, main_script
+from tertium.text.scripts import is_unspaced_script
 
 Pairs = tuple[tuple[str, str], ...]
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_POINTS = re.compile(r"[^\w\s]", re.UNICODE)
+_PUNCTUATION = re.compile(r"[^\w\s]", re.UNICODE)
 
 
 def _pairs(*lines: str) -> Pairs:
-    found = [tuple(pair.split("|", 1)) for line in lines for pair in line.split("; ")]
-    return tuple((left, right) for left, right in found)
+    pairs = [tuple(pair.split("|", 1)) for line in lines for pair in line.split("; ")]
+    return tuple((left, right) for left, right in pairs)
 
 
-# What is said and its denial.
+# Word pairs that are exchanged in either direction.
 NEGATIONS: Mapping[str, Pairs] = {
     "en": _pairs("is|is not; are|are not; was|was not; will|will not; has|has not; can|cannot"),
     "de": _pairs("ist|ist nicht; wird|wird nicht; hat|hat nicht; kann|kann nicht; war|war nicht"),
@@ -78,10 +79,10 @@ UNITS: Mapping[str, Pairs] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbationInput:
-    """A good translation, its language, and texts that may stand in its place.
+    """A good translation, its language, and texts that may replace it.
 
-    `source` is what it translates, `other` another text of its language, `foreign` the same said in
-    a third language.
+    `source` is the source text, `other` an unrelated text in the same language, and `foreign` the
+    same content in a third language.
     """
 
     text: str
@@ -91,16 +92,11 @@ class PerturbationInput:
     foreign: str
 
 
-Damage = Callable[[PerturbationInput, np.random.Generator], str | None]
-
-
-def is_unspaced_script(text: str) -> bool:
-    """Whether a text is of a script without blanks between words."""
-    return main_script(text) in UNSPACED_SCRIPTS
+Perturbation = Callable[[PerturbationInput, np.random.Generator], str | None]
 
 
 def units(text: str) -> list[str]:
-    """The words of a text, or its characters where it has no blanks between words.
+    """Split a text into words, or into characters in a script without spaces.
 
     >>> units("two words"), units("你好。")
     (['two', 'words'], ['你', '好', '。'])
@@ -109,71 +105,72 @@ def units(text: str) -> list[str]:
 
 
 def join_units(parts: Sequence[str], like: str) -> str:
-    """Units put together again as those of another text."""
+    """Join units with or without spaces, as in the text `like`."""
     return ("" if is_unspaced_script(like) else " ").join(parts)
 
 
-def drop_words(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """Leave out a run of one to three units, not the last."""
-    parts = units(given.text)
+def drop_words(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Remove a run of one to three units, never the last one."""
+    parts = units(original.text)
     if len(parts) < 6:
         return None
-    size = int(rng.integers(1, 4)) + is_unspaced_script(given.text)
+    size = int(rng.integers(1, 4)) + is_unspaced_script(original.text)
     start = int(rng.integers(len(parts) - size))
-    return join_units([*parts[:start], *parts[start + size :]], given.text)
+    return join_units([*parts[:start], *parts[start + size :]], original.text)
 
 
-def drop_half(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """End after a half."""
-    parts = units(given.text)
-    return join_units(parts[: len(parts) // 2], given.text) if len(parts) > 5 else None
+def truncate(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Remove the second half."""
+    parts = units(original.text)
+    return join_units(parts[: len(parts) // 2], original.text) if len(parts) > 5 else None
 
 
-def add_words(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """Go on with the end of another text."""
-    tail = units(given.other)
+def add_words(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Append the second half of another text."""
+    tail = units(original.other)
     if len(tail) < 6:
         return None
-    return join_units([*units(given.text), *tail[len(tail) // 2 :]], given.text)
+    return join_units([*units(original.text), *tail[len(tail) // 2 :]], original.text)
 
 
-def double_words(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """Say one to three units twice."""
-    parts = units(given.text)
+def repeat_words(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Repeat a run of one to three units."""
+    parts = units(original.text)
     if len(parts) < 4:
         return None
     size = int(rng.integers(1, 4))
     end = size + int(rng.integers(len(parts) - size + 1))
-    return join_units([*parts[:end], *parts[end - size :]], given.text)
+    return join_units([*parts[:end], *parts[end - size :]], original.text)
 
 
-def shuffle(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """All units in random order."""
-    parts = units(given.text)
-    return join_units([parts[n] for n in rng.permutation(len(parts))], given.text)
+def shuffle_words(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Put all units in random order."""
+    parts = units(original.text)
+    return join_units([parts[n] for n in rng.permutation(len(parts))], original.text)
 
 
-def change_number(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """Another digit in a number."""
-    places = [n for found in _NUMBER.finditer(given.text) for n in range(*found.span())]
-    places = [n for n in places if given.text[n].isdecimal()]
-    if not places:
+def change_number(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Replace one digit of a number."""
+    text = original.text
+    positions = [n for match in _NUMBER.finditer(text) for n in range(*match.span())]
+    positions = [n for n in positions if text[n].isdecimal()]
+    if not positions:
         return None
-    place = places[int(rng.integers(len(places)))]
-    digit = (int(given.text[place]) + int(rng.integers(1, 10))) % 10
-    return given.text[:place] + str(digit) + given.text[place + 1 :]
+    position = positions[int(rng.integers(len(positions)))]
+    digit = (int(text[position]) + int(rng.integers(1, 10))) % 10
+    return text[:position] + str(digit) + text[position + 1 :]
 
 
-def lose_points(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """No punctuation."""
-    return _POINTS.sub("", given.text)
+def remove_punctuation(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Remove all punctuation."""
+    return _PUNCTUATION.sub("", original.text)
 
 
-def garble_letters(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """Two neighbors exchanged inside of every fourth long word."""
-    parts = given.text.split()
+def misspell_words(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Swap two adjacent letters in about a third of the long words."""
+    parts = original.text.split()
     long = [n for n, word in enumerate(parts) if len(word) > 4 and word[:4].isalpha()]
-    if not long or is_unspaced_script(given.text):
+    if not long or is_unspaced_script(original.text):
         return None
     for n in long[:: max(1, len(long) // 3)]:
         at = 1 + int(rng.integers(len(parts[n]) - 3))
@@ -181,48 +178,49 @@ def garble_letters(given: PerturbationInput, rng: np.random.Generator) -> str | 
     return " ".join(parts)
 
 
-def leave_part(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """The second half of the source in place of that of the translation."""
-    own, left = units(given.text), units(given.source)
-    start = join_units(own[: len(own) // 2], given.text)
-    return f"{start} {join_units(left[len(left) // 2 :], given.source)}"
+def leave_untranslated(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+    """Replace the second half by the second half of the source."""
+    own, source = units(original.text), units(original.source)
+    start = join_units(own[: len(own) // 2], original.text)
+    return f"{start} {join_units(source[len(source) // 2 :], original.source)}"
 
 
-def _exchange(tables: Mapping[str, Pairs]) -> Damage:
-    """The rule that puts the partner of one word of a table in its place."""
+def _exchange(tables: Mapping[str, Pairs]) -> Perturbation:
+    """Make a rule that replaces one word of a table by its partner."""
 
-    def rule(given: PerturbationInput, rng: np.random.Generator) -> str | None:
-        found = list(_partners(given, tables.get(given.language, ())))
-        if not found:
+    def rule(original: PerturbationInput, rng: np.random.Generator) -> str | None:
+        matches = list(_find_partners(original, tables.get(original.language, ())))
+        if not matches:
             return None
-        start, end, new = found[int(rng.integers(len(found)))]
-        old = given.text[start:end]
+        start, end, new = matches[int(rng.integers(len(matches)))]
+        old = original.text[start:end]
         new = new[:1].upper() + new[1:] if old[:1].isupper() else new
-        return given.text[:start] + new + given.text[end:]
+        return original.text[:start] + new + original.text[end:]
 
     return rule
 
 
-def _partners(given: PerturbationInput, pairs: Pairs) -> Iterator[tuple[int, int, str]]:
-    """Where words of a table stand, and what may stand there."""
+def _find_partners(original: PerturbationInput, pairs: Pairs) -> Iterator[tuple[int, int, str]]:
+    """Yield start, end and replacement of each word of a table."""
     partner = {**dict(pairs), **{b: a for a, b in pairs}}
-    # the longest first: "is" inside of "is not" is no affirmation
+    # Longest first: "is" inside "is not" must not match.
     terms = "|".join(map(re.escape, sorted(partner, key=len, reverse=True)))
-    edge = "" if is_unspaced_script(given.text) else r"\b"
-    for found in re.finditer(f"{edge}({terms}){edge}", given.text, re.IGNORECASE) if terms else ():
-        new = partner.get(found[0]) or partner.get(found[0].lower())
+    edge = "" if is_unspaced_script(original.text) else r"\b"
+    pattern = f"{edge}({terms}){edge}"
+    for match in re.finditer(pattern, original.text, re.IGNORECASE) if terms else ():
+        new = partner.get(match[0]) or partner.get(match[0].lower())
         if new is not None:
-            yield *found.span(), new
+            yield *match.span(), new
 
 
-# The kinds that change what is said by a word or two, and leave all else as it is.
+# Kinds that change the meaning with a word or two and leave everything else as it is.
 MEANING_KINDS = ("number", "unit", "date", "name", "negation", "opposite", "gender")
-PERTURBATIONS: Mapping[str, Damage] = {
+PERTURBATIONS: Mapping[str, Perturbation] = {
     "omission": drop_words,
-    "truncation": drop_half,
+    "truncation": truncate,
     "addition": add_words,
-    "repetition": double_words,
-    "word order": shuffle,
+    "repetition": repeat_words,
+    "word order": shuffle_words,
     "number": change_number,
     "unit": _exchange(UNITS),
     "date": _exchange(DAYS),
@@ -230,21 +228,23 @@ PERTURBATIONS: Mapping[str, Damage] = {
     "negation": _exchange(NEGATIONS),
     "opposite": _exchange(OPPOSITES),
     "gender": _exchange(GENDERS),
-    "untranslated part": leave_part,
-    "source copied": lambda given, rng: given.source,
-    "wrong language": lambda given, rng: given.foreign,
-    "unrelated": lambda given, rng: given.other,
-    "empty": lambda given, rng: "",
-    "spelling": garble_letters,
-    "punctuation": lose_points,
+    "untranslated part": leave_untranslated,
+    "source copied": lambda original, rng: original.source,
+    "wrong language": lambda original, rng: original.foreign,
+    "unrelated": lambda original, rng: original.other,
+    "empty": lambda original, rng: "",
+    "spelling": misspell_words,
+    "punctuation": remove_punctuation,
 }
 
 
 def perturb(original: PerturbationInput, kind: str, rng: np.random.Generator) -> str | None:
-    """The text with one kind of damage, None where it offers nothing to damage that way.
+    """Apply one kind of perturbation; return None if it does not change the text.
 
-    >>> paid = Original(text="He paid 300 euros.", language="en", source="", other="", foreign="")
-    >>> damage(paid, "unit", np.random.default_rng(1))
+    >>> paid = PerturbationInput(
+    ...     text="He paid 300 euros.", language="en", source="", other="", foreign=""
+    ... )
+    >>> perturb(paid, "unit", np.random.default_rng(1))
     'He paid 300 cents.'
     """
     changed = PERTURBATIONS[kind](original, rng)

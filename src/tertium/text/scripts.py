@@ -1,4 +1,4 @@
-"""Scripts of texts: which letters belong to one, and which languages are written in it."""
+"""Writing systems: the letters of each script, and the scripts of each language."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-# Blocks of letters; marks, digits and punctuation belong to no script.
+# Unicode ranges of letters; marks, digits and punctuation belong to no script.
 BLOCKS: Mapping[str, str] = {
     "Latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
     "Greek": "\u0370-\u03ff\u1f00-\u1fff",
@@ -35,9 +35,9 @@ BLOCKS: Mapping[str, str] = {
     "Kana": "\u3040-\u30ff",
     "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
-# scripts whose words have no blanks between them
+# scripts without spaces between words
 UNSPACED_SCRIPTS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
-_OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
+_SCRIPTS_BY_LANGUAGE: Mapping[str, tuple[str, ...]] = {  # languages not listed use Latin
     "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
     "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
     "bn": ("Bengali",), "bo": ("Tibetan",), "bs": ("Latin", "Cyrillic"), "el": ("Greek",),
@@ -55,7 +55,7 @@ _OTHER_THAN_LATIN: Mapping[str, tuple[str, ...]] = {
 
 
 def main_script(text: str) -> str:
-    """The script of most letters of a text, empty where it has none that is known.
+    """Return the script of most letters of a text, empty if it has no known letters.
 
     >>> main_script("Привет, Bob!"), main_script("東京は大きい都市"), main_script("...")
     ('Cyrillic', 'Kana', '')
@@ -63,7 +63,7 @@ def main_script(text: str) -> str:
     if text.isascii():
         return "Latin" if any(map(str.isalpha, text)) else ""
     counts = {script: len(_pattern(frozenset({script})).findall(text)) for script in BLOCKS}
-    # Japanese writes Han among its Kana, Korean among its Hangul; a stray Kana makes no Japanese.
+    # Japanese mixes Han with Kana, Korean mixes Han with Hangul; a single Kana is not Japanese.
     if counts["Kana"] and counts["Kana"] * 10 >= counts["Han"]:
         counts["Kana"] += counts["Han"]
     if counts["Hangul"] > counts["Han"] // 4:
@@ -73,40 +73,47 @@ def main_script(text: str) -> str:
 
 
 def language_scripts(languages: Iterable[str]) -> frozenset[str]:
-    """The scripts that some languages (ISO 639-1 codes) are written in.
+    """Return the scripts of some languages (ISO 639-1 codes).
 
-    >>> sorted(scripts_of(["de", "ja"]))
+    >>> sorted(language_scripts(["de", "ja"]))
     ['Han', 'Kana', 'Latin']
     """
     return frozenset(
-        script for language in languages for script in _OTHER_THAN_LATIN.get(language, ("Latin",))
+        script
+        for language in languages
+        for script in _SCRIPTS_BY_LANGUAGE.get(language, ("Latin",))
     )
 
 
 def script_share(text: str, scripts: frozenset[str]) -> float:
-    """The share of a text's letters that belong to these scripts, 0 where there are none.
+    """Compute the share of letters that belong to these scripts, 0 for a text without letters.
 
-    >>> share_in("Bob привет", frozenset({"Latin"}))
+    >>> script_share("Bob привет", frozenset({"Latin"}))
     0.3333333333333333
     """
     letters = len(_pattern(frozenset(BLOCKS)).findall(text))
     return len(_pattern(scripts).findall(text)) / letters if letters and scripts else 0.0
 
 
-def has_unspaced_run(text: str) -> bool:
-    """Whether a text is written in words with no blanks between them, such as Japanese or Thai.
+def is_unspaced_script(text: str) -> bool:
+    """Tell whether the main script of a text has no spaces between words."""
+    return main_script(text) in UNSPACED_SCRIPTS
 
-    >>> runs_on("これは保存したファイルです。"), runs_on("The sign says 東京 and nothing else.")
+
+def has_unspaced_run(text: str) -> bool:
+    """Tell whether a text has a long run without spaces, as in Japanese or Thai.
+
+    >>> has_unspaced_run("これは保存したファイルです。"), has_unspaced_run("It says 東京 and no more.")
     (True, False)
     """
-    return not text.isascii() and _run().search(text) is not None
+    return not text.isascii() and _unspaced_run().search(text) is not None
 
 
 def is_other_script(text: str, scripts: frozenset[str]) -> bool:
-    """Whether most letters of a text belong to other scripts than these.
+    """Tell whether most letters of a text belong to other scripts.
 
     >>> latin = frozenset({"Latin"})
-    >>> is_foreign("Привет, Bob!", latin), is_foreign("Hello Мир!", latin)
+    >>> is_other_script("Привет, Bob!", latin), is_other_script("Hello Мир!", latin)
     (True, False)
     """
     if "Latin" in scripts and text.isascii():
@@ -116,10 +123,10 @@ def is_other_script(text: str, scripts: frozenset[str]) -> bool:
 
 
 @cache
-def _run() -> re.Pattern[str]:
-    scripts = sorted(UNSPACED_SCRIPTS - {"Tibetan"})  # which has marks between syllables
+def _unspaced_run() -> re.Pattern[str]:
+    scripts = sorted(UNSPACED_SCRIPTS - {"Tibetan"})  # Tibetan has marks between syllables
     letters = "".join(BLOCKS[script] for script in scripts)
-    return re.compile(f"[{letters}]{{8}}")  # fewer may be a name
+    return re.compile(f"[{letters}]{{8}}")  # shorter runs may be names
 
 
 @cache

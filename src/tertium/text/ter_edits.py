@@ -1,13 +1,13 @@
-"""The edits of TER: what turns a hypothesis into a reference when blocks of words may move.
+"""The edits of TER: insertions, deletions, substitutions and block shifts.
 
-Snover et al. (2006): shifts are chosen greedily, each the one that lowers the word edit distance
-most, until none does; insertions, deletions and substitutions do the rest. Which shifts are tried,
-and which of equally good ones is made, is settled as in Tercom and, with its limits, in sacrebleu:
-under unit costs the number of edits is sacrebleu's on every input.
+Snover et al. (2006): shifts are chosen greedily, each time the one that lowers the word edit
+distance most, until no shift helps; the remaining differences are insertions, deletions and
+substitutions. Candidates, limits and tie-breaking are those of Tercom and sacrebleu: with unit
+costs the number of edits equals sacrebleu's on every input.
 
-It is fast because few shifts are measured: none can lower the distance below what the differing
-words alone require, nor gain more than the words it moves. Each is measured from the first word
-that moved (`text/edit_distance.py`), and searches under several costs go on together.
+Few shifts are evaluated: no shift can lower the distance below the cost of the differing words, nor
+gain more than the words it moves. Each is evaluated from the first moved word on
+(`text/edit_distance.py`), and searches with several costs run together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tertium.text.edit_distance import (
     edit_table,
 )
 
-# Tercom's limits as sacrebleu has them: with others the number of edits would be another.
+# The limits of sacrebleu; other values would change the number of edits.
 MAX_BLOCK = 10
 MAX_SHIFT_DISTANCE = 50
 MAX_CANDIDATES = 1000
@@ -39,7 +39,7 @@ MAX_CANDIDATES = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """What each kind of edit costs, to four decimal places."""
+    """The cost of each kind of edit, to four decimal positions."""
 
     insertion: float = 1.0
     deletion: float = 1.0
@@ -49,17 +49,17 @@ class Costs:
     def __post_init__(self) -> None:
         for cost in astuple(self):
             if not (math.isfinite(cost) and cost >= 0):
-                raise UsageError(f"edits cost a number from 0 up each, not {cost}: {self}")
+                raise UsageError(f"edit cost {cost} in {self}: expected a number of at least 0")
 
 
 UNIT_COSTS = Costs()
 
 
 class Edits(NamedTuple):
-    """How often each kind of edit is needed to turn a hypothesis into a reference.
+    """The number of edits of each kind that turn a hypothesis into a reference.
 
-    An insertion adds a word that the hypothesis lacks, a deletion removes one that it has too many;
-    a shift moves a block of words, however long.
+    An insertion adds a missing word, a deletion removes an extra one, and a shift moves a block of
+    words of any length.
     """
 
     insertions: int = 0
@@ -69,21 +69,21 @@ class Edits(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The number of edits of all kinds."""
+        """The total number of edits."""
         return sum(self)
 
     def cost(self, costs: Costs = UNIT_COSTS) -> float:
-        """What the edits cost together."""
+        """Compute the total cost of the edits."""
         return math.fsum(n * cost for n, cost in zip(self, astuple(costs), strict=True))
 
 
 def count_edits(
     hypothesis: Sequence[Hashable], reference: Sequence[Hashable], costs: Costs = UNIT_COSTS
 ) -> Edits:
-    """The edits that turn one list of words into another, by TER's greedy search.
+    """Count the edits that turn one list of words into another, with TER's greedy search.
 
-    A shift is made when it lowers the cost of the other edits, and by at least its own cost. Under
-    unit costs TER is the total over the reference length.
+    A shift is made if it lowers the cost of the other edits by at least its own cost. With unit
+    costs, TER is the total divided by the reference length.
 
     >>> count_edits("on the mat sat a cat".split(), "a cat sat on the mat".split())
     Edits(insertions=0, deletions=0, substitutions=0, shifts=2)
@@ -98,7 +98,7 @@ def count_edits(
 def count_edits_for_costs(
     costs: Sequence[Costs], hypothesis: Sequence[Hashable], reference: Sequence[Hashable]
 ) -> list[Edits]:
-    """The same under each of several costs, in far less time than one by one."""
+    """Count edits with each of several costs, much faster than one by one."""
     if not hypothesis or not reference:
         return [Edits(insertions=len(reference), deletions=len(hypothesis))] * len(costs)
     codes: dict[Hashable, int] = {}
@@ -106,14 +106,14 @@ def count_edits_for_costs(
     words = tuple(codes.setdefault(word, len(codes)) for word in hypothesis)
     if words == target:
         return [Edits()] * len(costs)
-    searches = [_Search(words, target, _whole(some)) for some in costs]
-    table = edit_table(target, words, [search.prices[:3] for search in searches])
+    searches = [_ShiftSearch(words, target, _integer_costs(c)) for c in costs]
+    table = edit_table(target, words, [search.costs[:3] for search in searches])
     _shift_until_best(table, searches)
     return [search.edits for search in searches]
 
 
-class _Prices(NamedTuple):
-    """Costs in whole units, which add up exactly; (1, 1, 1, n) where all but shifts are equal."""
+class _IntegerCosts(NamedTuple):
+    """Costs as integers, for exact sums; (1, 1, 1, n) if all costs except shifts are equal."""
 
     insertion: int
     deletion: int
@@ -122,48 +122,48 @@ class _Prices(NamedTuple):
 
 
 @cache
-def _whole(costs: Costs) -> _Prices:
+def _integer_costs(costs: Costs) -> _IntegerCosts:
     *edits, shift = scaled = [round(cost * 10_000) for cost in astuple(costs)]
-    if len({*edits}) == 1 and edits[0]:  # every gain is a multiple of it
-        return _Prices(1, 1, 1, -(-shift // edits[0]))
+    if len({*edits}) == 1 and edits[0]:  # every gain is a multiple of this cost
+        return _IntegerCosts(1, 1, 1, -(-shift // edits[0]))
     unit = math.gcd(*scaled) or 1
-    return _Prices(*(cost // unit for cost in scaled))
+    return _IntegerCosts(*(cost // unit for cost in scaled))
 
 
-_Block = tuple[int, int, int]  # its length, - its start, - its new place
+_Block = tuple[int, int, int]  # length, -start, -destination
 
 
 @dataclass(eq=False)
-class _Search:
-    """The search for shifts under one list of prices: the words after them, and what is left."""
+class _ShiftSearch:
+    """The greedy search for shifts with one set of costs: the current words and edits."""
 
     words: Words
     target: Words
-    prices: _Prices
+    costs: _IntegerCosts
     _path: str = ""
     _shifts: int = 0
     _tried: int = 0
-    _blocks: tuple[_Block, ...] | None = None  # to try; none once the search is over
+    _blocks: tuple[_Block, ...] | None = None  # candidates; empty when the search is over
 
     def __post_init__(self) -> None:
-        self._floor = _floor(self.words, self.target, self.prices)
-        self._least = max(self.prices.shift, 1)  # that a shift has to gain
+        self._lower_bound = _lower_bound(self.words, self.target, self.costs)
+        self._min_gain = max(self.costs.shift, 1)  # of a shift
 
     @property
     def edits(self) -> Edits:
-        """Those of the path that is left, and the shifts before it."""
+        """The edits of the current path, and the shifts made so far."""
         insertions, deletions, substitutions = map(
             self._path.count, (INSERTION, DELETION, SUBSTITUTION)
         )
         return Edits(insertions, deletions, substitutions, self._shifts)
 
     def propose(self, table: EditTable, owner: int) -> list[Shift]:
-        """What may help, the first of equals first; nothing once the search is over."""
+        """Return candidate shifts in order of preference; empty when the search is over."""
         if self._blocks == ():
             return []
         self._path = table.path(owner)
         blocks: tuple[_Block, ...] = ()
-        if table.distances[owner] - self._floor >= self._least:
+        if table.distances[owner] - self._lower_bound >= self._min_gain:
             limit = MAX_CANDIDATES - self._tried
             blocks = _candidates(self.words, self.target, self._path, limit)
             self._tried += len(blocks)
@@ -171,44 +171,44 @@ class _Search:
         return [_shift(*block) for block in self._blocks]
 
     def choose(
-        self, shifts: list[Shift], distance: int, after: Iterator[int], *, bounded: bool
+        self, shifts: list[Shift], distance: int, after: Iterator[int], *, is_bounded: bool
     ) -> int:
-        """Make the best of some shifts, if one helps; the first place that changes.
+        """Make the best shift, if one helps; return the first word that changes.
 
-        `after` are the distances after each. Most gain wins, then the longest block, the earliest,
-        the earliest new place.
+        `after` yields the distance after each shift. The largest gain wins, then the longest block,
+        the earliest block, the earliest destination.
         """
-        gain_of_word = self.prices.insertion + self.prices.deletion if bounded else distance
-        best, most, found = self._least - 1, distance - self._floor, None
+        gain_per_word = self.costs.insertion + self.costs.deletion if is_bounded else distance
+        best, max_gain, best_shift = self._min_gain - 1, distance - self._lower_bound, None
         for (length, _, _), shift in zip(self._blocks or (), shifts, strict=True):
-            if best >= min(most, length * gain_of_word):
+            if best >= min(max_gain, length * gain_per_word):
                 break
             gain = distance - next(after)
             if gain > best:
-                best, found = gain, shift
-        if found is None:
+                best, best_shift = gain, shift
+        if best_shift is None:
             self._blocks = ()
             return len(self.words)
-        self.words = found(self.words)
+        self.words = best_shift(self.words)
         self._shifts += 1
-        return found.start
+        return best_shift.start
 
 
-def _shift_until_best(table: EditTable, searches: Sequence[_Search]) -> None:
-    """Make the best shift in every search as long as one helps. The table follows."""
+def _shift_until_best(table: EditTable, searches: Sequence[_ShiftSearch]) -> None:
+    """Make the best shift in every search until none helps; update the table."""
     while any(shifts := [search.propose(table, n) for n, search in enumerate(searches)]):
         measured = table.distances_after(shifts)
         starts = [
-            search.choose(some, distance, after, bounded=table.bounded)
-            for search, some, distance, after in zip(
+            search.choose(candidates, distance, after, is_bounded=table.is_bounded)
+            for search, candidates, distance, after in zip(
                 searches, shifts, table.distances, measured, strict=True
             )
         ]
         table.update([search.words for search in searches], min(starts))
 
 
-def _floor(words: Words, target: Words, prices: _Prices) -> int:
-    """What remains to pay in the best order of words: those that differ, and those too many."""
+def _lower_bound(words: Words, target: Words, costs: _IntegerCosts) -> int:
+    """Compute the cost in the best word order: of differing and of extra words."""
     spare: dict[int, int] = {}
     for word in target:
         spare[word] = spare.get(word, 0) + 1
@@ -220,61 +220,61 @@ def _floor(words: Words, target: Words, prices: _Prices) -> int:
             surplus += 1
     lacking = len(target) - len(words) + surplus
     pairs = min(surplus, lacking)
-    swap = min(prices.substitution, prices.insertion + prices.deletion)
-    rest = (surplus - pairs) * prices.deletion + (lacking - pairs) * prices.insertion
-    return pairs * swap + rest
+    swap = min(costs.substitution, costs.insertion + costs.deletion)
+    unpaired = (surplus - pairs) * costs.deletion + (lacking - pairs) * costs.insertion
+    return pairs * swap + unpaired
 
 
 @lru_cache(maxsize=64)
 def _candidates(words: Words, target: Words, path: str, limit: int) -> tuple[_Block, ...]:
-    """The shifts that Tercom tries, the first of equals first; stops soon after `limit`.
+    """Return the shifts that Tercom tries, in order of preference; stop soon after `limit`.
 
-    A block is shifted if it occurs in the reference, not too far off, has an error where it stands
-    and where it would go, and would leave where it stands. It goes before, into or behind the words
-    that the reference has there, as they are aligned now. What was found is kept for a moment:
-    searches under other costs often stand at the same place.
+    A block is a candidate if it occurs in the reference within the maximum distance, contains an
+    error at its origin and its destination, and really moves. Its destination is before, inside or
+    after the aligned reference words. Results are cached, because searches with other costs often
+    reach the same state.
     """
-    places: dict[int, list[int]] = {}
-    for place, word in enumerate(target):
-        places.setdefault(word, []).append(place)
+    positions: dict[int, list[int]] = {}
+    for position, word in enumerate(target):
+        positions.setdefault(word, []).append(position)
     align, word_error, target_error = _alignment(path)
-    found: list[_Block] = []
+    blocks: list[_Block] = []
     for start, word in enumerate(words):
         if word_error[start] > MAX_BLOCK:
             continue
-        for place in _near(places.get(word, []), start):
-            shortest = max(word_error[start], target_error[place])
-            gap = align[place] - start
-            longest = min(MAX_BLOCK, len(words) - start, len(target) - place)
+        for position in _within_reach(positions.get(word, []), start):
+            shortest = max(word_error[start], target_error[position])
+            gap = align[position] - start
+            longest = min(MAX_BLOCK, len(words) - start, len(target) - position)
             if 0 <= gap < longest:
                 longest = gap
             if shortest > longest:
                 continue
-            goals = [align[place - 1] + 1 if place else 0]
+            destinations = [align[position - 1] + 1 if position else 0]
             for length in range(1, longest + 1):
-                if words[start + length - 1] != target[place + length - 1]:
+                if words[start + length - 1] != target[position + length - 1]:
                     break
-                goal = align[place + length - 1] + 1
-                if goal != goals[-1]:
-                    goals.append(goal)
+                destination = align[position + length - 1] + 1
+                if destination != destinations[-1]:
+                    destinations.append(destination)
                 if length >= shortest:
-                    found += [(length, -start, -goal) for goal in goals]
-            if len(found) >= limit:
-                return tuple(found)
-    return tuple(sorted(found, reverse=True))
+                    blocks += [(length, -start, -destination) for destination in destinations]
+            if len(blocks) >= limit:
+                return tuple(blocks)
+    return tuple(sorted(blocks, reverse=True))
 
 
-def _near(places: list[int], start: int) -> list[int]:
-    """Those of some sorted places that a shift may reach; a word may stand in thousands."""
-    low = bisect_left(places, start - MAX_SHIFT_DISTANCE)
-    return places[low : bisect_right(places, start + MAX_SHIFT_DISTANCE, low)]
+def _within_reach(positions: list[int], start: int) -> list[int]:
+    """Select the sorted positions that a shift may reach."""
+    low = bisect_left(positions, start - MAX_SHIFT_DISTANCE)
+    return positions[low : bisect_right(positions, start + MAX_SHIFT_DISTANCE, low)]
 
 
 def _alignment(path: str) -> tuple[list[int], list[int], list[int]]:
-    """The last hypothesis word at or before each reference word, and how far errors are.
+    """Return the last hypothesis word at or before each reference word, and error distances.
 
-    The distances say, for each word of the hypothesis and of the reference, how many words from it
-    on one must take to include one that is wrong.
+    An error distance is the number of words, from a word of the hypothesis or the reference on, up
+    to and including the next error.
 
     >>> _alignment(" sd i")
     ([0, 1, 3, 3], [2, 1, 1, 12], [2, 1, 2, 1])
@@ -294,16 +294,16 @@ def _alignment(path: str) -> tuple[list[int], list[int], list[int]]:
     return align[::-1], word_error[:0:-1], target_error[:0:-1]
 
 
-def _shift(length: int, minus_start: int, minus_goal: int) -> Shift:
-    """A block moved to before its goal; a goal inside the block lies as far behind it.
+def _shift(length: int, minus_start: int, minus_destination: int) -> Shift:
+    """Move a block to before its destination; a destination inside the block means as far after it.
 
     >>> _shift(2, -3, -1)
     Shift(start=1, middle=3, end=5)
     >>> _shift(2, 0, -4)
     Shift(start=0, middle=2, end=4)
     """
-    start, goal = -minus_start, -minus_goal
+    start, destination = -minus_start, -minus_destination
     end = start + length
-    if goal < start:
-        return Shift(goal, start, end)
-    return Shift(start, end, goal if goal > end else goal + length)
+    if destination < start:
+        return Shift(destination, start, end)
+    return Shift(start, end, destination if destination > end else destination + length)

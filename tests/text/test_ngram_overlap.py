@@ -1,4 +1,4 @@
-"""Shared n-grams by one sort equal those that counters find pair by pair."""
+"""Shared n-grams counted by sorting equal those counted with `Counter`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tertium.text import shared_ngrams
-from tertium.text.shared_ngrams import ABSENT, count_shared
+from tertium.text import ngram_overlap
+from tertium.text.ngram_overlap import ABSENT, count_shared
 
 rows = st.lists(st.sampled_from([0, 1, 2, 3, 9, 70_000]), max_size=9)
 pairs = st.lists(st.tuples(rows, rows), max_size=7)
 
 
-def slow(left: Sequence[int], right: Sequence[int], order: int) -> list[int]:
+def slow_counts(left: Sequence[int], right: Sequence[int], order: int) -> list[int]:
     def grams(row: Sequence[int], n: int) -> Counter[tuple[int, ...]]:
         return Counter(tuple(row[i : i + n]) for i in range(len(row) - n + 1))
 
@@ -34,22 +34,22 @@ def make_layout(
 
 @settings(max_examples=150, deadline=None)
 @given(pairs, st.integers(0, 8), st.sampled_from([1 << 15, 5]), st.sampled_from([64, 30, 14]))
-def test_runs_are_what_counters_count(
+def test_counts_equal_those_of_counters(
     given_pairs: list[tuple[list[int], list[int]]], order: int, chunk: int, key: int
 ) -> None:
     with (
-        mock.patch.object(shared_ngrams, "CHUNK", chunk),
-        mock.patch.object(shared_ngrams, "KEY", key),
+        mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", chunk),
+        mock.patch.object(ngram_overlap, "KEY_BITS", key),
     ):
         counted = count_shared(*make_layout(given_pairs), order)
     assert counted.shape == (len(given_pairs), order)
     for row, (left, right) in zip(counted.tolist(), given_pairs, strict=True):
-        assert row in (slow(left, right, order), [ABSENT] * order)
+        assert row in (slow_counts(left, right, order), [ABSENT] * order)
         if key == 64:
-            assert row == slow(left, right, order)
+            assert row == slow_counts(left, right, order)
 
 
-def test_a_pair_with_too_many_symbols_is_left_out_and_its_neighbors_are_not() -> None:
+def test_only_pairs_with_too_many_symbols_are_skipped() -> None:
     many = list(range(2000))
     counted = count_shared(*make_layout([([1, 2], [2, 1]), (many, many), ([5], [5])]), 6)
     assert counted.tolist() == [[2, 0, 0, 0, 0, 0], [ABSENT] * 6, [1, 0, 0, 0, 0, 0]]
