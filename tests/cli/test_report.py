@@ -181,7 +181,7 @@ def test_what_cannot_be_done_is_said(
         ([], "paired randomization, two-sided, 10000 trials"),
         (["--paired-ar", "--paired-ar-n", "50"], "paired randomization, two-sided, 50 trials"),
         (["--paired-ar-n", "50"], "paired randomization, two-sided, 50 trials"),
-        (["--paired-bs", "--paired-bs-n", "60"], "paired bootstrap, 60 samples"),
+        (["--paired-bs", "--paired-bs-n", "60"], "paired bootstrap, 60 resamples"),
     ],
 )
 def test_slices_are_tested_as_asked(arguments: list[str], message: str, tmp_path: Path) -> None:
@@ -210,12 +210,12 @@ def test_a_metric_that_cannot_read_a_challenge_set_is_left_out_of_it(
     page = tmp_path / "page.html"
     call = ["report", *INPUTS, "--challenge", "damage", "--explain", "0", "-o", str(page)]
     assert main([*call, "--paired-bs-n", "20", "-m", "chrf", "tertium-small"]) == 0
-    assert "tertium-small cannot score challenge set damage: tertium-small judges" in caplog.text
+    assert "tertium-small cannot score challenge set damage: tertium-small needs" in caplog.text
     section = page.read_text(encoding="utf-8").partition('id="challenge"')[2]
-    assert "chrF puts" in section
-    assert "tertium-small puts" not in section
+    assert "groups: chrF " in section
+    assert "; tertium-small " not in section
     assert main([*call, "--paired-bs-n", "20", "-m", "tertium-small"]) == 2
-    assert "--challenge damage: none of the metrics can score its pairs" in capsys.readouterr().err
+    assert "--challenge damage: no metric can score it" in capsys.readouterr().err
 
 
 def test_people_who_judged_other_systems_are_refused(
@@ -303,7 +303,7 @@ def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> Non
     )
     assert "Pearson r, segment level" in text
     assert "Kendall tau-b, segment level" in text
-    assert "metrics against human scores" in text
+    assert "Metrics against human scores" in text
     data = data_of(page)
     assert data["items"][3][2:] == ["sagt 3", ["says 3"], ["A says <3>", "B says <3>"]]
     assert data["human"]["values"][:2] == [500, 500]
@@ -336,8 +336,8 @@ def test_meta_shows_a_metric_as_it_is_and_says_which_way_it_goes(tmp_path: Path)
     assert ter["values"][0] == 8750  # seven of eight words are wrong
     assert "TER: lower is better" in text
     assert "perm-both: both metrics are standardized" in text
-    best = "<li><bdi>TER</bdi> agrees best with people: Pearson r 1.000, significantly better than"
-    assert f"{best} all others.</li>" in text
+    best = "<li><bdi>TER</bdi> agrees best with human scores: Pearson r 1.000, significantly"
+    assert f"{best} better than all others.</li>" in text
     assert "TER|nrefs:1|" in text
     assert "TER: r = -" in text  # the picture shows people against TER itself
 

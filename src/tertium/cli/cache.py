@@ -56,7 +56,7 @@ def add_arguments(parser: CommandParser) -> None:
         "arguments",
         nargs="*",
         metavar="KIND|SIZE",
-        help=f"kinds to clear: {', '.join(CACHE_KINDS)} (default: all); or the size limit",
+        help=f"the size limit, or kinds to clear: {', '.join(CACHE_KINDS)} (default: all)",
     )
     add_format(parser)
 

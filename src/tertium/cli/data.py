@@ -29,7 +29,7 @@ def add_arguments(parser: CommandParser) -> None:
     group = parser.groups["Input"]
     group.add_argument("set", nargs="?", metavar="SET", help="set to describe (default: list all)")
     group.add_argument(
-        "--data", metavar="DIR", help=f"folder of the sets (default: ${DATA_VARIABLE})"
+        "--data", metavar="DIR", help=f"folder of human judgments (default: ${DATA_VARIABLE})"
     )
     add_format(parser)
     add_quiet(parser)

@@ -85,7 +85,7 @@ def add_data(parser: CommandParser) -> None:
         help="compare error spans instead: from files, or marked by the metrics of -m",
     )
     group.add_argument(
-        "--data", metavar="DIR", help="folder of named sets (default: $TERTIUM_DATA)"
+        "--data", metavar="DIR", help="folder of human judgments (default: $TERTIUM_DATA)"
     )
     add_list(group, "--lps", metavar="LP", help="only these language pairs (default: all)")
     add_list(group, "--exclude", metavar="SYSTEM", help="systems to exclude")

@@ -111,7 +111,7 @@ def _add_data_options(parser: CommandParser, classes: Sequence[type[TrainedModel
     for option, (text, kind) in DATA_OPTIONS.items():
         help_text = text if kind in accepted else argparse.SUPPRESS
         add_list(group, option, metavar="FILE", help=help_text)
-    help_text = f"{GOLD_HELP} (--train, --dev)" if "scores" in accepted else argparse.SUPPRESS
+    help_text = GOLD_HELP if "scores" in accepted else argparse.SUPPRESS
     group.add_argument("--gold", metavar="NAME", help=help_text)
 
 
