@@ -1,4 +1,4 @@
-"""Agreement with people on whole test sets; figures are average Pearson over language pairs.
+"""Agreement with human scores on test sets: average Pearson correlation over language pairs.
 
 The expected figures of WMT17 were measured once with plain scripts over the same weights, apart
 from this package, and are given to three digits.
@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tertium.data.collection import Collection
-from tertium.encoders.cards import CARDS
-from tertium.encoders.weights import find
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.encoders.weight_files import find_installed_weights
 from tertium.meta.correlation import pearson
 from tertium.metrics import load_metric
-from tertium.models.checkpoint import read_config, shipped_models
+from tertium.models.checkpoint import bundled_models_folder, read_config
 
 TO_ENGLISH = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
 
@@ -24,20 +24,20 @@ pytestmark = pytest.mark.slow
 
 
 def agreement(data: Path, spec: str, name: str, pairs: tuple[str, ...]) -> float:
-    """The average Pearson of a metric with human scores, distances turned around."""
-    metric, collection = load_metric(spec), Collection(data)
-    found = []
+    """Return the average Pearson correlation of a metric with human scores; distances negated."""
+    metric, collection = load_metric(spec), DatasetFolder(data)
+    correlations = []
     for pair in pairs:
         judged = collection.judgments(name, pair)
         scores = metric.score(judged.segments)
         values = scores.segments if scores.higher_is_better else -scores.segments
-        found.append(float(pearson(judged.scores, values)))
-    return float(np.mean(found))
+        correlations.append(float(pearson(judged.scores, values)))
+    return float(np.mean(correlations))
 
 
 def require(encoder: str) -> None:
     name = encoder.partition("@")[0]
-    if name in CARDS and find(name) is None:
+    if name in MODEL_CARDS and find_installed_weights(name) is None:
         pytest.skip(f"the weights of {name} are not installed")
 
 
@@ -63,8 +63,8 @@ def test_wmt17_to_english(
         f"sss:encoder={encoder}": sss,
         f"sentsim:encoder={encoder},normalise=corpus": sentsim,
     }
-    found = {spec: agreement(human_data, spec, "da/wmt17", TO_ENGLISH) for spec in expected}
-    assert found == pytest.approx(expected, abs=0.003)
+    correlations = {spec: agreement(human_data, spec, "da/wmt17", TO_ENGLISH) for spec in expected}
+    assert correlations == pytest.approx(expected, abs=0.003)
 
 
 @pytest.mark.parametrize("encoder", ["minilm@3", "minilm@4", "use@3"])
@@ -89,22 +89,22 @@ SOURCES = {
 
 
 def test_wmt17_against_the_source(human_data: Path) -> None:
-    found = {
+    correlations = {
         pair: agreement(human_data, "sss:encoder=use,against=source", "da/wmt17", (pair,))
         for pair in SOURCES
     }
-    assert found == pytest.approx(SOURCES, abs=0.003)
+    assert correlations == pytest.approx(SOURCES, abs=0.003)
 
 
-def test_a_language_that_only_e5_knows(human_data: Path) -> None:
+def test_language_that_only_e5_supports(human_data: Path) -> None:
     """Measured on a GPU: docs/results/song2021-3.json."""
-    found = agreement(human_data, "sss:against=source,lp=lv-en", "da/wmt17", ("lv-en",))
-    assert found == pytest.approx(0.400, abs=0.003)
+    correlations = agreement(human_data, "sss:against=source,lp=lv-en", "da/wmt17", ("lv-en",))
+    assert correlations == pytest.approx(0.400, abs=0.003)
 
 
 @pytest.mark.parametrize("name", ["bilstm", "bilstm-attention", "esim"])
-def test_a_shipped_head_reaches_what_its_training_told(human_data: Path, name: str) -> None:
-    told = read_config(shipped_models() / name)["training"]["pearson"]
-    found = {pair: agreement(human_data, name, "da/wmt17", (pair,)) for pair in told}
-    assert list(found) == list(TO_ENGLISH)
-    assert found == pytest.approx(told, abs=0.003)
+def test_bundled_head_reaches_the_agreement_of_its_training(human_data: Path, name: str) -> None:
+    expected = read_config(bundled_models_folder() / name)["training"]["pearson"]
+    correlations = {pair: agreement(human_data, name, "da/wmt17", (pair,)) for pair in expected}
+    assert list(correlations) == list(TO_ENGLISH)
+    assert correlations == pytest.approx(expected, abs=0.003)

@@ -30,15 +30,15 @@ def test_values_equal_the_bert_score_package(idf: bool) -> None:
     )
 
 
-def test_the_best_of_several_references_is_taken_as_the_package_does() -> None:
+def test_best_of_several_references_equals_the_package() -> None:
     for case in GOLDEN["several"]:
         segment = Segment(case["hypothesis"], None, tuple(case["references"]))
-        found = BERTScore(encoder="minilm@4").score([segment]).statistics[0, :3]
-        np.testing.assert_allclose(found, case["best"], atol=1e-5)
+        values = BERTScore(encoder="minilm@4").score([segment]).statistics[0, :3]
+        np.testing.assert_allclose(values, case["best"], atol=1e-5)
 
 
-def test_f1_of_unrelated_texts_is_no_pole() -> None:
-    """Precision just above and recall just below zero made an F1 of -1,227 or 5."""
+def test_f1_of_unrelated_texts_has_no_pole() -> None:
+    """Precision just above 0 and recall just below would give an F1 of -1,227 or 5."""
     words = "cat blue null ♥ justice why sings photon unto Tuesday".split()
     texts = [*words, *(f"{a} {b}" for a in words for b in words)]
     segments = [Segment(a, None, (b,)) for a in texts for b in texts[::3]]
@@ -78,11 +78,11 @@ def test_five_hundred_segments_equal_the_package(human_data: Path, idf: bool) ->
         device="cpu",
         nthreads=0,
     )
-    found = BERTScore(encoder="minilm@4", idf=idf).score(segments).statistics[:, :3]
-    np.testing.assert_allclose(found, np.column_stack([e.numpy() for e in expected]), atol=1e-4)
+    values = BERTScore(encoder="minilm@4", idf=idf).score(segments).statistics[:, :3]
+    np.testing.assert_allclose(values, np.column_stack([e.numpy() for e in expected]), atol=1e-4)
 
 
-def test_measure_chooses_the_score_and_keeps_all_three() -> None:
+def test_measure_selects_the_score_and_statistics_hold_all_three() -> None:
     # Every hypothesis word is in the reference; the reference has one word more.
     segment = Segment("the cat sat", None, ("the cat sat down",))
     by_measure = {
@@ -96,54 +96,55 @@ def test_measure_chooses_the_score_and_keeps_all_three() -> None:
     assert by_measure["f1"].columns == ("precision", "recall", "f1", "segments")
 
 
-def test_inverse_document_frequencies_by_hand() -> None:
+def test_inverse_document_frequencies() -> None:
     texts = ["the cat", "the dog", "the dog"]
-    found = DocumentFrequencies.count(ToyEncoder(), texts)
-    assert found.weight("the") == 0.0  # in all three: log(4 / 4)
-    assert found.weight("dog") == pytest.approx(math.log(4 / 3))
-    assert found.weight("cat") == pytest.approx(math.log(4 / 2))
-    assert found.weight("unseen") == pytest.approx(math.log(4))
-    assert found.weight("") == 0.0
+    values = DocumentFrequencies.count(ToyEncoder(), texts)
+    assert values.weight("the") == 0.0  # in all three: log(4 / 4)
+    assert values.weight("dog") == pytest.approx(math.log(4 / 3))
+    assert values.weight("cat") == pytest.approx(math.log(4 / 2))
+    assert values.weight("unseen") == pytest.approx(math.log(4))
+    assert values.weight("") == 0.0
 
 
-def test_idf_from_a_file_lets_a_score_stand_alone(tmp_path: Path) -> None:
+def test_idf_from_a_file_makes_scores_independent_of_other_segments(tmp_path: Path) -> None:
     texts = tmp_path / "texts.txt"
     texts.write_text("the cat\nthe dog\na bird\n", encoding="utf-8")
     metric = BERTScore(encoder="toy", idf=True, idf_texts=str(texts))
     assert not metric.reads_corpus
     assert load_metric(metric.spec) == metric
-    one = Segment("the cat", None, ("the dog",))
+    segment = Segment("the cat", None, ("the dog",))
     other = Segment("a bird sang", None, ("a bird sang",))
-    assert metric.score([one]).segments[0] == metric.score([one, other]).segments[0]
+    assert metric.score([segment]).segments[0] == metric.score([segment, other]).segments[0]
 
 
-def test_lines_of_a_file_for_idf_are_those_of_every_other_file(tmp_path: Path) -> None:
-    """U+2028 and the like do not end a line: they made three documents of two."""
-    texts, one = tmp_path / "texts.txt", Segment("the cat sat", None, ("the dog sat down",))
+def test_idf_file_is_split_at_newlines_only(tmp_path: Path) -> None:
+    """U+2028 and similar characters do not end a line."""
+    texts, segment = tmp_path / "texts.txt", Segment("the cat sat", None, ("the dog sat down",))
     metric = BERTScore(encoder="toy", idf=True, idf_texts=str(texts))
-    found = []
+    scores = []
     for end in (" ", "\u2028", "\x0c", "\x85"):
         texts.write_text(f"the cat{end}the dog\r\na bird sat\n", encoding="utf-8", newline="")
-        found.append(metric.score([one]).system)
-    assert len(set(found)) == 1
+        scores.append(metric.score([segment]).system)
+    assert len(set(scores)) == 1
     texts.write_bytes("déjà vu\n".encode("latin-1"))
     with pytest.raises(DataError, match=r"texts\.txt.*UTF-8"):
-        metric.score([one])
+        metric.score([segment])
     texts.write_bytes(b"")
     with pytest.raises(DataError, match="is empty"):
-        metric.score([one])
+        metric.score([segment])
 
 
 def test_idf_from_references_reads_the_corpus() -> None:
     metric = BERTScore(encoder="toy", idf=True)
     assert metric.reads_corpus
-    one = Segment("the cat", None, ("the dog",))
-    alone, beside = metric.score([one]), metric.score([one, Segment("x", None, ("the end",))])
-    assert alone.segments[0] != beside.segments[0]
+    segment = Segment("the cat", None, ("the dog",))
+    single = metric.score([segment])
+    pair = metric.score([segment, Segment("x", None, ("the end",))])
+    assert single.segments[0] != pair.segments[0]
 
 
-def test_idf_texts_must_be_there_and_used(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="idf is off"):
+def test_idf_texts_must_exist_and_need_idf(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no effect without idf"):
         BERTScore(idf_texts="x.txt")
     metric = BERTScore(encoder="toy", idf=True, idf_texts=str(tmp_path / "absent.txt"))
     with pytest.raises(MissingResourceError, match=r"absent\.txt"):
@@ -168,13 +169,13 @@ def test_bertr_is_recall_without_special_tokens() -> None:
     np.testing.assert_array_equal(BERTR(encoder="minilm@4").score(PAIRS).segments, recall)
 
 
-def test_bertr_does_not_punish_what_is_added() -> None:
+def test_bertr_does_not_penalize_additions() -> None:
     metric = BERTR(encoder="toy")
     assert metric.sentence_score("the cat sat down", ["the cat sat"]) == pytest.approx(1.0)
     assert metric.sentence_score("the cat", ["the cat sat down"]) < 0.8
 
 
-def test_the_signature_tells_what_decides_the_score() -> None:
+def test_signature_contains_all_settings() -> None:
     signature = BERTScore(encoder="minilm@4").score(PAIRS).signature
     assert signature.startswith(
         "BERTScore|nrefs:1|against:reference|model:minilm@53aa5117|layer:4|prec:fp32|maxlen:"

@@ -1,4 +1,4 @@
-"""What metrics over embeddings share: sides, references, warnings, signatures, explanations."""
+"""Common behavior of embedding metrics: sides, references, warnings, signatures, explanations."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def test_both_is_the_mean_of_reference_and_source(name: str) -> None:
     assert toy(name, against="both").score([BOTH]).system == pytest.approx(np.mean(sides))
 
 
-def test_with_idf_each_side_is_weighed_by_its_own_texts() -> None:
+def test_idf_weights_of_each_side_come_from_its_own_texts() -> None:
     segments = [BOTH, Segment("the dog sat", "der Hund saß", ("the dog sat down",))]
-    found = {
+    values = {
         side: toy("bertscore", idf=True, against=side).score(segments).segments
         for side in ("reference", "source", "both")
     }
-    np.testing.assert_allclose(found["both"], (found["reference"] + found["source"]) / 2)
+    np.testing.assert_allclose(values["both"], (values["reference"] + values["source"]) / 2)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_auto_takes_references_where_there_are_any(name: str) -> None:
+def test_auto_uses_references_if_there_are_any(name: str) -> None:
     auto = toy(name)
     drop_without_references = toy(name, against="reference").score([BOTH]).system
     assert auto.score([BOTH]).system == drop_without_references
@@ -54,18 +54,18 @@ def test_auto_takes_references_where_there_are_any(name: str) -> None:
     assert auto.score([bare]).system == toy(name, against="source").score([bare]).system
 
 
-def test_auto_refuses_to_mix_settings() -> None:
+def test_auto_refuses_mixed_inputs() -> None:
     with pytest.raises(MissingInputError, match="segment 2 has no references"):
         toy("sss").score([BOTH, Segment("x", "y")])
     with pytest.raises(MissingInputError, match="neither"):
         toy("sss").score([Segment("x")])
-    # the settings are what asks for it, so they are named
+    # the message names the setting that requires the input
     with pytest.raises(
         MissingInputError, match=r"^sss:.*against=both needs the source, and segment 1"
     ):
         toy("sss", against="both").score([Segment("x", None, ("y",))])
     with pytest.raises(
-        MissingInputError, match=r"^tertium-multi:against=both needs references.*multi\)$"
+        MissingInputError, match=r"^tertium-multi:against=both needs references.*inputs of each\)$"
     ):
         load_metric("tertium-multi:against=both").check([Segment("x", "y")])
 
@@ -86,13 +86,13 @@ def test_a_varying_number_of_references() -> None:
         Segment("a b", None, ("x", "a b", "y")),
         Segment("a b", None, ("z", "a")),
     ]
-    together = toy("bertscore").score(segments).segments
-    alone = [toy("bertscore").score([s]).segments[0] for s in segments]
-    np.testing.assert_allclose(together, alone, atol=1e-6)
+    batched = toy("bertscore").score(segments).segments
+    single = [toy("bertscore").score([s]).segments[0] for s in segments]
+    np.testing.assert_allclose(batched, single, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_duplicates_far_apart_are_equal_to_the_last_bit(name: str) -> None:
+def test_distant_duplicates_are_equal_to_the_last_bit(name: str) -> None:
     rng = np.random.default_rng(5)
     words = [f"w{n}" for n in range(40)]
     texts = [" ".join(rng.choice(words, size=rng.integers(1, 12))) for _ in range(60)]
@@ -102,7 +102,7 @@ def test_duplicates_far_apart_are_equal_to_the_last_bit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_texts_without_a_known_word_are_defined(name: str, tmp_path: Path) -> None:
+def test_texts_without_known_words_have_defined_scores(name: str, tmp_path: Path) -> None:
     vectors = tmp_path / "v.txt"
     vectors.write_text("cat 1 0\ndog 0 1\n", encoding="utf-8")
     metric = load_metric(name, encoder=f"file/{vectors}")
@@ -111,11 +111,11 @@ def test_texts_without_a_known_word_are_defined(name: str, tmp_path: Path) -> No
     assert np.isfinite(scores.segments).all()
     unknown, equal, same, other = scores.segments if metric.higher_is_better else -scores.segments
     assert unknown <= other < same
-    assert equal == pytest.approx(same, abs=0.11)  # WMDO: its copy of one word has one chunk of one
+    assert equal == pytest.approx(same, abs=0.11)  # WMDO of a single word differs
     assert scores.warnings["unknown word"] == 1  # each distinct text is counted once
 
 
-def test_both_sides_count_a_text_they_share_once(tmp_path: Path) -> None:
+def test_shared_texts_are_counted_once(tmp_path: Path) -> None:
     vectors = tmp_path / "v.txt"
     vectors.write_text("cat 1 0\n", encoding="utf-8")
     segment = Segment("cat zebra", "cat Katze Hund " + "cat " * 3000, ("cat gnu emu",))
@@ -130,7 +130,7 @@ def test_both_sides_count_a_text_they_share_once(tmp_path: Path) -> None:
     assert scores.warnings["language unknown to minilm"] == 1
 
 
-def test_warnings_count_what_a_reader_should_know() -> None:
+def test_warnings_count_unusual_texts() -> None:
     long = "word " * 600
     segments = [
         Segment(long, "x", ("short",)),
@@ -150,7 +150,7 @@ def test_warnings_count_what_a_reader_should_know() -> None:
 
 @pytest.mark.parametrize("spec", ["bertscore:encoder=minilm@1", "esim", "meteor:synonyms=false"])
 def test_metrics_for_english_count_references_in_other_languages(spec: str) -> None:
-    """By script alone German passed, and METEOR said nothing of any language."""
+    """Also those in Latin script."""
     metric = load_metric(spec)
     kind = "reference not English" if spec.startswith("meteor") else "language unknown to minilm"
     german = ("Die Katze sitzt auf der Matte.", "Wir gehen heute Abend ins Kino.")
@@ -165,14 +165,14 @@ def test_metrics_for_english_count_references_in_other_languages(spec: str) -> N
         assert load_metric(spec, language="de").warnings(foreign) == {}
 
 
-def test_the_signature_counts_truncated_texts() -> None:
+def test_signature_counts_truncated_texts() -> None:
     long = Segment("word " * 600, None, ("short",))
     assert "|trunc:1|" in BERTScore(encoder="minilm@1").score([long]).signature
     windowed = BERTScore(encoder="minilm@1", long="window").score([long])
     assert "|long:window|trunc:0|" in windowed.signature
 
 
-def test_a_language_pair_outside_the_encoder_is_counted() -> None:
+def test_unsupported_language_pair_is_counted() -> None:
     segment = Segment("a cat", "yksi kissa")
     assert SSS(encoder="use", lp="fi-en").score([segment]).warnings == {
         "language unknown to use": 1
@@ -191,34 +191,34 @@ LONG_FINNISH = "Vanha juna rannikolle lähtee aamulla seitsemältä, satoi tai p
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_translation_into_another_language_goes_a_share_of_the_way(name: str) -> None:
-    stray, proper = Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_GERMAN)
+def test_wrong_language_penalty_moves_the_score_towards_unrelated_texts(name: str) -> None:
+    wrong, correct = Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_GERMAN)
     shares = (0.0, 0.3, 1.0)
     metrics = [
         toy(name, against="source", lp="de-en", wrong_language_penalty=share) for share in shares
     ]
-    free, some, all_ = (metric.score([stray, proper]).segments for metric in metrics)
-    assert free[1] == some[1] == all_[1]
+    free, partial, full = (metric.score([wrong, correct]).segments for metric in metrics)
+    assert free[1] == partial[1] == full[1]
     blank = metrics[0].score([Segment("", LONG_GERMAN)]).segments[0]
-    assert all_[0] == pytest.approx(blank)
-    if name != "sentsim":  # whose parts go the way, before they are added up
-        assert some[0] == pytest.approx(free[0] + 0.3 * (blank - free[0]))
+    assert full[0] == pytest.approx(blank)
+    if name != "sentsim":  # which penalizes its components
+        assert partial[0] == pytest.approx(free[0] + 0.3 * (blank - free[0]))
     sign = 1 if metrics[0].higher_is_better else -1
-    assert sign * free[0] > sign * some[0] > sign * all_[0]
+    assert sign * free[0] > sign * partial[0] > sign * full[0]
 
 
-def test_what_was_done_to_a_stray_translation_is_told() -> None:
+def test_wrong_language_penalty_is_in_the_signature() -> None:
     segments = [Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_FINNISH)]
-    said = toy("sss", against="source", lp="de-en").score(segments)
-    assert said.warnings == {
+    scores = toy("sss", against="source", lp="de-en").score(segments)
+    assert scores.warnings == {
         "hypothesis equals source": 1,
         "source not in de": 1,
         "translation not in en": 1,
     }
-    assert "|astray:0.3|" in said.signature
+    assert "|astray:0.3|" in scores.signature
     free = toy("sss", against="source", lp="de-en", wrong_language_penalty=0.0).score(segments)
-    assert (free.warnings, "astray" in free.signature) == (said.warnings, False)
-    # Without a pair nothing says which language was asked for; references say it themselves.
+    assert (free.warnings, "astray" in free.signature) == (scores.warnings, False)
+    # The penalty needs a language pair, and does not apply to references.
     assert "astray" not in toy("sss", against="source").score(segments).signature
     referenced = [Segment(LONG_GERMAN, LONG_GERMAN, (LONG_GERMAN,))]
     assert toy("sss", lp="de-en").score(referenced).system == pytest.approx(1)
@@ -227,27 +227,32 @@ def test_what_was_done_to_a_stray_translation_is_told() -> None:
 
 def test_settings_that_give_other_scores_have_other_signatures() -> None:
     segments = [Segment(LONG_GERMAN, LONG_GERMAN), Segment(LONG_ENGLISH, LONG_FINNISH)]
-    others = ({"lp": "de-fi"}, {"lp": "en-de"}, {"astray": 0.3000001}, {"astray": 1.0})
-    found = [
-        toy("sss", **{"against": "source", "lp": "de-en", **other}).score(segments)
-        for other in ({}, *others)
+    variants = (
+        {"lp": "de-fi"},
+        {"lp": "en-de"},
+        {"wrong_language_penalty": 0.3000001},
+        {"wrong_language_penalty": 1.0},
+    )
+    results = [
+        toy("sss", **{"against": "source", "lp": "de-en", **variant}).score(segments)
+        for variant in ({}, *variants)
     ]
-    assert len({scores.signature for scores in found}) == len(found)
-    assert len({scores.segments.tobytes() for scores in found}) == len(found)
-    assert "|lp:de-en|astray:0.3|" in found[0].signature
-    assert "|astray:1|" in found[-1].signature
+    assert len({scores.signature for scores in results}) == len(results)
+    assert len({scores.segments.tobytes() for scores in results}) == len(results)
+    assert "|lp:de-en|astray:0.3|" in results[0].signature
+    assert "|astray:1|" in results[-1].signature
     idle = [
         toy("sss", against="source", lp=lp, wrong_language_penalty=0.0) for lp in ("de-en", "de-fi")
     ]
     assert len({metric.score(segments).signature for metric in idle}) == 1
 
 
-def test_a_text_of_two_languages_is_counted() -> None:
+def test_mixed_language_text_is_counted() -> None:
     mixed = Segment(f"{LONG_ENGLISH * 2} {LONG_FINNISH * 2}", LONG_GERMAN * 4)
     assert toy("sss", against="source").score([mixed]).warnings == {"text of two languages": 1}
 
 
-def test_a_language_that_an_encoder_does_not_know_is_told_by_the_text() -> None:
+def test_unsupported_language_is_detected_from_the_text() -> None:
     metric = SSS(encoder="use", against="source")
     assert metric.warnings([Segment(LONG_ENGLISH, LONG_FINNISH)]) == {"language unknown to use": 1}
     assert not metric.warnings([Segment(LONG_ENGLISH, LONG_GERMAN)])
@@ -256,20 +261,20 @@ def test_a_language_that_an_encoder_does_not_know_is_told_by_the_text() -> None:
 @pytest.mark.parametrize(
     ("lp", "complaint"),
     [
-        ("xx-en", "lp=xx-en: 'xx' is no language code of ISO 639-1 such as de"),
-        ("de-english", "lp=de-english: 'english' is no language code"),
-        ("deu_Latn-en", "'deu_Latn' is no language code of ISO 639-1 such as de; write de"),
+        ("xx-en", "lp=xx-en: 'xx' is not an ISO 639-1 language code such as de"),
+        ("de-english", "lp=de-english: 'english' is not an ISO 639-1 language code"),
+        ("deu_Latn-en", "'deu_Latn' is not an ISO 639-1 language code such as de; write de"),
         ("pt-br-en", "such as de-en, two codes without region or script"),
         ("de-en-fr", "lp=de-en-fr: expected a language pair such as de-en"),
     ],
 )
 @pytest.mark.parametrize("name", [*NAMES, "tertium-multi"])
-def test_what_is_no_language_is_refused(name: str, lp: str, complaint: str) -> None:
+def test_invalid_language_pair_raises_an_error(name: str, lp: str, complaint: str) -> None:
     with pytest.raises(UsageError, match=re.escape(complaint)):
         load_metric(f"{name}:lp={lp}")
 
 
-def test_a_source_in_a_foreign_script_is_counted() -> None:
+def test_source_in_an_unsupported_script_is_counted() -> None:
     metric = SSS(encoder="use")
     assert metric.score([Segment("a cat", "\u0db4\u0dd6\u0dc3\u0dcf")]).warnings == {
         "language unknown to use": 1
@@ -277,30 +282,30 @@ def test_a_source_in_a_foreign_script_is_counted() -> None:
     assert metric.score([Segment("a cat", "\u732b")]).warnings == {}
 
 
-def test_an_empty_source_is_counted_and_defined() -> None:
+def test_empty_source_is_counted_and_has_a_defined_score() -> None:
     scores = SSS(encoder="use").score([Segment("a cat", "")])
     assert scores.warnings == {"empty source": 1}
     assert scores.system == 0.0
 
 
-def test_both_sides_stand_in_the_signature() -> None:
+def test_signature_contains_both_sides() -> None:
     signature = SSS(against="both").score([Segment("a cat", "eine Katze", ("the cat",))]).signature
     assert "|against:reference+source|model:minilm@" in signature
     assert "|srcmodel:e5@" in signature
 
 
-def test_precision_is_a_field_and_in_the_signature() -> None:
+def test_precision_is_a_setting_and_in_the_signature() -> None:
     metric = BERTR(encoder="minilm@1", precision="bf16")
     assert load_metric(metric.spec) == metric
     assert "|prec:bf16|" in metric.score([BOTH]).signature
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_explanation_is_plain_data_and_has_the_score(name: str) -> None:
+def test_explanation_is_plain_data_with_the_score(name: str) -> None:
     segment = Segment("the cat sat", None, ("a cat sat down", "dogs bark"))
     metric = load_metric(name, encoder="minilm@2")
-    explained = metric.explain(segment)  # type: ignore[attr-defined]
-    read = json.loads(json.dumps(explained.as_dict()))
+    explanation = metric.explain(segment)  # type: ignore[attr-defined]
+    read = json.loads(json.dumps(explanation.as_dict()))
     assert read["score"] == pytest.approx(metric.score([segment]).system)
     assert read["metric"] == metric.spec
     assert [c["text"] for c in read["comparisons"]] == list(segment.references)
@@ -310,21 +315,21 @@ def test_an_explanation_is_plain_data_and_has_the_score(name: str) -> None:
             assert link["other"] < len(comparison["other_pieces"])
 
 
-def test_links_name_the_pieces_that_found_each_other() -> None:
-    explained = BERTR(encoder="minilm@4").explain(Segment("A cat sat.", None, ("The cat sat.",)))
-    (comparison,) = explained.comparisons
+def test_links_connect_matching_pieces() -> None:
+    explanation = BERTR(encoder="minilm@4").explain(Segment("A cat sat.", None, ("The cat sat.",)))
+    (comparison,) = explanation.comparisons
     assert comparison.hypothesis_pieces == ("a", "cat", "sat", ".")
-    found = {link.other: link.hypothesis for link in comparison.links}
-    assert (found[1], found[2], found[3]) == (1, 2, 3)
+    values = {link.other: link.hypothesis for link in comparison.links}
+    assert (values[1], values[2], values[3]) == (1, 2, 3)
     assert {link.direction for link in comparison.links} == {"recall"}
     mean = sum(link.similarity * link.weight for link in comparison.links)
-    assert mean == pytest.approx(explained.score, abs=1e-6)
+    assert mean == pytest.approx(explanation.score, abs=1e-6)
 
 
-def test_an_explanation_of_an_empty_text_has_no_links() -> None:
-    explained = WMD(encoder="toy").explain(Segment("", None, ("a b",)))
-    assert explained.score == 2.0
-    assert explained.comparisons[0].links == ()
+def test_explanation_of_an_empty_text_has_no_links() -> None:
+    explanation = WMD(encoder="toy").explain(Segment("", None, ("a b",)))
+    assert explanation.score == 2.0
+    assert explanation.comparisons[0].links == ()
 
 
 @pytest.mark.parametrize(

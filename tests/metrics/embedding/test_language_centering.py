@@ -1,4 +1,4 @@
-"""Against sources, vectors are taken from the mean of their language."""
+"""Against sources, vectors are centered by language."""
 
 from __future__ import annotations
 
@@ -31,35 +31,35 @@ def toy_means() -> LanguageMeans:
     return LanguageMeans(means, np.mean(list(means.values()), axis=0))
 
 
-def test_each_side_loses_its_own_mean(toy_means: LanguageMeans) -> None:
+def test_each_side_is_centered_by_its_own_mean(toy_means: LanguageMeans) -> None:
     chunk = next(iter_chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
-    for centring in (LanguageCentering(toy_means), LanguageCentering(toy_means, "de", "en")):
-        found = centring(chunk, [ENGLISH], [GERMAN])
-        left, right = int(found.left[0]), int(found.right[0])
+    for centering in (LanguageCentering(toy_means), LanguageCentering(toy_means, "de", "en")):
+        result = centering(chunk, [ENGLISH], [GERMAN])
+        left, right = int(result.left[0]), int(result.right[0])
         before = (
             chunk.embeddings.token_vectors(int(chunk.left[0])),
             chunk.embeddings.token_vectors(int(chunk.right[0])),
         )
-        assert np.allclose(found.embeddings.token_vectors(left), before[0] + 0.25)
-        assert np.allclose(found.embeddings.token_vectors(right), before[1] - 0.5)
-        assert np.allclose(found.embeddings.sentences[left], (before[0] + 0.25).mean(axis=0))
+        assert np.allclose(result.embeddings.token_vectors(left), before[0] + 0.25)
+        assert np.allclose(result.embeddings.token_vectors(right), before[1] - 0.5)
+        assert np.allclose(result.embeddings.sentences[left], (before[0] + 0.25).mean(axis=0))
 
 
-def test_a_text_on_both_sides_has_the_language_of_its_side(toy_means: LanguageMeans) -> None:
+def test_text_on_both_sides_has_the_language_of_its_side(toy_means: LanguageMeans) -> None:
     chunk = next(iter_chunks(load_encoder("toy"), [GERMAN], [GERMAN]))
-    said = LanguageCentering(toy_means, "de", "en")(chunk, [GERMAN], [GERMAN])
-    assert said.left[0] != said.right[0]
+    with_pair = LanguageCentering(toy_means, "de", "en")(chunk, [GERMAN], [GERMAN])
+    assert with_pair.left[0] != with_pair.right[0]
     identified = LanguageCentering(toy_means)(chunk, [GERMAN], [GERMAN])
     assert identified.left[0] == identified.right[0]
 
 
-def test_an_unknown_language_has_the_mean_of_all(toy_means: LanguageMeans) -> None:
+def test_unknown_language_gets_the_mean_of_all(toy_means: LanguageMeans) -> None:
     assert (toy_means.of(["", "xx"]) == toy_means.general).all()
     assert "de" in toy_means
     assert "xx" not in toy_means
 
 
-def test_languages_are_accounted_for(toy_means: LanguageMeans) -> None:
+def test_unknown_languages_are_counted(toy_means: LanguageMeans) -> None:
     finnish = "Juna rannikolle lähtee aamulla seitsemältä"
     counts = LanguageCentering(toy_means).warnings([ENGLISH, "ok"], [GERMAN, finnish])
     assert +counts == {"language not identified": 1, "language without a mean": 1}
@@ -67,47 +67,47 @@ def test_languages_are_accounted_for(toy_means: LanguageMeans) -> None:
 
 
 @pytest.mark.parametrize("centre", ["language", "aligned"])
-def test_without_stored_means_it_is_refused(centre: Any) -> None:
-    with pytest.raises(UsageError, match="no means of languages are stored for encoder toy"):
+def test_encoder_without_stored_means_raises_an_error(centre: Any) -> None:
+    with pytest.raises(UsageError, match="no language means are stored for encoder toy"):
         SSS(encoder="toy", against="source", centre=centre).score([Segment("a", "b")])
 
 
-def test_directions_are_a_product_after_the_mean(toy_means: LanguageMeans) -> None:
+def test_directions_are_applied_after_centering(toy_means: LanguageMeans) -> None:
     dim = load_encoder("toy").dim
     rows = np.random.default_rng(1).standard_normal((7, dim)).astype(np.float32)
     chunk = next(iter_chunks(load_encoder("toy"), [ENGLISH], [GERMAN]))
-    plain = LanguageCentering(toy_means)(chunk, [ENGLISH], [GERMAN]).texts
-    found = LanguageCentering(toy_means, directions=TranslationDirections(rows, 3, 7))(
+    plain = LanguageCentering(toy_means)(chunk, [ENGLISH], [GERMAN]).embeddings
+    result = LanguageCentering(toy_means, directions=TranslationDirections(rows, 3, 7))(
         chunk, [ENGLISH], [GERMAN]
     )
-    # single precision, sums of as many numbers as the encoder is wide
-    assert np.allclose(found.embeddings.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
-    assert np.allclose(found.embeddings.sentences, plain.sentences @ rows.T, atol=1e-4)
-    assert found.embeddings.tokens == plain.tokens
+    # single precision, summed over the dimensions of the encoder
+    assert np.allclose(result.embeddings.vectors, plain.vectors @ rows[:3].T, atol=1e-4)
+    assert np.allclose(result.embeddings.sentences, plain.sentences @ rows.T, atol=1e-4)
+    assert result.embeddings.tokens == plain.tokens
 
 
-def test_centred_scores_do_not_depend_on_neighbors(e5: Encoder) -> None:
+def test_centered_scores_do_not_depend_on_the_batch(e5: Encoder) -> None:
     segments = [Segment(ENGLISH, GERMAN), Segment("He sleeps.", GERMAN), Segment("ok", "ok")]
     for metric in (SSS(encoder="e5", against="source"), BERTScore(encoder="e5", against="source")):
-        together = metric.score(segments).segments
-        assert [metric.score([s]).segments[0] for s in segments] == list(together)
-        assert together[0] > together[1]
-        assert together[2] == pytest.approx(1.0, abs=1e-6)
+        batched = metric.score(segments).segments
+        assert [metric.score([s]).segments[0] for s in segments] == list(batched)
+        assert batched[0] > batched[1]
+        assert batched[2] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_unrelated_texts_are_not_close_for_being_texts_at_all(e5: Encoder) -> None:
+def test_unrelated_texts_are_not_similar(e5: Encoder) -> None:
     segment, choices = [Segment("He sleeps.", GERMAN)], ("none", "language", "aligned")
     metrics = [load_metric(f"sss:encoder=e5,against=source,centre={choice}") for choice in choices]
     plain, centred, aligned = (metric.score(segment).system for metric in metrics)
     assert plain > max(centred, aligned) + 0.1
 
 
-def test_the_choice_stands_in_the_signature(e5: Encoder) -> None:
+def test_centering_is_in_the_signature(e5: Encoder) -> None:
     segments = [Segment(ENGLISH, GERMAN)]
-    found = SSS(encoder="e5", against="source").signature_fields(segments)
-    assert found["means"] == "identified-identified"
-    found = SSS(encoder="e5", against="source", lp="de-en").signature_fields(segments)
-    assert (found["means"], found["dirs"]) == ("de-en", "64+256")
+    result = SSS(encoder="e5", against="source").signature_fields(segments)
+    assert result["means"] == "identified-identified"
+    result = SSS(encoder="e5", against="source", lp="de-en").signature_fields(segments)
+    assert (result["means"], result["dirs"]) == ("de-en", "64+256")
     only = SSS(encoder="e5", against="source", centre="language").signature_fields(segments)
     assert "means" in only
     assert "dirs" not in only
@@ -116,7 +116,7 @@ def test_the_choice_stands_in_the_signature(e5: Encoder) -> None:
     )
 
 
-def test_stored_means_are_of_the_languages_of_the_encoder(e5: Encoder) -> None:
+def test_stored_means_cover_the_languages_of_the_encoder(e5: Encoder) -> None:
     means = language_means("e5@8")
     assert means is not None
     assert e5.languages is not None

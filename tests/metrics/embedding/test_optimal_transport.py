@@ -1,4 +1,4 @@
-"""Optimal transport: equal to POT's, in any order, on any number of threads."""
+"""Optimal transport equals POT, in any order and on any number of threads."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def random_problem(seed: int, rows: int, columns: int) -> np.ndarray:
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(1, 20))
 def test_exact_equals_pot(seed: int, rows: int, columns: int) -> None:
     costs = random_problem(seed, rows, columns)
-    found = solve_exact(costs)
-    assert found.cost == pytest.approx(ot.emd2([], [], costs), abs=1e-6)
-    np.testing.assert_allclose(found.plan.sum(axis=1), 1 / rows, atol=1e-12)
-    np.testing.assert_allclose(found.plan.sum(axis=0), 1 / columns, atol=1e-12)
-    assert (found.plan * costs).sum() == pytest.approx(found.cost, abs=1e-9)
+    result = solve_exact(costs)
+    assert result.cost == pytest.approx(ot.emd2([], [], costs), abs=1e-6)
+    np.testing.assert_allclose(result.plan.sum(axis=1), 1 / rows, atol=1e-12)
+    np.testing.assert_allclose(result.plan.sum(axis=0), 1 / columns, atol=1e-12)
+    assert (result.plan * costs).sum() == pytest.approx(result.cost, abs=1e-9)
 
 
-def test_transport_by_hand() -> None:
-    # Three points to two: two stay, the third splits in halves over distances 1 and 3.
+def test_transport_of_three_points_to_two() -> None:
+    # Two points stay; the third is split in halves over distances 1 and 3.
     costs = np.array([[0.0, 4.0], [4.0, 0.0], [1.0, 3.0]])
     assert solve_exact(costs).cost == pytest.approx((1 + 3) / 6)
 
@@ -62,23 +62,23 @@ def test_sinkhorn_equals_pot(regularisation: float) -> None:
             expected = ot.sinkhorn2(
                 [], [], costs, regularisation, method="sinkhorn_log", numItermax=5000, stopThr=1e-10
             )
-        found = solve_sinkhorn(costs, regularisation=regularisation, tolerance=1e-8)
-        assert found.cost == pytest.approx(float(expected), abs=1e-5)
+        result = solve_sinkhorn(costs, regularisation=regularisation, tolerance=1e-8)
+        assert result.cost == pytest.approx(float(expected), abs=1e-5)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(1, 20))
-def test_sinkhorn_gives_a_plan_never_cheaper_than_the_exact_one(
+def test_sinkhorn_plan_is_feasible_and_never_cheaper_than_the_exact_one(
     seed: int, rows: int, columns: int
 ) -> None:
     costs = random_problem(seed, rows, columns)
-    found = solve_sinkhorn(costs)
-    np.testing.assert_allclose(found.plan.sum(axis=1), 1 / rows, atol=1e-12)
-    np.testing.assert_allclose(found.plan.sum(axis=0), 1 / columns, atol=1e-12)
-    assert solve_exact(costs).cost - 1e-12 <= found.cost <= solve_exact(costs).cost + 0.1
+    result = solve_sinkhorn(costs)
+    np.testing.assert_allclose(result.plan.sum(axis=1), 1 / rows, atol=1e-12)
+    np.testing.assert_allclose(result.plan.sum(axis=0), 1 / columns, atol=1e-12)
+    assert solve_exact(costs).cost - 1e-12 <= result.cost <= solve_exact(costs).cost + 0.1
 
 
-def test_sinkhorn_nears_the_exact_cost() -> None:
+def test_sinkhorn_approaches_the_exact_cost() -> None:
     costs = random_problem(7, 12, 10)
     gaps = [
         solve_sinkhorn(costs, regularisation=r).cost - solve_exact(costs).cost
@@ -103,7 +103,7 @@ def random_chunk(seed: int, pairs: int) -> Chunk:
     return Chunk(pairs=np.arange(pairs), left=left, right=right, embeddings=texts)
 
 
-def test_the_cores_of_a_process_are_those_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usable_cores_respect_the_cpu_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7}, raising=False)
     assert usable_cores() == 3
@@ -113,40 +113,40 @@ def test_the_cores_of_a_process_are_those_it_may_use(monkeypatch: pytest.MonkeyP
         assert usable_cores() == 3
 
 
-def test_problems_are_dealt_to_no_more_threads_than_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+def test_threads_are_limited_to_the_usable_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    thread_counts: list[int] = []
     pool = ThreadPoolExecutor
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5}, raising=False)
 
-    def count(threads: int) -> ThreadPoolExecutor:
-        asked.append(threads)
+    def record(threads: int) -> ThreadPoolExecutor:
+        thread_counts.append(threads)
         return pool(threads)
 
-    monkeypatch.setattr(optimal_transport, "ThreadPoolExecutor", count)
+    monkeypatch.setattr(optimal_transport, "ThreadPoolExecutor", record)
     assert list(optimal_transport._in_threads(abs, [-1, -2])) == [1, 2]
-    assert asked == [2]
+    assert thread_counts == [2]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_a_chunk_is_solved_in_its_order_whatever_the_threads(threads: int) -> None:
+def test_results_are_in_order_for_any_number_of_threads(threads: int) -> None:
     chunk = random_chunk(1, 300)
     with runtime(threads=threads):
-        found = map_distances(chunk, lambda costs: costs)
+        result = map_distances(chunk, lambda costs: costs)
     starts, stops = piece_ranges(chunk.embeddings)
-    for costs, i, j in zip(found, chunk.left, chunk.right, strict=True):
-        here, there = (chunk.embeddings.vectors[starts[k] : stops[k]] for k in (i, j))
-        assert costs.shape == (len(here), len(there))
-        np.testing.assert_allclose(costs, unit_distances(here, there), atol=1e-6)
+    for costs, i, j in zip(result, chunk.left, chunk.right, strict=True):
+        left, right = (chunk.embeddings.vectors[starts[k] : stops[k]] for k in (i, j))
+        assert costs.shape == (len(left), len(right))
+        np.testing.assert_allclose(costs, unit_distances(left, right), atol=1e-6)
 
 
-def test_a_chunk_without_comparisons() -> None:
+def test_empty_chunk() -> None:
     none = np.zeros(0, dtype=np.int64)
     chunk = Chunk(pairs=none, left=none, right=none, embeddings=random_chunk(1, 1).embeddings)
     assert map_distances(chunk, lambda costs: costs) == []
 
 
-def test_distances_keep_their_digits_where_vectors_almost_agree() -> None:
+def test_distances_of_nearly_equal_vectors_are_precise() -> None:
     rng = np.random.default_rng(0)
     left = rng.normal(size=(20, 384)).astype(np.float32)
     right = (left + rng.normal(size=left.shape) * 1e-4).astype(np.float32)
@@ -156,7 +156,7 @@ def test_distances_keep_their_digits_where_vectors_almost_agree() -> None:
     assert (np.diag(unit_distances(left, left)) == 0).all()
 
 
-def test_distances_of_nothing_and_of_zero_vectors() -> None:
+def test_distances_of_empty_texts_and_zero_vectors() -> None:
     ones = np.ones((3, 4), dtype=np.float32)
     assert unit_distances(np.zeros((0, 4), dtype=np.float32), ones).shape == (0, 3)
     assert np.isfinite(unit_distances(np.zeros((1, 4), dtype=np.float32), ones)).all()

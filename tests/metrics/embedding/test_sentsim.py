@@ -1,4 +1,4 @@
-"""SSS and SentSim: sentence-transformers' cosines, the paper's formula, examples and settings."""
+"""SSS and SentSim: sentence-transformers' cosines, published formula, examples, settings."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ PAIRS = [Segment(hypothesis, None, (reference,)) for hypothesis, reference in GO
 
 
 def test_sss_equals_sentence_transformers() -> None:
-    found = SSS(encoder="minilm").score(PAIRS).segments
-    np.testing.assert_allclose(found, GOLDEN["sss"], atol=1e-5)
+    cosines = SSS(encoder="minilm").score(PAIRS).segments
+    np.testing.assert_allclose(cosines, GOLDEN["sss"], atol=1e-5)
 
 
 def test_sss_does_not_depend_on_the_layer() -> None:
@@ -36,7 +36,7 @@ def test_sss_does_not_depend_on_the_layer() -> None:
     np.testing.assert_array_equal(*by_layer)
 
 
-def test_corpus_normalisation_is_the_published_formula() -> None:
+def test_corpus_normalization_equals_the_published_formula() -> None:
     a = SSS(encoder="minilm@4").score(PAIRS).segments
     b = BERTScore(encoder="minilm@4").score(PAIRS).segments
     a, b = ((x - x.min()) / (x.max() - x.min()) for x in (a, b))
@@ -47,7 +47,7 @@ def test_corpus_normalisation_is_the_published_formula() -> None:
     assert not SentSim().reads_corpus
 
 
-def test_a_distance_is_turned_around() -> None:
+def test_distances_are_inverted() -> None:
     a = SMD(encoder="minilm@4").score(PAIRS).segments
     b = WMD(encoder="minilm@4").score(PAIRS).segments
     a, b = (1 - (x - x.min()) / (x.max() - x.min()) for x in (a, b))
@@ -60,7 +60,7 @@ def test_a_distance_is_turned_around() -> None:
 @pytest.mark.parametrize(
     ("sentence", "token"), list(itertools.product(("sss", "smd"), ("bertscore", "wmd")))
 )
-def test_equal_texts_reach_e_and_nothing_passes_it(sentence: str, token: str) -> None:
+def test_equal_texts_score_e_and_nothing_scores_higher(sentence: str, token: str) -> None:
     metric = SentSim(encoder="minilm@4", sentence=sentence, token=token)  # type: ignore[arg-type]
     scores = metric.score(PAIRS)
     assert scores.segments[4] == pytest.approx(math.e, abs=1e-4)  # "He went home."
@@ -78,7 +78,7 @@ def test_weights_and_plain_combination() -> None:
         SentSim(sentence_weight=0.0, token_weight=0.0)
 
 
-def test_weights_are_the_published_ones_but_where_others_are_stored() -> None:
+def test_weights_are_the_published_ones_unless_others_are_stored() -> None:
     assert SentSim().weights("minilm@3", "reference") == (0.5, 0.5)
     assert SentSim().weights("use@3", "source") == (0.5, 0.5)
     assert SentSim().weights("e5@8", "source") == (0.2, 0.8)
@@ -90,7 +90,7 @@ def test_weights_are_the_published_ones_but_where_others_are_stored() -> None:
     assert "|weights:0.4+0.5/0.4+0.5|" in both.signature
 
 
-def test_the_signature_tells_whose_bounds_they_are() -> None:
+def test_signature_shows_the_bounds() -> None:
     segment = Segment("the cat", "die Katze", ("the cat sat",))
 
     def norm(**fields: Any) -> str:
@@ -104,7 +104,7 @@ def test_the_signature_tells_whose_bounds_they_are() -> None:
 
 
 @pytest.mark.parametrize("centre", ["aligned", "language", "none"])
-def test_bounds_against_sources_are_those_of_how_vectors_are_centred(centre: Any) -> None:
+def test_bounds_against_sources_depend_on_the_centering(centre: Any) -> None:
     metric = SentSim(encoder="e5", against="source", centre=centre, lp="de-en")
     source = "Das Parlament lehnte am Dienstag den neuen Haushalt ab."
     good = Segment("Parliament rejected the new budget on Tuesday.", source)
@@ -114,10 +114,10 @@ def test_bounds_against_sources_are_those_of_how_vectors_are_centred(centre: Any
     assert (scores.statistics[1, 1:3] < -0.2).all()  # worse than all but one translation in 200
     assert "|norm:fixed|" in scores.signature
     token = BERTScore(encoder="e5", against="source", centre=centre, lp="de-en", rescale=True)
-    assert abs(token.score([bad]).system) < 0.1  # where unrelated texts lie, whatever the centre
+    assert abs(token.score([bad]).system) < 0.1  # the baseline of unrelated texts
 
 
-def test_fixed_bounds_are_monotone_in_both_parts() -> None:
+def test_fixed_bounds_are_monotone_in_both_components() -> None:
     metric = SentSim(encoder="minilm@4")
     raw = np.array([[0.1, 0.5], [0.2, 0.5], [0.2, 0.6]])
     rows = metric.postprocess(raw, metric.encoder_of("reference"), "reference")
@@ -131,7 +131,7 @@ def test_blank_texts_have_defined_scores() -> None:
     assert empty < bad < equal == pytest.approx(math.e)
 
 
-def test_blank_texts_do_not_stretch_the_corpus_scale() -> None:
+def test_blank_texts_do_not_change_the_corpus_bounds() -> None:
     metric = SentSim(encoder="minilm@4", normalise="corpus", token="wmd")
     plain = metric.score(PAIRS).segments
     beside = metric.score([*PAIRS, Segment("", None, ("a cat",))]).segments
@@ -139,7 +139,7 @@ def test_blank_texts_do_not_stretch_the_corpus_scale() -> None:
     assert beside[-1] < plain.min()
 
 
-def test_without_references_the_source_is_read_by_a_multilingual_encoder() -> None:
+def test_without_references_a_multilingual_encoder_reads_the_source() -> None:
     source = "Das Parlament lehnte am Dienstag den neuen Haushalt ab."
     good = Segment("Parliament rejected the new budget on Tuesday.", source)
     bad = Segment("My old bicycle is green and rusty.", source)
@@ -147,9 +147,9 @@ def test_without_references_the_source_is_read_by_a_multilingual_encoder() -> No
     assert scores.segments[0] > scores.segments[1]
     assert "|against:source|model:e5@" in scores.signature
     assert "|weights:0.2+0.8|" in scores.signature
-    named = SentSim(encoder="use").score([good, bad])
-    assert named.segments[0] > named.segments[1]
-    assert "|against:source|model:use@" in named.signature
+    explicit = SentSim(encoder="use").score([good, bad])
+    assert explicit.segments[0] > explicit.segments[1]
+    assert "|against:source|model:use@" in explicit.signature
 
 
 # Table 1 of Song et al. 2021: two paraphrases, then two negations of the reference.
@@ -158,7 +158,7 @@ TURNAROUND = (
     ["We did a complete turnaround.", "We made a turnaround."],
     ["We have not made a complete turnaround.", "We have made an incomplete turnaround."],
 )
-# Table 6: reference, the better and the worse translation (negated, shuffled or turned around).
+# Table 6: reference, the better and the worse translation (negated, shuffled or reversed).
 EXAMPLES = [
     ("The food tastes good.", "The food tastes not bad.", "The food tastes not good."),
     (
@@ -181,7 +181,7 @@ def example_scores(encoder: str, reference: str, hypotheses: list[str]) -> list[
 
 @pytest.mark.parametrize("encoder", ["minilm@3", "mpnet"])
 @pytest.mark.parametrize(("reference", "better", "worse"), EXAMPLES)
-def test_negated_and_shuffled_sentences_fall_below_paraphrases(
+def test_negated_and_shuffled_sentences_score_below_paraphrases(
     encoder: str, reference: str, better: str, worse: str
 ) -> None:
     if encoder == "mpnet" and find_installed_weights("mpnet") is None:
@@ -193,20 +193,20 @@ def test_negated_and_shuffled_sentences_fall_below_paraphrases(
 @pytest.mark.skipif(
     find_installed_weights("mpnet") is None, reason="the weights of mpnet are not installed"
 )
-def test_both_negations_of_the_turnaround_fall_below_both_paraphrases() -> None:
+def test_both_negations_score_below_both_paraphrases() -> None:
     reference, paraphrases, negations = TURNAROUND
     scores = example_scores("mpnet", reference, [*paraphrases, *negations])
     assert min(scores[:2]) > max(scores[2:])
 
 
-def test_a_small_encoder_sees_not_but_no_prefix() -> None:
-    """minilm hears "not", and takes "incomplete" for "complete": a limit of the encoder."""
+def test_small_encoder_detects_not_but_no_prefix() -> None:
+    """minilm detects "not" but confuses "incomplete" with "complete": a limit of the encoder."""
     reference, paraphrases, negations = TURNAROUND
     segments = [Segment(h, None, (reference,)) for h in (*paraphrases, *negations)]
     first, second, negated, prefixed = SSS().score(segments).segments
     assert min(first, second) > negated
     assert prefixed > max(first, second)
-    # Pieces alone are blind to both, as the paper says.
+    # Token-level similarity detects neither, as in the paper.
     pieces = BERTScore().score(segments).segments
     assert pieces[2:].min() > pieces[:2].max()
     assert (
@@ -215,7 +215,7 @@ def test_a_small_encoder_sees_not_but_no_prefix() -> None:
     )
 
 
-def test_a_shuffled_translation_falls_below_the_right_one_without_a_reference() -> None:
+def test_shuffled_translation_scores_below_the_correct_one_without_a_reference() -> None:
     source = "The food tastes good."
     right, shuffled = (
         SentSim()

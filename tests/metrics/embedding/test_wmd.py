@@ -1,4 +1,4 @@
-"""WMD, WMDO and SMD: distances by hand and against POT."""
+"""WMD, WMDO and SMD: hand-computed distances and POT."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ SEGMENTS = [Segment(left, None, (right,)) for left, right in TEXTS]
 
 
 def cost_matrix(left: str, right: str, encoder: str = "minilm@4") -> np.ndarray:
-    found = load_encoder(encoder).encode([left, right], sentences=False)
-    x, y = (found.token_vectors(i).astype(np.float64) for i in (0, 1))
+    result = load_encoder(encoder).encode([left, right], sentences=False)
+    x, y = (result.token_vectors(i).astype(np.float64) for i in (0, 1))
     x, y = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (x, y))
     return np.linalg.norm(x[:, None] - y, axis=2)
 
 
 def test_exact_distances_equal_pot() -> None:
     expected = [ot.emd2([], [], cost_matrix(*pair)) for pair in TEXTS]
-    found = WMD(encoder="minilm@4").score(SEGMENTS).segments
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    result = WMD(encoder="minilm@4").score(SEGMENTS).segments
+    np.testing.assert_allclose(result, expected, atol=1e-6)
 
 
-def test_order_of_words_does_not_matter_to_static_vectors() -> None:
+def test_word_order_does_not_matter_with_static_vectors() -> None:
     assert WMD(encoder="toy").sentence_score("a cat sat", ["sat a cat"]) == pytest.approx(0.0)
 
 
-def test_equal_pieces_are_frequencies_over_types() -> None:
+def test_equal_tokens_are_weighted_by_frequency() -> None:
     # Mass 2/3 of "a" and 1/3 of "b" against 1/2 and 1/2: a sixth moves from a to b.
-    found = WMD(encoder="toy").sentence_score("a a b", ["a b"])
+    result = WMD(encoder="toy").sentence_score("a a b", ["a b"])
     gap = cost_matrix("a", "b", encoder="toy")[0, 0]
-    assert found == pytest.approx(gap / 6)
+    assert result == pytest.approx(gap / 6)
 
 
-def test_sinkhorn_is_a_little_above_exact() -> None:
+def test_sinkhorn_is_slightly_above_exact() -> None:
     exact_scores = WMD(encoder="minilm@4").score(SEGMENTS).segments
     entropic = WMD(encoder="minilm@4", solver="sinkhorn").score(SEGMENTS).segments
     assert (entropic >= exact_scores - 1e-3).all()
@@ -55,7 +55,7 @@ def test_sinkhorn_is_a_little_above_exact() -> None:
 
 
 @pytest.mark.parametrize("metric", [WMD(encoder="toy"), SMD(encoder="toy"), WMDO(encoder="toy")])
-def test_distances_have_defined_ends(metric: WMD) -> None:
+def test_distances_have_defined_limits(metric: WMD) -> None:
     far = metric.score([Segment("", None, ("a b",)), Segment("a b", None, (" ",))]).segments
     assert (far >= 2.0).all()
     assert metric.sentence_score("", [" "]) == metric.identical
@@ -64,20 +64,20 @@ def test_distances_have_defined_ends(metric: WMD) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 4, 50])
-def test_a_copy_is_one_chunk_to_wmdo(pieces: int) -> None:
+def test_copy_is_one_chunk_in_wmdo(pieces: int) -> None:
     # WMD is 0, one chunk of n pieces: -gamma (1/2 - 1/n); -0.1 is never reached
     text = " ".join(f"w{n}" for n in range(pieces))
-    found = WMDO(encoder="toy").sentence_score(text, [text])
-    assert found == pytest.approx(0.2 / pieces - 0.1)
-    assert found > -0.1
+    result = WMDO(encoder="toy").sentence_score(text, [text])
+    assert result == pytest.approx(0.2 / pieces - 0.1)
+    assert result > -0.1
 
 
-def test_texts_that_cannot_be_compared_are_farthest() -> None:
+def test_empty_texts_have_the_largest_distance() -> None:
     assert WMD(encoder="toy").sentence_score("", ["a b"]) == 2.0
     assert WMDO(encoder="toy").sentence_score("", ["a b"]) == 2.1
 
 
-def test_the_nearest_reference_counts() -> None:
+def test_nearest_reference_counts() -> None:
     metric = WMD(encoder="toy")
     assert metric.sentence_score("a b", ["c d", "a b"]) == pytest.approx(0.0)
     both = [metric.sentence_score("a b", [r]) for r in ("c d", "a b")]
@@ -85,7 +85,7 @@ def test_the_nearest_reference_counts() -> None:
     assert mean == pytest.approx(np.mean(both))
 
 
-def test_smd_by_hand() -> None:
+def test_smd_equals_the_distance_of_means() -> None:
     vectors = load_encoder("toy").encode(["a b", "c"])
     expected = np.linalg.norm(vectors.token_vectors(0).mean(axis=0) - vectors.token_vectors(1)[0])
     assert SMD(encoder="toy").sentence_score("a b", ["c"]) == pytest.approx(float(expected))
@@ -99,12 +99,12 @@ def test_fragmentation_counts_chunks(order: list[int], expected: float) -> None:
     assert fragmentation(np.eye(4)[order]) == expected
 
 
-def test_wmdo_pays_for_broken_order() -> None:
+def test_wmdo_penalizes_broken_order() -> None:
     metric, plain = WMDO(encoder="toy"), WMD(encoder="toy")
     words = "a b c d"
-    straight, turned = (metric.sentence_score(h, [words]) for h in (words, "d c b a"))
+    straight, reversed_order = (metric.sentence_score(h, [words]) for h in (words, "d c b a"))
     assert straight == pytest.approx(plain.sentence_score(words, [words]) - 0.2 * (0.5 - 0.25))
-    assert turned == pytest.approx(0.2 * 0.5)
+    assert reversed_order == pytest.approx(0.2 * 0.5)
     assert WMDO(encoder="toy", gamma=0.0).sentence_score("d c", ["c d"]) == pytest.approx(0.0)
 
 
@@ -113,7 +113,7 @@ def test_regularisation_must_be_positive() -> None:
         WMD(solver="sinkhorn", regularisation=0.0)
 
 
-def test_a_plan_explains_the_distance() -> None:
+def test_plan_explains_the_distance() -> None:
     metric = WMD(encoder="minilm@4")
     explained = metric.explain(SEGMENTS[1])
     (comparison,) = explained.comparisons

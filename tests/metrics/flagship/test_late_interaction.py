@@ -1,4 +1,4 @@
-"""Late interaction equals a loop over tokens; padding and neighbors change nothing."""
+"""Late interaction equals a loop over tokens and does not depend on padding or the batch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def tokens(seed: int, lengths: list[int], width: int, layers: int = 3, dim: int 
 
 def test_greedy_matches_equal_a_loop() -> None:
     h, r = tokens(1, [4, 2], 4), tokens(2, [3, 5], 5)
-    found = greedy_matches(similarities(h, r), h.mask, r.mask)
+    matches = greedy_matches(similarities(h, r), h.mask, r.mask)
     for pair in range(2):
         expected: list[list[float]] = [[], [], [], []]
         for layer in range(3):
@@ -36,37 +36,37 @@ def test_greedy_matches_equal_a_loop() -> None:
                 expected[place].append(sum(values) / len(values))
                 expected[place + 1].append(min(values))
         flat = [value for part in expected for value in part]
-        torch.testing.assert_close(found[pair], torch.tensor(flat))
+        torch.testing.assert_close(matches[pair], torch.tensor(flat))
 
 
-def test_padding_and_neighbors_change_nothing() -> None:
+def test_padding_and_batches_change_no_score() -> None:
     torch.manual_seed(0)
     net = LateInteraction(layers=3, dim=8, surface=4, hidden=16).eval()
     h, r = tokens(1, [4, 2, 1], 4), tokens(2, [3, 5, 2], 5)
     surface = torch.randn(3, 4)
-    together = net(h, r, surface)
+    batched = net(h, r, surface)
     for n in range(3):
         a, b = int(h.mask[n].sum()), int(r.mask[n].sum())
         left = Tokens(h.states[:, n : n + 1, :a], h.mask[n : n + 1, :a])
         right = Tokens(r.states[:, n : n + 1, :b], r.mask[n : n + 1, :b])
-        alone = net(left, right, surface[n : n + 1])
-        torch.testing.assert_close(alone[0], together[n], atol=1e-6, rtol=1e-6)
+        single = net(left, right, surface[n : n + 1])
+        torch.testing.assert_close(single[0], batched[n], atol=1e-6, rtol=1e-6)
 
 
-def test_a_text_without_tokens_has_a_finite_score() -> None:
+def test_text_without_tokens_has_a_finite_score() -> None:
     net = LateInteraction(layers=3, dim=8, surface=4, hidden=16).eval()
     scores = net(tokens(1, [0, 2], 2), tokens(2, [3, 0], 3), torch.zeros(2, 4))
     assert torch.isfinite(scores).all()
 
 
-def test_pooling_by_hand() -> None:
+def test_pooling_ignores_masked_tokens() -> None:
     states = torch.tensor([[[1.0, 4.0], [3.0, 2.0], [9.0, 9.0]]])
     mask = torch.tensor([[True, True, False]])
     assert mean_pool(states, mask).tolist() == [[2.0, 3.0]]
     assert max_pool(states, mask).tolist() == [[3.0, 4.0]]
 
 
-def test_it_learns_a_tiny_set() -> None:
+def test_network_fits_a_tiny_dataset() -> None:
     torch.manual_seed(0)
     net = LateInteraction(layers=3, dim=8, surface=4, hidden=16, dropout=0.0)
     h, r, surface = tokens(1, [4] * 24, 4), tokens(2, [3] * 24, 3), torch.randn(24, 4)

@@ -1,4 +1,4 @@
-"""What corrects the network of tertium-multi: its sum, its bounds, and what it refuses."""
+"""Correction of tertium-multi's network score: formula, bounds and settings."""
 
 from __future__ import annotations
 
@@ -26,25 +26,27 @@ ROWS = [
 ]
 
 
-def test_a_correction_is_the_sum_that_is_written_down() -> None:
+def test_correction_equals_its_formula() -> None:
     correct = Correction(
         share=0.6, softness=1.4, letters=1.7, strange_share=0.4, strange_letters=0.9
     )
-    said, read = np.array([0.8, -9.0, 3.0, -4.0]), np.array([0.1, -0.3, 0.2, 0.4])
-    strange = np.array([0.0, 1.0, 0.3, 0.7])
+    scores, readouts = np.array([0.8, -9.0, 3.0, -4.0]), np.array([0.1, -0.3, 0.2, 0.4])
+    fragmentation = np.array([0.0, 1.0, 0.3, 0.7])
     chrf = CHRF()
     expected = []
-    for (text, source, reference), s, more, f in zip(ROWS, said, read, strange, strict=True):
+    for (text, source, reference), s, more, f in zip(
+        ROWS, scores, readouts, fragmentation, strict=True
+    ):
         bounded = s / math.sqrt(1 + (s / 1.4) ** 2)
         copied = max(2 * chrf.sentence_score(text, [source]).score / 100 - 1, 0)
         letters = chrf.sentence_score(text, [reference]).score / 100
         own = (0.6 - 0.4 * f) * bounded + copied * min(bounded, 0) + more
         expected.append(own + 1.7 * letters + 0.9 * f * (letters - 0.55))
-    found = correct(ROWS, said, read, strange)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    each = [slice(n, n + 1) for n in range(len(ROWS))]
-    alone = [correct(ROWS[at], said[at], read[at], strange[at])[0] for at in each]
-    assert found.tolist() == alone
+    corrected = correct(ROWS, scores, readouts, fragmentation)
+    np.testing.assert_allclose(corrected, expected, rtol=1e-12)
+    slices = [slice(n, n + 1) for n in range(len(ROWS))]
+    single = [correct(ROWS[s], scores[s], readouts[s], fragmentation[s])[0] for s in slices]
+    assert corrected.tolist() == single
 
 
 @pytest.mark.parametrize(
@@ -56,42 +58,41 @@ def test_a_correction_is_the_sum_that_is_written_down() -> None:
         ("😀 12:30", False),
         ("See https://example.org/all-the-news-of-the-day", True),
         ("Der Zug fährt nicht.", True),
-        ("ᓄᓇᕗᑦ", True),  # a script that is not known by its name
+        ("ᓄᓇᕗᑦ", True),  # an unlisted script
     ],
 )
-def test_a_copy_of_what_has_no_words_is_its_translation(source: str, is_text: bool) -> None:
+def test_copy_of_a_source_without_words_is_not_penalized(source: str, is_text: bool) -> None:
     correct = Correction(
         share=0.6, softness=1.4, letters=0.0, strange_share=0.0, strange_letters=0.0
     )
-    said, none = np.array([-2.0]), np.zeros(1)
-    [copy] = correct([(source, source, None)], said, none, none)
-    [other] = correct([("", source, None)], said, none, none)
+    score, zero = np.array([-2.0]), np.zeros(1)
+    [copy] = correct([(source, source, None)], score, zero, zero)
+    [other] = correct([("", source, None)], score, zero, zero)
     assert bool(copy < other) is is_text
 
 
-def test_what_the_network_says_is_bounded_and_keeps_its_order() -> None:
+def test_network_score_is_bounded_and_keeps_its_order() -> None:
     correct = Correction(
         share=1.0, softness=1.5, letters=0.0, strange_share=0.5, strange_letters=0.0
     )
-    said = np.linspace(-30, 30, 501)
-    for strange in (0.0, 1.0):
-        subword_fragmentation = np.full(len(said), strange)
-        found = correct(
-            [("a", "b", None)] * len(said), said, np.zeros(len(said)), subword_fragmentation
-        )
-        assert (np.diff(found) > 0).all()
-        assert np.abs(found).max() < 1.5
+    scores = np.linspace(-30, 30, 501)
+    rows = [("a", "b", None)] * len(scores)
+    for value in (0.0, 1.0):
+        fragmentation = np.full(len(scores), value)
+        corrected = correct(rows, scores, np.zeros(len(scores)), fragmentation)
+        assert (np.diff(corrected) > 0).all()
+        assert np.abs(corrected).max() < 1.5
 
 
-def test_no_share_falls_below_zero_however_strange_the_words_are() -> None:
+def test_weight_of_the_network_score_is_never_negative() -> None:
     corrections = TertiumMulti().settings.corrections
     for correct in (corrections.reference, corrections.both):
         assert correct.share >= correct.strange_share
     assert corrections.source.strange_share == corrections.source.strange_letters == 0
 
 
-def test_letters_count_more_where_words_are_strange() -> None:
-    """Of two Livonian translations that the network says the same of, the nearer one gains."""
+def test_chrf_has_more_weight_in_rare_languages() -> None:
+    """Of two Livonian translations with equal network scores, the closer one gains."""
     reference = "Līvõd rānda um ilzõ nīžtõd."
     rows = [("Līvõd rānda um nīžtõd.", None, reference), ("Rāndalizt jelābõd", None, reference)]
     metric = TertiumMulti()
@@ -104,7 +105,7 @@ def test_letters_count_more_where_words_are_strange() -> None:
 
 @pytest.fixture
 def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The settings of a copy of the model, which is used instead; read anew each time."""
+    """The settings of a copy of the model, which replaces the bundled one and is not cached."""
     folder = tmp_path / MODEL
     shutil.copytree(bundled_models_folder() / MODEL, folder)
     monkeypatch.setattr(
@@ -114,7 +115,7 @@ def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "config.json"
 
 
-def test_a_signature_names_the_correction_and_unknown_parts_of_it_are_refused(
+def test_signature_depends_on_the_correction_and_unknown_fields_raise_an_error(
     config_file: Path,
 ) -> None:
     before, config = TertiumMulti().model_ids, json.loads(config_file.read_text())
@@ -127,13 +128,11 @@ def test_a_signature_names_the_correction_and_unknown_parts_of_it_are_refused(
         _ = TertiumMulti().settings
 
 
-@pytest.mark.parametrize("view", INPUT_MODES)
-def test_a_signature_names_what_moves_scores_and_nothing_else(
-    config_file: Path, view: InputMode
-) -> None:
+@pytest.mark.parametrize("mode", INPUT_MODES)
+def test_signature_depends_only_on_what_changes_scores(config_file: Path, mode: InputMode) -> None:
     before, fingerprint = TertiumMulti().model_ids, TertiumMulti().model.fingerprint
     config = json.loads(config_file.read_text())
-    scale = config["scales"][view]
+    scale = config["scales"][mode]
     scale["uncertainty"]["deviation"][0] += 0.01
     scale["percentiles"]["segments"] += 1
     config_file.write_text(json.dumps(config))
@@ -141,7 +140,7 @@ def test_a_signature_names_what_moves_scores_and_nothing_else(
     scale["calibration"]["score"][0] /= 2
     config_file.write_text(json.dumps(config))
     assert TertiumMulti().model_ids != before
-    # the network says what it said, so that nothing is read anew
+    # raw outputs are unchanged, so cached ones stay valid
     assert TertiumMulti().model.fingerprint == fingerprint
 
 
@@ -152,8 +151,8 @@ def test_a_signature_names_what_moves_scores_and_nothing_else(
         "Le gouvernement a annoncé de nouvelles mesures pour les petites entreprises.",
     ],
 )
-def test_a_copy_of_the_source_is_far_below_a_translation(text: str) -> None:
-    """Nobody judged copies: the second reading by itself takes some for fair translations."""
+def test_copy_of_the_source_scores_far_below_a_translation(text: str) -> None:
+    """The readout alone rates some copies as fair, since no human scores cover them."""
     good = {"D": "The train to Hamburg does not leave at 14:00 today."}.get(
         text[0], "The government announced new measures for small businesses."
     )

@@ -1,4 +1,4 @@
-"""Surface features: each reacts to what it is named after, and to nothing it should not see."""
+"""Surface features react to the changes that they are named after."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tertium.metrics.flagship.surface_features import (
     FEATURE_NAMES,
-    analyse,
+    analyze_text,
     longest_run,
     order_agreement,
     surface_features,
@@ -45,45 +45,45 @@ def row(hypothesis: str, reference: str = REFERENCE) -> dict[str, float]:
         ("content recall", REFERENCE.replace("euros", "dollars")),
     ],
 )
-def test_a_feature_sees_its_damage(name: str, changed: str) -> None:
+def test_feature_reacts_to_its_change(name: str, changed: str) -> None:
     assert row(changed)[name] != row(REFERENCE)[name]
 
 
-def test_paraphrase_leaves_numbers_names_and_gender_alone() -> None:
+def test_paraphrase_keeps_number_and_name_features() -> None:
     same = row("20 euros were paid by her to Mr Smith, yet he did not thank her.")
     for name in ("number recall", "number precision", "name recall", "negation difference"):
         assert same[name] == row(REFERENCE)[name]
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_any_two_texts_have_finite_features(a: str, b: str) -> None:
+def test_features_are_finite(a: str, b: str) -> None:
     assert np.isfinite(surface_features([a], [b])).all()
 
 
 @given(st.text(alphabet="aBcÄßǅ一1 .", max_size=12))
-def test_shares_of_letters_are_those_of_a_loop(text: str) -> None:
+def test_letter_shares_equal_a_loop(text: str) -> None:
     letters = [c for c in text if c.isalpha()] or [""]
-    found = analyse(text)
-    assert found.capitals == sum(c.isupper() for c in letters) / len(letters)
-    assert found.foreign == sum(not c.isascii() for c in letters) / len(letters)
+    counts = analyze_text(text)
+    assert counts.capitals == sum(c.isupper() for c in letters) / len(letters)
+    assert counts.non_ascii == sum(not c.isascii() for c in letters) / len(letters)
 
 
 @given(st.lists(st.sampled_from("abcdefgh")), st.lists(st.sampled_from("abcdefgh")))
-def test_order_is_that_of_all_pairs_of_words(left: list[str], right: list[str]) -> None:
+def test_order_agreement_equals_a_loop_over_pairs(left: list[str], right: list[str]) -> None:
     shared = [w for w in left if left.count(w) == right.count(w) == 1]
     pairs = [(a, b) for n, a in enumerate(shared) for b in shared[n + 1 :]]
     agreeing = sum(right.index(a) < right.index(b) for a, b in pairs)
     assert order_agreement(left, right) == (agreeing / len(pairs) if pairs else 1.0)
 
 
-def test_no_pairs_are_no_rows() -> None:
+def test_no_pairs_give_no_rows() -> None:
     assert surface_features([], []).shape == (0, len(FEATURE_NAMES))
 
 
-def test_runs_and_order_by_hand() -> None:
+def test_longest_run_and_order_agreement() -> None:
     assert longest_run("the big black cat".split(), "a big black dog".split()) == 2
     assert longest_run([], ["a"]) == 0
-    rng = np.random.default_rng(1)  # long texts take another way, which gives the same
+    rng = np.random.default_rng(1)  # long texts use arrays
     left, right = (rng.choice(list("abcd"), 400).tolist() for _ in range(2))
     runs = [" ".join(left[n : n + size]) for size in range(20) for n in range(400 - size)]
     joined = f" {' '.join(right)} "

@@ -1,4 +1,4 @@
-"""tertium-base: its arithmetic on a small random model, and what ships."""
+"""tertium-base: its arithmetic on a small random model, and the bundled weights."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of the recipe's make: a tiny mpnet, changed by a difference of rank 3, and a head."""
+    """A model as the recipe writes it: a tiny mpnet with a delta of rank 3, and a head."""
     from recipes.flagship.package import difference
     from recipes.flagship.ship import base_settings
     from safetensors.torch import save_file
@@ -50,17 +50,17 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     torch.manual_seed(5)
     encoder = tiny_model("mpnet")
     public = AutoModel.from_pretrained(encoder).state_dict()
-    given = {ENCODER_PREFIX + name: value for name, value in public.items()}
+    prefixed = {ENCODER_PREFIX + name: value for name, value in public.items()}
     weights = {
         name: value + 0.3 * torch.randn(value.shape[0], 3) @ torch.randn(3, value.shape[1])
         if value.ndim == 2 and "layer" in name
         else value.clone()
-        for name, value in given.items()
+        for name, value in prefixed.items()
         if value.is_floating_point()
     }
     head = {f"head.{name}": value for name, value in CrossHead(16).state_dict().items()}
     folder = tmp_path_factory.mktemp("base")
-    save_file(difference({**weights, **head}, given, rank=3), folder / "weights.safetensors")
+    save_file(difference({**weights, **head}, prefixed, rank=3), folder / "weights.safetensors")
     digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
     config = {**base_settings(f"dir/{encoder}", 1.5, -0.25), **TABLES, "weights_sha256": digest}
     (folder / "config.json").write_text(json.dumps(config))
@@ -68,7 +68,7 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
 
 
 def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
-    """One pair through transformers alone: [CLS] reference [SEP] [SEP] hypothesis [SEP], mean."""
+    """Score one pair with transformers: [CLS] reference [SEP] [SEP] hypothesis [SEP], mean."""
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer
 
@@ -101,39 +101,37 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
 
 def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
     metric = TertiumBase(folder=str(tuned))
-    found = metric.raw_scores([h for h, _ in PAIRS], [r for _, r in PAIRS])
+    scores = metric.raw_scores([h for h, _ in PAIRS], [r for _, r in PAIRS])
     expected = [plain_score(tuned, h, r) for h, r in PAIRS]
-    np.testing.assert_allclose(found, expected, atol=2e-5)
+    np.testing.assert_allclose(scores, expected, atol=2e-5)
 
 
-def test_batches_never_change_a_score(tuned: Path) -> None:
+def test_batch_size_changes_no_score(tuned: Path) -> None:
     metric = TertiumBase(folder=str(tuned))
     pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
-    together = metric.run_network(*pairs)
+    batched = metric.run_network(*pairs)
     with runtime(batch_size=1):
-        np.testing.assert_allclose(metric.run_network(*pairs), together, atol=1e-5)
-    twice = metric.raw_scores(pairs[0] * 2, pairs[1] * 2)
-    assert (twice[:4] == twice[4:]).all()
+        np.testing.assert_allclose(metric.run_network(*pairs), batched, atol=1e-5)
+    repeated = metric.raw_scores(pairs[0] * 2, pairs[1] * 2)
+    assert (repeated[:4] == repeated[4:]).all()
 
 
-def test_a_pair_that_was_judged_is_not_judged_again(
-    tuned: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metric = TertiumBase(folder=str(tuned))
     pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
     cold = metric.raw_scores(*pairs)
-    asked: list[int] = []
+    batch_sizes: list[int] = []
     run_network = TertiumBase.run_network
 
     def counting(self: TertiumBase, left: list[str], right: list[str]) -> np.ndarray:
-        asked.append(len(left))
-        return judge(self, left, right)
+        batch_sizes.append(len(left))
+        return run_network(self, left, right)
 
-    monkeypatch.setattr(TertiumBase, "judge", counting)
+    monkeypatch.setattr(TertiumBase, "run_network", counting)
     assert (metric.raw_scores(*pairs) == cold).all()
-    assert not asked
+    assert not batch_sizes
     metric.raw_scores(["the big cat", pairs[0][0]], ["a cat", pairs[1][0]])
-    assert asked == [1]
+    assert batch_sizes == [1]
 
 
 def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
@@ -155,57 +153,57 @@ def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
         ("calibration", {"raw": [-2.0, 0.0, 2.0], "score": [0.2, 0.6, 0.8]}),
     ],
 )
-def test_the_same_weights_under_other_settings_are_another_model(
+def test_same_weights_with_other_settings_are_another_model(
     tuned: Path, tmp_path: Path, setting: str, value: Any
 ) -> None:
-    """Their scores are neither equal nor those that were kept of the other."""
+    """Scores differ, and cached scores of the other model are not used."""
     segments = [Segment(h, None, (r,)) for h, r in PAIRS]
     metric = TertiumBase(folder=str(tuned))
-    kept = metric.score(segments)
+    scores = metric.score(segments)
     copy = shutil.copytree(tuned, tmp_path / "copy")
     assert TertiumBase(folder=str(copy)) == metric
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, setting: value}))
     other = TertiumBase(folder=str(shutil.copytree(copy, tmp_path / "other")))
-    found = other.score(segments)
+    other_scores = other.score(segments)
     with runtime(cache=False, memory=0):
-        np.testing.assert_array_equal(other.score(segments).segments, found.segments)
-    assert not (found.segments == kept.segments).all()
-    assert found.signature != kept.signature
+        np.testing.assert_array_equal(other.score(segments).segments, other_scores.segments)
+    assert not (other_scores.segments == scores.segments).all()
+    assert other_scores.signature != scores.signature
     assert other != metric
 
 
-def test_long_texts_are_cut_and_counted(tuned: Path) -> None:
+def test_long_texts_are_truncated_and_counted(tuned: Path) -> None:
     metric = TertiumBase(folder=str(tuned))
     long = Segment("the cat " * 30, None, ("the dog",))
     assert metric.score([long]).warnings["truncated text"] == 1
     assert metric.reader.max_length == 20
 
 
-def test_it_explains_by_pieces_read_together(tuned: Path) -> None:
-    found = TertiumBase(folder=str(tuned)).explain(Segment("the cat", None, ("a big cat",)))
-    [comparison] = found.comparisons
+def test_explanation_compares_pieces(tuned: Path) -> None:
+    explanation = TertiumBase(folder=str(tuned)).explain(Segment("the cat", None, ("a big cat",)))
+    [comparison] = explanation.comparisons
     assert comparison.hypothesis_pieces == ("the", "cat")
     assert comparison.other_pieces == ("a", "big", "cat")
     assert len(comparison.links) == 5
     assert set(comparison.values) == {"score", "uncertainty", "percentile", "MQM points"}
 
 
-def test_another_encoder_is_refused(tuned: Path, tmp_path: Path) -> None:
+def test_wrong_encoder_raises_an_error(tuned: Path, tmp_path: Path) -> None:
     config = json.loads((tuned / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "encoder_sha256": "0" * 64}))
     (tmp_path / "weights.safetensors").write_bytes((tuned / "weights.safetensors").read_bytes())
-    with pytest.raises(ModelError, match="changes the encoder"):
+    with pytest.raises(ModelError, match="needs the encoder"):
         TertiumBase(folder=str(tmp_path)).raw_scores(["a"], ["b"])
 
 
-def test_other_languages_are_refused() -> None:
+def test_other_languages_raise_an_error() -> None:
     german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
-    with pytest.raises(UsageError, match="into English"):
+    with pytest.raises(UsageError, match="needs English references"):
         TertiumBase().score([Segment(german, None, (f"{german} {n}",)) for n in "abcde"])
 
 
-def test_what_ships_is_small_and_whole() -> None:
+def test_bundled_weights_are_small_and_intact() -> None:
     folder = bundled_models_folder() / MODEL
     assert (folder / "weights.safetensors").stat().st_size < 25_000_000
     config = json.loads((folder / "config.json").read_text())

@@ -1,4 +1,4 @@
-"""tertium-small: the shipped weights, the laws of its score, and what it notices."""
+"""tertium-small: bundled weights, properties of its score, sensitivity to errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tertium.text import language_identification
 from tertium.text.language_identification import may_be_english
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
-SOME = 6  # segments of the example
+SEGMENT_COUNT = 6  # of the example
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def score(metric: TertiumSmall, hypothesis: str, reference: str = REFERENCE) -> 
     return float(metric.segment_scores([Segment(hypothesis, None, (reference,))])[0])
 
 
-def test_a_copy_of_the_reference_scores_one_and_nothing_else_does(metric: TertiumSmall) -> None:
+def test_only_a_copy_of_the_reference_scores_one(metric: TertiumSmall) -> None:
     assert score(metric, REFERENCE) == 1.0
     near = score(metric, REFERENCE.replace("house", "home"))
     assert 0.5 < near < 1.0
@@ -57,24 +57,24 @@ def test_a_copy_of_the_reference_scores_one_and_nothing_else_does(metric: Tertiu
         "",
     ],
 )
-def test_damage_costs(metric: TertiumSmall, damaged: str) -> None:
+def test_damage_lowers_the_score(metric: TertiumSmall, damaged: str) -> None:
     assert score(metric, damaged) < score(metric, REFERENCE)
 
 
-def test_paraphrase_beats_word_salad_and_negation_beats_neither(metric: TertiumSmall) -> None:
+def test_paraphrase_scores_higher_than_shuffled_words(metric: TertiumSmall) -> None:
     paraphrase = "Mr Smith said on Tuesday he could not take 1,250 euros for the Berlin house."
     salad = "Tuesday take Smith euros could in the 1,250 Berlin said he house that not for on"
     assert score(metric, paraphrase) > score(metric, salad) + 0.1
 
 
-def test_calibration_is_strictly_increasing_and_inside_zero_and_one(metric: TertiumSmall) -> None:
+def test_calibration_is_strictly_increasing_within_zero_and_one(metric: TertiumSmall) -> None:
     raw = np.linspace(-12, 12, 2001)
     mapped = metric.human_scale.calibrate(raw)
     assert (np.diff(mapped) > 0).all()
     assert 0 < mapped[0] < mapped[-1] < 1
 
 
-def test_percentile_and_uncertainty_are_sensible(metric: TertiumSmall) -> None:
+def test_percentiles_increase_and_uncertainty_is_positive(metric: TertiumSmall) -> None:
     levels = np.array([0.1, 0.5, 0.9])
     percent = metric.percentile(levels)
     assert (np.diff(percent) >= 0).all()
@@ -93,15 +93,15 @@ def test_several_references_are_reduced_by_best_or_mean() -> None:
     assert mean == pytest.approx(np.mean(parts), abs=1e-5)
 
 
-def test_pairs_judged_together_have_the_scores_they_have_alone(
+def test_padded_batches_give_the_scores_of_single_pairs(
     metric: TertiumSmall, example: TestSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a GPU does, here on a CPU: padded passes of many pairs, within rounding."""
-    monkeypatch.setitem(BATCH_OVERHEADS, "cpu", 2048)  # lengths mix
-    references = [texts[0] for texts in example.references][:SOME]
+    """Batches as on a GPU, run on a CPU, equal up to rounding."""
+    monkeypatch.setitem(BATCH_OVERHEADS, "cpu", 2048)  # batches mix lengths
+    references = [texts[0] for texts in example.references][:SEGMENT_COUNT]
     left = [
-        *example.systems["good"][:SOME],
-        *example.systems["poor"][:SOME],
+        *example.systems["good"][:SEGMENT_COUNT],
+        *example.systems["poor"][:SEGMENT_COUNT],
         "",
         "a cat",
         "",
@@ -109,103 +109,106 @@ def test_pairs_judged_together_have_the_scores_they_have_alone(
     ]
     right = [*references, *references, "a cat", "", "", "long words, " * 60]
     with runtime(cache=False, memory=0, device="cpu"):
-        alone = metric.run_network(left, right)
-        network = small._network(metric.model, "cpu")
-        for choices in ({"token_budget": 8192}, {"batch_size": 3}):
-            with runtime(**choices):
-                together = small.LateScorer(network, metric.reader).score_on_gpu(left, right)
-            assert np.abs(together - alone).max() < 1e-5
-    assert len({*alone}) > len(references)
+        single = metric.run_network(left, right)
+        head = tertium_small._load_head(metric.model, "cpu")
+        for limits in ({"token_budget": 8192}, {"batch_size": 3}):
+            with runtime(**limits):
+                scorer = tertium_small.LateScorer(head, metric.reader)
+                batched = scorer.score_on_gpu(left, right)
+            assert np.abs(batched - single).max() < 1e-5
+    assert len({*single}) > len(references)
 
 
-def test_pairs_dealt_to_threads_have_the_scores_of_kept_vectors(
+def test_threaded_batches_equal_scores_from_cached_vectors(
     metric: TertiumSmall, example: TestSet
 ) -> None:
-    """To the last bit, whichever pairs share a thread."""
-    references = [texts[0] for texts in example.references][:SOME]
-    good, fair = (example.systems[name][:SOME] for name in ("good", "fair"))
+    """Equal to the last bit, whichever pairs share a thread."""
+    references = [texts[0] for texts in example.references][:SEGMENT_COUNT]
+    good, fair = (example.systems[name][:SEGMENT_COUNT] for name in ("good", "fair"))
     left = [*good, *fair, "", "a cat", "long words " * 50]
     right = [*references, *references, "a cat", "", "long words, " * 60]
-    run_network = small.LateScorer(small._network(metric.model, "cpu"), metric.reader)
+    scorer = tertium_small.LateScorer(tertium_small._load_head(metric.model, "cpu"), metric.reader)
     with runtime(cache=False, device="cpu"):
-        kept = judge.score_in_chunks(left, right)
+        expected = scorer.score_in_chunks(left, right).tolist()
     for threads in (1, 3):
         with runtime(cache=False, memory=0, device="cpu", threads=threads):
-            assert judge.score_in_batches(left, right).tolist() == kept.tolist()
+            assert scorer.score_in_batches(left, right).tolist() == expected
 
 
-def test_other_languages_are_refused_with_advice() -> None:
+def test_other_languages_raise_an_error_with_alternatives() -> None:
     german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
-    with pytest.raises(UsageError, match=r"into English.*chrf.*sentsim"):
+    with pytest.raises(UsageError, match=r"needs English references.*chrf.*sentsim"):
         TertiumSmall().score([Segment(german, None, (f"{german} {n}",)) for n in "abcde"])
-    # references of several systems count once: few words are few however often they stand there
+    # repeated references count once, so these are too few words for an error
     assert len(TertiumSmall().score([Segment(german, None, (german,))] * 5).segments) == 5
     assert may_be_english(["Yes."])
-    few = TertiumSmall().score([Segment("今天公园里天气很好。", None, ("今天公园里天气很好。",))])
-    assert few.warnings["reference not English"] == 1
+    scores = TertiumSmall().score(
+        [Segment("今天公园里天气很好。", None, ("今天公园里天气很好。",))]
+    )
+    assert scores.warnings["reference not English"] == 1
 
 
-def test_words_of_references_are_counted_once(
+def test_language_of_each_reference_is_detected_once(
     metric: TertiumSmall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To refuse them, and once for all systems to count those in other languages."""
-    read: list[str] = []
+    """Once for the check, and once for the warnings of all systems."""
+    scanned: list[str] = []
     pattern = language_identification.WORD_PATTERN
 
     class Counting:
         def findall(self, text: str) -> list[str]:
-            read.append(text)
+            scanned.append(text)
             return pattern.findall(text)
 
-    monkeypatch.setattr(language_identification, "WORD", Counting())
+    monkeypatch.setattr(language_identification, "WORD_PATTERN", Counting())
     references = [f"the {n} cats are sitting on the mat in front of the house" for n in range(50)]
     segments = [Segment(text, None, (text,)) for text in references]
     metric.check(segments)
-    assert read == references
+    assert scanned == references
     for _ in range(3):
         assert "reference not English" not in metric.warnings(segments)
-    assert len(read) < 2 * len(references) + 15
+    assert len(scanned) < 2 * len(references) + 15
 
 
-def test_some_references_in_other_languages_are_counted(metric: TertiumSmall) -> None:
-    """Words of them all are English enough not to be refused."""
+def test_references_in_other_languages_are_counted(metric: TertiumSmall) -> None:
+    """Most words are English, so there is no error."""
     english = "The cat is sitting on the mat, and the dog has been in front of the door for days."
-    others = ("Die Katze sitzt auf der Matte, der Hund vor der Tür.", "猫坐在垫子上，狗在门前。")
-    texts = [f"{english} {n}" for n in range(8)] + [*others]
+    foreign = ("Die Katze sitzt auf der Matte, der Hund vor der Tür.", "猫坐在垫子上，狗在门前。")
+    texts = [f"{english} {n}" for n in range(8)] + [*foreign]
     segments = [Segment(text, None, (text,)) for text in texts]
     assert metric.score(segments).warnings == {"reference not English": 2}
 
 
-def test_it_explains_which_words_found_no_partner(metric: TertiumSmall) -> None:
-    found = metric.explain(Segment("the red car stopped", None, ("the blue car stopped",)))
-    links = [link for link in found.comparisons[0].links if link.direction == "recall"]
+def test_explanation_shows_words_without_a_match(metric: TertiumSmall) -> None:
+    explanation = metric.explain(Segment("the red car stopped", None, ("the blue car stopped",)))
+    links = [link for link in explanation.comparisons[0].links if link.direction == "recall"]
     weakest = min(links, key=lambda link: link.similarity)
-    assert found.comparisons[0].other_pieces[weakest.other] == "blue"
-    values = set(found.comparisons[0].values)
+    assert explanation.comparisons[0].other_pieces[weakest.other] == "blue"
+    values = set(explanation.comparisons[0].values)
     assert values == {"score", "uncertainty", "percentile", "MQM points"}
 
 
-def test_an_explanation_asks_once_what_the_network_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
+def test_explanation_runs_the_network_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch_sizes: list[int] = []
 
     def run_network(
         _: TertiumSmall, hypotheses: Sequence[str], references: Sequence[str]
     ) -> FloatArray:
-        asked.append(len(references))
+        batch_sizes.append(len(references))
         return np.zeros(len(references))
 
-    monkeypatch.setattr(TertiumSmall, "judge", judge)
+    monkeypatch.setattr(TertiumSmall, "run_network", run_network)
     with runtime(cache=False, memory=0):
         TertiumSmall().explain(Segment("a red car", None, ("a blue car", "the blue car")))
-    assert asked == [2]
+    assert batch_sizes == [2]
 
 
-def test_the_example_is_ordered(metric: TertiumSmall, example: TestSet) -> None:
+def test_example_systems_are_ranked(metric: TertiumSmall, example: TestSet) -> None:
     good, fair, poor = (metric.score(example.segments(name)).system for name in example.systems)
     assert good > fair > poor
 
 
-def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
+def test_damaged_weights_raise_an_error(tmp_path: Path) -> None:
     folder = tmp_path / MODEL
     shutil.copytree(bundled_models_folder() / MODEL, folder)
     data = bytearray((folder / "weights.safetensors").read_bytes())
@@ -218,8 +221,8 @@ def test_a_damaged_model_is_refused(tmp_path: Path) -> None:
         _ = BundledModel(folder).config
 
 
-def test_longer_references_cost_what_the_settings_say(metric: TertiumSmall) -> None:
-    """By hand: what the network says, less the cost of words, as many as count."""
+def test_length_penalty_follows_the_settings(metric: TertiumSmall) -> None:
+    """Expected: network output minus the penalty for the clipped number of words."""
     left = ["He said it.", "She said it.", "It.", "He said so on Tuesday."]
     right = [REFERENCE, REFERENCE, "It is.", " ".join([REFERENCE] * 9)]
     length = metric.settings.length
@@ -230,15 +233,15 @@ def test_longer_references_cost_what_the_settings_say(metric: TertiumSmall) -> N
     assert free.raw_scores(left, right) == pytest.approx(metric.run_network(left, right), abs=1e-6)
 
 
-def test_a_cost_of_length_keeps_the_order_within_a_segment_and_is_signed(
+def test_length_penalty_keeps_the_order_within_a_segment_and_is_in_the_signature(
     metric: TertiumSmall, example: TestSet
 ) -> None:
     free = TertiumSmall(length="free")
     for reference in [texts[0] for texts in example.references][:6]:
         outputs = [texts[0] for texts in example.systems.values()] + ["", reference[:-9]]
         ranks = [
-            np.argsort([score(one, text, reference) for text in outputs]).tolist()
-            for one in (metric, free)
+            np.argsort([score(variant, text, reference) for text in outputs]).tolist()
+            for variant in (metric, free)
         ]
         assert ranks[0] == ranks[1]
     assert f"@{metric.model.hash[:8]}+length0.25|" in metric.signature(())
@@ -246,29 +249,27 @@ def test_a_cost_of_length_keeps_the_order_within_a_segment_and_is_signed(
     assert metric != free
 
 
-def test_no_copy_is_kept_that_could_be_damaged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A zeroed matrix of a copy in the cache once changed scores in silence."""
+def test_no_copy_of_the_weights_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged copy in the cache could change scores silently."""
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    small._encoder.cache_clear()
+    tertium_small._load_encoder.cache_clear()
     with runtime(cache=False):
         assert score(TertiumSmall(), "He said it on Tuesday.") > 0
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
-def test_a_cache_that_cannot_be_written_changes_nothing(
+def test_unwritable_cache_changes_no_score(
     metric: TertiumSmall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known = score(metric, "He said on Tuesday that the house is his.")
+    expected = score(metric, "He said on Tuesday that the house is his.")
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "file"))
-    small._encoder.cache_clear()
-    assert score(TertiumSmall(), "He said on Tuesday that the house is his.") == known
+    tertium_small._load_encoder.cache_clear()
+    assert score(TertiumSmall(), "He said on Tuesday that the house is his.") == expected
 
 
 @pytest.mark.parametrize("file", ["encoder/tokenizer.json", "encoder/config.json"])
-def test_a_damaged_file_of_the_encoder_is_refused(file: str, tmp_path: Path) -> None:
+def test_damaged_encoder_file_raises_an_error(file: str, tmp_path: Path) -> None:
     folder = tmp_path / MODEL
     shutil.copytree(bundled_models_folder() / MODEL, folder)
     model = BundledModel(folder)
@@ -282,18 +283,18 @@ def test_a_damaged_file_of_the_encoder_is_refused(file: str, tmp_path: Path) -> 
         model.encoder_weights(files)
 
 
-def test_damaged_weights_are_refused_also_where_assertions_are_off(
+def test_damaged_weights_raise_an_error_without_assertions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config.json").write_text('{"weights_sha256": "00"}', encoding="utf-8")
     (tmp_path / "weights.safetensors").write_bytes(b"anything")
-    file = str(packaged.__file__)
-    optimised = ModuleType("optimised")  # a process of its own would compile all packages anew
-    monkeypatch.setitem(sys.modules, optimised.__name__, optimised)
-    exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec", optimize=1), vars(optimised))
+    file = str(bundled_model.__file__)
+    optimized = ModuleType("optimized")  # faster than a new process with -O
+    monkeypatch.setitem(sys.modules, optimized.__name__, optimized)
+    exec(compile(Path(file).read_text(encoding="utf-8"), file, "exec", optimize=1), vars(optimized))
     with pytest.raises(ModelError, match="is damaged"):
-        _ = optimised.BundledModel(tmp_path).weights
+        _ = optimized.BundledModel(tmp_path).weights
 
 
-def test_the_package_stays_small() -> None:
+def test_weights_file_is_small() -> None:
     assert (bundled_models_folder() / MODEL / "weights.safetensors").stat().st_size < 25_000_000

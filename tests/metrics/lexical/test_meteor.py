@@ -1,4 +1,4 @@
-"""METEOR against the METEOR 1.5 jar, its laws and its faults."""
+"""METEOR equals the METEOR 1.5 jar; its properties and error messages."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ STAGES = ("exact", "stem", "synonym", "paraphrase")
 
 @pytest.fixture(scope="module")
 def golden() -> dict[str, Any]:
-    """Scores of the jar for sentences of our own; the file names the commands."""
+    """Scores of the jar for our own sentences; the file contains the commands."""
     return dict(json.loads((GOLDEN / "meteor.json").read_text("utf-8")))
 
 
 @pytest.fixture(scope="module")
 def table(golden: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The paraphrase table that the jar was given."""
+    """The paraphrase table used with the jar."""
     path = tmp_path_factory.mktemp("table") / "paraphrase.gz"
     entries = "".join(f"0.5\n{phrase}\n{other}\n" for phrase, other in golden["table"])
     path.write_bytes(gzip.compress(entries.encode()))
@@ -50,52 +50,52 @@ def check(metric: METEOR, segments: list[Segment], scores: list[float], corpus: 
     assert result.system == pytest.approx(corpus, abs=1e-9)
 
 
-def test_scores_are_those_of_the_jar(golden: dict[str, Any]) -> None:
+def test_scores_equal_the_jar(golden: dict[str, Any]) -> None:
     expected = [p["synonym"] for p in golden["pairs"]]
     check(METEOR(), pairs(golden), expected, golden["corpus"]["synonym"])
 
 
-def test_scores_with_a_table_are_those_of_the_jar(golden: dict[str, Any], table: str) -> None:
+def test_scores_with_a_paraphrase_table_equal_the_jar(golden: dict[str, Any], table: str) -> None:
     expected = [p["paraphrase"] for p in golden["pairs"]]
     assert expected != [p["synonym"] for p in golden["pairs"]]
     metric = METEOR(paraphrases=table)
     check(metric, pairs(golden), expected, golden["corpus"]["paraphrase"])
 
 
-def test_scores_of_words_as_they_stand_are_those_of_the_jar(golden: dict[str, Any]) -> None:
+def test_scores_without_normalization_equal_the_jar(golden: dict[str, Any]) -> None:
     expected = [p["lower"] for p in golden["pairs"]]
     metric = METEOR(normalise=False, synonyms=False)
     check(metric, pairs(golden), expected, golden["corpus"]["lower"])
 
 
-def test_several_references_are_scored_as_by_the_jar(golden: dict[str, Any]) -> None:
+def test_scores_with_several_references_equal_the_jar(golden: dict[str, Any]) -> None:
     rows = golden["multiple"]
     segments = [Segment(r["hypothesis"], references=tuple(r["references"])) for r in rows]
     check(METEOR(), segments, [r["score"] for r in rows], golden["corpus"]["multiple"])
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "es", "cs"])
-def test_other_languages_are_scored_as_by_the_jar(golden: dict[str, Any], language: str) -> None:
-    known = golden["languages"][language]
-    segments = [Segment(p["hypothesis"], references=(p["reference"],)) for p in known["pairs"]]
-    scores = [p["score"] for p in known["pairs"]]
-    check(METEOR(language=language), segments, scores, known["corpus"])
+def test_scores_in_other_languages_equal_the_jar(golden: dict[str, Any], language: str) -> None:
+    expected = golden["languages"][language]
+    segments = [Segment(p["hypothesis"], references=(p["reference"],)) for p in expected["pairs"]]
+    scores = [p["score"] for p in expected["pairs"]]
+    check(METEOR(language=language), segments, scores, expected["corpus"])
 
 
-def test_statistics_are_those_of_the_jar(golden: dict[str, Any]) -> None:
+def test_statistics_equal_the_jar(golden: dict[str, Any]) -> None:
     rows = METEOR().statistics(pairs(golden))
-    named = dict(zip(COLUMNS, rows.T, strict=True))
+    columns = dict(zip(COLUMNS, rows.T, strict=True))
     jar = np.array([p["statistics"] for p in golden["pairs"]]).T
     for side, words, function in (("hypothesis", 0, 2), ("reference", 1, 3)):
-        assert (named[f"{side}_function_words"] == jar[function]).all()
-        assert (named[f"{side}_content_words"] == jar[words] - jar[function]).all()
+        assert (columns[f"{side}_function_words"] == jar[function]).all()
+        assert (columns[f"{side}_content_words"] == jar[words] - jar[function]).all()
         for number, stage in enumerate(STAGES):
             at = 4 + 4 * number + words
-            assert (named[f"{side}_content_{stage}"] == jar[at]).all()
-            assert (named[f"{side}_function_{stage}"] == jar[at + 2]).all()
-    whole = (jar[0] == jar[21]) & (jar[1] == jar[22]) & (jar[20] == 1)
-    assert whole.any()
-    assert (named["chunks"] == np.where(whole, 0, jar[20])).all()
+            assert (columns[f"{side}_content_{stage}"] == jar[at]).all()
+            assert (columns[f"{side}_function_{stage}"] == jar[at + 2]).all()
+    is_complete = (jar[0] == jar[21]) & (jar[1] == jar[22]) & (jar[20] == 1)
+    assert scores.any()
+    assert (columns["chunks"] == np.where(is_complete, 0, jar[20])).all()
 
 
 def wmt17(folder: Path) -> list[Segment]:
@@ -108,22 +108,22 @@ def wmt17(folder: Path) -> list[Segment]:
     return [Segment(hypothesis, references=(reference,)) for hypothesis, reference in texts[:500]]
 
 
-def test_wmt17_is_scored_as_by_the_jar(human_data: Path) -> None:
-    known = json.loads((GOLDEN / "meteor_wmt17.json").read_text())
-    check(METEOR(), wmt17(human_data), known["synonym"], known["corpus"]["synonym"])
+def test_wmt17_scores_equal_the_jar(human_data: Path) -> None:
+    expected = json.loads((GOLDEN / "meteor_wmt17.json").read_text())
+    check(METEOR(), wmt17(human_data), expected["synonym"], expected["corpus"]["synonym"])
 
 
 @pytest.mark.slow
-def test_wmt17_with_the_whole_table_is_scored_as_by_the_jar(human_data: Path) -> None:
+def test_wmt17_scores_with_the_full_table_equal_the_jar(human_data: Path) -> None:
     path = os.environ.get("TERTIUM_PARAPHRASES")
     if not path:
         pytest.skip("set TERTIUM_PARAPHRASES to METEOR's paraphrase-en.gz")
-    known = json.loads((GOLDEN / "meteor_wmt17.json").read_text())
+    expected = json.loads((GOLDEN / "meteor_wmt17.json").read_text())
     metric = METEOR(paraphrases=path)
-    check(metric, wmt17(human_data), known["paraphrase"], known["corpus"]["paraphrase"])
+    check(metric, wmt17(human_data), expected["paraphrase"], expected["corpus"]["paraphrase"])
 
 
-def test_the_formula_by_hand() -> None:
+def test_score_equals_the_formula() -> None:
     # hypothesis: 3 content words, 1 function word; 2 content exact, 1 function exact; 2 chunks.
     alignment = align(["red", "cats", "the", "ran"], ["the", "red", "cats", "slept", "well"])
     row = meteor_statistics(alignment, frozenset({"the"}))
@@ -134,7 +134,7 @@ def test_the_formula_by_hand() -> None:
     assert METEOR().reduce(row) == pytest.approx(expected)
 
 
-def test_parts_multiply_to_the_score(golden: dict[str, Any]) -> None:
+def test_score_is_the_product_of_its_parts(golden: dict[str, Any]) -> None:
     metric = METEOR(synonyms=False)
     rows = metric.statistics(pairs(golden))
     parts = metric.parts(rows)
@@ -163,14 +163,14 @@ def test_languages_without_a_stemmer_or_spaces() -> None:
     assert METEOR(language="cz").parameters == METEOR(language="cs").parameters
 
 
-def test_the_best_reference_counts() -> None:
+def test_best_reference_counts() -> None:
     metric = METEOR(synonyms=False)
     both = metric.statistics([Segment("a cat sat", references=("no dog ran", "a cat sat down"))])
-    alone = metric.statistics([Segment("a cat sat", references=("a cat sat down",))])
-    assert (both == alone).all()
+    expected = metric.statistics([Segment("a cat sat", references=("a cat sat down",))])
+    assert (both == expected).all()
 
 
-def test_alignment_names_stages_and_spans(table: str) -> None:
+def test_alignment_has_stages_and_spans(table: str) -> None:
     metric = METEOR(paraphrases=table)
     alignment = metric.alignment("They rejected the car.", "They turned down the automobile.")
     assert alignment.matches == (
@@ -189,7 +189,7 @@ def test_word_senses_follow_irregular_and_regular_forms() -> None:
     assert word_senses("the") == frozenset()
 
 
-def test_without_wordnet_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_wordnet_error_names_the_alternatives(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise MissingResourceError("run tertium models install wordnet")
 
@@ -201,7 +201,7 @@ def test_without_wordnet_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -
     assert METEOR(language="de").score(segment).system > 0
 
 
-def test_a_missing_or_broken_table_is_refused(tmp_path: Path) -> None:
+def test_missing_or_invalid_table_raises_an_error(tmp_path: Path) -> None:
     segment = [Segment("a cat", references=("the cat",))]
     with pytest.raises(MissingResourceError, match="nowhere"):
         METEOR(paraphrases=str(tmp_path / "nowhere.gz")).score(segment)
@@ -212,7 +212,7 @@ def test_a_missing_or_broken_table_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("language=english", "language=english is not supported"),
         ("language=xx", "language=xx is not supported"),
@@ -221,12 +221,12 @@ def test_a_missing_or_broken_table_is_refused(tmp_path: Path) -> None:
         ("alpha=2", "alpha must be from 0 to 1"),
     ],
 )
-def test_senseless_fields_are_refused(spec: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_invalid_settings_raise_an_error(spec: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         load_metric(f"meteor:{spec}")
 
 
-def test_too_many_paraphrases_are_left_out_and_counted(
+def test_too_many_paraphrases_are_ignored_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "LONG_TEXT_WORD_PAIRS", 0)
@@ -238,12 +238,12 @@ def test_too_many_paraphrases_are_left_out_and_counted(
     phrases = load_paraphrases(str(table))
     assert phrases.count_matches(*words) == len(phrases.matches(*words)) == 4
     segment = Segment(texts[0], references=(texts[1],))
-    whole = metric.score([segment])
-    assert "too many paraphrases, left out" not in whole.warnings
+    scores = metric.score([segment])
+    assert "too many paraphrases, left out" not in scores.warnings
     monkeypatch.setattr("tertium.text.length_limits.MAX_PARAPHRASE_PAIRS", 0)
     bounded = metric.score([segment])
     assert bounded.warnings["too many paraphrases, left out"] == 1
-    assert bounded.system == METEOR().score([segment]).system < whole.system
+    assert bounded.system == METEOR().score([segment]).system < scores.system
 
 
 def test_parameters_can_be_overridden() -> None:
@@ -251,7 +251,7 @@ def test_parameters_can_be_overridden() -> None:
     assert recall_only.sentence_score("a cat sat down there", ["a cat"]) == 1.0
 
 
-def test_signature_tells_the_settings(table: str) -> None:
+def test_signature_contains_the_settings(table: str) -> None:
     scores = METEOR(paraphrases=table).score([Segment("a", references=("a",))])
     assert scores.signature.startswith(
         "METEOR|nrefs:1|lang:en|case:lc|tok:meteor|stages:exact+stem+synonym+paraphrase"
@@ -260,7 +260,7 @@ def test_signature_tells_the_settings(table: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["alpha", "beta", "gamma", "delta"])
-def test_parameters_that_differ_by_little_have_other_signatures(name: str) -> None:
+def test_slightly_different_parameters_have_different_signatures(name: str) -> None:
     segments = [Segment("A dog sat on a mat there.", references=("A cat sat on the mat.",))]
     own = getattr(METEOR().parameters, name)
     near = METEOR(synonyms=False, **{name: own + 1e-7}).score(segments)

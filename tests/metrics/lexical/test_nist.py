@@ -1,4 +1,4 @@
-"""NIST against mteval-v13a, NLTK and values one can work out by hand."""
+"""NIST equals mteval-v13a, NLTK and hand-computed values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOLDEN = json.loads((Path(__file__).parents[2] / "golden/nist_mteval.json").read
 
 @pytest.mark.parametrize(("key", "count"), [("one_reference", 1), ("two_references", 2)])
 @pytest.mark.parametrize("order", range(1, 10))
-def test_scores_are_those_of_mteval(key: str, count: int, order: int) -> None:
+def test_scores_equal_mteval(key: str, count: int, order: int) -> None:
     rows = zip(*GOLDEN["references"][:count], strict=True)
     segments = [Segment(h, None, r) for h, r in zip(GOLDEN["hypotheses"], rows, strict=True)]
     scores = NIST(order=order).score(segments)
@@ -43,17 +43,17 @@ corpora = st.lists(st.tuples(long_texts, long_texts), min_size=1, max_size=4)
 
 @settings(deadline=None)
 @given(corpora)
-def test_scores_are_nltks_for_one_reference(pairs: list[tuple[list[str], list[str]]]) -> None:
+def test_scores_equal_nltk_for_one_reference(pairs: list[tuple[list[str], list[str]]]) -> None:
     # With at least five words each NLTK never divides by zero.
     hypotheses, references = zip(*pairs, strict=True)
     segments = [Segment(" ".join(h), references=(" ".join(r),)) for h, r in pairs]
     expected = corpus_nist([[r] for r in references], hypotheses, n=5)
     assert NIST().score(segments).system == pytest.approx(expected, rel=1e-12, abs=1e-12)
-    alone = NIST().score(segments[:1]).segments[0]
-    assert alone == pytest.approx(sentence_nist([references[0]], hypotheses[0]), abs=1e-12)
+    single = NIST().score(segments[:1]).segments[0]
+    assert single == pytest.approx(sentence_nist([references[0]], hypotheses[0]), abs=1e-12)
 
 
-def test_scores_by_hand() -> None:
+def test_scores_equal_hand_computed_values() -> None:
     # References: "a b a c" and "a b": a occurs 3 times of 6 words, b twice, c once.
     # info(a) = log2(6/3) = 1, info(b) = log2(6/2), info(a b) = log2(3/2), info(b a) = log2(2/1).
     segments = [
@@ -73,13 +73,13 @@ def test_scores_by_hand() -> None:
     assert metric.score(segments).segments[0] == pytest.approx(expected)
 
 
-def test_the_penalty_halves_at_two_thirds() -> None:
+def test_penalty_is_one_half_at_two_thirds() -> None:
     totals = np.zeros((4, 2 + 3 * MAX_ORDER))
     totals[:, :2] = [[2, 3], [3, 3], [9, 3], [0, 3]]
     assert nist_brevity_penalty(totals) == pytest.approx([0.5, 1.0, 1.0, 0.0])
 
 
-def test_several_references_clip_by_the_most_generous_and_share_their_length() -> None:
+def test_several_references_clip_by_the_maximum_and_use_the_mean_length() -> None:
     rows = nist_statistics([list("aab")], [[list("bcde"), list("aa")]])
     columns = dict(zip(NIST().columns, rows[0].tolist(), strict=True))
     assert (columns["matches_1"], columns["reference_length"]) == (3, 3)
@@ -90,7 +90,7 @@ def test_several_references_clip_by_the_most_generous_and_share_their_length() -
     assert nltk == pytest.approx(2 * math.log2(6 / 2) / 3)
 
 
-def test_all_orders_are_there_whatever_enters_the_score() -> None:
+def test_statistics_hold_all_orders() -> None:
     segments = [Segment("a b c d e f g h i j k", references=("a b c d e f g h i j k",))]
     scores = {order: NIST(order=order).score(segments) for order in range(1, 11)}
     assert {s.statistics.tobytes() for s in scores.values()} == {scores[1].statistics.tobytes()}
@@ -117,7 +117,7 @@ def test_empty_texts_score_zero(hypothesis: str, reference: str) -> None:
     assert NIST().sentence_score(hypothesis, [reference]) == 0.0
 
 
-def test_wrong_fields_are_refused() -> None:
+def test_invalid_settings_raise_an_error() -> None:
     with pytest.raises(UsageError, match="from 1 to 10"):
         NIST(order=11)
     with pytest.raises(UnknownNameError, match="did you mean '13a'"):

@@ -51,9 +51,9 @@ def streams(segments: list[Segment]) -> list[list[str]]:
         lowercase=st.booleans(),
         tokenize=st.sampled_from(["13a", "none", "char", "intl", "zh"]),
     ),
-    st.sampled_from([0, bleu.MIN_ARRAY_SEGMENTS]),  # segments that are counted from arrays
+    st.sampled_from([0, bleu.MIN_ARRAY_SEGMENTS]),  # segments from which on arrays are used
 )
-def test_bleu_is_sacrebleu_to_the_last_bit(
+def test_bleu_equals_sacrebleu_to_the_last_bit(
     segments: list[Segment], metric: BLEU, many: int
 ) -> None:
     def peer(effective: bool) -> SacreBLEU:
@@ -90,9 +90,9 @@ def test_bleu_is_sacrebleu_to_the_last_bit(
         whitespace=st.booleans(),
         eps_smoothing=st.booleans(),
     ),
-    st.sampled_from([-1, chrf.SHORT_CHARACTERS]),  # characters that are not counted from arrays
+    st.sampled_from([-1, chrf.SHORT_CHARACTERS]),  # characters up to which arrays are not used
 )
-def test_chrf_is_sacrebleu_to_the_last_bit(
+def test_chrf_equals_sacrebleu_to_the_last_bit(
     segments: list[Segment], metric: CHRF, short: int
 ) -> None:
     peer = SacreChrF(
@@ -113,8 +113,8 @@ def test_chrf_is_sacrebleu_to_the_last_bit(
 
 
 @pytest.mark.parametrize(("char_order", "word_order"), [(62, 0), (64, 0), (6, 64), (100, 100)])
-def test_orders_that_no_number_holds_are_sacrebleus(char_order: int, word_order: int) -> None:
-    """A position is a number of 64 bits where its n-grams fit."""
+def test_long_orders_equal_sacrebleu(char_order: int, word_order: int) -> None:
+    """N-grams that do not fit a 64-bit key are counted by sacrebleu."""
     left, right = "the cat sat on the mat " * 6, "the cat lay on the mat " * 6
     metric = CHRF(char_order=char_order, word_order=word_order)
     peer = SacreChrF(char_order=char_order, word_order=word_order)
@@ -123,7 +123,7 @@ def test_orders_that_no_number_holds_are_sacrebleus(char_order: int, word_order:
     assert scores.segments[1] == 0
 
 
-def test_a_varying_number_of_references_is_sacrebleu_with_none() -> None:
+def test_varying_number_of_references_equals_sacrebleu_with_none() -> None:
     segments = [
         Segment("a b c d e", None, ("a b c d",)),
         Segment("a b c d e f", None, ("a b c", "a b c d e")),
@@ -160,14 +160,14 @@ def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
     st.sampled_from([64, 12]),  # bits of a key: few, so that alphabets do not fit
     st.sampled_from([1 << 14, 2]),  # segments at once
 )
-def test_bleu_counts_pairs_as_sacrebleu_does(
+def test_bleu_statistics_of_pairs_equal_sacrebleu(
     segments: list[Segment], order: int, chunk: int, key: int, block: int
 ) -> None:
     sacre = BLEU(max_ngram_order=order).sacrebleu_metric()
     pairs = [Segment(s.hypothesis, None, s.references[:1]) for s in segments]
     with (
-        mock.patch.object(shared_ngrams, "CHUNK", chunk),
-        mock.patch.object(shared_ngrams, "KEY", key),
+        mock.patch.object(ngram_overlap, "CHUNK", chunk),
+        mock.patch.object(ngram_overlap, "KEY", key),
         mock.patch.object(bleu, "BLOCK_SEGMENTS", block),
     ):
         counted = bleu.count_pairs(sacre, pairs, "")
@@ -175,13 +175,13 @@ def test_bleu_counts_pairs_as_sacrebleu_does(
 
 
 @pytest.mark.parametrize("numbers", [[1] * 12, [2] * 12, [1, 2] * 6])
-def test_bleu_of_many_segments_is_that_of_each(numbers: list[int]) -> None:
+def test_bleu_statistics_of_many_segments_equal_those_of_each(numbers: list[int]) -> None:
     segments = [
         Segment(f"the cat {n} sat on the mat", None, (f"the cat {n} sat", f"{n} on the mat")[:refs])
         for n, refs in enumerate(numbers)
     ]
-    alone = [BLEU().statistics([segment])[0].tolist() for segment in segments]
-    assert BLEU().statistics(segments).tolist() == alone
+    single = [BLEU().statistics([segment])[0].tolist() for segment in segments]
+    assert BLEU().statistics(segments).tolist() == single
 
 
 @settings(max_examples=150, deadline=None)
@@ -198,13 +198,13 @@ def test_bleu_of_many_segments_is_that_of_each(numbers: list[int]) -> None:
     st.sampled_from([1 << 15, 7]),  # symbols counted at once
     st.sampled_from([64, 40, 12]),  # bits of a key: few, so that alphabets do not fit
 )
-def test_chrf_counts_what_sacrebleu_counts(
+def test_chrf_statistics_equal_sacrebleu(
     segments: list[Segment], metric: CHRF, chunk: int, key: int
 ) -> None:
     with (
-        mock.patch.object(shared_ngrams, "CHUNK", chunk),
-        mock.patch.object(shared_ngrams, "KEY", key),
-        mock.patch.object(chrf, "SHORT_CHARACTERS", -1),  # or sacrebleu would count these itself
+        mock.patch.object(ngram_overlap, "CHUNK", chunk),
+        mock.patch.object(ngram_overlap, "KEY", key),
+        mock.patch.object(chrf, "SHORT_CHARACTERS", -1),  # always use arrays
     ):
         counted = metric.statistics(segments)
     assert (
@@ -213,10 +213,10 @@ def test_chrf_counts_what_sacrebleu_counts(
 
 
 @pytest.mark.parametrize("metric", [CHRF(), CHRF(word_order=2, lowercase=True, whitespace=True)])
-def test_chrf_counts_hostile_texts_as_sacrebleu_does(metric: CHRF) -> None:
+def test_chrf_statistics_of_unusual_texts_equal_sacrebleu(metric: CHRF) -> None:
     crowd = "".join(
         map(chr, range(0x4E00, 0x4E00 + 1500))
-    )  # more characters than a key tells apart
+    )  # more characters than a key can distinguish
     odd = [*ALL, crowd, crowd[::-1], crowd[:1000] * 2, "a\0b", "\0", "".join(BLANKS)]
     segments = [
         Segment(text, None, (odd[n - 1], odd[n // 2], text[1:])) for n, text in enumerate(odd)
@@ -227,9 +227,7 @@ def test_chrf_counts_hostile_texts_as_sacrebleu_does(metric: CHRF) -> None:
 
 
 @pytest.mark.parametrize("metric", [CHRF(), CHRF(word_order=2, lowercase=True, whitespace=True)])
-def test_chrf_counts_real_texts_of_many_scripts_as_sacrebleu_does(
-    metric: CHRF, human_data: Path
-) -> None:
+def test_chrf_statistics_of_many_scripts_equal_sacrebleu(metric: CHRF, human_data: Path) -> None:
     segments = []
     for file in sorted((human_data / "da/wmt17").glob("*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as lines:
@@ -241,7 +239,7 @@ def test_chrf_counts_real_texts_of_many_scripts_as_sacrebleu_does(
     ).all()
 
 
-def test_the_statistics_are_named_and_public() -> None:
+def test_statistics_have_public_names() -> None:
     scores = BLEU().score([Segment("the cat sat", None, ("the cat sat down",))])
     row = dict(zip(scores.columns, scores.statistics[0].tolist(), strict=True))
     assert row == {
@@ -258,7 +256,7 @@ def test_the_statistics_are_named_and_public() -> None:
     }
 
 
-def test_bleu_explains_itself_as_sacrebleu_does() -> None:
+def test_verbose_bleu_equals_sacrebleu() -> None:
     hypotheses, references = ["the cat sat on the mat"], ["the cat sat on a mat"]
     scores = BLEU().corpus_score(hypotheses, [references])
     peer = SacreBLEU().corpus_score(hypotheses, [references])
@@ -272,7 +270,7 @@ def test_bleu_explains_itself_as_sacrebleu_does() -> None:
         *[("ter", 2), ("ter:normalized=true,asian_support=true", 0), ("chrf", 0)],
     ],
 )
-def test_words_that_no_blanks_part_are_counted(spec: str, count: int) -> None:
+def test_unsegmented_references_are_counted(spec: str, count: int) -> None:
     texts = (
         "これは保存したファイルです。",
         "นี่คือชื่อไฟล์ที่บันทึกไว้",
@@ -283,19 +281,19 @@ def test_words_that_no_blanks_part_are_counted(spec: str, count: int) -> None:
     assert warnings.get("no blanks to split words at", 0) == count
 
 
-def test_signatures_carry_the_settings() -> None:
+def test_signatures_contain_the_settings() -> None:
     scores = BLEU(lowercase=True, effective_order=True).corpus_score(["a"], [["a"]])
     assert scores.signature.startswith("BLEU|nrefs:1|case:lc|eff:yes|tok:13a|smooth:exp|sacrebleu:")
 
 
 @pytest.mark.parametrize(("order", "label"), [(0, "chrF"), (2, "chrF++")])
-def test_chrf_variants_have_their_names(order: int, label: str) -> None:
+def test_chrf_variants_have_labels(order: int, label: str) -> None:
     assert CHRF(word_order=order).label == label
 
 
 @pytest.mark.parametrize("metric", ["bleu", "nist"])
 @pytest.mark.parametrize(
-    ("tokenizer", "fault", "named"),
+    ("tokenizer", "error", "message"),
     [
         ("ja-mecab", RuntimeError("\nlong advice\n"), r"pip install 'sacrebleu\[ja\]'"),
         ("ko-mecab", RuntimeError("\nlong advice\n"), r"pip install 'sacrebleu\[ko\]'"),
@@ -303,15 +301,15 @@ def test_chrf_variants_have_their_names(order: int, label: str) -> None:
         ("flores101", OSError("no network"), "no network"),
     ],
 )
-def test_what_a_tokenizer_lacks_is_named_in_one_line(
-    metric: str, tokenizer: str, fault: Exception, named: str, monkeypatch: pytest.MonkeyPatch
+def test_missing_tokenizer_resource_gives_installation_advice(
+    metric: str, tokenizer: str, error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*arguments: object, **settings: object) -> None:
-        raise fault
+        raise error
 
     monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU.__init__", fail)
     load_sacrebleu_bleu.cache_clear()
-    with pytest.raises(MissingResourceError, match=named) as caught:
+    with pytest.raises(MissingResourceError, match=message) as caught:
         load_metric(f"{metric}:tokenize={tokenizer}").score([Segment("a", None, ("a",))])
     assert "\n" not in str(caught.value)
     assert tokenizer in str(caught.value)
@@ -320,7 +318,7 @@ def test_what_a_tokenizer_lacks_is_named_in_one_line(
 @pytest.mark.parametrize(
     "spec", ["bleu:max_ngram_order", "chrf:char_order", "chrf:word_order"], ids=str
 )
-def test_orders_that_never_end_are_refused(spec: str) -> None:
+def test_excessive_orders_raise_an_error(spec: str) -> None:
     with pytest.raises(UsageError, match="to 100"):
         load_metric(f"{spec}=99999999999")
     load_metric(f"{spec}=100")

@@ -81,7 +81,7 @@ def has_bounds(encoder: str, scale: str) -> bool:
 def lower_bound(encoder: str, scale: str, kind: Kind) -> float:
     """Return the value of the worst translations under an encoder, or a generic one.
 
-    >>> worst_value("dir/mine@4", "reference", "sss")
+    >>> lower_bound("dir/mine@4", "reference", "sss")
     0.0
     """
     return _NUMBERS.get((encoder, scale), GENERIC)[BOUND_KINDS.index(kind)]

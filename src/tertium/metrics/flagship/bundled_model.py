@@ -133,7 +133,7 @@ class BundledModel:
             folder=self.folder / ENCODER,
             origin="package tertium",
             hash=self.hash,
-            tensors=self.encoder_tensors,
+            load_tensors=self.encoder_tensors,
         )
 
     def _verify(self, name: str, expected: object) -> None:

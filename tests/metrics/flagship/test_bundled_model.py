@@ -1,4 +1,4 @@
-"""Compact weights: what shrinking costs is bounded and known."""
+"""Compressed weights: the error of int8 rows and low-rank deltas is bounded."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from recipes.flagship.package import difference, quantise
 from tertium.metrics.flagship.bundled_model import apply_weight_delta, dequantize
 
 
-def test_an_int8_row_is_off_by_half_a_step_at_most() -> None:
+def test_int8_rows_have_an_error_of_at_most_half_a_step() -> None:
     weights = {"w": torch.randn(70, 64) * torch.logspace(-3, 1, 70)[:, None], "b": torch.randn(5)}
     compact = quantise(weights)
     assert compact["w"].dtype == torch.int8
-    found = dequantize(compact)
+    restored = dequantize(compact)
     step = weights["w"].abs().amax(dim=1, keepdim=True) / 127
-    assert bool(((found["w"] - weights["w"]).abs() <= step / 2 * 1.001).all())
-    torch.testing.assert_close(found["b"], weights["b"], atol=2e-3, rtol=1e-3)
+    assert bool(((restored["w"] - weights["w"]).abs() <= step / 2 * 1.001).all())
+    torch.testing.assert_close(restored["b"], weights["b"], atol=2e-3, rtol=1e-3)
 
 
-def test_a_low_rank_difference_is_restored() -> None:
+def test_low_rank_delta_is_restored() -> None:
     torch.manual_seed(1)
     public = {"w": torch.randn(40, 30), "b": torch.randn(40), "same": torch.randn(4, 4)}
     tuned = {
@@ -31,15 +31,15 @@ def test_a_low_rank_difference_is_restored() -> None:
     assert "same" not in compact
     assert compact["w.left"].shape == (3, 40)
     assert compact["w.left"].dtype == torch.int8
-    found = apply_weight_delta(public, compact)
+    restored = apply_weight_delta(public, compact)
     for name, value in tuned.items():
-        torch.testing.assert_close(found[name], value, atol=1e-2, rtol=3e-3)
+        torch.testing.assert_close(restored[name], value, atol=1e-2, rtol=3e-3)
 
 
-def test_truncation_is_the_best_of_its_rank() -> None:
+def test_truncated_delta_is_the_best_of_its_rank() -> None:
     torch.manual_seed(2)
     public, tuned = {"w": torch.zeros(20, 20)}, {"w": torch.randn(20, 20)}
-    found = apply_weight_delta(public, difference(tuned, public, rank=5))["w"]
-    error = torch.linalg.matrix_norm(found - tuned["w"]) ** 2
+    restored = apply_weight_delta(public, difference(tuned, public, rank=5))["w"]
+    error = torch.linalg.matrix_norm(restored - tuned["w"]) ** 2
     rest = (torch.linalg.svdvals(tuned["w"])[5:] ** 2).sum()
     torch.testing.assert_close(error, rest, rtol=1e-2, atol=1e-2)
