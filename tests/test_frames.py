@@ -1,4 +1,4 @@
-"""Scores go to pandas and Parquet and come back; what cannot be read is named."""
+"""Scores round-trip through pandas and Parquet; errors name what cannot be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def evaluation(example: TestSet) -> tertium.Evaluation:
     return tertium.score(example, ["chrf", "bleu"])
 
 
-def test_scores_go_and_come_back(evaluation: tertium.Evaluation) -> None:
+def test_scores_round_trip(evaluation: tertium.Evaluation) -> None:
     scores = evaluation.scores["good"]["bleu"]
     frame = scores.to_frame()
     assert list(frame.columns) == ["segment", "score"]
@@ -37,7 +37,7 @@ def test_scores_go_and_come_back(evaluation: tertium.Evaluation) -> None:
     np.testing.assert_array_equal(back.segments, scores.segments)
     assert back.system == pytest.approx(scores.segments.mean())  # a mean, not corpus BLEU
     assert (back.metric, back.signature) == (scores.metric, scores.signature)
-    again = Scores.from_frame(frame.sort_values("score"))  # as who looks at the worst first
+    again = Scores.from_frame(frame.sort_values("score"))  # sorted by score
     np.testing.assert_array_equal(again.segments, scores.segments)
     pooled = pd.concat([frame, frame])
     assert len(Scores.from_frame(pooled)) == 96
@@ -53,7 +53,7 @@ def test_statistics_carry_the_corpus_score(evaluation: tertium.Evaluation, tmp_p
     assert back.metric == "bleu"
 
 
-def test_a_matrix_goes_and_comes_back() -> None:
+def test_a_matrix_round_trips() -> None:
     matrix = ScoreMatrix("m", ("a", "b"), np.array([[1.0, np.nan], [0.5, 2.0]]), ("x", "y"))
     back = ScoreMatrix.from_frame(matrix.to_frame())
     assert (back.name, back.systems, back.items) == ("m", ("a", "b"), ("x", "y"))
@@ -91,12 +91,12 @@ def test_several_metrics_in_one_frame(evaluation: tertium.Evaluation) -> None:
         ({"segment": [1], "score": [np.inf]}, "row 1: score is inf"),
     ],
 )
-def test_bad_frames_are_refused(columns: dict[str, Any], problem: str) -> None:
+def test_invalid_frames_raise_errors(columns: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=problem):
         Scores.from_frame(pd.DataFrame(columns))
 
 
-def test_an_unknown_column_is_refused() -> None:
+def test_an_unknown_column_raises_an_error() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'segment'"):
         Scores.from_frame(pd.DataFrame({"segmnt": [1], "score": [0.5]}))
     with pytest.raises(DataError, match="row 2: a second score of a, 1"):
@@ -147,7 +147,7 @@ def test_test_sets_and_judgments_are_read_from_parquet(
     example: TestSet, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     examples = Path(__file__).parents[1] / "examples"
-    frame = pd.read_json_object(examples / "examples.jsonl", lines=True)
+    frame = pd.read_json(examples / "examples.jsonl", lines=True)
     frame.to_parquet(tmp_path / "systems.parquet")
     read = TestSet.from_records(tmp_path / "systems.parquet")
     assert read.systems["good"] == example.systems["good"]
@@ -177,7 +177,7 @@ def test_test_sets_and_judgments_are_read_from_parquet(
     assert from_parquet == json.loads(capsys.readouterr().out)
 
 
-def test_a_file_that_is_no_parquet_is_named(
+def test_an_invalid_parquet_file_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "bad.parquet").write_text("system,score\n")
@@ -210,7 +210,7 @@ def test_whole_numbers_stay_whole_where_some_are_missing(tmp_path: Path) -> None
     assert rows == [{"mt": "a", "year": 2024}, {"mt": "b", "year": None}]
 
 
-def test_what_numbers_the_rows_of_a_frame_is_no_column(tmp_path: Path) -> None:
+def test_the_index_of_a_frame_is_not_a_column(tmp_path: Path) -> None:
     frame = pd.DataFrame({"mt": ["a", "b", "c"]}).iloc[[2, 0]]
     frame.to_parquet(tmp_path / "texts.parquet")
     rows = [record for _, record in read_records(tmp_path / "texts.parquet")]
@@ -241,9 +241,9 @@ def test_judgments_may_be_a_frame(tmp_path: Path) -> None:
     assert learned.sentence_score(text, reference) == again.sentence_score(text, reference)
 
 
-def test_what_is_no_judgment_is_told() -> None:
+def test_invalid_judgments_raise_errors() -> None:
     one = tertium.Judgment(tertium.Segment("a", references=("b",)), 1.0)
-    with pytest.raises(UsageError, match=r"got Judgment.*: of several Judgments make Judgment"):
+    with pytest.raises(UsageError, match=r"got Judgment.*: create JudgmentSet"):
         tertium.meta_evaluate([one], "chrf")  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"expected .* got None"):
         tertium.meta_evaluate(None, "chrf")  # type: ignore[arg-type]
@@ -253,7 +253,7 @@ def test_what_is_no_judgment_is_told() -> None:
         Scores.from_frame(pa.table({"score": [1.0]}))
 
 
-def test_items_go_by_the_names_that_files_give_them() -> None:
+def test_item_names_are_those_of_files() -> None:
     columns = {"system": [1.0, 2.0], "item": [0.0, 0.0], "score": [0.5, 0.7]}
     matrix = ScoreMatrix.from_frame(pd.DataFrame(columns))
     assert (matrix.systems, matrix.items) == (("1", "2"), ("0",))

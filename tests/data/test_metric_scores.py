@@ -209,5 +209,5 @@ def test_score_column_of_a_scored_corpus_is_not_a_metric(tmp_path):
     rows = [{"system": name, "segment": n, **texts} for name in "AB" for n in range(3)]
     input_file = write(tmp_path / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     assert main(["corpus", str(input_file), "-m", "chrf", "-o", str(tmp_path / "out"), "-q"]) == 0
-    with pytest.raises(DataError, match=r"metrics are columns here \(chrf\).*tertium score -o"):
+    with pytest.raises(DataError, match=r"the metrics are columns \(chrf\).*tertium score -o"):
         read_metric_scores(tmp_path / "out" / "in.parquet")

