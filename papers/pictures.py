@@ -11,10 +11,22 @@ import numpy as np
 from rich.cells import cell_len
 
 from papers.table import MeasuredRow, Outcome
-from tertium.reporting.charts import standalone
-from tertium.reporting.charts.axes import LETTER, Panel, Scale, bounds, drawing, panel, words
-from tertium.reporting.charts.curves import BAR, COLOURS, line_names, mark
-from tertium.reporting.markup import Markup, compact, element
+from tertium.reporting.charts import svg_file
+from tertium.reporting.charts.axes import (
+    LETTER_WIDTH,
+    PlotArea,
+    Scale,
+    axis_limits,
+    make_plot_area,
+    svg_chart,
+    text_element,
+)
+from tertium.reporting.charts.learning_curves import (
+    BAR_HEIGHT,
+    line_labels,
+    series_marker,
+)
+from tertium.reporting.markup import Markup, element, format_coordinate
 
 WIDTH, HEIGHT = 470.0, 330.0  # pixels of a plot without the names beside it
 Places = Sequence[tuple[float, float]]
@@ -30,7 +42,7 @@ def write_picture(outcome: Outcome, path: Path) -> bool:
         "rows": draw_rows,
         "layers": draw_layers,
     }
-    standalone.write_picture(path, [[("", draw[outcome.table.picture](outcome, rows))]])
+    svg_file.write_svg(path, [[("", draw[outcome.table.picture](outcome, rows))]])
     return True
 
 
@@ -41,9 +53,11 @@ def draw_columns(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     lines = {row.row.label: _places(row.measured) for row in rows}
     lines |= {label: line for label, line in published.items() if line}
     heights = [y for line in lines.values() for _, y in line]
-    plot = panel((-0.3, len(columns) - 0.7), bounds(np.array(heights)), width=WIDTH, height=HEIGHT)
+    plot = make_plot_area(
+        (-0.3, len(columns) - 0.7), axis_limits(np.array(heights)), width=WIDTH, height=HEIGHT
+    )
     statistic = short_statistic(outcome.table.experiment.statistic)
-    parts = [*plot.horizontal("", dict(enumerate(columns))), *plot.vertical(statistic)]
+    parts = [*plot.x_axis("", dict(enumerate(columns))), *plot.y_axis(statistic)]
     for number, (label, line) in enumerate(lines.items()):
         style = "line dashed" if label in published else "line"
         parts += _line(line, plot, number, label, style)
@@ -58,20 +72,20 @@ def draw_rows(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     if outcome.table.paper == "overview":
         rows = sorted(rows, key=lambda row: -known_mean(row.measured))
     values = [value for row in rows for value in (known_mean(row.measured), row.published_average)]
-    low, high = bounds(np.array(values))
-    left = 18 + LETTER * max(cell_len(row.row.label) for row in rows)
-    bottom = len(rows) * BAR + 12
-    plot = Panel(
+    low, high = axis_limits(np.array(values))
+    left = 18 + LETTER_WIDTH * max(cell_len(row.row.label) for row in rows)
+    bottom = len(rows) * BAR_HEIGHT + 12
+    plot = PlotArea(
         width=left + 350,
         height=bottom + 40,
         x=Scale(min(low, 0.0), max(high, 0.0), left, left + 280),
         y=Scale(0, 1, bottom, 6),
     )
-    parts = plot.horizontal(f"{short_statistic(outcome.table.experiment.statistic)}, average")
+    parts = plot.x_axis(f"{short_statistic(outcome.table.experiment.statistic)}, average")
     for place, row in enumerate(rows):
-        parts += _bar(row, 10 + BAR * place, plot, outcome.table.digits)
+        parts += _bar(row, 10 + BAR_HEIGHT * place, plot, outcome.table.digits)
     said = "; ".join(f"{row.row.label} {known_mean(row.measured):.3f}" for row in rows)
-    return drawing(plot.width, plot.height, outcome.table.title, said, parts)
+    return svg_chart(plot.width, plot.height, outcome.table.title, said, parts)
 
 
 def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
@@ -87,10 +101,10 @@ def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
     layers = sorted({layer for curve in curves.values() for layer in curve})
     heights = np.array([v for curve in curves.values() for known in curve.values() for v in known])
     width = (layers[0] - 0.3, layers[-1] + 0.3)
-    plot = panel(width, bounds(heights), width=WIDTH, height=HEIGHT)
+    plot = make_plot_area(width, axis_limits(heights), width=WIDTH, height=HEIGHT)
     label = "layer (0: the embeddings); the band is the range over columns"
-    parts = plot.horizontal(label, {layer: str(layer) for layer in layers})
-    parts += plot.vertical(short_statistic(outcome.table.experiment.statistic))
+    parts = plot.x_axis(label, {layer: str(layer) for layer in layers})
+    parts += plot.y_axis(short_statistic(outcome.table.experiment.statistic))
     lines: dict[str, Places] = {}
     for number, (encoder, curve) in enumerate(curves.items()):
         upper = [(layer, max(curve[layer])) for layer in sorted(curve)]
@@ -98,7 +112,7 @@ def draw_layers(outcome: Outcome, rows: Sequence[MeasuredRow]) -> Markup:
         band = element(
             "polygon",
             points=_points([*upper, *lower], plot),
-            class_=f"mark range c{number % COLOURS}",
+            class_=f"mark range c{number % COLOR_COUNT}",
         )
         lines[encoder] = [(layer, known_mean(curve[layer])) for layer in sorted(curve)]
         parts += [band, *_line(lines[encoder], plot, number, encoder)]
@@ -117,9 +131,9 @@ def write_agreement(outcomes: Sequence[Outcome], path: Path) -> bool:
                     points.setdefault(outcome.table.paper, []).append(pair)
     if not points:
         return False
-    both = bounds(np.array([value for pairs in points.values() for value in pairs]).ravel())
-    plot = panel(both, both, width=WIDTH, height=WIDTH - 10)
-    parts = [*plot.horizontal("published"), *plot.vertical("measured")]
+    both = axis_limits(np.array([value for pairs in points.values() for value in pairs]).ravel())
+    plot = make_plot_area(both, both, width=WIDTH, height=WIDTH - 10)
+    parts = [*plot.x_axis("published"), *plot.y_axis("measured")]
     ends = [(value, value) for value in both]
     parts.append(element("polyline", points=_points(ends, plot), class_="border"))
     for number, (paper, pairs) in enumerate(points.items()):
@@ -127,7 +141,7 @@ def write_agreement(outcomes: Sequence[Outcome], path: Path) -> bool:
     # Names stand one below the other: no line leads to them.
     last = {paper: [(both[1], both[1])] for paper in points}
     title = "published against measured figures"
-    standalone.write_picture(path, [[("", _with_names(title, last, plot, parts))]])
+    svg_file.write_svg(path, [[("", _with_names(title, last, plot, parts))]])
     return True
 
 
@@ -141,23 +155,23 @@ def known_mean(values: Sequence[float]) -> float:
     return sum(known) / len(known) if known else math.nan
 
 
-def _bar(row: MeasuredRow, top: float, plot: Panel, digits: int) -> list[Markup]:
+def _bar(row: MeasuredRow, top: float, plot: PlotArea, digits: int) -> list[Markup]:
     value, whole = known_mean(row.measured), all(v == v for v in row.measured)
-    zero, end, middle = plot.x(0.0), plot.x(value), top + BAR / 2
+    zero, end, middle = plot.x(0.0), plot.x(value), top + BAR_HEIGHT / 2
     shown = f"{value:.{digits}f}" if whole else f"({value:.{digits}f})"
     parts = [
-        words(plot.x.start - 8, middle + 4, row.row.label, "name", anchor="end"),
+        text_element(plot.x.start - 8, middle + 4, row.row.label, "name", anchor="end"),
         element(
             "rect",
             element("title", f"{row.row.label}: {shown}"),
             x=min(zero, end),
             y=top + 3,
             width=abs(end - zero),
-            height=BAR - 6,
+            height=BAR_HEIGHT - 6,
             class_="bar whole",
             opacity=None if whole else 0.45,
         ),
-        words(plot.x.end + 8, middle + 4, shown, "tick"),
+        text_element(plot.x.end + 8, middle + 4, shown, "tick"),
     ]
     if row.published_average == row.published_average:
         place = plot.x(row.published_average)
@@ -168,7 +182,7 @@ def _bar(row: MeasuredRow, top: float, plot: Panel, digits: int) -> list[Markup]
                 x1=place,
                 x2=place,
                 y1=top + 1,
-                y2=top + BAR - 1,
+                y2=top + BAR_HEIGHT - 1,
                 class_="published",
             )
         )
@@ -176,33 +190,37 @@ def _bar(row: MeasuredRow, top: float, plot: Panel, digits: int) -> list[Markup]
 
 
 def _line(
-    places: Places, plot: Panel, number: int, label: str, style: str = "line"
+    places: Places, plot: PlotArea, number: int, label: str, style: str = "line"
 ) -> list[Markup]:
-    line = element("polyline", points=_points(places, plot), class_=f"{style} c{number % COLOURS}")
+    line = element(
+        "polyline", points=_points(places, plot), class_=f"{style} c{number % COLOR_COUNT}"
+    )
     return [line, *_marks(places, plot, number, label)]
 
 
-def _marks(places: Places, plot: Panel, number: int, label: str) -> list[Markup]:
-    return [mark(plot.x(x), plot.y(y), number, f"{label}: {y:.4g}") for x, y in places]
+def _marks(places: Places, plot: PlotArea, number: int, label: str) -> list[Markup]:
+    return [series_marker(plot.x(x), plot.y(y), number, f"{label}: {y:.4g}") for x, y in places]
 
 
 def _with_names(
-    title: str, lines: Mapping[str, Places], plot: Panel, parts: Sequence[Markup]
+    title: str, lines: Mapping[str, Places], plot: PlotArea, parts: Sequence[Markup]
 ) -> Markup:
     """The drawing with the names of its lines at their ends."""
     ends = [(plot.y(line[-1][1]), number) for number, line in enumerate(lines.values())]
-    names = line_names(ends, list(lines), list(lines), plot)
+    names = line_labels(ends, list(lines), list(lines), plot)
     said = "; ".join(f"{name} {line[-1][1]:.3f}" for name, line in lines.items())
-    width = plot.width + 26 + LETTER * max(map(cell_len, lines))
-    return drawing(width, plot.height, title, said, [*parts, *names])
+    width = plot.width + 26 + LETTER_WIDTH * max(map(cell_len, lines))
+    return svg_chart(width, plot.height, title, said, [*parts, *names])
 
 
 def _places(values: Sequence[float]) -> list[tuple[float, float]]:
     return [(float(place), value) for place, value in enumerate(values) if value == value]
 
 
-def _points(places: Places, plot: Panel) -> str:
-    return " ".join(f"{compact(plot.x(x))},{compact(plot.y(y))}" for x, y in places)
+def _points(places: Places, plot: PlotArea) -> str:
+    return " ".join(
+        f"{format_coordinate(plot.x(x))},{format_coordinate(plot.y(y))}" for x, y in places
+    )
 
 
 def short_statistic(statistic: str) -> str:

@@ -23,9 +23,9 @@ from papers.winners import mark_winners, unbeaten
 from tests.papers.length_metric import Length
 
 from tertium.arrays import FloatArray
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.pairwise import consistency
-from tertium.metrics.pairwise.training import PairwiseOptions
+from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.regression.regressions import BLEUR
 from tertium.segment import Segment
 
@@ -39,7 +39,7 @@ class ReferenceLength(Length):
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> Collection:
+def collection(tmp_path: Path) -> DatasetFolder:
     """Three ranked systems on one segment, A over B over C, and four judged translations."""
     folder = tmp_path / "rankings" / "mine"
     folder.mkdir(parents=True)
@@ -56,10 +56,10 @@ def collection(tmp_path: Path) -> Collection:
     ]
     rows = "".join(json.dumps(row) + "\n" for row in scored)
     (tmp_path / "da" / "wmt15" / "cs-en.jsonl").write_text(rows)
-    return Collection(tmp_path)
+    return DatasetFolder(tmp_path)
 
 
-def test_an_example_has_the_score_of_its_text_and_its_standing(collection: Collection) -> None:
+def test_an_example_has_the_score_of_its_text_and_its_standing(collection: DatasetFolder) -> None:
     examples = (Example("short", "r", "xx"), Example("long", "r", "xxxxxx"))
     alone, among = Printed(examples=examples), Standing(examples=examples)
     assert alone.measure(collection, Length(), "short").value == 2.0
@@ -68,7 +68,7 @@ def test_an_example_has_the_score_of_its_text_and_its_standing(collection: Colle
     assert among.measure(collection, Length(), "long").value == 1.0
 
 
-def test_a_printed_rank_is_among_what_was_compared(collection: Collection) -> None:
+def test_a_printed_rank_is_among_what_was_compared(collection: DatasetFolder) -> None:
     examples = (("best", "7", "A"), ("worst", "7", "B"))
     ranks = PrintedRanks(set="rankings/mine", lp="cs-en", examples=examples)
     found = [ranks.measure(collection, Length(), column) for column in ranks.columns]
@@ -77,7 +77,7 @@ def test_a_printed_rank_is_among_what_was_compared(collection: Collection) -> No
 
 
 def test_top_and_bottom_take_the_comparisons_of_the_best_and_the_worst(
-    collection: Collection,
+    collection: DatasetFolder,
 ) -> None:
     """A is best: both its comparisons agree with lengths. C is worst: B over C does not."""
     experiment = TopAndBottom(pairs=("cs-en",), set="rankings/mine")
@@ -86,7 +86,7 @@ def test_top_and_bottom_take_the_comparisons_of_the_best_and_the_worst(
     assert (bottom.value, bottom.count) == (50.0, 2)
 
 
-def test_plain_predictions_count_who_is_best(collection: Collection) -> None:
+def test_plain_predictions_count_who_is_best(collection: DatasetFolder) -> None:
     """People: A 1, B .5, C 0. Best on the only segment is A alone, or with C where half may tie."""
     plain = TieAwareSystems(columns=("cs-en",), tie_rate=0.0, set="rankings/mine")
     tied = replace(plain, tie_rate=1.0)
@@ -95,7 +95,7 @@ def test_plain_predictions_count_who_is_best(collection: Collection) -> None:
     np.testing.assert_allclose(values, [86.6025, 0.0], atol=1e-3)
 
 
-def test_a_random_order_agrees_with_half_of_what_is_no_tie(collection: Collection) -> None:
+def test_a_random_order_agrees_with_half_of_what_is_no_tie(collection: DatasetFolder) -> None:
     experiment = RandomOrder(
         set="rankings/mine", columns=("cs-en",), compare=lambda v, a, b: consistency(v, a, b)
     )
@@ -103,7 +103,7 @@ def test_a_random_order_agrees_with_half_of_what_is_no_tie(collection: Collectio
     assert experiment.measure(collection, model, "cs-en").value == pytest.approx(50, abs=5)
 
 
-def test_winners_are_kept_and_printed_bold(tmp_path: Path, collection: Collection) -> None:
+def test_winners_are_kept_and_printed_bold(tmp_path: Path, collection: DatasetFolder) -> None:
     human = np.arange(40.0)
     noise = np.random.default_rng(1).normal(scale=15, size=(2, 40))
     scores = {"good": human, "as good": human + noise[0] / 50, "bad": noise[1]}
@@ -124,7 +124,7 @@ def test_winners_are_kept_and_printed_bold(tmp_path: Path, collection: Collectio
     outcome = ledger.outcome(table)
     assert [row.figures[0].best for row in outcome.rows[:2]] == [True, False]
     shown = as_table(outcome)
-    marks = [row[2].mark for row in shown.rows if row[1] == "measured"]  # type: ignore[union-attr]
+    marks = [row[2].emphasis for row in shown.rows if row[1] == "measured"]  # type: ignore[union-attr]
     assert marks == ["best", ""]
     assert any("Williams" in note and "good; bad" in note for note in shown.notes)
 
@@ -151,7 +151,7 @@ def test_winners_are_sought_among_trained_rows_too(tmp_path: Path) -> None:
     experiment = SeededSegments(set="da/mine", columns=("cs-en",))
     table = PaperTable(paper="mine", number="1", title="", experiment=experiment, rows=trained)
     ledger = Ledger(tmp_path / "results")
-    collection = Collection(tmp_path)
+    collection = DatasetFolder(tmp_path)
     measure(table, collection, ledger.recall)
     mark_winners(table, collection, ledger)
     outcome = ledger.outcome(table)
@@ -173,7 +173,7 @@ def test_preferences_are_learned_from_what_differs(tmp_path: Path, monkeypatch: 
         header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
         (folder / f"{lp}.judgements.tsv").write_text("\n".join([header, *said]) + "\n")
     monkeypatch.setattr("papers.direct.COMPARISONS", 40)
-    learned = Direct(BLEUR)(Collection(tmp_path), "cs-en")
+    learned = Direct(BLEUR)(DatasetFolder(tmp_path), "cs-en")
     segments = [Segment(text, None, (" ".join(words),)) for text in outputs.values()]
     assert (learned.prefer(segments[1:], segments[:-1]) > 0.5).all()
     assert learned.prefer(segments[:1], segments[:1])[0] == 0.5

@@ -84,7 +84,7 @@ def test_search_finds_words_in_all_texts(opened: Browser, example: TestSet) -> N
     assert count(opened).startswith("No matches")
 
 
-def test_headers_sort_and_say_so(opened: Browser, example: TestSet) -> None:
+def test_headers_sort_and_report_the_order(opened: Browser, example: TestSet) -> None:
     chrf = score(example, "chrf")
     good = chrf.scores["good"]["chrf"].segments.round(2)
     opened.choose("#metric", "1")

@@ -61,7 +61,7 @@ def test_ticks_are_round_and_inside() -> None:
     assert ticks(NAN, NAN, 5) == []
 
 
-def test_a_scale_of_one_value_stands_in_the_middle() -> None:
+def test_a_scale_of_one_value_maps_to_the_middle() -> None:
     assert Scale(2, 2, 0, 100)(2) == 50
 
 
@@ -72,7 +72,7 @@ def test_bounds_leave_out_the_outermost_of_many_only() -> None:
     assert axis_limits(np.array([NAN])) == (0.0, 1.0)
 
 
-def test_systems_stand_best_first_and_clusters_are_shaded() -> None:
+def test_systems_are_sorted_best_first_and_clusters_are_shaded() -> None:
     values = np.array([10.0, 30.0, 20.0])
     intervals = np.stack([values - 1, values + 1], axis=1)
     chart = interval_chart(["a", "b", "c"], values, intervals, [2, 1, 2], title="BLEU")
@@ -95,7 +95,7 @@ def test_a_system_without_interval_or_score_is_still_named() -> None:
     assert len(list(root.iter("circle"))) == 1
 
 
-def test_a_value_that_is_missing_is_neither_drawn_nor_told() -> None:
+def test_missing_values_are_neither_drawn_nor_described() -> None:
     values = np.array([[0.25, NAN], [0.5, 0.75]])
     chart = dot_chart(["news", "talks"], ["A", "B"], values, title="slices", label="chrF")
     assert "news: A 0.250; talks: A 0.500, B 0.750" in chart
@@ -164,7 +164,7 @@ def test_the_outermost_translations_are_linked_and_shades_are_counted(example: T
     )
 
 
-def test_a_link_leads_to_a_segment_by_its_name() -> None:
+def test_segment_links_use_the_segment_name() -> None:
     """A link by position would open another segment if segments have their own numbers."""
     names = ("3", "1", "a b/ç")
     grid = grid_from_evaluation(
@@ -253,7 +253,7 @@ def test_line_labels_are_distinct_and_inside_the_chart() -> None:
     assert len(signs) == 30
 
 
-def test_bars_stand_below_their_test_set_and_their_names_have_room() -> None:
+def test_bars_are_grouped_by_test_set_with_room_for_names() -> None:
     long = "without the discourse and coherence group"
     runs = tuple(
         LearningRun(setting=setting, size=1, seed=0, test=test, value=value)
@@ -296,7 +296,7 @@ def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
     return np.array([point.split(",") for point in line.get("points", "").split()], dtype=float)
 
 
-def test_the_fit_ends_where_its_plot_does_and_keeps_its_slope() -> None:
+def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope() -> None:
     """With many translations, outliers are outside the plot; the line must be clipped."""
     rng = np.random.default_rng(2)
     x = np.append(rng.normal(0, 1, 1999), -50.0)

@@ -238,7 +238,7 @@ def test_item_numbers_are_not_matched_if_items_have_names(tmp_path: Path) -> Non
     assert human_marked_errors(testset, read_human_data(file)[0]) == []
 
 
-def test_explanations_show_what_is_marked() -> None:
+def test_explanations_show_error_spans() -> None:
     explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
     assert explained.marked_text == MarkedText(
         hypothesis="a cat sat", source="eine Katze", spans=(Span(2, 5, severity="major"),)
@@ -250,7 +250,7 @@ def test_explanations_show_what_is_marked() -> None:
     assert "marked" not in Explanation(metric="x", score=1.0).as_dict()
 
 
-def test_score_writes_what_metrics_mark(
+def test_score_writes_predicted_error_spans(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
@@ -349,7 +349,7 @@ def test_marked_errors_are_the_same_in_every_table(
     assert frames[0].equals(frames[2])
 
 
-def test_explain_prints_what_is_marked(
+def test_explain_prints_error_spans(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]

@@ -71,7 +71,7 @@ def test_an_empty_output_has_values_but_no_map() -> None:
     assert "<table" not in html
 
 
-def test_a_long_text_is_cut_and_the_caption_says_so() -> None:
+def test_long_texts_are_truncated_with_a_note_in_the_caption() -> None:
     names = [f"w{n}" for n in range(MAX_TOKENS + 5)]
     html = heat_map(names, names, np.zeros((len(names), len(names))), caption="long")
     assert f"long (first {MAX_TOKENS} tokens)" in html

@@ -63,7 +63,7 @@ def test_one_column_has_no_average(results):
     assert text == f"** {results.tasks[0].values[1]:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def test_what_rounds_to_zero_has_no_sign(results):
+def test_rounded_zeros_have_no_sign(results):
     [task] = results.tasks[:1]
     figures = {name: np.full_like(task.values, -0.001) for name in ("values", "low", "high")}
     table = agreement_table(replace(results, tasks=[replace(task, **figures)]), 2, intervals=True)

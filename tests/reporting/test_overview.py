@@ -64,7 +64,7 @@ def test_two_metrics_are_both(comparison: Comparison, example: TestSet) -> None:
 
 
 def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
-    metrics = ["ter", Partial(lost=example.systems["good"][0])]
+    metrics = ["ter", Partial(unscored=example.systems["good"][0])]
     tested = compare(example, metrics, resamples=50)
     _, partial = tested.metrics
     assert [*tested.clusters[partial]] == [0, 1, 2]
@@ -86,13 +86,13 @@ def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
 
 def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) -> None:
     few = example.subset(range(3))
-    ranking = rank(few, Partial(lost=few.systems["good"][0]))
+    ranking = rank(few, Partial(unscored=few.systems["good"][0]))
     tested = add_significance(ranking.as_evaluation())  # some resamples have no scored segment
     [chances] = tested.metrics
     assert all(0 <= tested.intervals[system][chances].high <= 1 for system in tested.systems)
     displayed = overview_contents(tested, grid_from_evaluation(tested)) + ranking_figures(tested)
     assert "nan" not in displayed
-    nothing = rank(few.subset([0]), Partial(lost=few.systems["good"][0]))
+    nothing = rank(few.subset([0]), Partial(unscored=few.systems["good"][0]))
     assert "nan" not in plain(report_ranking(nothing).html())
 
 

@@ -88,7 +88,7 @@ def test_printed_results_are_the_tables_of_commands(
         ("bertscore:encoder=toy", [""]),
     ],
 )
-def test_printed_explanations_are_what_the_command_prints(
+def test_printed_explanations_equal_the_command_output(
     metric: str, texts: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     if "encoder" in metric:

@@ -78,7 +78,7 @@ def test_a_workbook_keeps_types_and_is_easy_to_read(tmp_path: Path) -> None:
     assert sheet.column_dimensions["A"].width < sheet.column_dimensions["B"].width
 
 
-def test_a_workbook_takes_control_characters_and_refuses_what_excel_cuts(tmp_path: Path) -> None:
+def test_a_workbook_replaces_control_characters_and_rejects_long_text(tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "scores.xlsx"
     write_xlsx([["a\x00b\x1f"]], ["text"], path)

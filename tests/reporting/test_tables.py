@@ -68,7 +68,7 @@ def test_tsv_keeps_the_full_number() -> None:
     assert render_table(Table(["a"], [[Cell("x\ty", "x\ty")]]), "tsv") == "a\nx y\n"
 
 
-def test_a_footer_stands_below_the_rows() -> None:
+def test_a_footer_is_below_the_rows() -> None:
     counts = [["judged", Cell("1,200", 1200)]]
     table = Table(["metric", "r"], [["a", number_cell(0.5, 2)]], footer=counts)
     for style in ("text", "md", "latex"):

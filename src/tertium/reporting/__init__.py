@@ -1,1 +1,1 @@
-"""Results to characters: tables, figures and pages."""
+"""Present results as tables, charts and HTML reports."""

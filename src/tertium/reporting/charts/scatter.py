@@ -130,7 +130,7 @@ def find_outliers(x: FloatArray, y: FloatArray) -> list[int]:
     rows = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if len(rows) < 2:
         return [int(row) for row in rows]
-    places = np.stack([x[rows], y[rows]])  # (2, known)
+    places = np.stack([x[rows], y[rows]])  # (2, rows)
     places = places - places.mean(axis=1, keepdims=True)
     places /= np.maximum(places.std(axis=1, keepdims=True), 1e-12)  # an axis may be constant
     inverse = np.linalg.pinv(places @ places.T / len(rows))

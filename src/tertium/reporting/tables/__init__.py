@@ -1,1 +1,1 @@
-"""Results as tables: text, Markdown, LaTeX, TSV, HTML."""
+"""Tables of results as text, Markdown, LaTeX, TSV, HTML, CSV or Excel."""

@@ -89,7 +89,7 @@ def agreement_list(results: Results) -> Table:
 
 def _numbers(task: TaskResult, metric: int) -> list[Cell | str]:
     figures = (task.values[metric], task.low[metric], task.high[metric])
-    counts = (task.ranks[metric], task.agreement.judged, int(task.agreement.used[metric]))
+    counts = (task.ranks[metric], task.agreement.judged_count, int(task.agreement.used[metric]))
     return [*(number_cell(float(v), 3) for v in figures), *(Cell(str(c), c) for c in counts)]
 
 
@@ -167,7 +167,7 @@ def _counts(tasks: Sequence[TaskResult], columns: int) -> list[list[Cell | str]]
         blank = [Cell("", "") for _ in range(columns - len(values) + 1)]
         return [Cell(name, name, "dim"), *cells, *blank]
 
-    rows = [row("human scores", [t.agreement.judged for t in tasks])]
+    rows = [row("human scores", [t.agreement.judged_count for t in tasks])]
     missing = [int(t.agreement.excluded_counts.max(initial=0)) for t in tasks]
     if any(missing):
         rows.append(row("without metric score (at most)", missing))
@@ -192,7 +192,7 @@ def _notes(results: Results, intervals: bool) -> list[str]:
             )
         elif result.agreement.undefined.any():
             notes.append(_undefined_note(result))
-        elif result.agreement.judged == 2:
+        elif result.agreement.judged_count == 2:
             notes.append(
                 f"{result.task.label}: only two {first.level}s with human scores: agreement is "
                 "either perfect or none"

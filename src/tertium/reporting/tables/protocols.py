@@ -34,7 +34,10 @@ def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
         ]
         tasks = zip(results.tasks, heads, strict=True)
         rows.append([*row, *(_protocol_cell(task, metric, head, decimals) for task, head in tasks)])
-    counts = [Cell(f"{t.agreement.judged:,}", t.agreement.judged, "dim") for t in results.tasks]
+    counts = [
+        Cell(f"{t.agreement.judged_count:,}", t.agreement.judged_count, "dim")
+        for t in results.tasks
+    ]
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     footer = [[Cell("human scores", "human scores", "dim"), Cell("", ""), Cell("", ""), *counts]]
     return Table(

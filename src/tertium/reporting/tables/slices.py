@@ -87,7 +87,7 @@ def agreement_slice_tables(
 
 
 def _agreement_row(task: TaskResult, decimals: int, intervals: bool) -> list[Cell | str]:
-    count = task.agreement.judged
+    count = task.agreement.judged_count
     cells = [
         value_cell(task, n, decimals, metric if intervals else "")
         for n, metric in enumerate(task.metrics)
