@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from tertium.data.judgments import JudgmentSet
-from tertium.data.train_test_overlap import SHARED
+from tertium.data.train_test_overlap import OVERLAP_REASON
 from tertium.encoders.toy_encoder import ToyEncoder
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics.base.loading import load_metric
@@ -293,7 +293,7 @@ def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
     held_out, _ = sort_training_sets([replace(dev[0], segment=shouted)])
     (remaining,), _ = remove_leaks(*sort_training_sets(rows), held_out)
     assert len(remaining) == 9
-    assert remaining.excluded_counts == {SHARED: 1}
+    assert remaining.excluded_counts == {OVERLAP_REASON: 1}
     assert rows[3] not in remaining.judgments
     with pytest.raises(DataError, match="held-out data"):
         remove_leaks(*sort_training_sets([rows[3]]), held_out)
@@ -306,7 +306,7 @@ def test_training_leaves_out_what_dev_holds_and_says_so(
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](rows, dev=rows[:2], **short)
     assert metric.checkpoint.training["data"] == {"judgments": 8}
-    assert f"judgments: 8 judgments (2 left out; {SHARED}: 2)" in caplog.text
+    assert f"judgments: 8 judgments (2 excluded; {OVERLAP_REASON}: 2)" in caplog.text
     assert ("dev chooses nothing" in caplog.text) == (name == "svr")
 
 

@@ -192,7 +192,9 @@ class TrainedModel(EqualByWeights):
         """Checkpoint of the model, loaded on first use and checked against the fields."""
         checkpoint = load_checkpoint(self.location)
         if checkpoint.name != self.name:
-            raise ModelError(f"{self.location} is a {checkpoint.name} model: expected {self.name}")
+            raise ModelError(
+                f"{self.location}: expected a model of {self.name}, got {checkpoint.name}"
+            )
         stored = checkpoint.config.get(SETTINGS, {}) if self.settings is None else {}
         for name, value in self.scoring_fields.items():
             requested, trained = _format_setting(value), _format_setting(stored.get(name, value))
@@ -243,7 +245,7 @@ class TrainedModel(EqualByWeights):
         where = resolve_model_path(str(folder), cls.name)
         checkpoint = load_checkpoint(where)
         if checkpoint.name != cls.name:
-            raise ModelError(f"{where} is a {checkpoint.name} model: expected {cls.name}")
+            raise ModelError(f"{where}: expected a model of {cls.name}, got {checkpoint.name}")
         file = Path(where) / CONFIG
         if cls.settings is None:
             key, stored = f"config.{SETTINGS}", checkpoint.config.get(SETTINGS, {})

@@ -80,7 +80,9 @@ def fit(
         while len(run.epochs) < options.epochs and not 0 < options.patience <= run.since_best:
             started = time.perf_counter()
             loss = _train_epoch(network, make_batches(rng), compute_loss, optimizer, options, run)
-            value = math.nan if evaluate is None else _evaluate(network, evaluate)
+            network.eval()
+            with torch.inference_mode():
+                value = math.nan if evaluate is None else evaluate()
             best = _record_epoch(run, network, best, loss, value, time.perf_counter() - started)
             if snapshot is not None:
                 write_snapshot(snapshot, identity, _capture(run, network, best, optimizer, rng))
@@ -135,12 +137,6 @@ def half_precision(network: nn.Module, enabled: bool) -> AbstractContextManager[
     if enabled and device == "cuda":
         return torch.autocast(device, dtype=torch.bfloat16)
     return nullcontext()
-
-
-def _evaluate(network: nn.Module, evaluate: Callable[[], float]) -> float:
-    network.eval()
-    with torch.inference_mode():
-        return evaluate()
 
 
 def _record_epoch(

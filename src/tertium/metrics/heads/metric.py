@@ -87,23 +87,20 @@ class PairHead(FrozenEncoderMetric):
 
         scorer, encoder = load_scorer(self), self.encoder
 
-        def represent(chunk: Chunk) -> FloatArray:
+        def compare(chunk: Chunk) -> FloatArray:
             with torch.inference_mode():
-                vectors: FloatArray = scorer.representations(chunk).cpu().numpy()
-            return vectors
-
-        def score(chunk: Chunk) -> FloatArray:
-            with torch.inference_mode():
-                scores: FloatArray = scorer.scores(scorer.representations(chunk)).cpu().numpy()
-            return scores
+                vectors = scorer.representations(chunk)
+                values = scorer.scores(vectors) if len(columns) == 1 else vectors
+            result: FloatArray = values.cpu().numpy()
+            return result
 
         if len(columns) == 1:
-            return compare_pairs(encoder, left, columns[0], score)
+            return compare_pairs(encoder, left, columns[0], compare)
         result = np.zeros(len(left))
         for start in range(0, len(left), BLOCK):
             stop = start + BLOCK
             parts = [
-                compare_pairs(encoder, left[start:stop], c[start:stop], represent) for c in columns
+                compare_pairs(encoder, left[start:stop], c[start:stop], compare) for c in columns
             ]
             with torch.inference_mode():
                 joined = torch.from_numpy(np.hstack(parts)).float().to(scorer.device)
