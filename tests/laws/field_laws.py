@@ -44,7 +44,7 @@ TEXTS = (
 
 
 def values_of(kind: Any) -> Iterator[Any]:
-    """Values of a type, hostile ones among them."""
+    """Yield values of a type, including unusual ones."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if origin in (Union, types.UnionType):
         for part in args:
@@ -67,7 +67,7 @@ def values_of(kind: Any) -> Iterator[Any]:
 
 
 def fields_of(value: Any) -> dict[str, Any]:
-    """The types of the fields that a constructor takes."""
+    """Return the types of the constructor fields."""
     return _fields_of(type(value))
 
 
@@ -78,28 +78,28 @@ def _fields_of(cls: type) -> dict[str, Any]:
 
 
 def every_field_round_trips(trial: Trial) -> int:
-    """A spec rebuilds a metric or ranker with any value of any field that it takes."""
+    """A spec rebuilds a metric or ranker with any valid value of any field."""
     loaded = trial.subject.loaded
     load = load_metric if trial.subject.kind == "metric" else load_ranker
-    tried = 0
+    count = 0
     for name, kind in fields_of(loaded).items():
         for value in values_of(kind):
-            tried += 1
+            count += 1
             try:
                 changed = dataclasses.replace(loaded, **{name: value})
             except TertiumError:
                 continue
             _hold_round_trip(load, changed, name, value)
-    return tried
+    return count
 
 
 def _hold_round_trip(load: Any, changed: Any, name: str, value: Any) -> None:
-    """The spec builds it again; a folder that is not there is refused when it is read, not here."""
+    """The spec rebuilds it; missing folders raise an error only when they are read."""
     try:
         spec = changed.spec
         again = load(spec)
     except TertiumError:
-        hold(name in ("model", "folder"), f"{name}={value!r} is taken, and its spec refused")
+        hold(name in ("model", "folder"), f"{name}={value!r} is accepted, but its spec is not")
         return
     pairs = [(getattr(again, n), getattr(changed, n)) for n in fields_of(changed)]
     hold(all(same(a, b) for a, b in pairs), f"{name}={value!r} comes back as {again!r}")
@@ -107,21 +107,21 @@ def _hold_round_trip(load: Any, changed: Any, name: str, value: Any) -> None:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equal values of one type, 2 and 2.0 among them; no number equals itself where it is NaN."""
+    """Return whether two values are equal; NaN equals NaN, and 2 equals 2.0."""
     alike = type(a) is type(b) or {type(a), type(b)} == {int, float}
     return alike and (a == b or (a != a and b != b))
 
 
 def settings_of(subject: Subject) -> list[Subject]:
-    """The subject under every other boolean and literal value of each of its fields."""
-    loaded, found = subject.loaded, []
+    """Return variants of the subject with every other boolean and literal field value."""
+    loaded, variants = subject.loaded, []
     for name, kind in fields_of(loaded).items():
         chosen = typing.get_origin(kind) is Literal or bool in (kind, *typing.get_args(kind))
         for value in values_of(kind) if chosen else ():
             try:
                 changed = dataclasses.replace(loaded, **{name: value})
                 if changed != loaded:
-                    found.append(Subject(changed.spec, subject.kind))
+                    variants.append(Subject(changed.spec, subject.kind))
             except TertiumError:
                 continue
-    return found
+    return variants

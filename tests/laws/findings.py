@@ -1,4 +1,4 @@
-"""Broken laws as lines of a file: kept for ever, tried again with every run of the tests."""
+"""Saved law violations, one per line of a file; every test run checks them again."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tests.laws.table import Law, law_named, try_law
 from tests.laws.trial import Broken, Subject
 
 from tertium.data.testset import TestSet
-from tertium.models.checkpoint import shipped_models
+from tertium.models.checkpoint import bundled_models_folder
 
-FOUND = Path(__file__).parent.parent / "fuzz" / "found.jsonl"
-PLACE = "TRAINED"  # stands for the folder of models that ship, which lies elsewhere elsewhere
+SAVED_VIOLATIONS = Path(__file__).parent.parent / "fuzz" / "found.jsonl"
+PLACE = "TRAINED"  # placeholder for the folder of bundled models
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A law, on whom and on what it was broken, and what was said then."""
+    """A law violation: the law, the subject, the test set and the message."""
 
     law: str
     spec: str
@@ -38,10 +38,10 @@ class Finding:
     def of(cls, law: Law, subject: Subject, testset: TestSet, seed: int, fault: str) -> Finding:
         return cls(
             law=str(law),
-            spec=subject.spec.replace(str(shipped_models()), PLACE),
+            spec=subject.spec.replace(str(bundled_models_folder()), PLACE),
             kind=subject.kind,
             seed=seed,
-            fault=fault[:500].replace(str(shipped_models()), PLACE),
+            fault=fault[:500].replace(str(bundled_models_folder()), PLACE),
             systems={name: list(texts) for name, texts in testset.systems.items()},
             references=[list(texts) for texts in testset.references],
             sources=list(testset.sources),
@@ -50,14 +50,14 @@ class Finding:
 
     @property
     def subject(self) -> Subject:
-        return Subject(self.spec.replace(PLACE, str(shipped_models())), self.kind)  # type: ignore[arg-type]
+        return Subject(self.spec.replace(PLACE, str(bundled_models_folder())), self.kind)  # type: ignore[arg-type]
 
     @property
     def testset(self) -> TestSet:
         return TestSet(self.systems, self.references, self.sources, self.documents)
 
     def try_again(self) -> int:
-        """The number of cases; raises `Broken` where the law is broken still."""
+        """Check the law again and return the number of cases; raises `Broken` if it still fails."""
         return try_law(law_named(self.law), self.subject, self.testset, self.seed)
 
     @property
@@ -66,7 +66,7 @@ class Finding:
 
     @property
     def command(self) -> str:
-        """The one command that shows the fault."""
+        """The command that reproduces the failure."""
         return f"python -m tests.laws.fuzz --replay {shlex.quote(self.line)}"
 
 
@@ -75,44 +75,44 @@ def read_finding(line: str) -> Finding:
     return Finding(**fields)
 
 
-def read_findings(path: Path = FOUND) -> list[Finding]:
-    """All that were ever found."""
+def read_findings(path: Path = SAVED_VIOLATIONS) -> list[Finding]:
+    """Read all saved violations."""
     if not path.exists():
         return []
     return [read_finding(line) for line in path.read_text("utf-8").splitlines() if line]
 
 
-def keep_finding(finding: Finding, path: Path = FOUND) -> None:
-    """Add one to those that are tried with the tests, unless it is there."""
+def keep_finding(finding: Finding, path: Path = SAVED_VIOLATIONS) -> None:
+    """Save a violation unless it is already saved."""
     if finding not in read_findings(path):
         path.parent.mkdir(exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.write(finding.line + "\n")
 
 
-WORDS = 6  # at the beginning of what is said that tell one kind of fault from another
-_SAID = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[-+]?\d[\w.+-]*""")
+WORDS = 6  # first words of a message that identify the kind of failure
+_TEXTS_AND_NUMBERS = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[-+]?\d[\w.+-]*""")
 
 
 def kind_of(fault: str) -> str:
-    """The first words of a fault, without the texts and numbers that it was found on.
+    """Return the first words of a message without its texts and numbers.
 
     >>> kind_of("'a b' scored 0.5 above ''") == kind_of("'c' scored 1e-5 above 'd'")
     True
     """
-    return " ".join(_SAID.sub("...", fault).split()[:WORDS])
+    return " ".join(_TEXTS_AND_NUMBERS.sub("...", fault).split()[:WORDS])
 
 
 def smallest(law: Law, subject: Subject, testset: TestSet, seed: int, seconds: float) -> Finding:
-    """The smallest test set that still breaks the law in the same way, with what is said of it.
+    """Return the violation with the smallest test set that fails in the same way.
 
     Less text may break it otherwise: a metric refuses what is left, say. That is another fault.
     """
     prefix = f"{law}, {subject.spec}: "
 
-    def fault_of(tried: TestSet) -> str:
+    def fault_of(candidate: TestSet) -> str:
         try:
-            try_law(law, subject, tried, seed)
+            try_law(law, subject, candidate, seed)
         except Broken as broken:
             return str(broken).removeprefix(prefix)
         return ""

@@ -25,15 +25,15 @@ from tests.laws.trial import Broken, Subject, Trial, is_possible, missing_resour
 
 from tertium.data.testset import TestSet
 
-MANY = 20  # segments of the shape that most rounds have, for one call costs as much as many
-COSTLY = 0.15  # the share of rounds in which a law runs that calls commands or encodes again
+MANY_SEGMENTS = 20  # segments of most rounds; one call costs nearly as much as many
+EXPENSIVE_SHARE = 0.15  # fraction of rounds that run expensive laws
 OTHER_SETTINGS = 0.25
-LONG_TEXTS = 0.002  # of all texts: they cost as much as hundreds of others
-SHRINKING = 60.0  # seconds for one finding
+LONG_TEXTS = 0.002  # fraction of texts; they cost as much as hundreds of others
+SHRINK_SECONDS = 60.0  # seconds for one violation
 
 
 def draw_text(rng: np.random.Generator) -> str:
-    """A text of the gallery, two of them joined, or one with characters changed."""
+    """Draw a text of the gallery, two of them joined, or one with changed characters."""
     if rng.random() < LONG_TEXTS:
         return gallery.LONG[rng.integers(len(gallery.LONG))]
     text = gallery.SHORT[rng.integers(len(gallery.SHORT))]
@@ -50,7 +50,7 @@ def draw_text(rng: np.random.Generator) -> str:
 
 
 def random_character(rng: np.random.Generator) -> str:
-    """Any character that a text file can hold, the first planes as likely as all others."""
+    """Draw any character of a text file; the first Unicode planes are as likely as all others."""
     while True:
         code = int(rng.integers(1, (0x250, 0x3000, 0x110000)[rng.integers(3)]))
         if not 0xD800 <= code <= 0xDFFF:
@@ -58,27 +58,29 @@ def random_character(rng: np.random.Generator) -> str:
 
 
 def draw_testset(rng: np.random.Generator) -> tuple[str, TestSet]:
-    """A shape, and texts in it; half of the hypotheses are near their reference."""
+    """Draw a shape and its texts; half of the hypotheses are similar to their reference."""
     shapes = [*gallery.SHAPES, *["many segments"] * 4]
     shape = shapes[rng.integers(len(shapes))]
     make = gallery.SHAPES.get(shape, many_segments)
-    made = make(lambda: draw_text(rng), rng)
+    testset = make(lambda: draw_text(rng), rng)
     systems = {
-        name: [near(text, refs, rng) for text, refs in zip(texts, made.references, strict=True)]
-        for name, texts in made.systems.items()
+        name: [near(text, refs, rng) for text, refs in zip(texts, testset.references, strict=True)]
+        for name, texts in testset.systems.items()
     }
     if shape == "identical systems":
         systems["same"] = systems["s1"]
-    return shape, TestSet(systems, made.references, made.sources, made.documents)
+    return shape, TestSet(systems, testset.references, testset.sources, testset.documents)
 
 
 def many_segments(draw: gallery.Draw, rng: np.random.Generator) -> TestSet:
-    """Two systems, many segments with one reference or two."""
-    return gallery.parallel(draw, systems=2, references=[1 + (n % 5 == 0) for n in range(MANY)])
+    """Two systems, many segments with one or two references."""
+    return gallery.parallel(
+        draw, systems=2, references=[1 + (n % 5 == 0) for n in range(MANY_SEGMENTS)]
+    )
 
 
 def near(text: str, references: list[str], rng: np.random.Generator) -> str:
-    """The text, a reference, or a reference with something of the text in it."""
+    """Return the text, a reference, or a reference mixed with the text."""
     chance, reference = rng.random(), references[rng.integers(len(references))]
     if chance < 0.2:
         return reference
@@ -86,7 +88,7 @@ def near(text: str, references: list[str], rng: np.random.Generator) -> str:
 
 
 class Campaign:
-    """A run of rounds: what was tried, by law, and what was found."""
+    """A fuzzing run: counts by law, and violations."""
 
     def __init__(self, seed: int, keep: bool, only: str = "") -> None:
         self.seed, self.keep = seed, keep
@@ -108,12 +110,12 @@ class Campaign:
                 print(f"\r{sum(self.cases.values())} cases", end="", file=sys.stderr)
 
     def round(self, subject: Subject, number: int) -> None:
-        """Try the laws on one subject and one test set."""
+        """Check the laws on one subject and one test set."""
         rng = np.random.default_rng([self.seed, number])
         shape, testset = draw_testset(rng)
-        others = self.settings[subject]
-        if others and rng.random() < OTHER_SETTINGS:
-            changed = others[rng.integers(len(others))]
+        variants = self.settings[subject]
+        if variants and rng.random() < OTHER_SETTINGS:
+            changed = variants[rng.integers(len(variants))]
             subject = changed if is_possible(changed) else subject
         self.kinds[f"shape {shape}"] += 1
         self.kinds.update(gallery.kinds([t for o in testset.systems.values() for t in o]))
@@ -136,14 +138,14 @@ class Campaign:
         self.seconds[str(law)] += time.monotonic() - started
 
     def add(self, law: Law, trial: Trial) -> None:
-        finding = smallest(law, trial.subject, trial.testset, trial.seed, SHRINKING)
+        finding = smallest(law, trial.subject, trial.testset, trial.seed, SHRINK_SECONDS)
         self.findings.append(finding)
         if self.keep:
             keep_finding(finding)
         print(f"  {finding.fault}\n  {finding.command}", flush=True)
 
     def summary(self) -> Iterator[str]:
-        """What was tried, by operation and law, and by kind of text."""
+        """Yield the numbers of cases by operation and law, and by kind of text."""
         for law in LAWS:
             name = str(law)
             yield f"{self.cases[name]:>9,}  {name}  ({self.seconds[name]:.0f} s)"
@@ -154,8 +156,8 @@ class Campaign:
 
 
 def chosen_laws(rng: np.random.Generator) -> list[Law]:
-    """All that read the scores already made, and some of those that cost more."""
-    return [law for law in LAWS if not law.costly or rng.random() < COSTLY]
+    """Return all cheap laws and some of the expensive ones."""
+    return [law for law in LAWS if not law.costly or rng.random() < EXPENSIVE_SHARE]
 
 
 def main() -> int:

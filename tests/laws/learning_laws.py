@@ -1,4 +1,4 @@
-"""The laws of learning and of agreement with people, on hostile texts that people judged."""
+"""Laws of training and meta-evaluation, on unusual texts with human scores."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from tests.laws.trial import Subject, Trial, hold, run_well
 
 from tertium.errors import DataError
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
 from tertium.meta.tasks import tasks_for
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
@@ -20,18 +20,18 @@ from tertium.scores import ScoreMatrix
 from tertium.segment import Judgment, Preference, Segment
 
 STATISTICS = ("pearson", "kendall", "spearman")
-# whatever takes long to train or to load has a smaller one of its kind: settings, then options
+# smaller variants of classes that are slow to train or load: settings, then options
 SMALL: dict[str, Any] = {"encoder": "toy", "encoders": ("toy",), "hidden": 4}
 BRIEF: dict[str, Any] = {"epochs": 1, "batch_size": 8, "folds": 2}
 
 HELD_OUT = [
     Preference(Segment(text, "x", (text,)), Segment("something else", "x", (text,)), 1.0)
     for text in ("The weather was fine.", "Nobody came to the door.", "We paid in the evening.")
-]  # what chooses must share no reference with what is learned from
+]  # development data must share no reference with training data
 
 
 def people(trial: Trial) -> np.ndarray:
-    """A human score for each segment of each system, drawn at random."""
+    """Draw a human score for each segment of each system."""
     shape = (len(trial.testset.systems), len(trial.testset))
     return trial.rng().integers(0, 100, size=shape).astype(float)
 
@@ -46,14 +46,14 @@ def judgments(trial: Trial) -> list[Judgment]:
 
 
 def agreement_is_sound(trial: Trial) -> int:
-    """Correlations lie in [-1, 1] or are undefined; the command measures as the library."""
+    """Correlations are in [-1, 1] or undefined; the command equals the library."""
     human = ScoreMatrix("human", tuple(trial.testset.systems), people(trial))
     evaluation = trial.evaluation
     (spec,) = evaluation.metrics
-    rows = np.stack([trial.better(s.segments) for s in evaluation.of_metric(spec)])
-    judged = JudgedSet.align("set", [ScoreMatrix(spec, evaluation.systems, rows)], human=human)
-    tasks = [task for s in STATISTICS for task in tasks_for(["set"], s, samples=0)]
-    records = MetaEvaluation([judged], seed=1).run(tasks).records()
+    rows = np.stack([trial.better(s.segments) for s in evaluation.metric_scores(spec)])
+    aligned = AlignedScores.align("set", [ScoreMatrix(spec, evaluation.systems, rows)], human=human)
+    tasks = [task for s in STATISTICS for task in tasks_for(["set"], s, resamples=0)]
+    records = MetaEvaluation([aligned], seed=1).run(tasks).records()
     _hold_bounded(records)
     file = trial.folder / "human.jsonl"
     file.write_text("".join(_line(j, trial) for j in judgments(trial)), encoding="utf-8")
@@ -66,7 +66,7 @@ def agreement_is_sound(trial: Trial) -> int:
             trial.subject.spec,
             "--statistic",
             *STATISTICS,
-            "--samples",
+            "--resamples",
             0,
             "-f",
             "json",
@@ -74,9 +74,9 @@ def agreement_is_sound(trial: Trial) -> int:
         ]
     ).json
     _hold_bounded(printed)
-    found, wanted = _values(printed), _values(records)
-    close = all(_close(a, b) for a, b in zip(found, wanted, strict=True))
-    hold(len(found) == len(STATISTICS) and close, f"{found} and not {wanted}")
+    values, expected = _values(printed), _values(records)
+    close = all(_close(a, b) for a, b in zip(values, expected, strict=True))
+    hold(len(values) == len(STATISTICS) and close, f"{values}, not {expected}")
     return len(STATISTICS) * len(trial.segments)
 
 
@@ -110,7 +110,7 @@ def _hold_bounded(records: Any) -> None:
 
 
 def training_is_sound(trial: Trial) -> int:
-    """What learns from hostile texts scores in finite numbers, and the same from its folder.
+    """Metrics trained on unusual texts give finite scores, also after saving and loading.
 
     Data from which nothing can be learned are refused in our own words.
     """
@@ -139,7 +139,7 @@ def training_is_sound(trial: Trial) -> int:
 
 
 def train_small(subject: Subject, trial: Trial) -> Any:
-    """Train a class on a few texts, with the smallest settings that it knows."""
+    """Train a class on a few texts with the smallest settings."""
     cls = type(subject.loaded)
     config = _known_to(cls.settings or cls, SMALL)
     options = cls.options(**_known_to(cls.options, BRIEF))
@@ -155,7 +155,7 @@ def _known_to(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def preferences(trial: Trial) -> list[Preference]:
-    """The first system against the others, as people are said to have judged."""
+    """Return random human preferences of the first system against the others."""
     scores, size = people(trial), len(trial.testset)
     return [
         Preference(

@@ -1,4 +1,4 @@
-"""The laws of scoring: what may change nothing, and what a score must be.
+"""Laws of scoring: what must not change a score, and what a score must be.
 
 A law is a function of a trial that returns how many cases it looked at, a case being one segment
 scored under that law, and raises `Broken` where the law does not hold.
@@ -17,33 +17,33 @@ import numpy as np
 from tests.laws.trial import Trial, hold
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.cache.memory import forget
+from tertium.cache.vector_cache import clear_memory
+from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
-from tertium.runtime import runtime
 from tertium.segment import Segment
 
-# A text that reads like its reference (another blank, say) may round to a hair above it.
+# A text that equals its reference up to blanks may score slightly higher by rounding.
 ROUNDING = 2e-5
-RESCORED = 40  # segments of a larger set that one law scores again
-ENCODED_ANEW = 8  # segments whose vectors are made again by one law
+RESCORED = 40  # segments of a larger set that a law scores again
+REENCODED = 8  # segments that a law encodes again
 
 
-def hold_equal(found: FloatArray, wanted: FloatArray, where: str) -> int:
-    """Say that a law is broken where scores differ in a bit, naming the segment where most."""
-    hold(found.shape == wanted.shape, f"{where}: {found.shape} scores, not {wanted.shape}")
-    gaps = np.abs(found - wanted)
+def hold_equal(scores: FloatArray, expected: FloatArray, where: str) -> int:
+    """Raise `Broken` if scores differ in a bit; the message names the worst segment."""
+    hold(scores.shape == expected.shape, f"{where}: {scores.shape} scores, not {expected.shape}")
+    gaps = np.abs(scores - expected)
     worst = int(np.argmax(gaps)) if gaps.size else 0
     hold(
         bool((gaps == 0).all()),
-        f"{where}: segment {worst + 1} gets {found[worst]!r}, not {wanted[worst]!r}"
+        f"{where}: segment {worst + 1} gets {scores[worst]!r}, not {expected[worst]!r}"
         if gaps.size
         else "",
     )
-    return len(found)
+    return len(scores)
 
 
 def scores_are_finite(trial: Trial) -> int:
-    """A finite number for each segment and for all of them together, and finite statistics."""
+    """Segment scores, system scores and statistics are finite."""
     scores, count = trial.scores, len(trial.segments)
     hold(scores.segments.shape == (count,), f"{scores.segments.shape} scores of {count} segments")
     hold(scores.statistics.shape == (count, len(trial.metric.columns)), "columns without a name")
@@ -55,7 +55,7 @@ def scores_are_finite(trial: Trial) -> int:
 
 
 def an_aggregate_is_a_loop(trial: Trial) -> int:
-    """A weighted aggregate is the formula on a sum that a loop makes."""
+    """A weighted aggregate equals the formula applied to the sum of a loop."""
     scores = trial.scores
     weights = trial.rng().integers(0, 3, size=(3, len(trial.segments))).astype(float)
     weights[:, 0] += 1
@@ -63,38 +63,38 @@ def an_aggregate_is_a_loop(trial: Trial) -> int:
         total = np.zeros(scores.statistics.shape[1])
         for w, row in zip(weight, scores.statistics, strict=True):
             total += w * row
-        wanted = float(trial.metric.reduce(total))
-        hold(abs(value - wanted) <= 1e-9 * max(1.0, abs(wanted)), f"{value} is not {wanted}")
+        expected = float(trial.metric.reduce(total))
+        hold(abs(value - expected) <= 1e-9 * max(1.0, abs(expected)), f"{value} is not {expected}")
     return len(trial.segments)
 
 
-def some_places(trial: Trial, most: int) -> IntArray:
-    """Places of segments in another order: so many, or all where a metric reads all of them."""
+def random_rows(trial: Trial, most: int) -> IntArray:
+    """Return indices of segments in random order; all of them if the metric reads the corpus."""
     order = trial.rng().permutation(len(trial.segments))
     return order if trial.metric.reads_corpus else order[:most]
 
 
-def score_places(trial: Trial, places: Sequence[int] | IntArray) -> FloatArray:
+def score_rows(trial: Trial, places: Sequence[int] | IntArray) -> FloatArray:
     return trial.metric.score([trial.segments[n] for n in places]).segments
 
 
 def order_changes_nothing(trial: Trial) -> int:
-    order = some_places(trial, RESCORED)
-    wanted = trial.scores.segments[order]
-    return hold_equal(score_places(trial, order), wanted, "in another order")
+    order = random_rows(trial, RESCORED)
+    expected = trial.scores.segments[order]
+    return hold_equal(score_rows(trial, order), expected, "in another order")
 
 
 def neighbors_change_nothing(trial: Trial) -> int:
-    """Scores in groups drawn at random, lone segments among them, are those of the whole."""
-    tried = 0
-    for group in _groups(some_places(trial, RESCORED), trial.rng()):
-        wanted = trial.scores.segments[group]
-        tried += hold_equal(score_places(trial, group), wanted, f"among {len(group)}")
-    return tried
+    """Scores of random groups, including single segments, equal those of the full set."""
+    count = 0
+    for group in _groups(random_rows(trial, RESCORED), trial.rng()):
+        expected = trial.scores.segments[group]
+        count += hold_equal(score_rows(trial, group), expected, f"among {len(group)}")
+    return count
 
 
 def _groups(order: IntArray, rng: np.random.Generator) -> Iterator[IntArray]:
-    """A list in parts: single ones first, then larger."""
+    """Split a list into parts: single items first, then larger ones."""
     start = 0
     while start < len(order):
         size = 1 if start < 4 else int(rng.integers(2, 30))
@@ -103,18 +103,18 @@ def _groups(order: IntArray, rng: np.random.Generator) -> Iterator[IntArray]:
 
 
 def duplicates_get_equal_scores(trial: Trial) -> int:
-    """The same segment gets the same score to the last bit, wherever it stands."""
-    places = some_places(trial, RESCORED)
-    values = score_places(trial, [*places, *places[::-1]])
+    """Equal segments get equal scores to the last bit, at any position."""
+    places = random_rows(trial, RESCORED)
+    values = score_rows(trial, [*places, *places[::-1]])
     differ = np.flatnonzero(values[: len(places)] != values[len(places) :][::-1])
     hold(not differ.size, f"segment {places[differ[:1]] + 1} gets two scores in one call")
     return len(places)
 
 
 def scoring_again_changes_nothing(trial: Trial) -> int:
-    """What is remembered of a first call does not change a second one."""
+    """Caching does not change the scores of a second call."""
     if len(trial.segments) > RESCORED:
-        return 0  # too many to do it all twice: smaller sets tell
+        return 0  # too slow; smaller sets cover it
     again = trial.metric.score(trial.segments).segments
     hold((again == trial.scores.segments).all(), "a second call gives other scores")
     return len(again)
@@ -123,28 +123,27 @@ def scoring_again_changes_nothing(trial: Trial) -> int:
 def batches_change_nothing(trial: Trial) -> int:
     size = int(trial.rng().integers(1, 8))
     with runtime(batch_size=size, token_budget=64, cache=False):
-        return _hold_anew(trial, f"in batches of {size}")
+        return _hold_without_cache(trial, f"in batches of {size}")
 
 
 def threads_change_nothing(trial: Trial) -> int:
     with runtime(threads=2, cache=False):
-        return _hold_anew(trial, "on two threads")
+        return _hold_without_cache(trial, "on two threads")
 
 
 def the_cache_changes_nothing(trial: Trial) -> int:
-    """Vectors from a new store, and from that store again, give the same scores as memory."""
+    """Vectors from a new cache, and from that cache again, give the same scores."""
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder, _cache_at(folder):
-        cold = _hold_anew(trial, "from a cold store")
-        return cold + _hold_anew(trial, "from a warm store")
+        cold = _hold_without_cache(trial, "from a cold store")
+        return cold + _hold_without_cache(trial, "from a warm store")
 
 
-def _hold_anew(trial: Trial, where: str) -> int:
-    """Scores with nothing remembered, of segments drawn at random: what was encoded is encoded
-    again."""
-    places = some_places(trial, ENCODED_ANEW)
-    forget()
-    wanted = trial.scores.segments[places]
-    return hold_equal(score_places(trial, places), wanted, where)
+def _hold_without_cache(trial: Trial, where: str) -> int:
+    """Random segments, scored and encoded again without any cache, get equal scores."""
+    places = random_rows(trial, REENCODED)
+    clear_memory()
+    expected = trial.scores.segments[places]
+    return hold_equal(score_rows(trial, places), expected, where)
 
 
 @contextmanager
@@ -154,7 +153,7 @@ def _cache_at(folder: str | Path) -> Iterator[None]:
     try:
         yield
     finally:
-        forget()
+        clear_memory()
         if before is None:
             del os.environ["TERTIUM_CACHE"]
         else:
@@ -162,17 +161,17 @@ def _cache_at(folder: str | Path) -> Iterator[None]:
 
 
 def a_perfect_hypothesis_is_not_beaten(trial: Trial) -> int:
-    """Against one reference no hypothesis scores above the reference itself."""
+    """With one reference, no hypothesis scores higher than the reference itself."""
     pairs = [
         (replace(segment, references=(text,)), Segment(text, segment.source, (text,)))
-        for segment in (trial.segments[n] for n in some_places(trial, RESCORED))
+        for segment in (trial.segments[n] for n in random_rows(trial, RESCORED))
         for text in segment.references
     ]
     values = trial.better(trial.metric.score([s for pair in pairs for s in pair]).segments)
-    for (given, perfect), value, best in zip(pairs, values[::2], values[1::2], strict=True):
+    for (segment, perfect), value, best in zip(pairs, values[::2], values[1::2], strict=True):
         hold(
             value <= best + ROUNDING,
-            f"{_short(given)} gets {value!r}, and {_short(perfect)} only {best!r}",
+            f"{_short(segment)} gets {value!r}, and {_short(perfect)} only {best!r}",
         )
     return len(pairs)
 

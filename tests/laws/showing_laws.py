@@ -1,4 +1,4 @@
-"""The laws of showing: what is printed, written or displayed is what the library returns.
+"""Laws of output: printed, written and displayed results equal those of the library.
 
 Commands run in this process on a file of the same test set; pages and fragments are parsed.
 """
@@ -25,7 +25,7 @@ from tertium.reporting.page.report import read_asset
 from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
 from tertium.reporting.tables.table import render_table
 
-PAIRS = 30  # translations that are held against one of another system
+PAIRS = 30  # translations compared with one of another system
 STYLES = ("text", "tsv", "md", "latex")
 FRAMES = (".jsonl", ".tsv", ".csv", ".parquet")
 VOID = {"meta", "br", "hr", "img", "input", "link", "col", "wbr"}
@@ -33,7 +33,7 @@ HANDLERS = ("onerror", "onload", "onclick", "onmouseover")
 
 
 def numbers_in(value: Any) -> Iterator[float]:
-    """All numbers inside lists and dictionaries."""
+    """Yield all numbers inside lists and dictionaries."""
     if isinstance(value, dict):
         for part in value.values():
             yield from numbers_in(part)
@@ -45,7 +45,7 @@ def numbers_in(value: Any) -> Iterator[float]:
 
 
 def texts_come_back_from_a_file(trial: Trial) -> int:
-    """A test set that was written and read holds the same texts."""
+    """A test set that is written and read again has the same texts."""
     again = TestSet.from_records(trial.records)
     same = again.systems == {k: tuple(v) for k, v in trial.testset.systems.items()}
     hold(same, "other hypotheses")
@@ -68,51 +68,51 @@ def the_command_scores_as_the_library(trial: Trial) -> int:
 
 
 def plain(records: Any) -> Any:
-    """What a reader of the JSON of these records sees."""
+    """Return records after a JSON round trip."""
     return json.loads(to_json(records))
 
 
 def tables_hold_what_the_library_returns(trial: Trial) -> int:
-    """Every table format prints the library's own table; in TSV the full numbers stand."""
+    """Every table format prints the library's table; TSV has full precision."""
     evaluation, style = trial.evaluation, drawn(trial, STYLES)
     call = ["score", "-t", trial.records, "-m", trial.subject.spec, "-q", "-f", style]
     for printed, table in (
         (run_well(call).out, system_table(evaluation, None, warnings=False)),
         (run_well([*call, "-sl"]).out, segment_table(evaluation, None)),
     ):
-        wanted = render_table(table, style)
-        hold(printed == wanted, f"{style}: {printed[:200]!r}, not {wanted[:200]!r}")
+        expected = render_table(table, style)
+        hold(printed == expected, f"{style}: {printed[:200]!r}, not {expected[:200]!r}")
     if style == "tsv":
         _hold_tsv(printed, evaluation)
     return len(trial.segments)
 
 
 def drawn(trial: Trial, choices: Sequence[Any]) -> Any:
-    """One of some ways to show a result, another for another seed."""
+    """Choose an output variant by the seed."""
     return choices[trial.seed % len(choices)]
 
 
 def _hold_tsv(text: str, evaluation: Evaluation) -> None:
     rows = list(csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
     (metric,) = evaluation.metrics
-    wanted = sorted(v for s in evaluation.metric_scores(metric) for v in s.segments.tolist())
-    found = sorted(_floats(row[1:]) for row in rows[1:])
-    flat = sorted(value for row in found for value in row)
+    expected = sorted(v for s in evaluation.metric_scores(metric) for v in s.segments.tolist())
+    values = sorted(_floats(row[1:]) for row in rows[1:])
+    flat = sorted(value for row in values for value in row)
     hold(len({len(row) for row in rows}) == 1, "ragged rows")
     hold(
-        all(any(math.isclose(w, f, rel_tol=1e-9, abs_tol=1e-9) for f in flat) for w in wanted),
+        all(any(math.isclose(w, f, rel_tol=1e-9, abs_tol=1e-9) for f in flat) for w in expected),
         "the TSV lacks a score",
     )
 
 
 def _floats(cells: list[str]) -> list[float]:
-    found = []
+    values = []
     for cell in cells:
         try:
-            found.append(float(cell))
+            values.append(float(cell))
         except ValueError:
             continue
-    return found
+    return values
 
 
 def files_hold_what_the_library_returns(trial: Trial) -> int:
@@ -136,14 +136,14 @@ def files_hold_what_the_library_returns(trial: Trial) -> int:
     )
     records = _read_table(file)
     hold([list(record) for record in records] == [list(frame.columns)] * len(frame), "columns")
-    found = [float(record["score"]) for record in records]
-    hold(found == frame["score"].tolist(), f"{suffix}: other scores")
+    values = [float(record["score"]) for record in records]
+    hold(values == frame["score"].tolist(), f"{suffix}: other scores")
     hold(json.loads(saved.read_text("utf-8")) == plain(evaluation.records()), "--to-json")
     return len(trial.segments)
 
 
 def _read_table(file: Path) -> list[dict[str, Any]]:
-    """The rows of a table, by readers that are not ours."""
+    """Read the rows of a table with third-party readers."""
     if file.suffix == ".parquet":
         import pandas
 
@@ -158,7 +158,7 @@ def _read_table(file: Path) -> list[dict[str, Any]]:
 
 
 def comparisons_are_sound(trial: Trial) -> int:
-    """p-values lie in (0, 1] (undefined for a lone segment), and equal systems do not differ."""
+    """p-values are in (0, 1] (undefined for a single segment); equal systems do not differ."""
     result = trial.comparison
     (spec,) = result.metrics
     p_values, clusters = result.p_values[spec], result.clusters[spec]
@@ -193,24 +193,24 @@ def the_command_compares_as_the_library(trial: Trial) -> int:
     printed = run_well([*call, "-f", "json"]).json
     hold(printed == plain(result.records()), "other records")
     style = drawn(trial, STYLES)
-    wanted = render_table(comparison_table(result, None, warnings=False), style)
-    hold(run_well([*call, "-f", style]).out == wanted, f"{style}: another table")
+    expected = render_table(comparison_table(result, None, warnings=False), style)
+    hold(run_well([*call, "-f", style]).out == expected, f"{style}: another table")
     return 2 * len(trial.testset.systems)
 
 
 def explanations_are_sound(trial: Trial) -> int:
-    """An explanation tells the score, in finite numbers, and the command prints the same."""
+    """An explanation has the score and finite numbers, and the command prints the same."""
     segments = trial.segments[:3]
     values = trial.metric.score(segments).segments
     for segment, value in zip(segments, values, strict=True):
-        found = explain(segment, metric=trial.metric)
-        finite = all(math.isfinite(number) for number in numbers_in(found.as_dict()))
+        values = explain(segment, metric=trial.metric)
+        finite = all(math.isfinite(number) for number in numbers_in(values.as_dict()))
         hold(finite, "a number of the explanation is not finite")
         hold(
-            abs(found.score - value) <= 2e-5 * max(1.0, abs(value)),
-            f"explains {found.score!r}, not {value!r}",
+            abs(values.score - value) <= 2e-5 * max(1.0, abs(value)),
+            f"explains {values.score!r}, not {value!r}",
         )
-        hold_fragment(found._repr_html_())
+        hold_fragment(values._repr_html_())
         call = [
             "explain",
             "-m",
@@ -219,13 +219,13 @@ def explanations_are_sound(trial: Trial) -> int:
             f"--source-text={segment.source}",
             *(f"--reference-text={reference}" for reference in segment.references),
         ]
-        hold(run_well([*call, "-f", "json"]).json == plain(found.as_dict()), "another explanation")
+        hold(run_well([*call, "-f", "json"]).json == plain(values.as_dict()), "another explanation")
         run_well(call)
     return len(segments)
 
 
 def displays_are_whole(trial: Trial) -> int:
-    """What a notebook shows of scores and comparisons is closed HTML that runs nothing."""
+    """Notebook output is well-formed HTML without scripts."""
     hold_fragment(trial.scores._repr_html_())
     hold_fragment(trial.evaluation._repr_html_())
     if len(trial.testset.systems) > 1:
@@ -234,7 +234,7 @@ def displays_are_whole(trial: Trial) -> int:
 
 
 def reports_are_whole(trial: Trial) -> int:
-    """A page is closed HTML whose only scripts are our own, whatever the texts hold."""
+    """Reports are well-formed HTML with no scripts but our own, whatever the texts contain."""
     file = trial.folder / "report.html"
     several = len(trial.testset.systems) > 1
     command = (
@@ -258,7 +258,7 @@ def hold_fragment(html: str) -> None:
 
 
 class Page(HTMLParser):
-    """What is open at the end of a page, and what in it could run."""
+    """Unclosed tags and active content of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -286,13 +286,13 @@ class Page(HTMLParser):
 
 
 def rankings_are_sound(trial: Trial) -> int:
-    """Chances lie in [0, 1], add up over both orders, and are even for equal translations."""
+    """Probabilities are in [0, 1] and sum to 1 over both orders; equal texts get 1/2."""
     ranker = trial.subject.ranker
     rng, everything = trial.rng(), trial.segments
     size, several = len(trial.testset), len(trial.testset.systems)
     places = rng.permutation(len(everything))[:PAIRS]
-    others = (places + size * rng.integers(0, several, len(places))) % len(everything)
-    left, right = [everything[n] for n in places], [everything[n] for n in others]
+    other_rows = (places + size * rng.integers(0, several, len(places))) % len(everything)
+    left, right = [everything[n] for n in places], [everything[n] for n in other_rows]
     chances = ranker.prefer(left, right)
     hold(((chances >= 0) & (chances <= 1)).all(), f"chances {chances.tolist()[:5]}")
     both = chances + ranker.prefer(right, left)
@@ -305,14 +305,14 @@ def rankings_are_sound(trial: Trial) -> int:
     _hold_chances(again, chances[order], "in another order")
     reads_all = trial.subject.kind == "metric" and trial.metric.reads_corpus
     for n in range(0 if reads_all else min(3, len(left))):
-        alone = ranker.prefer([left[n]], [right[n]])
-        _hold_chances(alone, chances[[n]], "alone")
+        single = ranker.prefer([left[n]], [right[n]])
+        _hold_chances(single, chances[[n]], "single")
     return len(left)
 
 
-def _hold_chances(found: Any, wanted: Any, where: str) -> None:
-    off = found != wanted
-    hold(not off.any(), f"{where}: {found[off][:1]} and not {wanted[off][:1]}")
+def _hold_chances(values: Any, expected: Any, where: str) -> None:
+    off = values != expected
+    hold(not off.any(), f"{where}: {values[off][:1]} and not {expected[off][:1]}")
 
 
 def the_command_ranks_as_the_library(trial: Trial) -> int:
@@ -328,7 +328,7 @@ def the_command_ranks_as_the_library(trial: Trial) -> int:
 
 
 def own_errors_alone(trial: Trial) -> int:
-    """Without what it needs a metric refuses in one line that names what to do."""
+    """A metric without its required inputs raises a one-line error with a remedy."""
     bare = trial.folder / "bare.jsonl"
     rows = [
         json.dumps({"mt": s.hypothesis})

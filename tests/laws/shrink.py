@@ -1,4 +1,4 @@
-"""Make a test set that breaks a law as small as it can be and still break it."""
+"""Shrink a failing test set while it still fails."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ Fails = Callable[[TestSet], bool]
 
 
 def shrink(testset: TestSet, fails: Fails, seconds: float = 60.0) -> TestSet:
-    """Take away systems, segments, references, then characters, as long as it still fails."""
+    """Remove systems, segments, references, then characters while the test set still fails."""
     end = time.monotonic() + seconds
-    found = True
-    while found and time.monotonic() < end:
-        found = False
+    is_smaller = True
+    while is_smaller and time.monotonic() < end:
+        is_smaller = False
         for smaller in _smaller(testset):
             if time.monotonic() > end:
                 break
             if fails(smaller):
-                testset, found = smaller, True
+                testset, is_smaller = smaller, True
                 break
     return testset
 
 
 def _smaller(testset: TestSet) -> Iterator[TestSet]:
-    """Test sets with less in them, those that lack most first."""
+    """Yield smaller test sets, the smallest first."""
     yield from _fewer_systems(testset)
     yield from _fewer_segments(testset)
     yield from _fewer_references(testset)
@@ -54,8 +54,8 @@ def _fewer_segments(testset: TestSet) -> Iterator[TestSet]:
 def _fewer_references(testset: TestSet) -> Iterator[TestSet]:
     for n, texts in enumerate(testset.references):
         for k in range(len(texts) if len(texts) > 1 else 0):
-            rest = [*texts[:k], *texts[k + 1 :]]
-            yield replace(testset, references=_put(testset.references, n, rest))
+            remaining = [*texts[:k], *texts[k + 1 :]]
+            yield replace(testset, references=_put(testset.references, n, remaining))
 
 
 def _shorter_texts(testset: TestSet) -> Iterator[TestSet]:
@@ -75,7 +75,7 @@ def _shorter_texts(testset: TestSet) -> Iterator[TestSet]:
 
 
 def _shorter(text: str) -> Iterator[str]:
-    """A text without a part of it: all, halves, quarters ... single characters; then simpler."""
+    """Yield a text without all, halves, quarters ... single characters; then simplified."""
     size = len(text)
     while size:
         for start in range(0, len(text), size):
@@ -87,7 +87,7 @@ def _shorter(text: str) -> Iterator[str]:
 
 
 def _parts(count: int) -> Iterator[list[int]]:
-    """Halves of so many places, then all but one of them; never none."""
+    """Yield halves of the positions, then all but one; never an empty list."""
     places = list(range(count))
     if count > 2:
         yield places[: count // 2]

@@ -1,4 +1,4 @@
-"""The table of laws: each operation, what must hold of it, and on whom and what it is tried.
+"""The table of laws: operations, their properties, and the subjects they apply to.
 
 A fixed selection of it runs with the tests, and any amount of it at random with `make fuzz`.
 """
@@ -14,7 +14,7 @@ from tests.laws import field_laws, learning_laws, scoring_laws, showing_laws
 from tests.laws.trial import Broken, Subject, Trial
 
 from tertium.data.testset import TestSet
-from tertium.errors import NeedsError, TertiumError
+from tertium.errors import MissingInputError, TertiumError
 
 Check = Callable[[Trial], int]
 Applies = Callable[[Subject], bool]
@@ -22,7 +22,7 @@ Applies = Callable[[Subject], bool]
 
 @dataclass(frozen=True)
 class Law:
-    """What must hold of an operation.
+    """A property of an operation.
 
     `check` returns the number of cases and raises `Broken`; `applies` says to whom; `systems` is
     how many systems a test set must have; `costly` laws encode again, run commands or train.
@@ -50,23 +50,23 @@ def anyone(subject: Subject) -> bool:
     return True
 
 
-def scores_apart(subject: Subject) -> bool:
-    """Whether the metric looks at one segment at a time, as all do that do not say otherwise."""
+def scores_independently(subject: Subject) -> bool:
+    """Return whether the metric scores segments independently."""
     return is_metric(subject) and not subject.metric.reads_corpus
 
 
 def is_topped_by_the_reference(subject: Subject) -> bool:
-    """Whether a metric compares with references alone, each segment for itself, as it is meant.
+    """Return whether a metric is reference-based and scores segments independently.
 
     NIST does not: it divides information that the whole set decides by the length of a hypothesis,
     and to leave out a frequent word raises the mean. Nor do settings that a user may choose, such
     as BLEU's full order, which gives 0 to a perfect text of three words.
     """
-    return scores_apart(subject) and ":" not in subject.spec
+    return scores_independently(subject) and ":" not in subject.spec
 
 
 def explains(subject: Subject) -> bool:
-    return is_metric(subject) and subject.metric.explains
+    return is_metric(subject) and subject.metric.can_explain
 
 
 LAWS: tuple[Law, ...] = (
@@ -74,7 +74,7 @@ LAWS: tuple[Law, ...] = (
     Law("score", scoring_laws.an_aggregate_is_a_loop, is_metric),
     Law("score", scoring_laws.scoring_again_changes_nothing, is_metric),
     Law("score", scoring_laws.order_changes_nothing, is_metric),
-    Law("score", scoring_laws.neighbors_change_nothing, scores_apart),
+    Law("score", scoring_laws.neighbors_change_nothing, scores_independently),
     Law("score", scoring_laws.duplicates_get_equal_scores, is_metric),
     Law("score", scoring_laws.batches_change_nothing, is_metric, costly=True),
     Law("score", scoring_laws.threads_change_nothing, is_metric, costly=True),
@@ -108,18 +108,18 @@ LAWS: tuple[Law, ...] = (
 
 
 def law_named(text: str) -> Law:
-    """The law that prints like this."""
+    """Return the law of this name."""
     return next(law for law in LAWS if str(law) == text)
 
 
 def try_law(law: Law, subject: Subject, testset: TestSet, seed: int = 0) -> int:
-    """The number of cases of one law on one subject and test set."""
+    """Check a law on a subject and a test set; return the number of cases."""
     with TemporaryDirectory() as folder:
         return hold_law(law, Trial(subject, testset, seed, Path(folder)))
 
 
 def hold_law(law: Law, trial: Trial) -> int:
-    """The same for a trial that was looked at before; a refusal of whole texts is a fault, too.
+    """Check a law on a trial; an error for valid texts is a violation too.
 
     A metric may say that it needs what a set does not have (English references, say); there is
     then nothing to try.
@@ -128,7 +128,7 @@ def hold_law(law: Law, trial: Trial) -> int:
         return 0
     try:
         return law.check(trial)
-    except NeedsError:
+    except MissingInputError:
         return 0
     except Broken as broken:
         raise Broken(f"{law}, {trial.subject.spec}: {broken}") from None

@@ -1,9 +1,7 @@
-"""The table of laws on a fixed selection: every metric and ranker, the whole gallery, each shape.
+"""Check all laws on every metric and ranker, with the complete gallery and each shape.
 
-The laws that look at scores share one scoring of the whole gallery, in which texts take turns where
-a network reads two at once; each law that runs commands, encodes again or trains is tried on one
-small set, whose shape goes round; of what they show, the commands score each segment once.
-`make fuzz` tries more.
+Laws about scores share one scoring of the gallery. For slow networks, texts take turns. Laws
+that run commands, encode again or train use one small test set, whose shape rotates.
 """
 
 from __future__ import annotations
@@ -33,9 +31,9 @@ from tertium.data.testset import TestSet
 from tertium.errors import DataError
 
 SUBJECTS = subjects()
-LARGE = ("tertium-base", "tertium-multi")  # every pair is a pass of its own, so texts take turns
-WINDOWED = "tertium-multi"  # which reads long texts in parts
-FOUND = read_findings()
+LARGE = ("tertium-base", "tertium-multi")  # too slow for all texts in every run
+WINDOWED = "tertium-multi"  # reads long texts in windows
+SAVED_VIOLATIONS = read_findings()
 
 
 @pytest.fixture(params=SUBJECTS, ids=lambda s: Path(s.spec).name)
@@ -46,47 +44,49 @@ def subject(request: pytest.FixtureRequest) -> Subject:
 
 
 def hold_laws(trials: list[tuple[Law, Trial]]) -> int:
-    """Try all, tell all that is broken at once, and give the number of cases."""
-    tried, faults = 0, []
+    """Check all laws, report all violations at once, and return the number of cases."""
+    count, faults = 0, []
     for law, trial in trials:
         try:
-            tried += hold_law(law, trial)
+            count += hold_law(law, trial)
         except Broken as broken:
             faults.append(str(broken))
     assert not faults, "\n".join(faults)
-    return tried
+    return count
 
 
 @cache
-def whole(in_turn: bool) -> TestSet:
+def full_testset(in_turn: bool) -> TestSet:
     return gallery.whole_gallery(in_turn=in_turn)
 
 
 @cache
-def small(shape: str) -> TestSet:
-    """Short hostile texts in a shape, the same in every run."""
+def small_testset(shape: str) -> TestSet:
+    """Short unusual texts in a shape, the same in every run."""
     rng = np.random.default_rng(20)
     return gallery.SHAPES[shape](lambda: str(rng.choice(gallery.SHORT)), rng)
 
 
 def test_scores_of_the_whole_gallery(subject: Subject, tmp_path: Path) -> None:
-    trial = Trial(subject, whole(subject.spec in LARGE), 1, tmp_path)
+    trial = Trial(subject, full_testset(subject.spec in LARGE), 1, tmp_path)
     with short_windows() if subject.spec == WINDOWED else nullcontext():
-        tried = hold_laws([(law, trial) for law in LAWS if not law.costly])
-    assert tried >= len(trial.segments) or subject.kind == "ranker"
+        count = hold_laws([(law, trial) for law in LAWS if not law.costly])
+    assert count >= len(trial.segments) or subject.kind == "ranker"
 
 
 def test_operations_on_each_shape(subject: Subject, tmp_path: Path) -> None:
-    """Each law on one shape that it applies to; the next subject begins with the next."""
+    """Check each law on one shape; shapes rotate over subjects."""
     place = SUBJECTS.index(subject)
     turn = count(place)
-    trials: dict[str, Trial] = {}  # a shape is scored once, for all laws that are tried on it
+    trials: dict[str, Trial] = {}  # a shape is scored once for all laws
     for shape in gallery.SHAPES:
         (tmp_path / shape).mkdir()
-        trials[shape] = Trial(subject, small(shape), place, tmp_path / shape)
+        trials[shape] = Trial(subject, small_testset(shape), place, tmp_path / shape)
     chosen = []
     for law in LAWS:
-        shapes = [name for name in gallery.SHAPES if len(small(name).systems) >= law.systems]
+        shapes = [
+            name for name in gallery.SHAPES if len(small_testset(name).systems) >= law.systems
+        ]
         shape = shapes[next(turn) % len(shapes)]
         if law.costly or law.systems > 1:
             chosen.append((law, trials[shape]))
@@ -94,21 +94,23 @@ def test_operations_on_each_shape(subject: Subject, tmp_path: Path) -> None:
         hold_laws(chosen)
 
 
-@pytest.mark.parametrize("finding", FOUND, ids=[f"{f.law}, {f.spec}" for f in FOUND])
-def test_what_was_found_once_holds(finding: Finding) -> None:
+@pytest.mark.parametrize(
+    "finding", SAVED_VIOLATIONS, ids=[f"{f.law}, {f.spec}" for f in SAVED_VIOLATIONS]
+)
+def test_saved_violations_are_fixed(finding: Finding) -> None:
     if reason := missing_resource(finding.subject):
         pytest.skip(reason)
     assert finding.try_again() > 0
 
 
-def test_every_law_is_tried_on_someone() -> None:
+def test_every_law_applies_to_a_subject() -> None:
     able = [s for s in SUBJECTS if not missing_resource(s)]
     assert all(any(law.applies(s) for s in able) for law in LAWS)
     assert law_named(str(LAWS[3])) is LAWS[3]
 
 
-def test_a_smaller_case_has_the_same_fault() -> None:
-    """What is left must not be kept for another reason: here a refusal of texts without words."""
+def test_shrunk_case_has_the_same_failure() -> None:
+    """A smaller case that fails for another reason, here texts without words, is not accepted."""
 
     def texts_are_short(trial: Trial) -> int:
         for segment in trial.segments:
@@ -125,7 +127,7 @@ def test_a_smaller_case_has_the_same_fault() -> None:
     assert finding.fault == "score: texts are short, chrf: 'long' is long"
 
 
-def test_faults_are_of_one_kind_whatever_texts_and_numbers_they_name() -> None:
+def test_kind_of_failure_ignores_texts_and_numbers() -> None:
     assert kind_of("'a b' scored 0.5 above 'it'") == kind_of("\"it's\" scored -1e-05 above ''")
     assert kind_of("refused whole texts: a") != kind_of("refused whole texts: b")
     assert kind_of("ValueError: size 0") != kind_of("TypeError: size 0")

@@ -1,4 +1,4 @@
-"""Who is tried on what: every metric and ranker there is, on one test set, looked at once.
+"""Subjects and trials of laws: every metric and ranker on a test set, scored once.
 
 Subjects come from the registry and the folders of trained models that ship, so that whatever is
 registered or shipped is tried, and nothing is named here by hand.
@@ -28,7 +28,7 @@ from tertium.evaluation.scoring import Evaluation, score
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, load_ranker
-from tertium.models.checkpoint import shipped_models
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.registry import ALIASES, METRICS, RANKERS
 from tertium.scores import Scores
 from tertium.segment import Segment
@@ -38,18 +38,18 @@ TRY = Segment("it is raining", "es regnet", ("it is raining",))
 
 
 class Broken(AssertionError):
-    """A law was broken; the message says how."""
+    """A law violation."""
 
 
 def hold(condition: Any, message: str) -> None:
-    """Say that a law is broken unless the condition holds."""
+    """Raise `Broken` unless the condition holds."""
     if not condition:
         raise Broken(message)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A metric or ranker that laws are tried on, by the text that builds it."""
+    """A metric or ranker under test, identified by its spec."""
 
     spec: str
     kind: Literal["metric", "ranker"] = "metric"
@@ -60,7 +60,7 @@ class Subject:
 
     @property
     def ranker(self) -> Ranker:
-        """The ranker itself, or the metric as one."""
+        """The ranker, or the metric as a ranker."""
         return load_ranker(self.spec)
 
     @property
@@ -74,16 +74,16 @@ def _load(spec: str) -> Metric:
 
 
 def subjects() -> list[Subject]:
-    """Every registered metric and ranker and every other trained model that ships."""
-    found = [Subject(spec) for spec in [*METRICS, *ALIASES]]
-    found += [Subject(spec, "ranker") for spec in RANKERS]
-    return [*found, *_shipped()]
+    """Return all registered metrics and rankers and all other bundled models."""
+    registered = [Subject(spec) for spec in [*METRICS, *ALIASES]]
+    registered += [Subject(spec, "ranker") for spec in RANKERS]
+    return [*registered, *_bundled_models()]
 
 
-def _shipped() -> Iterator[Subject]:
-    """Trained models that no registered name stands for: a folder of its own name does."""
+def _bundled_models() -> Iterator[Subject]:
+    """Yield bundled models without a registered name."""
     kinds: tuple[Literal["metric", "ranker"], ...] = ("metric", "ranker")
-    for file in sorted(shipped_models().glob("*/config.json")):
+    for file in sorted(bundled_models_folder().glob("*/config.json")):
         config = json.loads(file.read_text(encoding="utf-8"))
         for kind in kinds:
             if config.get(kind, file.parent.name) != file.parent.name:
@@ -92,7 +92,7 @@ def _shipped() -> Iterator[Subject]:
 
 @lru_cache(maxsize=512)
 def missing_resource(subject: Subject) -> str:
-    """Why the subject cannot be tried on this machine; empty where it can."""
+    """Return why the subject cannot run on this machine, or an empty string."""
     try:
         if subject.kind == "metric":
             subject.metric.score([TRY])
@@ -105,7 +105,7 @@ def missing_resource(subject: Subject) -> str:
 
 @lru_cache(maxsize=512)
 def is_possible(subject: Subject) -> bool:
-    """Whether chosen settings can be used here: fp16 needs a GPU, other features other weights."""
+    """Return whether settings can run here: fp16 needs a GPU, other features other weights."""
     try:
         return not missing_resource(subject)
     except TertiumError:
@@ -114,7 +114,7 @@ def is_possible(subject: Subject) -> bool:
 
 @dataclass(frozen=True)
 class Trial:
-    """One subject on one test set; `seed` decides whatever a law draws at random."""
+    """One subject on one test set; `seed` determines all random choices."""
 
     subject: Subject
     testset: TestSet
@@ -126,41 +126,41 @@ class Trial:
         return self.subject.metric
 
     def rng(self) -> np.random.Generator:
-        """The same numbers whichever laws were tried before."""
+        """Return a generator that does not depend on earlier laws."""
         return np.random.default_rng(self.seed)
 
     @cached_property
     def segments(self) -> list[Segment]:
-        """What all systems made of all segments, system by system."""
+        """The segments of all systems, system by system."""
         return [s for system in self.testset.systems for s in self.testset.segments(system)]
 
     @cached_property
     def scores(self) -> Scores:
-        """What the subject says of all segments: scored once, looked at by many laws."""
+        """The scores of all segments, computed once for all laws."""
         return self.metric.score(self.segments)
 
     @cached_property
     def evaluation(self) -> Evaluation:
-        """The same by systems, as the library hands it to what is printed."""
+        """The scores by system, as the library returns them."""
         return score(self.testset, self.metric)
 
     @cached_property
     def comparison(self) -> Comparison:
-        """The systems compared by a few resamples."""
+        """A comparison of the systems with a few resamples."""
         return compare(self.testset, self.metric, resamples=RESAMPLES)
 
     @cached_property
     def values(self) -> FloatArray:
-        """The score of each segment, higher always better."""
+        """The oriented score of each segment: higher is better."""
         return self.better(self.scores.segments)
 
     def better(self, values: FloatArray) -> FloatArray:
-        """Scores turned so that higher is better."""
+        """Orient scores so that higher is better."""
         return values if self.metric.higher_is_better else -values
 
     @cached_property
     def records(self) -> Path:
-        """The test set as a file that commands read."""
+        """The test set as a file for commands."""
         path = self.folder / "set.jsonl"
         self.testset.write(path)
         return path
@@ -168,7 +168,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Printed:
-    """What a command left behind."""
+    """The output of a command."""
 
     code: int
     out: str
@@ -176,7 +176,7 @@ class Printed:
 
     @property
     def json(self) -> Any:
-        """What it printed as JSON, without numbers that JSON does not have."""
+        """The printed JSON; NaN and infinity raise an error."""
         return json.loads(self.out, parse_constant=_refuse)
 
 
@@ -190,10 +190,9 @@ _scored_by_commands: ContextVar[Rows | None] = ContextVar("scored by commands", 
 
 @contextlib.contextmanager
 def commands_score_once() -> Iterator[None]:
-    """Let commands know what commands before them scored: what they show is looked at here.
+    """Let commands reuse the scores of earlier commands, since laws check their output.
 
-    What the library is asked for itself is scored anew, so that the two are held against each
-    other; a metric that looks beyond a segment always is.
+    Calls of the library itself are computed again, so that both can be compared.
     """
     token = _scored_by_commands.set({})
     try:
@@ -204,7 +203,7 @@ def commands_score_once() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _recalling(rows: Rows | None) -> Iterator[None]:
-    score = Metric.distinct_statistics
+    score = Metric.compute_statistics
 
     def recall_or_score(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
         if rows is None or metric.reads_corpus or metric.reads_context:
@@ -214,12 +213,12 @@ def _recalling(rows: Rows | None) -> Iterator[None]:
             rows.update(zip(((metric.spec, s) for s in new), score(metric, new), strict=True))
         return np.stack([rows[key] for key in keys])
 
-    with mock.patch.object(Metric, "distinct_statistics", recall_or_score):
+    with mock.patch.object(Metric, "compute_statistics", recall_or_score):
         yield
 
 
 def run_command(argv: Sequence[str]) -> Printed:
-    """Run a command in this process; a traceback comes out as it would for a user."""
+    """Run a command in this process; exceptions propagate."""
     out, err, rows = io.StringIO(), io.StringIO(), _scored_by_commands.get()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _recalling(rows):
         try:
@@ -230,7 +229,7 @@ def run_command(argv: Sequence[str]) -> Printed:
 
 
 def run_well(argv: Sequence[str]) -> Printed:
-    """The same for a command that must succeed."""
+    """Run a command that must succeed."""
     printed = run_command(argv)
     hold(printed.code == 0, f"exit {printed.code}: {printed.err.strip()[:300]}")
     return printed

@@ -28,10 +28,10 @@ def agreement(data: Path, spec: str, name: str, pairs: tuple[str, ...]) -> float
     metric, collection = load_metric(spec), DatasetFolder(data)
     correlations = []
     for pair in pairs:
-        judged = collection.judgments(name, pair)
-        scores = metric.score(judged.segments)
+        judgments = collection.judgments(name, pair)
+        scores = metric.score(judgments.segments)
         values = scores.segments if scores.higher_is_better else -scores.segments
-        correlations.append(float(pearson(judged.scores, values)))
+        correlations.append(float(pearson(judgments.scores, values)))
     return float(np.mean(correlations))
 
 

@@ -43,13 +43,14 @@ def test_f1_of_unrelated_texts_has_no_pole() -> None:
     texts = [*words, *(f"{a} {b}" for a in words for b in words)]
     segments = [Segment(a, None, (b,)) for a in texts for b in texts[::3]]
     precision, recall, f1, _ = BERTScore(encoder="toy").score(segments).statistics.T
-    apart = precision * recall <= 0
-    assert 100 < apart.sum() < len(segments) / 2
-    assert (f1[apart] == 0).all()
+    has_opposite_signs = precision * recall <= 0
+    assert 100 < has_opposite_signs.sum() < len(segments) / 2
+    assert (f1[has_opposite_signs] == 0).all()
     least, most = np.minimum(precision, recall), np.maximum(precision, recall)
     assert ((least <= f1 + 1e-12) & (f1 <= most + 1e-12)).all()
     np.testing.assert_array_equal(
-        f1[~apart], (2 * precision * recall / (precision + recall))[~apart]
+        f1[~has_opposite_signs],
+        (2 * precision * recall / (precision + recall))[~has_opposite_signs],
     )
 
 

@@ -134,9 +134,9 @@ def test_blank_texts_have_defined_scores() -> None:
 def test_blank_texts_do_not_change_the_corpus_bounds() -> None:
     metric = SentSim(encoder="minilm@4", normalise="corpus", token="wmd")
     plain = metric.score(PAIRS).segments
-    beside = metric.score([*PAIRS, Segment("", None, ("a cat",))]).segments
-    np.testing.assert_allclose(beside[:-1], plain, atol=1e-9)
-    assert beside[-1] < plain.min()
+    with_blank = metric.score([*PAIRS, Segment("", None, ("a cat",))]).segments
+    np.testing.assert_allclose(with_blank[:-1], plain, atol=1e-9)
+    assert with_blank[-1] < plain.min()
 
 
 def test_without_references_a_multilingual_encoder_reads_the_source() -> None:

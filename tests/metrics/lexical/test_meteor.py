@@ -94,7 +94,7 @@ def test_statistics_equal_the_jar(golden: dict[str, Any]) -> None:
             assert (columns[f"{side}_content_{stage}"] == jar[at]).all()
             assert (columns[f"{side}_function_{stage}"] == jar[at + 2]).all()
     is_complete = (jar[0] == jar[21]) & (jar[1] == jar[22]) & (jar[20] == 1)
-    assert scores.any()
+    assert is_complete.any()
     assert (columns["chunks"] == np.where(is_complete, 0, jar[20])).all()
 
 

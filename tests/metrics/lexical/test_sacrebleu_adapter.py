@@ -166,8 +166,8 @@ def test_bleu_statistics_of_pairs_equal_sacrebleu(
     sacre = BLEU(max_ngram_order=order).sacrebleu_metric()
     pairs = [Segment(s.hypothesis, None, s.references[:1]) for s in segments]
     with (
-        mock.patch.object(ngram_overlap, "CHUNK", chunk),
-        mock.patch.object(ngram_overlap, "KEY", key),
+        mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", chunk),
+        mock.patch.object(ngram_overlap, "KEY_BITS", key),
         mock.patch.object(bleu, "BLOCK_SEGMENTS", block),
     ):
         counted = bleu.count_pairs(sacre, pairs, "")
@@ -202,8 +202,8 @@ def test_chrf_statistics_equal_sacrebleu(
     segments: list[Segment], metric: CHRF, chunk: int, key: int
 ) -> None:
     with (
-        mock.patch.object(ngram_overlap, "CHUNK", chunk),
-        mock.patch.object(ngram_overlap, "KEY", key),
+        mock.patch.object(ngram_overlap, "CHUNK_SYMBOLS", chunk),
+        mock.patch.object(ngram_overlap, "KEY_BITS", key),
         mock.patch.object(chrf, "SHORT_CHARACTERS", -1),  # always use arrays
     ):
         counted = metric.statistics(segments)

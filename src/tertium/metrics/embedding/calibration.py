@@ -2,7 +2,7 @@
 
 Encoders spread cosines over different ranges. A baseline is the mean BERTScore of unrelated
 sentences, used for rescaling. A bound is the value that one translation in 200 does not reach.
-Both were measured on da/wmt15 and da/wmt16 only; `python -m papers.calibrate` repeats the
+Both were measured on da/wmt15 and da/wmt16 only; `python -m papers.calibrate_encoder` repeats the
 measurement. Changing a value changes scores.
 """
 
@@ -23,7 +23,7 @@ GENERIC = (0.0, 0.0, 0.0, 1.4142, 1.4142, 0.0)
 # and F1 of unrelated sentences. Hypotheses were paired with the reference of another segment: the
 # first 100 of each language pair (minilm) or all (mpnet, use). e5@8 was measured on every second
 # segment of da/wmt16; the part after the slash is the centering:
-# python -m papers.calibrate e5@8 --side source --sets da/wmt16 --every 2 --centre language
+# python -m papers.calibrate_encoder e5@8 --side source --sets da/wmt16 --every 2 --centre language
 MEASURED = """
 minilm@0 reference       0.3273 0.3662 0.3523 1.1501 0.4584 0.1777  0.3252 0.3203 0.3163
 minilm@1 reference       0.3981 0.4351 0.4216 1.0966 0.4668 0.1777  0.3825 0.3777 0.3756

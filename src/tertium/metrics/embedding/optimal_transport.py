@@ -157,8 +157,8 @@ def _batch_distances(
     """Return `unit_distances` of many pairs, given the rows start:stop of their texts.
 
     `wide` are the vectors rounded for exact products, `scales` their inverse lengths. Each pair
-    gets its own product. All further steps run on all pairs at once, to save numpy calls. Nearly equal
-    vectors would lose digits in a product, so their difference is computed directly.
+    gets its own product; all further steps run on all pairs at once, to save numpy calls. Nearly
+    equal vectors would lose digits in a product, so their difference is computed directly.
     """
     rows, columns = left[1] - left[0], right[1] - right[0]
     edges = offsets_from_lengths(rows * columns)

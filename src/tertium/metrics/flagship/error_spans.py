@@ -31,7 +31,7 @@ CATEGORIES = ("accuracy", "omission", "fluency", "terminology", "style", "other"
 CATEGORY_LOGITS = slice(9, 9 + len(CATEGORIES))  # logit 8, no category, is untrained
 TAGS = CATEGORY_LOGITS.stop
 # Columns of the probabilities of a piece: error probability by scheme, share of major errors in it
-# for schemes with severities, and the category (0 is none).
+# for schemes with severities, and the category (0 for no category).
 WRONG: Mapping[AnnotationScheme, int] = {"mqm": 0, "esa": 1, "words": 2}
 MAJOR: Mapping[AnnotationScheme, int] = {"mqm": 3, "esa": 4}
 CATEGORY = 5

@@ -187,7 +187,7 @@ class Readout(nn.Module):
 class JointNetwork(nn.Module):
     """The complete network: `encode_texts` runs the lower layers, `score_rows` all others.
 
-    `apart` is the number of lower layers, which read each text separately. `tags` is the number of
+    `lower_layers` is the number of layers that read each text separately. `tags` is the number of
     logits per piece; 0 leaves the tagger empty. `block_sizes` are the numbers of rows that layers
     process at once. With `padded`, all sequences of a batch are padded to the longest, for a GPU.
     """
@@ -201,7 +201,7 @@ class JointNetwork(nn.Module):
         layers: int,
         heads: int,
         inner: int,
-        apart: int,
+        lower_layers: int,
         compared: int,
         judging: int,
         directions: int,
@@ -209,7 +209,7 @@ class JointNetwork(nn.Module):
         tags: int = 0,
     ) -> None:
         super().__init__()
-        self.lower_layers, self.compared = apart, compared
+        self.lower_layers, self.compared = lower_layers, compared
         self.block_sizes: BlockSizes = (FALLBACK_BLOCK_ROWS,)
         self.padded = False
         self.words = PackedEmbedding(words, hidden)

@@ -131,6 +131,7 @@ class RowScorer:
         table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
         tensors = {**self._model.restore_tensors(NETWORK), **table}
         shape = dataclasses.asdict(self._settings.shape)
+        shape["lower_layers"] = shape.pop("apart")
         network = build_network(lambda: JointNetwork(**shape), tensors, self._model.folder)
         convert_linear_layers(network.layers, self._precision, device)  # 8 bits suit only layers
         for part in (network.layers, network.comparisons, network.head, network.tagger):

@@ -172,8 +172,10 @@ def _match(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the information and the count of matched n-grams, (n, orders) each."""
     information, matches = np.zeros((2, rows, MAX_ORDER))
-    for n, (numbers, others) in enumerate(zip(hypotheses.numbers, references.numbers, strict=True)):
-        matched = clipped_matches(numbers, hypotheses.owner, others, references.owner, groups)
+    for n, (numbers, targets) in enumerate(
+        zip(hypotheses.numbers, references.numbers, strict=True)
+    ):
+        matched = clipped_matches(numbers, hypotheses.owner, targets, references.owner, groups)
         owner, bits = hypotheses.owner[matched], weights[n][numbers[matched]]
         information[:, n] = np.bincount(owner, weights=bits, minlength=rows)
         matches[:, n] = np.bincount(owner, minlength=rows)
