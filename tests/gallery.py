@@ -1,8 +1,8 @@
-"""Hostile texts by kind, and the shapes of test sets they are put into.
+"""Difficult texts by kind, and the shapes of test sets that are built from them.
 
-A kind is a way in which texts have broken tools; `TEXTS` holds one or more texts of each. A shape
-is a way to lay texts out as systems, references and sources; `SHAPES` names the functions that do.
-Both are data for the laws (`tests/laws`): whatever is added here is tried on every metric.
+`TEXTS` holds texts of each kind that has broken tools before. `SHAPES` maps names to functions that
+arrange texts as systems, references and sources. The laws in `tests/laws` try all of them on every
+metric.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ import numpy as np
 
 from tertium.data.testset import TestSet
 
-# every character that Unicode calls a separator, all in its first plane, and those that look like
-# one and are none
+# All Unicode separators (in the first plane), and characters that look like separators.
 BLANKS = [chr(n) for n in range(1 << 16) if unicodedata.category(chr(n))[0] == "Z"]
 INVISIBLE = ["\u180e", "\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u3164"]
 
@@ -49,7 +48,7 @@ TEXTS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 ALL: tuple[str, ...] = tuple(dict.fromkeys(text for texts in TEXTS.values() for text in texts))
-# those that cost no more than a sentence does
+# texts no longer than a sentence
 SHORT: tuple[str, ...] = tuple(text for text in ALL if len(text) <= 100)
 LONG: tuple[str, ...] = tuple(text for text in ALL if text not in SHORT)
 
@@ -59,7 +58,7 @@ KIND_OF: Mapping[str, str] = {
 
 
 def kinds(texts: Sequence[str]) -> list[str]:
-    """The kinds that some texts are of, each once."""
+    """Return the distinct kinds of some texts."""
     return list(dict.fromkeys(KIND_OF.get(text, "mutated") for text in texts))
 
 
@@ -77,18 +76,18 @@ def two_segments(draw: Draw, rng: np.random.Generator) -> TestSet:
 
 
 def identical_systems(draw: Draw, rng: np.random.Generator) -> TestSet:
-    """Three systems, two of which say the same."""
-    made = parallel(draw, systems=2, references=[1] * 5)
-    same = made.systems["s1"]
-    return TestSet({**made.systems, "same": same}, made.references, made.sources)
+    """Three systems, two of which are identical."""
+    testset = parallel(draw, systems=2, references=[1] * 5)
+    copy = testset.systems["s1"]
+    return TestSet({**testset.systems, "same": copy}, testset.references, testset.sources)
 
 
 def uneven_references(draw: Draw, rng: np.random.Generator) -> TestSet:
     """A different number of references for each segment, with documents."""
     counts = [int(n) for n in rng.integers(1, 5, size=6)]
-    made = parallel(draw, systems=2, references=counts)
+    testset = parallel(draw, systems=2, references=counts)
     documents = ["d1", "d1", "d2", "d3", "d3", "d3"]
-    return TestSet(made.systems, made.references, made.sources, documents)
+    return TestSet(testset.systems, testset.references, testset.sources, documents)
 
 
 def twenty_systems(draw: Draw, rng: np.random.Generator) -> TestSet:
@@ -100,7 +99,7 @@ def parallel(draw: Draw, *, systems: int, references: Sequence[int]) -> TestSet:
     count = len(references)
     return TestSet(
         systems={f"s{n}": [draw() for _ in range(count)] for n in range(systems)},
-        references=[[draw() for _ in range(several)] for several in references],
+        references=[[draw() for _ in range(n)] for n in references],
         sources=[draw() for _ in range(count)],
     )
 
@@ -114,15 +113,15 @@ SHAPES: Mapping[str, Callable[[Draw, np.random.Generator], TestSet]] = {
 
 
 def whole_gallery(*, in_turn: bool = False) -> TestSet:
-    """Every text against itself and a short one, and a plain one against it.
+    """Pair every text with itself, with a short text, and as reference of a plain text.
 
-    `in_turn` takes each text once: against itself, a plain one against it, or it against that.
+    `in_turn` uses each text in only one of these pairs.
     """
-    plain, after = TEXTS["plain"][0], [SHORT[(n + 1) % len(SHORT)] for n in range(len(ALL))]
+    plain, short_texts = TEXTS["plain"][0], [SHORT[(n + 1) % len(SHORT)] for n in range(len(ALL))]
     rows = []
-    for n, (text, other) in enumerate(zip(ALL, after, strict=True)):
+    for n, (text, other) in enumerate(zip(ALL, short_texts, strict=True)):
         pairs = [(text, text), (plain, text), (text, plain if in_turn else other)]
-        chosen = pairs[n % 3 :][:1] if in_turn and text else pairs
-        rows += [(hypothesis, reference, other) for hypothesis, reference in chosen]
+        selected = pairs[n % 3 :][:1] if in_turn and text else pairs
+        rows += [(hypothesis, reference, other) for hypothesis, reference in selected]
     hypotheses, references, sources = zip(*rows, strict=True)
     return TestSet({"a": hypotheses}, [[text] for text in references], sources)

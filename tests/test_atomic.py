@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and into what their name stands for."""
+"""Files are written atomically, through links, pipes and devices."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ NOT_ROOT = pytest.mark.skipif(
 
 
 def only_file(folder: Path) -> Path:
-    """The one file of a folder: nothing under way is left beside it."""
+    """Return the only file of a folder: no temporary file is left."""
     (file,) = folder.iterdir()
     return file
 
 
-def test_a_text_comes_back(tmp_path: Path) -> None:
+def test_text_round_trips(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", ["grüß ", "dich\n"])
     assert only_file(tmp_path).read_bytes() == "grüß dich\n".encode()
 
@@ -65,7 +65,7 @@ def test_the_file_is_the_old_one_until_the_block_ends(tmp_path: Path) -> None:
 
 @ONLY_UNIX
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
-def test_the_mode_is_kept(tmp_path: Path, mode: int) -> None:
+def test_the_file_mode_is_preserved(tmp_path: Path, mode: int) -> None:
     file = tmp_path / "a.txt"
     file.touch()
     file.chmod(mode)
@@ -74,7 +74,7 @@ def test_the_mode_is_kept(tmp_path: Path, mode: int) -> None:
 
 
 @ONLY_UNIX
-def test_a_new_file_has_the_mode_that_the_user_set(tmp_path: Path) -> None:
+def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
     code = (
         "import os, sys; os.umask(0o027); from tertium.atomic import write_text; "
         "write_text(sys.argv[1], 'x')"
@@ -100,7 +100,7 @@ def test_links_are_followed(tmp_path: Path, there: bool) -> None:
 
 
 @ONLY_UNIX
-def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
+def test_a_pipe_is_written_directly(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[str] = []
@@ -113,7 +113,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
 
 
 @ONLY_UNIX
-def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+def test_a_device_is_written_directly(tmp_path: Path) -> None:
     link = tmp_path / "null"
     link.symlink_to("/dev/null")
     for name in (link, Path("/dev/null")):
@@ -123,7 +123,7 @@ def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="no /dev/stdout")
-def test_output_that_goes_to_a_file_keeps_what_was_printed_to_it(tmp_path: Path) -> None:
+def test_redirected_output_keeps_earlier_output(tmp_path: Path) -> None:
     code = (
         "from tertium.atomic import write_text; print('before', flush=True); "
         "write_text('/dev/stdout', 'written\\n'); print('after')"
@@ -135,12 +135,12 @@ def test_output_that_goes_to_a_file_keeps_what_was_printed_to_it(tmp_path: Path)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-def test_a_full_disk_is_one_line() -> None:
+def test_a_full_disk_raises_a_one_line_error() -> None:
     with pytest.raises(WriteError, match=r"/dev/full: cannot be written \(No space left"):
         write_text("/dev/full", "x" * 100_000)
 
 
-def test_what_cannot_be_a_file_is_one_line(tmp_path: Path) -> None:
+def test_invalid_paths_raise_one_line_errors(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     cases = {
         tmp_path: "is a directory; expected a file name",
@@ -162,7 +162,7 @@ def test_the_longest_name_can_be_written(tmp_path: Path) -> None:
 
 
 @ONLY_UNIX
-def test_links_in_a_circle_are_one_line(tmp_path: Path) -> None:
+def test_circular_links_raise_a_one_line_error(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(WriteError, match=r"a: cannot be written \(Too many levels"):
@@ -170,7 +170,7 @@ def test_links_in_a_circle_are_one_line(tmp_path: Path) -> None:
 
 
 @NOT_ROOT
-def test_what_is_read_only_is_refused(tmp_path: Path) -> None:
+def test_read_only_files_raise_errors(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_text("old")
     file.chmod(0o444)
@@ -179,13 +179,13 @@ def test_what_is_read_only_is_refused(tmp_path: Path) -> None:
     assert file.read_text() == "old"
 
 
-def test_half_of_a_surrogate_pair_is_one_line(tmp_path: Path) -> None:
+def test_a_lone_surrogate_raises_a_one_line_error(tmp_path: Path) -> None:
     with pytest.raises(WriteError, match=r"U\+D800 is not a character"):
         write_text(tmp_path / "a", "x\ud800")
     assert not list(tmp_path.iterdir())
 
 
-def test_an_error_of_what_is_read_is_not_taken_for_one_of_the_file(tmp_path: Path) -> None:
+def test_errors_of_reading_inside_the_block_pass_through(tmp_path: Path) -> None:
     with pytest.raises(gzip.BadGzipFile), open_atomic(tmp_path / "a"):
         raise gzip.BadGzipFile("what is read is damaged")
     assert not list(tmp_path.iterdir())
@@ -202,7 +202,7 @@ with lock_file(Path(sys.argv[1])) as is_ours:
 """
 
 
-def test_a_lock_is_held_by_one_and_ends_with_its_process(tmp_path: Path) -> None:
+def test_a_lock_has_one_holder_and_ends_with_its_process(tmp_path: Path) -> None:
     lock = tmp_path / "new" / "_lock"
     with subprocess.Popen(
         [sys.executable, "-c", HOLD, str(lock)], stdout=subprocess.PIPE, text=True
@@ -219,7 +219,7 @@ def test_a_lock_is_held_by_one_and_ends_with_its_process(tmp_path: Path) -> None
     assert not [*lock.parent.iterdir()]
 
 
-def test_where_nothing_can_be_locked_everyone_may_go_on(tmp_path: Path) -> None:
+def test_without_file_locks_every_process_continues(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with lock_file(tmp_path / "file" / "_lock") as is_ours:
         assert is_ours

@@ -1,4 +1,4 @@
-"""The bundled example is what its README says: parallel, consistent, and of known quality."""
+"""The bundled example matches its README: parallel, consistent, and of known quality."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-KINDS = {
+ERROR_KINDS = {
     "addition",
     "date",
     "empty",
@@ -28,12 +28,12 @@ KINDS = {
 }
 
 
-def damage() -> list[dict[str, str]]:
+def error_rows() -> list[dict[str, str]]:
     return [row for _, row in read_table(EXAMPLES / "damage.tsv")]
 
 
 def rows_of(kind: str) -> list[dict[str, str]]:
-    return [row for row in damage() if row["kind"] == kind]
+    return [row for row in error_rows() if row["kind"] == kind]
 
 
 def damaged_line(example: TestSet, row: dict[str, str]) -> str:
@@ -57,37 +57,37 @@ def test_there_are_48_segments_in_12_documents(example: TestSet) -> None:
 
 
 @pytest.mark.parametrize("name", ["examples.jsonl", "examples.tsv"])
-def test_records_hold_what_the_text_files_hold(example: TestSet, name: str) -> None:
+def test_records_equal_the_text_files(example: TestSet, name: str) -> None:
     assert TestSet.from_records(EXAMPLES / name) == example
 
 
-def test_every_damage_is_where_the_table_says(example: TestSet) -> None:
-    assert {row["kind"] for row in damage()} == KINDS
-    for row in damage():
+def test_every_error_is_where_the_table_lists_it(example: TestSet) -> None:
+    assert {row["kind"] for row in error_rows()} == ERROR_KINDS
+    for row in error_rows():
         assert damaged_line(example, row) != row["repaired"], row
         assert row["note"], row
 
 
-def test_fair_has_one_damage_a_segment_and_good_none() -> None:
-    fair = [row["segment"] for row in damage() if row["system"] == "fair"]
+def test_fair_has_one_error_per_segment_and_good_none() -> None:
+    fair = [row["segment"] for row in error_rows() if row["system"] == "fair"]
     assert len(set(fair)) == len(fair) == 14
-    assert "good" not in {row["system"] for row in damage()}
+    assert "good" not in {row["system"] for row in error_rows()}
 
 
-def test_copies_and_gaps_are_what_their_kind_says(example: TestSet) -> None:
+def test_copies_and_gaps_match_their_kind(example: TestSet) -> None:
     for row in rows_of("source-copy"):
         assert damaged_line(example, row) == example.sources[int(row["segment"]) - 1]
     for row in rows_of("empty"):
         assert damaged_line(example, row) == ""
 
 
-def test_a_word_salad_has_the_words_of_its_repair(example: TestSet) -> None:
+def test_a_word_salad_has_the_words_of_its_correction(example: TestSet) -> None:
     for row in rows_of("word-salad"):
         words = damaged_line(example, row).lower().split()
         assert sorted(words) == sorted(row["repaired"].lower().split())
 
 
-def test_systems_score_as_the_readme_says(example: TestSet) -> None:
+def test_system_scores_match_the_readme(example: TestSet) -> None:
     # sacrebleu 2.6.0: corpus_score of BLEU, CHRF and TER, default options, both references
     expected = {"good": (63.6, 70.8, 37.1), "fair": (33.9, 59.0, 50.2), "poor": (8.1, 37.9, 71.7)}
     scores = tertium.score(example, ["bleu", "chrf", "ter"]).scores
@@ -99,28 +99,28 @@ def test_systems_score_as_the_readme_says(example: TestSet) -> None:
         assert f"| {system} | {' | '.join(map(str, values))} |" in table
 
 
-def test_bleu_rewards_most_repairs_as_the_readme_says(example: TestSet) -> None:
+def test_bleu_rewards_most_corrections(example: TestSet) -> None:
     # 65 of 69: counted with sacrebleu 2.6.0, BLEU(effective_order=True).sentence_score
     bleu = tertium.load_metric("bleu")
     better = 0
-    for row in damage():
+    for row in error_rows():
         references = example.references[int(row["segment"]) - 1]
         before = bleu.sentence_score(damaged_line(example, row), references)
         better += bleu.sentence_score(row["repaired"], references) > before + 1e-9
-    assert (better, len(damage())) == (65, 69)
+    assert (better, len(error_rows())) == (65, 69)
 
 
 def test_ratings_cover_every_translation(example: TestSet) -> None:
     ratings = read_judgments(EXAMPLES / "ratings.csv", testset=example)
     assert not ratings.excluded_counts
-    assert len(ratings) == 3 * (48 + 48 + 40)  # the third annotator left out two documents
+    assert len(ratings) == 3 * (48 + 48 + 40)  # the third annotator skipped two documents
     assert all(0 <= judgment.score <= 100 for judgment in ratings.judgments)
     means = ratings.matrix()
     ordered = [float(means[name].mean()) for name in ("good", "fair", "poor")]
     assert ordered == sorted(ordered, reverse=True)
 
 
-def test_preferences_are_two_for_each_pair_and_segment(example: TestSet) -> None:
+def test_there_are_two_preferences_per_pair_and_segment(example: TestSet) -> None:
     preferences = read_preferences(EXAMPLES / "preferences.tsv", texts=example)
     assert len(preferences) == 48 * 3 * 2
     assert 0 < preferences.ties < 48
@@ -132,7 +132,7 @@ def test_every_file_is_in_the_readme() -> None:
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 
-def test_text_files_have_a_line_for_each_segment() -> None:
+def test_text_files_have_one_line_per_segment() -> None:
     counts = {path.name: len(read_lines(path)) for path in EXAMPLES.glob("*.txt")}
     assert counts == dict.fromkeys(counts, 48)
     assert len(counts) == 7

@@ -243,13 +243,13 @@ def test_judgments_may_be_a_frame(tmp_path: Path) -> None:
 
 def test_invalid_judgments_raise_errors() -> None:
     one = tertium.Judgment(tertium.Segment("a", references=("b",)), 1.0)
-    with pytest.raises(UsageError, match=r"got Judgment.*: create JudgmentSet"):
+    with pytest.raises(UsageError, match=r"got Judgment.*create JudgmentSet"):
         tertium.meta_evaluate([one], "chrf")  # type: ignore[list-item]
     with pytest.raises(UsageError, match=r"expected .* got None"):
         tertium.meta_evaluate(None, "chrf")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"expected .* got None"):
         tertium.train("bleu-r", None)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"expected a frame of pandas, got Table: .*to_pandas"):
+    with pytest.raises(UsageError, match=r"expected a pandas frame, got Table; .*to_pandas"):
         Scores.from_frame(pa.table({"score": [1.0]}))
 
 

@@ -1,4 +1,4 @@
-"""Metrics, rankers and encoders of other packages: listed, loaded, cached, and never in the way."""
+"""Plugins: metrics, rankers and encoders of other packages."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Longer(tertium.Ranker):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stranger:
-    name: ClassVar[str] = "stranger"
+class NotAMetric:
+    name: ClassVar[str] = "not-a-metric"
 
 
 chosen = LengthRatio()
@@ -105,10 +105,10 @@ object.__setattr__(chosen, "name", "chosen")
 
 
 def load_nothing(name, **chosen):
-    return Stranger()
+    return NotAMetric()
 
 
-def load_in_vain(name, **chosen):
+def load_with_error(name, **chosen):
     raise OSError("no such server\\nat all")
 
 
@@ -121,23 +121,23 @@ def load(name, **chosen):
 
 
 def install(folder: Path, package: str, entries: str, module: str = "") -> None:
-    """A package as pip leaves it: a module, and what the distribution says of itself."""
-    about = folder / f"{package}-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(entries)
+    """Install a package as pip does: a module and its metadata."""
+    metadata = folder / f"{package}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(entries)
     if module:
         (folder / f"{package}.py").write_text(module)
 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of packages on the search path; what is imported from it is forgotten afterwards."""
+    """Create a folder of packages on the search path; its modules are unloaded afterwards."""
     folder = tmp_path / "site"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))
     for module in ("ratios", "broken", "needy"):
-        monkeypatch.setitem(sys.modules, module, None)  # so that it is put back as it was
+        monkeypatch.setitem(sys.modules, module, None)  # restored after the test
         del sys.modules[module]
     return folder
 
@@ -147,23 +147,23 @@ def ratios(site: Path) -> Path:
     entries = (
         "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\nrandom = ratios:Random\n"
         "strange = ratios:Strange\nbleu = ratios:LengthRatio\n"
-        "stranger = ratios:Stranger\nchosen = ratios:chosen\n"
+        "not-a-metric = ratios:NotAMetric\nchosen = ratios:chosen\n"
         "[tertium.rankers]\nlonger = ratios:Longer\n[tertium.encoders]\ntoys = ratios:load\n"
-        "nothing = ratios:load_nothing\nvain = ratios:load_in_vain\n"
+        "nothing = ratios:load_nothing\nfailing = ratios:load_with_error\n"
     )
     install(site, "ratios", entries, MODULE)
     return site
 
 
 @pytest.mark.usefixtures("ratios")
-def test_a_plugin_is_a_metric_like_ours(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_is_a_metric_like_built_in_ones(capsys: pytest.CaptureFixture[str]) -> None:
     metric = load_metric("length-ratio:words=false")
     assert metric.spec == "length-ratio:words=false"
     segment = Segment("a cat sat", None, ("the cat",))
     assert metric.score([segment]).system == pytest.approx(7 / 9)
     assert load_ranker("longer").prefer([segment], [Segment("a", None, ("the cat",))]) == [1]
-    assert main(["list"]) == 0
-    # its module holds two metrics, so each is told by its own words
+    assert main(["list", "--all"]) == 0
+    # The module has two metrics, so each is described by its own docstring.
     assert "LengthRatio: min(h, r) / max(h, r)" in capsys.readouterr().out
     assert main(["list", "length-ratio"]) == 0
     assert "words" in capsys.readouterr().out
@@ -172,7 +172,7 @@ def test_a_plugin_is_a_metric_like_ours(capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.usefixtures("ratios")
-def test_names_of_ours_go_first() -> None:
+def test_built_in_names_take_precedence() -> None:
     assert type(load_metric("bleu")).__module__ == "tertium.metrics.lexical.bleu"
     assert list(METRICS).count("bleu") == 1
     assert len(METRICS) == len(list(METRICS))
@@ -180,7 +180,9 @@ def test_names_of_ours_go_first() -> None:
 
 
 @pytest.mark.usefixtures("ratios")
-def test_an_encoder_serves_our_metrics_and_their_cache(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_encoder_works_with_built_in_metrics_and_the_cache(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     segments = [Segment("the cat sat", None, ("a cat sat down",))]
     theirs, ours = (load_metric(f"smd:encoder={name}").score(segments) for name in ("toys", "toy"))
     assert theirs.system == ours.system
@@ -190,67 +192,71 @@ def test_an_encoder_serves_our_metrics_and_their_cache(capsys: pytest.CaptureFix
 
 
 @pytest.mark.usefixtures("ratios")
-def test_the_laws_hold_for_plugins_and_find_who_breaks_them() -> None:
+def test_the_conformance_checks_work_for_plugins() -> None:
     check_metric("length-ratio")
     check_metric("length-ratio:words=false")
-    with pytest.raises(AssertionError, match="order of segments does not matter"):
+    with pytest.raises(AssertionError, match="Scores do not depend on the order of segments"):
         check_metric("random")
 
 
-def test_a_metric_of_ones_own_program_ranks_and_is_refused_by_a_corpus(tmp_path: Path) -> None:
-    spoken = type("Spoken", (type(load_metric("chrf")),), {"name": "spoken"})()
+def test_an_unregistered_metric_can_rank_but_not_score_a_corpus(tmp_path: Path) -> None:
+    metric = type("Spoken", (type(load_metric("chrf")),), {"name": "spoken"})()
     testset = TestSet(systems={"a": ["a dog"], "b": ["a cat"]}, references=[["the cat"]])
-    assert [record["system"] for record in rank(testset, spoken).records()] == ["b", "a"]
+    assert [record["system"] for record in rank(testset, metric).records()] == ["b", "a"]
     testset.write(tmp_path / "rows.jsonl")
-    with pytest.raises(UsageError, match=r"^spoken is no registered metric, and workers make"):
-        score_corpus(tmp_path / "rows.jsonl", spoken, tmp_path / "scored")
+    with pytest.raises(UsageError, match=r"^spoken is not a registered metric, and workers load"):
+        score_corpus(tmp_path / "rows.jsonl", metric, tmp_path / "scored")
 
 
 @pytest.mark.usefixtures("ratios")
-def test_scores_that_do_not_fit_are_refused_and_those_that_are_none_are_counted() -> None:
+def test_scores_of_the_wrong_shape_raise_errors_and_nan_is_counted() -> None:
     segments = [Segment(text, None, ("the cat",)) for text in ("a cat", "a dog", "a cow")]
     for gives in ("fewer", "more", "texts", "generator", "nothing"):
         metric = load_metric(f"strange:gives={gives}")
         with pytest.raises(
-            PluginError, match=r"^strange gave .* shape \(3,\), one for each segment"
+            PluginError, match=r"^strange: segment_scores returned .* shape \(3,\), one per segment"
         ):
             metric.score(segments)
     assert load_metric("strange").score(segments).warnings == {"score that is no number": 1}
 
 
 @pytest.mark.usefixtures("ratios")
-def test_what_is_no_metric_and_no_encoder_is_refused() -> None:
-    for name in ("stranger", "chosen"):
-        with pytest.raises(PluginError, match=f"^{name} is .*, and no class of metrics"):
+def test_objects_that_are_not_metrics_or_encoders_raise_errors() -> None:
+    for name in ("not-a-metric", "chosen"):
+        with pytest.raises(
+            PluginError, match=f"^metric '{name}' is .*: expected a subclass of Metric"
+        ):
             load_metric(name)
     with pytest.raises(
-        PluginError, match=r"^encoder nothing is a Stranger, which has no dim: an en"
+        PluginError, match=r"^encoder nothing is a NotAMetric, which has no dim: an en"
     ):
         load_encoder("nothing")
     with pytest.raises(
-        PluginError, match=r"^encoder 'vain' of ratios 1.0 .*load_in_vain: OSError: no such server;"
+        PluginError,
+        match=r"^encoder 'failing' of ratios 1.0 .*load_with_error: OSError: no such server;",
     ):
-        load_encoder("vain@3")
+        load_encoder("failing@3")
 
 
 @pytest.mark.usefixtures("ratios")
-def test_chances_that_are_none_are_refused() -> None:
+def test_invalid_probabilities_raise_errors() -> None:
     testset = TestSet(systems={"a": ["dogs", "a"], "b": ["cat", "b"]}, references=[["cat"], ["b"]])
     assert rank(testset, "longer").matrix.values.tolist() == [[1.0, 0.5], [0.0, 0.5]]
     for gives in ("fewer", "percent", "nothing"):
         with pytest.raises(
-            PluginError, match=r"^longer gave .* for 2 pairs: .* from 0 to 1 or NaN"
+            PluginError,
+            match=r"^longer: prefer_pairs returned .* \(0 to 1 or NaN\) of shape \(2,\)",
         ):
             rank(testset, f"longer:gives={gives}")
     ranker, segment = load_ranker("longer"), Segment("a", None, ("b",))
     for left in (["a"], segment):
-        with pytest.raises(UsageError, match=r"^longer scores .*segments, not "):
+        with pytest.raises(UsageError, match=r"^longer expects .*segments"):
             ranker.prefer(left, [segment])  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Words(Metric):
-    """A metric of one's own program: words for each segment."""
+    """An unregistered metric: words per segment."""
 
     name: ClassVar[str] = "words"
     title: ClassVar[str] = "Words"
@@ -270,53 +276,61 @@ class Words(Metric):
         return words / 2 if self.half else words
 
 
-def wrong(*, frozen: bool = True, **changes: Any) -> Metric:
-    """A metric like the one above, but for what it breaks; None stands for what it lacks."""
-    whole = ("name", "title", "citation", "columns", "statistics", "reduce")
-    parts = {part: vars(Words)[part] for part in whole} | {"half": False, **changes}
-    made = type("Wrong", (Metric,), {k: v for k, v in parts.items() if v is not None})
-    metric: Metric = dataclass(frozen=frozen, kw_only=True)(made)()
+def make_invalid_metric(*, frozen: bool = True, **changes: Any) -> Metric:
+    """Make a variant of `Words` with changed attributes; None removes an attribute."""
+    attributes = ("name", "title", "citation", "columns", "statistics", "reduce")
+    parts = {part: vars(Words)[part] for part in attributes} | {"half": False, **changes}
+    cls = type("Wrong", (Metric,), {k: v for k, v in parts.items() if v is not None})
+    metric: Metric = dataclass(frozen=frozen, kw_only=True)(cls)()
     return metric
 
 
-def test_the_laws_are_tried_on_a_metric_that_is_not_registered() -> None:
+def test_the_conformance_checks_work_for_unregistered_metrics() -> None:
     check_metric(Words())
-    with pytest.raises(AssertionError, match=r"^words: a perfect translation is better than a wro"):
-        check_metric(wrong(higher_is_better=False))
+    with pytest.raises(AssertionError, match=r"^words: A perfect translation scores better"):
+        check_metric(make_invalid_metric(higher_is_better=False))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": None}, "^Wrong has no name, as specs name it: write name: ClassVar.str. = "),
-        ({"title": None}, "^Wrong has no title, as tables do: write title"),
-        ({"needs": "source"}, "^words needs 'source': .* a set .* of references, source, context"),
-        ({"needs": frozenset({"refs"})}, r"^words needs frozenset\({'refs'}\): "),
-        ({"reduce": lambda self, totals: totals[0] / totals[1]}, "^words: of sums of shape .5, 2."),
-        ({"reduce": lambda self, totals: totals.sum()}, "^words: of sums .* scores of shape ()"),
+        ({"name": None}, "^Wrong has no name \\(used in specs\\): add name: ClassVar"),
+        ({"title": None}, "^Wrong has no title \\(shown in tables\\): add title"),
+        (
+            {"required_inputs": "source"},
+            "^words: required_inputs is 'source': expected a set .* references, source, context",
+        ),
+        (
+            {"required_inputs": frozenset({"refs"})},
+            r"^words: required_inputs is frozenset\({'refs'}\): ",
+        ),
+        ({"reduce": lambda self, totals: totals[0] / totals[1]}, "maps sums of shape .5, 2."),
+        ({"reduce": lambda self, totals: totals.sum()}, "maps sums .* scores of shape ()"),
     ],
 )
-def test_what_breaks_a_promise_of_the_interface_is_taught(
+def test_violations_of_the_metric_interface_are_explained(
     changes: dict[str, Any], message: str
 ) -> None:
     segments = [Segment(text, None, ("the cat",)) for text in "abc"]
     with pytest.raises(PluginError, match=message):
-        wrong(**changes).score(segments).aggregate(np.ones((5, 3)))
+        make_invalid_metric(**changes).score(segments).aggregate(np.ones((5, 3)))
 
 
-def test_a_class_that_is_no_dataclass_or_no_metric_yet_is_told() -> None:
+def test_plain_classes_and_metric_classes_raise_errors() -> None:
     bare = type("Bare", (SegmentMetric,), {"segment_scores": lambda self, segments: []})
-    with pytest.raises(PluginError, match=r"^Bare is no dataclass: write @dataclass\(frozen=True"):
+    with pytest.raises(
+        PluginError, match=r"^Bare is not a dataclass: decorate it with @dataclass\(frozen=True"
+    ):
         bare()
     testset = TestSet(systems={"a": ["a dog"]}, references=[["the cat"]])
-    for given in (Words, [Words]):
-        with pytest.raises(UsageError, match=r"^Words is a class: make a metric of it, Words\(\)"):
-            score(testset, given)  # type: ignore[arg-type]
-    with pytest.raises(AssertionError, match=r"^words: .*: it is not frozen"):
-        check_metric(wrong(frozen=False))
+    for metrics in (Words, [Words]):
+        with pytest.raises(UsageError, match=r"^Words is a class: create a metric with Words\(\)"):
+            score(testset, metrics)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match=r"^words: .* it is not frozen"):
+        check_metric(make_invalid_metric(frozen=False))
 
 
-def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(
+def test_a_broken_plugin_raises_a_one_line_error_and_affects_nothing_else(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     install(
@@ -326,15 +340,15 @@ def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(
         "raise RuntimeError('no luck\\nat all')\n",
     )
     install(site, "needy", "[tertium.metrics]\nneedy = needy:Metric\n", "import sklearn.nothing\n")
-    with pytest.raises(PluginError, match=r"^metric 'worse' of broken 1.0 .*Error: no luck; mend"):
+    with pytest.raises(PluginError, match=r"^metric 'worse' of broken 1.0 .*Error: no luck; fix"):
         load_metric("worse")
-    with pytest.raises(PluginError, match=r"^metric 'odd' of broken 1.0 is json:dumps, which does"):
+    with pytest.raises(PluginError, match=r"^metric 'odd' of broken 1.0 is json:dumps, which has"):
         load_metric("odd")
     with pytest.raises(MissingResourceError, match=r"^metric 'needy' of needy 1.0 needs scikit"):
         load_metric("needy")
-    assert main(["list"]) == 0
+    assert main(["list", "--all"]) == 0
     listed = capsys.readouterr().out
-    assert "cannot be used: metric 'worse' of broken 1.0" in listed
+    assert "cannot be loaded: metric 'worse' of broken 1.0" in listed
     assert " bleu " in listed
     assert main(["list", "worse"]) == 2
     error = capsys.readouterr().err
@@ -342,7 +356,7 @@ def test_what_is_broken_says_so_in_a_line_and_stops_nobody_else(
     assert error.count("\n") == 1
 
 
-def test_a_name_of_two_packages_is_refused(ratios: Path) -> None:
+def test_a_name_registered_by_two_packages_raises_an_error(ratios: Path) -> None:
     install(ratios, "others", "[tertium.metrics]\nlength-ratio = ratios:LengthRatio\n")
     both = "registered by others 1.0 and ratios 1.0: uninstall all but one"
     with pytest.raises(PluginError, match=both):

@@ -1,4 +1,4 @@
-"""Names are resolved late; a wrong one gets a suggestion and all that are known."""
+"""Names are resolved on first use; unknown names get a suggestion and a list of known names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tertium.metrics.base.loading import load_metric
 @pytest.mark.parametrize(
     ("name", "message"), [("blue", "did you mean 'bleu'"), ("", "unknown metric")]
 )
-def test_a_wrong_name_is_explained(name: str, message: str) -> None:
+def test_an_unknown_name_gets_a_suggestion(name: str, message: str) -> None:
     with pytest.raises(UnknownNameError, match=message):
         load_metric(name)
 
 
-def test_unknown_names_carry_what_is_known() -> None:
+def test_the_error_lists_known_names() -> None:
     with pytest.raises(UnknownNameError) as caught:
         load_metric("nonsense-metric-name")
     assert "bleu" in caught.value.known

@@ -1,4 +1,4 @@
-"""Scores: segments, documents, subsets and weights are one formula."""
+"""Scores: one formula for segments, documents, subsets and weights."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_statistics_have_two_dimensions() -> None:
         Scores(metric="x", statistics=np.ones(3), reduce=lambda t: t)
 
 
-def test_a_score_matrix_averages_what_was_judged() -> None:
+def test_a_score_matrix_averages_without_nan() -> None:
     matrix = ScoreMatrix("human", ("a", "b"), np.array([[1.0, np.nan, 3.0], [np.nan] * 3]))
     assert matrix.system_scores[0] == 2.0
     assert np.isnan(matrix.system_scores[1])
@@ -58,14 +58,14 @@ def test_a_score_matrix_averages_what_was_judged() -> None:
         ScoreMatrix("human", ("a",), np.ones((1, 3)), ("x", "y"))
 
 
-def test_the_same_metric_twice_is_refused(example: TestSet) -> None:
+def test_a_repeated_metric_raises_an_error(example: TestSet) -> None:
     with pytest.raises(UsageError, match="given twice"):
         score(example, ["bleu", "bleu"])
     with pytest.raises(UsageError, match="no metric"):
         score(example, [])
 
 
-def test_records_look_like_sacrebleu_and_hold_numbers(example: TestSet) -> None:
+def test_records_have_the_keys_of_sacrebleu(example: TestSet) -> None:
     record = score(example, "bleu", confidence=True, resamples=50).records()[0]
     assert {
         "name",
@@ -82,14 +82,14 @@ def test_records_look_like_sacrebleu_and_hold_numbers(example: TestSet) -> None:
     assert record["confidence_mean"] == pytest.approx(record["score"], abs=5)
 
 
-def test_systems_scored_together_are_scored_as_alone(example: TestSet) -> None:
+def test_systems_are_scored_independently(example: TestSet) -> None:
     together = score(example, ["bleu", "chrf"])
     for system in example.systems:
         alone = BLEU().score(example.segments(system))
         assert (together.scores[system]["bleu"].segments == alone.segments).all()
 
 
-def test_documents_go_by_any_names(segments: list[Segment]) -> None:
+def test_document_names_may_have_any_type(segments: list[Segment]) -> None:
     scores = BLEU().score(segments[:3])
     named = scores.documents(["1", "2", "1"])
     assert scores.documents([1, 2, 1]) == scores.documents(iter([1, 2, 1])) == named
@@ -109,7 +109,7 @@ def test_weights_and_rows_are_checked(segments: list[Segment]) -> None:
     assert len(scores.subset([True, False, True])) == 2
 
 
-def test_a_part_has_no_warnings_of_the_whole() -> None:
+def test_a_subset_has_no_warnings() -> None:
     good, empty = (Segment(text, None, ("a cat sat",)) for text in ("a cat sat", ""))
     scores = BLEU().score([good, empty])
     assert scores.warnings == {"empty hypothesis": 1}
@@ -122,14 +122,14 @@ def test_an_unknown_system_of_a_matrix_is_named() -> None:
         matrix["our"]
 
 
-def test_words_that_differ_in_their_unicode_form_are_counted() -> None:
-    composed, apart = "un café noir", "un cafe\u0301 noir"
-    assert composed != apart
+def test_words_in_different_unicode_forms_are_counted() -> None:
+    composed, decomposed = "un café noir", "un cafe\u0301 noir"
+    assert composed != decomposed
     for hypothesis, reference, count in (
-        (apart, composed, 1),
-        (composed, apart, 1),
-        (apart, apart, 0),  # the same, in whichever form
-        (apart, "une nuit noire", 0),  # another word
+        (decomposed, composed, 1),
+        (composed, decomposed, 1),
+        (decomposed, decomposed, 0),  # the same form
+        (decomposed, "une nuit noire", 0),  # another word
         ("a cat", "a cat", 0),
     ):
         segment = Segment(hypothesis, references=("x", reference))
@@ -149,5 +149,5 @@ def test_texts_that_a_tokenizer_cut_are_counted() -> None:
     ]
     assert BLEU().warnings(segments) == {kinds[0]: 3, kinds[1]: 1}
     for metric in (BLEU(tokenize="none"), METEOR(normalise=False)):
-        assert not {*kinds} & {*metric.warnings(segments[:2])}  # which are meant to be cut
+        assert not {*kinds} & {*metric.warnings(segments[:2])}  # cut as intended
     assert {*kinds} <= {*METEOR().warnings(segments)}

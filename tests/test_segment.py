@@ -20,7 +20,7 @@ MAKERS_BY_LOCATION: dict[str, Callable[[str], object]] = {
     "the source of a segment": lambda text: Segment("a", text),
     "the references of a segment: reference 2": lambda text: Segment("a", None, ("b", text)),
     "system 'x': segment 2": lambda text: TestSet(systems={"x": ("a", text)}),
-    "the name '.*' of a system": lambda text: TestSet(systems={text: ("a",)}),
+    "the system name '.*'": lambda text: TestSet(systems={text: ("a",)}),
     "sources: segment 1": lambda text: TestSet(systems={"x": ("a",)}, sources=(text,)),
     "documents: segment 1": lambda text: TestSet(systems={"x": ("a",)}, documents=(text,)),
     "references of segment 1: reference 1": lambda text: TestSet(

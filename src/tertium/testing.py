@@ -173,7 +173,7 @@ def check_missing_inputs(metric: Metric, segments: Sequence[Segment]) -> None:
         message = _error_message(partial(metric.score, [complete, segment]))
         assert message is not None, f"{segment} was scored"
         assert "segment 2" in message or not metric.required_inputs, message
-    assert "nothing to score" in (_error_message(lambda: metric.score([])) or "no error raised")
+    assert "no segments to score" in (_error_message(lambda: metric.score([])) or "no error raised")
 
 
 def _error_message(call: Callable[[], object]) -> str | None:

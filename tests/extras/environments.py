@@ -1,11 +1,11 @@
-"""Environments with tertium and some of its extras, made in a second from what is installed here.
+"""Virtual environments with tertium and some of its extras, made of links to installed packages.
 
-A real virtual environment whose packages are links to those of this one: exactly what tertium's own
-list of requirements asks for, and what that asks for in turn. Nothing else can be imported there.
+An environment contains exactly the requirements of tertium and their own requirements. Nothing else
+can be imported there.
 
     python -m tests.extras.environments all      every combination of extras
     python -m tests.extras.environments neural models      one of them
-    python -m tests.extras.environments installed PYTHON neural      one that is there already
+    python -m tests.extras.environments installed PYTHON neural      an existing one
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ EXTRAS = tuple(name for name in PROJECT["optional-dependencies"] if name not in 
 
 
 def make_environment(folder: Path, extras: Iterable[str], *, models: bool = True) -> Path:
-    """Make an environment with this tree's tertium and some of its extras; its Python.
+    """Create an environment with tertium and some of its extras; return its Python.
 
-    `models` says whether the models that ship in a distribution of their own are there.
+    `models` adds the separate package of bundled models.
     """
     venv.create(folder, symlinks=True)
     python = folder / "bin" / "python"
-    found = subprocess.run(
+    result = subprocess.run(
         [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
         capture_output=True,
         text=True,
         check=True,
     )
-    site = Path(found.stdout.strip())
+    site = Path(result.stdout.strip())
     for entry in {entry for dist in requirements(extras) for entry in _entries(dist)}:
         if not (site / entry.name).exists():
             (site / entry.name).symlink_to(entry)
@@ -53,20 +53,20 @@ def make_environment(folder: Path, extras: Iterable[str], *, models: bool = True
 
 
 def requirements(extras: Iterable[str]) -> list[Distribution]:
-    """The packages that tertium needs with some extras, and all that these need."""
-    chosen = [*PROJECT["dependencies"]]
+    """Return the packages that tertium needs with some extras, with their requirements."""
+    texts = [*PROJECT["dependencies"]]
     for extra in extras:
-        chosen += PROJECT["optional-dependencies"][extra]
-    left = [Requirement(text) for text in chosen]
-    known: dict[tuple[str, str], Distribution] = {}
-    while left:
-        requirement = left.pop()
+        texts += PROJECT["optional-dependencies"][extra]
+    pending = [Requirement(text) for text in texts]
+    installed: dict[tuple[str, str], Distribution] = {}
+    while pending:
+        requirement = pending.pop()
         for extra in ("", *sorted(requirement.extras)):
             key = canonicalize_name(requirement.name), extra
-            if key not in known:
-                known[key] = distribution(requirement.name)
-                left += _required(known[key], extra)
-    return list({str(dist._path): dist for dist in known.values()}.values())  # type: ignore[attr-defined]
+            if key not in installed:
+                installed[key] = distribution(requirement.name)
+                pending += _required(installed[key], extra)
+    return list({str(dist._path): dist for dist in installed.values()}.values())  # type: ignore[attr-defined]
 
 
 def _required(dist: Distribution, extra: str) -> Iterator[Requirement]:
@@ -76,19 +76,19 @@ def _required(dist: Distribution, extra: str) -> Iterator[Requirement]:
             try:
                 distribution(requirement.name)
             except PackageNotFoundError:
-                continue  # its marker names a platform that packaging reads otherwise
+                continue  # not needed on this platform
             yield requirement
 
 
 def _entries(dist: Distribution) -> set[Path]:
-    """The files and folders of a package that lie beside each other in site-packages."""
+    """Return the top-level files and folders of a package in site-packages."""
     names = {file.parts[0] for file in dist.files or () if file.parts[0] not in ("..", "/")}
-    found = {Path(str(dist.locate_file(name))) for name in names - {"__pycache__"}}
-    return {path for path in found if path.exists()}
+    paths = {Path(str(dist.locate_file(name))) for name in names - {"__pycache__"}}
+    return {path for path in paths if path.exists()}
 
 
 def run_smoke(python: Path, extras: Iterable[str], workspace: Path) -> subprocess.CompletedProcess:
-    """Run the smoke test in an environment, with folders for models and caches that are empty."""
+    """Run the smoke test in an environment, with empty folders for models and caches."""
     settings = {
         "TERTIUM_CACHE": str(workspace / "cache"),
         "TERTIUM_MODELS": str(workspace / "models"),
@@ -110,29 +110,29 @@ def run_smoke(python: Path, extras: Iterable[str], workspace: Path) -> subproces
 
 
 def combinations() -> Iterator[tuple[str, ...]]:
-    """Every set of extras, the small ones first."""
+    """Yield all sets of extras, small ones first."""
     for size in range(len(EXTRAS) + 1):
         yield from itertools.combinations(EXTRAS, size)
 
 
-def is_sound(extras: Iterable[str], python: Path | None = None) -> bool:
-    """Try one environment, made for it unless its Python is given, and print what came out."""
+def passes_smoke_test(extras: Iterable[str], python: Path | None = None) -> bool:
+    """Test one environment, created unless its Python is given, and print the result."""
     with tempfile.TemporaryDirectory(prefix="tertium-extras-") as folder:
-        chosen = python or make_environment(Path(folder) / "venv", extras)
-        done = run_smoke(chosen, extras, Path(folder))
-    print(f"{'+'.join(extras) or 'no extra'}: {done.stdout.strip() or 'failed'}", flush=True)
-    if done.returncode:
-        print(done.stderr, flush=True)
-    return done.returncode == 0
+        interpreter = python or make_environment(Path(folder) / "venv", extras)
+        result = run_smoke(interpreter, extras, Path(folder))
+    print(f"{'+'.join(extras) or 'no extra'}: {result.stdout.strip() or 'failed'}", flush=True)
+    if result.returncode:
+        print(result.stderr, flush=True)
+    return result.returncode == 0
 
 
 def main(arguments: list[str]) -> int:
-    """Try the environments that were asked for; 1 where one of them fails."""
+    """Test the requested environments; return 1 if one fails."""
     if arguments[:1] == ["installed"]:
-        return int(not is_sound(arguments[2:], Path(arguments[1]).absolute()))
-    asked = list(combinations()) if arguments == ["all"] else [tuple(arguments)]
-    failed = [extras for extras in asked if not is_sound(extras)]
-    print(f"{len(failed)} of {len(asked)} environments failed")
+        return int(not passes_smoke_test(arguments[2:], Path(arguments[1]).absolute()))
+    requested = list(combinations()) if arguments == ["all"] else [tuple(arguments)]
+    failed = [extras for extras in requested if not passes_smoke_test(extras)]
+    print(f"{len(failed)} of {len(requested)} environments failed")
     return int(bool(failed))
 
 

@@ -1,9 +1,9 @@
-"""Run in an environment with the extras named: every command works, or says which extra it lacks.
+"""Smoke test in an environment with some extras: commands work, or name the missing extra.
 
     python -I smoke.py neural models
 
-A plain script without pytest, since it runs where only tertium is. A command that has all it needs
-must succeed; any other may fail only in one line that names an extra which is not here.
+A plain script, since pytest is not installed there. A command whose extras are installed must
+succeed; any other may fail only with one line that names a missing extra.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from pathlib import Path
 from tertium.cli import main
 from tertium.registry import METRICS
 
-SHIPPED = "tertium-models"  # the distribution of the models that ship, no extra
+BUNDLED = "tertium-models"  # the package of bundled models, not an extra
 NEURAL = {"neural", "models"}
-WORDS = {"wordnet"}  # which no extra brings
-MEANING = {"models", "linguistics", "wordnet", SHIPPED}
+WORDNET = {"wordnet"}  # not in any extra
+ENTAILMENT = {"models", "linguistics", "wordnet", BUNDLED}
 
-# what each metric needs; one that is not named here needs nothing
+# Requirements of each metric; metrics that are not listed have none.
 NEEDS = {
     **dict.fromkeys(("bertr", "bertscore", "smd", "sss", "wmd", "wmdo", "sentsim"), NEURAL),
-    **{key: {*NEURAL, SHIPPED} for key in ("bilstm", "bilstm-attention", "esim", "svr")},
-    **{key: {SHIPPED} for key in ("bleu-r", "nist-r", "ter-r")},
-    **{key: {*WORDS, SHIPPED} for key in ("meteor-r", "mt-r")},
-    "meteor": WORDS,
-    **dict.fromkeys(("rte-r", "mt-rte-r"), MEANING),
-    "tertium-multi": {"neural", SHIPPED},
-    "tertium-small": {"neural", SHIPPED},
-    "tertium-base": {"neural", "mpnet", SHIPPED},  # whose weights no extra brings
+    **{key: {*NEURAL, BUNDLED} for key in ("bilstm", "bilstm-attention", "esim", "svr")},
+    **{key: {BUNDLED} for key in ("bleu-r", "nist-r", "ter-r")},
+    **{key: {*WORDNET, BUNDLED} for key in ("meteor-r", "mt-r")},
+    "meteor": WORDNET,
+    **dict.fromkeys(("rte-r", "mt-rte-r"), ENTAILMENT),
+    "tertium-multi": {"neural", BUNDLED},
+    "tertium-small": {"neural", BUNDLED},
+    "tertium-base": {"neural", "mpnet", BUNDLED},  # its weights are not in any extra
 }
-INSTALLED_APART = "tertium models install mpnet"
+MPNET_COMMAND = "tertium models install mpnet"
 
 RECORDS = [
     {"system": system, "src": "Der Hund schläft im Garten.", "mt": text, "ref": reference}
@@ -50,7 +50,7 @@ JUDGMENTS = [
 
 
 def commands() -> dict[tuple[str, ...], set[str]]:
-    """Command lines and the extras that each of them needs."""
+    """Return command lines and the extras that each of them needs."""
     texts = ("-t", "texts.jsonl")
     plain: dict[tuple[str, ...], set[str]] = {
         ("score", *texts, "-q"): set(),
@@ -62,7 +62,13 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("rank", *texts): set(),
         ("rank", *texts, "-m", "chrf"): set(),
         ("report", *texts, "-m", "chrf", "-o", "x.html"): set(),
-        ("explain", "--reference-text", "The dog sleeps.", "--translation-text", "A dog."): MEANING,
+        (
+            "explain",
+            "--reference-text",
+            "The dog sleeps.",
+            "--translation-text",
+            "A dog.",
+        ): ENTAILMENT,
         ("explain", "--source-text", "Der Hund.", "--translation-text", "A dog."): NEURAL,
         ("meta", "--human", "judgments.jsonl", "-m", "chrf"): set(),
         ("meta", "--human", "judgments.jsonl", "-m", "chrf", "--plot", "x.svg"): set(),
@@ -79,8 +85,8 @@ def commands() -> dict[tuple[str, ...], set[str]]:
     return {**plain, **scored}
 
 
-def fault_of(command: tuple[str, ...], needs: set[str], here: set[str]) -> str:
-    """What is wrong with how a command ends; empty where nothing is."""
+def find_problem(command: tuple[str, ...], needs: set[str], here: set[str]) -> str:
+    """Describe what is wrong with the outcome of a command; empty if nothing."""
     out, err = io.StringIO(), io.StringIO()
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -93,17 +99,19 @@ def fault_of(command: tuple[str, ...], needs: set[str], here: set[str]) -> str:
     if code == 0:
         return ""
     if needs <= here:
-        return f"failed with all it needs: {err.getvalue().strip()}"
+        return f"failed although all extras are installed: {err.getvalue().strip()}"
     if len(lines) != 1 or len(err.getvalue().splitlines()) != 1:
         return f"{len(err.getvalue().splitlines())} lines: {err.getvalue().strip()}"
     named = {
         extra
-        for found in re.findall(r"tertium\[([\w,]+)\]", lines[0])
-        for extra in found.split(",")
+        for extras in re.findall(r"tertium\[([\w,]+)\]", lines[0])
+        for extra in extras.split(",")
     }
-    named |= {SHIPPED} if f"package {SHIPPED}" in lines[0] else set()
-    named |= WORDS if "tertium models install wordnet" in lines[0] else set()
-    if INSTALLED_APART in lines[0] and importlib.util.find_spec("torch"):  # models bring it, too
+    named |= {BUNDLED} if f"package {BUNDLED}" in lines[0] else set()
+    named |= WORDNET if "tertium models install wordnet" in lines[0] else set()
+    if MPNET_COMMAND in lines[0] and importlib.util.find_spec(
+        "torch"
+    ):  # also installed by the extra models
         return ""
     if not named or not named <= needs - here:
         return f"names {sorted(named)} where {sorted(needs - here)} is missing: {lines[0]}"
@@ -118,11 +126,11 @@ if __name__ == "__main__":
     write("texts.jsonl", RECORDS)
     write("judgments.jsonl", JUDGMENTS)
     table, here = commands(), {*sys.argv[1:]}
-    here |= {SHIPPED} if importlib.util.find_spec("tertium_models") else set()
-    faults = {c: fault_of(c, needs, here) for c, needs in table.items()}
-    for command, fault in faults.items():
-        if fault:
-            print(f"tertium {' '.join(command)}: {fault}", file=sys.stderr)
-    if any(faults.values()):
+    here |= {BUNDLED} if importlib.util.find_spec("tertium_models") else set()
+    problems = {c: find_problem(c, needs, here) for c, needs in table.items()}
+    for command, problem in problems.items():
+        if problem:
+            print(f"tertium {' '.join(command)}: {problem}", file=sys.stderr)
+    if any(problems.values()):
         sys.exit(1)
-    print(f"{len(table)} commands are sound")
+    print(f"{len(table)} commands passed")

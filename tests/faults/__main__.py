@@ -1,7 +1,7 @@
-"""`python -m tests.faults`: the campaign of faults, as long as FAULTS_KILLS asks for.
+"""`python -m tests.faults`: the full fault-injection run.
 
-FAULTS_KILLS (200) kills, FAULTS_SEED (1), FAULTS_TIMES (10) of each fault of a cache or a file, and
-FAULTS_SHARE (1) of all hostile model folders. Ends with 1 where anything was found.
+Environment variables: FAULTS_KILLS (200) kills, FAULTS_SEED (1), FAULTS_TIMES (10) repetitions of
+each cache or file fault, FAULTS_SHARE (1) of all hostile model folders. Exits with 1 on failure.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ def main() -> int:
     from tests.faults.campaign import run
 
     logging.disable(logging.CRITICAL)
-    asked = {
+    options = {
         name: os.environ.get(f"FAULTS_{name}", "") for name in ("KILLS", "TIMES", "SHARE", "SEED")
     }
     with tempfile.TemporaryDirectory(prefix="tertium-faults-") as home:
         os.environ["TERTIUM_CACHE"] = str(Path(home) / "cache")
         tally = run(
             Path(home),
-            kills=int(asked["KILLS"] or 200),
-            times=int(asked["TIMES"] or 10),
-            share=float(asked["SHARE"] or 1),
-            seed=int(asked["SEED"] or 1),
-            say=lambda line: print(line, file=sys.stderr, flush=True),
+            kills=int(options["KILLS"] or 200),
+            times=int(options["TIMES"] or 10),
+            share=float(options["SHARE"] or 1),
+            seed=int(options["SEED"] or 1),
+            log=lambda line: print(line, file=sys.stderr, flush=True),
         )
     print(tally.table())
     return int(bool(tally.failures))

@@ -1,4 +1,4 @@
-"""Hostile archives and judgment folders: refused by one line, and nothing written outside."""
+"""Hostile archives and judgment folders: one-line errors, and nothing written outside."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def escaping(name: str) -> Case:
 
 
 def through_link(kind: bytes) -> Case:
-    """A link to the outside, and a member that would be written through it."""
+    """A link to a folder outside, and a member that would be written through it."""
 
     def case(home: Path) -> None:
-        link = _member("door", kind, str(home / "outside"))
+        link = _member("link", kind, str(home / "outside"))
         (home / "outside").mkdir()
-        _open(_tar(home / "a.tar.gz", (link, b""), (_member("door/evil.json"), b"{}")))
+        _open(_tar(home / "a.tar.gz", (link, b""), (_member("link/evil.json"), b"{}")))
 
     return case
 
@@ -67,7 +67,7 @@ def file_as_folder(home: Path) -> None:
 
 
 def bomb(home: Path) -> None:
-    """Five gigabytes of nothing in a few kilobytes: the header alone says so."""
+    """Five gigabytes in a few kilobytes, according to the header."""
     info = _member("big")
     info.size = 5 << 30
     with gzip.open(home / "a.tar.gz", "wb") as stream:
@@ -86,7 +86,7 @@ def cut(home: Path) -> None:
     _open(file)
 
 
-def rubbish(home: Path) -> None:
+def random_bytes(home: Path) -> None:
     (home / "a.tar.gz").write_bytes(os.urandom(600))
     _open(home / "a.tar.gz")
 
@@ -137,18 +137,18 @@ ARCHIVES: dict[str, Case] = {
     "tar bomb": bomb,
     "tar long name": long_name,
     "tar cut": cut,
-    "tar rubbish": rubbish,
+    "tar random bytes": random_bytes,
     **{f"wheel {name}": escaping_wheel(name) for name in OUTSIDE},
     "wheel bomb": bomb_wheel,
 }
 
 
 def try_archive(case: Case, home: Path) -> str:
-    """Open a hostile archive: "refused", or "passed over" what must not be written."""
+    """Open a hostile archive: "refused", or "skipped" members that must not be written."""
     home.mkdir(parents=True)
     try:
         case(home)
-        result = "passed over"
+        result = "skipped"
     except TertiumError as error:
         check_line(str(error))
         result = "refused"
@@ -179,7 +179,7 @@ DAMAGES: dict[str, Callable[[bytes, random.Random], bytes]] = {
 
 
 def judgment_folder(home: Path) -> Path:
-    """A small folder of direct assessment as the collection reads it."""
+    """Create a small folder of direct assessments."""
     folder = home / "da" / "wmt17"
     folder.mkdir(parents=True)
     rows = [
@@ -204,8 +204,8 @@ def try_judgments(name: str, home: Path, rng: random.Random) -> str:
     file = folder / "de-en.jsonl"
     file.write_bytes(DAMAGES[name](file.read_bytes(), rng))
     try:
-        found = DatasetFolder.open(home).judgments("da/wmt17", "de-en")
-        assert all(abs(j.score) < 1e9 for j in found.judgments)
+        judgments = DatasetFolder.open(home).judgments("da/wmt17", "de-en")
+        assert all(abs(j.score) < 1e9 for j in judgments.judgments)
         return "read"
     except TertiumError as error:
         check_line(str(error))

@@ -1,4 +1,4 @@
-"""A cache that is corrupt, foreign, locked, read-only, deleted, full or shared: equal scores."""
+"""A damaged, foreign, locked, read-only, deleted, full or shared cache: scores stay equal."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
-from tests.faults.children import Tell, run
+from tests.faults.children import Report, run
 from tests.faults.kills import SCORED, _score_with_cache, _uninterrupted, texts
 
-from tertium.cache.store import FILE
+from tertium.cache.vector_store import FILE
 
-FULLEST = 256 << 10  # bytes; a disk with no more room for a cache
-Harm = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] | None"]
+FULL_DISK_BYTES = 256 << 10  # too small for the cache
+Damage = Callable[[Path, random.Random], "contextlib.AbstractContextManager[None] | None"]
 
 
 def _scores(folder: Path, before: Callable[[], None] = lambda: None) -> list[list[float]]:
-    """The scores of a fresh process over a cache folder."""
+    """Score in a new process with a cache folder."""
 
-    def work(tell: Tell) -> None:
+    def work(report: Report) -> None:
         before()
-        tell(json.dumps(_score_with_cache(texts(SCORED, 2), folder)["scores"]))
+        report(json.dumps(_score_with_cache(texts(SCORED, 2), folder)["scores"]))
 
-    found: list[list[float]] = json.loads(run(work).answer)
-    return found
+    scores: list[list[float]] = json.loads(run(work).answer)
+    return scores
 
 
 def corrupt(folder: Path, rng: random.Random) -> None:
-    """Bytes anywhere in the file are others."""
+    """Overwrite random bytes of the file."""
     file = folder / FILE
     data = bytearray(file.read_bytes())
     for _ in range(rng.choice((1, 20, 2000))):
@@ -49,14 +49,14 @@ def cut(folder: Path, rng: random.Random) -> None:
     os.truncate(folder / FILE, rng.randrange((folder / FILE).stat().st_size))
 
 
-def rubbish(folder: Path, rng: random.Random) -> None:
+def random_bytes(folder: Path, rng: random.Random) -> None:
     (folder / FILE).write_bytes(rng.randbytes(5000))
 
 
 def foreign(folder: Path, rng: random.Random) -> None:
     _remove(folder)
     with contextlib.closing(sqlite3.connect(folder / FILE)) as other:
-        other.execute("CREATE TABLE treasure (gold INTEGER)")
+        other.execute("CREATE TABLE other (value INTEGER)")
         other.commit()
 
 
@@ -74,7 +74,7 @@ def locked(folder: Path, rng: random.Random) -> Iterator[None]:
 
 @contextlib.contextmanager
 def read_only(folder: Path, rng: random.Random) -> Iterator[None]:
-    """The folder on a file system that may be read only; where root may mount none, its modes."""
+    """Mount the folder read-only; without permission to mount, change its mode."""
     mounted = _mount("--bind", str(folder), str(folder))
     if mounted:
         subprocess.run(["mount", "-o", "remount,bind,ro", str(folder)], check=True)
@@ -91,9 +91,9 @@ def read_only(folder: Path, rng: random.Random) -> Iterator[None]:
 
 @contextlib.contextmanager
 def full_disk(folder: Path, rng: random.Random) -> Iterator[None]:
-    """A file system with room for a few pages."""
+    """Mount a file system of a few pages."""
     _remove(folder)
-    size = rng.choice((16, 64, 128, FULLEST >> 10))
+    size = rng.choice((16, 64, 128, FULL_DISK_BYTES >> 10))
     if not _mount("-t", "tmpfs", "-o", f"size={size}k", "none", folder):
         raise NotPossible
     try:
@@ -104,9 +104,9 @@ def full_disk(folder: Path, rng: random.Random) -> Iterator[None]:
 
 @contextlib.contextmanager
 def deleted(folder: Path, rng: random.Random) -> Iterator[None]:
-    """The files go while they are read and written."""
-    stop = os.fork()
-    if stop == 0:
+    """Delete the files while they are read and written."""
+    deleter = os.fork()
+    if deleter == 0:
         for _ in range(400):
             _remove(folder)
             time.sleep(rng.uniform(0.001, 0.02))
@@ -114,14 +114,14 @@ def deleted(folder: Path, rng: random.Random) -> Iterator[None]:
     try:
         yield
     finally:
-        os.kill(stop, signal.SIGKILL)
-        os.waitpid(stop, 0)
+        os.kill(deleter, signal.SIGKILL)
+        os.waitpid(deleter, 0)
 
 
-HARMS: dict[str, Harm] = {
+DAMAGES: dict[str, Damage] = {
     "corrupt": corrupt,
     "cut": cut,
-    "rubbish": rubbish,
+    "random bytes": random_bytes,
     "foreign": foreign,
     "a folder": a_folder,
     "locked": locked,
@@ -132,39 +132,39 @@ HARMS: dict[str, Harm] = {
 
 
 class NotPossible(Exception):
-    """Only root may mount; files that cannot grow are tried in any case."""
+    """Mounting needs root; file size limits are tested in any case."""
 
 
-def try_harm(name: str, folder: Path, rng: random.Random) -> str:
-    """Take a filled cache, harm it, and score over it."""
+def try_damage(name: str, folder: Path, rng: random.Random) -> str:
+    """Damage a filled cache and score with it."""
     folder.mkdir(parents=True)
     for file, content in filled().items():
         (folder / file).write_bytes(content)
-    assert (folder / FILE).stat().st_size > FULLEST
-    context = HARMS[name](folder, rng) or contextlib.nullcontext()
+    assert (folder / FILE).stat().st_size > FULL_DISK_BYTES
+    context = DAMAGES[name](folder, rng) or contextlib.nullcontext()
     try:
         with context:
-            assert _scores(folder) == _uninterrupted()[0], f"other scores over a cache: {name}"
+            assert _scores(folder) == _uninterrupted()[0], f"different scores with a cache: {name}"
     except NotPossible:
         return "not possible here"
     if name == "foreign":
         with contextlib.closing(sqlite3.connect(folder / FILE)) as other:
-            assert other.execute("SELECT count(*) FROM treasure").fetchone() == (0,)
+            assert other.execute("SELECT count(*) FROM other").fetchone() == (0,)
     shutil.rmtree(folder, ignore_errors=True)
     return "sound"
 
 
 @cache
 def filled() -> dict[str, bytes]:
-    """The files of a cache that a process has filled and left."""
+    """Return the files of a cache that a process has filled."""
     with tempfile.TemporaryDirectory() as folder:
         _scores(Path(folder))
         return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 
 
 def limit_files(size: int) -> Callable[[], None]:
-    """Files end at so many bytes, as on a disk without room."""
-    import resource  # of Linux and macOS, as all that runs this
+    """Limit the size of files, as on a full disk."""
+    import resource  # Linux and macOS only
 
     def limit() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -174,15 +174,15 @@ def limit_files(size: int) -> Callable[[], None]:
 
 
 def try_file_limit(folder: Path, rng: random.Random) -> None:
-    """Writing fails at some size of the files."""
+    """Score with a limit on file sizes."""
     folder.mkdir(parents=True)
     size = rng.choice((0, 4096, 40_000, 200_000))
     assert _scores(folder, limit_files(size)) == _uninterrupted()[0]
-    assert _scores(folder) == _uninterrupted()[0], "other scores after a full disk"
+    assert _scores(folder) == _uninterrupted()[0], "different scores after a full disk"
 
 
 def share(folder: Path) -> None:
-    """Two writers and eight readers at once, each with the scores that one alone has."""
+    """Run two writers and eight readers at once; all must get the same scores."""
     folder.mkdir(parents=True)
     pids = []
     for number in range(10):
@@ -190,15 +190,15 @@ def share(folder: Path) -> None:
         if pid == 0:
             status = 1
             try:
-                if number >= 2:  # a reader begins when there may be something to read
+                if number >= 2:  # readers start later
                     time.sleep(0.01 * number)
-                found = _score_with_cache(texts(SCORED, 2), folder)["scores"]
-                status = int(found != _uninterrupted()[0])
+                scores = _score_with_cache(texts(SCORED, 2), folder)["scores"]
+                status = int(scores != _uninterrupted()[0])
             finally:
                 os._exit(status)
         pids.append(pid)
     ends = [os.waitpid(pid, 0)[1] for pid in pids]
-    assert ends == [0] * 10, f"other scores, or a crash, with a shared cache: {ends}"
+    assert ends == [0] * 10, f"different scores, or a crash, with a shared cache: {ends}"
 
 
 def _remove(folder: Path) -> None:
@@ -208,7 +208,7 @@ def _remove(folder: Path) -> None:
 
 
 def _mount(*arguments: object) -> bool:
-    """Whether the system let us mount."""
+    """Mount a file system; return whether that was possible."""
     if os.name != "posix" or os.geteuid() != 0 or shutil.which("mount") is None:
         return False
     return subprocess.run(["mount", *map(str, arguments)], capture_output=True).returncode == 0

@@ -1,4 +1,4 @@
-"""The campaign of faults: kills, caches, model folders, archives and judgments, by kind."""
+"""Fault injection: kills, damaged caches, hostile model folders, archives and judgments."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from typing import Any
 
 from tests.faults import archives, caches, corpora, folders, kills
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 
 
 class Tally:
-    """How many cases of each kind were tried, and what failed."""
+    """Counts of cases by kind and result, and the failures."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, log: Log) -> None:
         self.counts: dict[str, Counter[str]] = {}
         self.failures: list[str] = []
-        self._say = say
+        self._log = log
 
     def attempt(self, kind: str, case: str, test: Callable[[], Any]) -> str:
-        """Run one case; what goes wrong is noted, and the campaign goes on."""
+        """Run one case; record an exception as a failure and continue."""
         try:
             result = str(test() or "sound")
-        except Exception as error:  # a finding of any type is a finding
+        except Exception as error:  # any exception is a failure
             result = "FAILED"
             self.failures.append(f"{kind}, {case}: {type(error).__name__}: {error}"[:600])
-            self._say(self.failures[-1])
+            self._log(self.failures[-1])
         self.counts.setdefault(kind, Counter())[result] += 1
         return result
 
     def table(self) -> str:
-        """Kinds and counts, as a table."""
+        """Format kinds and counts as a Markdown table."""
         lines = ["| kind | cases | of these | failed |", "| --- | ---: | --- | ---: |"]
         for kind, counts in self.counts.items():
-            parts = ", ".join(f"{n:,} {what}" for what, n in counts.items() if what != "FAILED")
+            parts = ", ".join(
+                f"{n:,} {result}" for result, n in counts.items() if result != "FAILED"
+            )
             lines.append(f"| {kind} | {counts.total():,} | {parts} | {counts['FAILED']} |")
         total = sum(counts.total() for counts in self.counts.values())
         lines.append(f"| all | {total:,} | | {len(self.failures)} |")
@@ -55,7 +57,7 @@ def run_kills(
     rng: random.Random,
     jobs: Sequence[Callable[[Path], kills.Job]] = JOBS,
 ) -> None:
-    """So many kills that hit, spread over the jobs."""
+    """Perform `count` effective kills, distributed over the jobs."""
     if any(job in kills.JOBS for job in jobs):
         kills.warm_up()
     for number, make in enumerate(jobs):
@@ -79,11 +81,11 @@ def run_kills(
 
 def run_caches(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
     kills.warm_up()
-    for name in caches.HARMS:
+    for name in caches.DAMAGES:
         for time in range(times):
             folder = home / f"cache-{name.replace(' ', '-')}-{time}"
             tally.attempt(
-                f"cache: {name}", str(time), lambda n=name, f=folder: caches.try_harm(n, f, rng)
+                f"cache: {name}", str(time), lambda n=name, f=folder: caches.try_damage(n, f, rng)
             )
     for time in range(times):
         folder = home / f"limit-{time}"
@@ -100,7 +102,7 @@ def run_caches(tally: Tally, home: Path, times: int, rng: random.Random) -> None
 
 
 def run_folders(tally: Tally, home: Path, share: float, rng: random.Random) -> None:
-    """A share of all hostile model folders."""
+    """Try a share of all hostile model folders."""
     for original in folders.originals(home / "sound"):
         assert folders.outcome(original) == "scored", original
         cases = {
@@ -132,16 +134,16 @@ def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> No
 
 
 def run_short(home: Path) -> Tally:
-    """One kill of each kind that hits, and each harm of a cache once."""
+    """Kill each job once, and damage a cache in each way once."""
     tally = Tally(print)
     run_kills(tally, home, len(JOBS), random.Random(11))
     run_caches(tally, home, 1, random.Random(12))
     return tally
 
 
-def run(home: Path, *, kills: int, times: int, share: float, seed: int, say: Say) -> Tally:
-    """The whole campaign: so many kills, each fault so many times, a share of hostile folders."""
-    tally = Tally(say)
+def run(home: Path, *, kills: int, times: int, share: float, seed: int, log: Log) -> Tally:
+    """Run all kinds: kills, each fault `times` times, and a share of hostile folders."""
+    tally = Tally(log)
     parts: list[Callable[[random.Random], None]] = [
         lambda rng: run_folders(tally, home, share, rng),
         lambda rng: run_archives(tally, home, times, rng),
@@ -150,5 +152,5 @@ def run(home: Path, *, kills: int, times: int, share: float, seed: int, say: Say
     ]
     for number, part in enumerate(parts):
         part(random.Random(f"{seed} {number}"))
-        say(json.dumps({kind: counts.total() for kind, counts in tally.counts.items()}))
+        log(json.dumps({kind: counts.total() for kind, counts in tally.counts.items()}))
     return tally

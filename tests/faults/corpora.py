@@ -1,4 +1,4 @@
-"""A corpus that is killed while it is scored, driver or worker, and goes on with `resume`."""
+"""Corpus scoring whose driver or worker is killed, and which continues with `resume`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.corpus.samples import shard_bytes, write_jsonl, write_parquet, write_tsv
-from tests.faults.children import Tell, run
+from tests.faults.children import Report, run
 from tests.faults.kills import Job, texts
 
 from tertium.corpus.run import score_corpus
@@ -27,7 +27,7 @@ PART_ROWS = 20
 
 @functools.cache
 def corpus() -> Path:
-    """Some files that all runs read, in three formats and with bad rows among them."""
+    """Write the input files of all runs, in three formats and with invalid rows."""
     folder = Path(tempfile.mkdtemp(prefix="tertium-corpus-"))
     rows = [
         {"id": n, "mt": segment.hypothesis, "ref": segment.references[0]}
@@ -54,22 +54,22 @@ def score(folder: Path, workers: int) -> None:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """The shards and what the ledger says; the remains of files under way are no part of it."""
+    """Return the shards and the ledger, without temporary files."""
     return {n: data for n, data in shard_bytes(folder).items() if ".tertium-" not in n}
 
 
 @functools.cache
 def undisturbed(workers: int) -> tuple[dict[str, bytes], float]:
-    """What a run leaves that nobody kills, and how long it takes."""
+    """Return the output of an undisturbed run, and its duration."""
     corpus()
     with tempfile.TemporaryDirectory() as folder:
-        end = run(lambda tell: score(Path(folder) / "out", workers))
+        end = run(lambda report: score(Path(folder) / "out", workers))
         assert end.status == 0, "\n".join(end.lines)
         return content(Path(folder) / "out"), end.seconds
 
 
 class ScoringCorpus(Job):
-    """One process that is driver and worker at once."""
+    """One process that is both driver and worker."""
 
     name = "scoring a corpus"
 
@@ -77,17 +77,17 @@ class ScoringCorpus(Job):
     def seconds(self) -> float:
         return undisturbed(1)[1]
 
-    def work(self, tell: Tell) -> None:
+    def work(self, report: Report) -> None:
         score(self.folder / "out", 1)
 
-    def check(self, told: Sequence[str]) -> None:
-        end = run(lambda tell: score(self.folder / "out", 1))
+    def check(self, reported: Sequence[str]) -> None:
+        end = run(lambda report: score(self.folder / "out", 1))
         assert end.status == 0, "\n".join(end.lines)
-        assert content(self.folder / "out") == undisturbed(1)[0], "other rows after a kill"
+        assert content(self.folder / "out") == undisturbed(1)[0], "different rows after a kill"
 
 
 class KillingWorkers(ScoringCorpus):
-    """Two processes, one of which is killed: the run ends with one line, and goes on."""
+    """Two workers, one of which is killed: a one-line error, then the run is resumed."""
 
     name = "scoring a corpus, a worker"
 
@@ -95,12 +95,12 @@ class KillingWorkers(ScoringCorpus):
         wait, choice = rng.uniform(0.2, 1.0) * undisturbed(2)[1], rng.random()
         end = run(functools.partial(self._score_and_kill, wait, choice))
         assert end.status == 0, "\n".join(end.lines)
-        told = json.loads(end.lines[-1])
-        assert not told["killed"] or "--resume" in told["said"], told
+        reported = json.loads(end.lines[-1])
+        assert not reported["killed"] or "--resume" in reported["message"], reported
         self.check(end.lines)
-        return bool(told["killed"])
+        return bool(reported["killed"])
 
-    def _score_and_kill(self, wait: float, choice: float, tell: Tell) -> None:
+    def _score_and_kill(self, wait: float, choice: float, report: Report) -> None:
         killed: list[int] = []
 
         def kill() -> None:
@@ -113,13 +113,13 @@ class KillingWorkers(ScoringCorpus):
         threading.Thread(target=kill, daemon=True).start()
         try:
             score(self.folder / "out", 2)
-            tell(json.dumps({"killed": []}))
+            report(json.dumps({"killed": []}))
         except TertiumError as error:
-            tell(json.dumps({"killed": killed, "said": str(error)}))
+            report(json.dumps({"killed": killed, "message": str(error)}))
 
 
 class KillingDriver(ScoringCorpus):
-    """Two processes whose driver is killed: they end by themselves."""
+    """Two workers whose driver is killed: they end by themselves."""
 
     name = "scoring a corpus, the driver"
 
@@ -127,7 +127,7 @@ class KillingDriver(ScoringCorpus):
     def seconds(self) -> float:
         return undisturbed(2)[1]
 
-    def work(self, tell: Tell) -> None:
+    def work(self, report: Report) -> None:
         score(self.folder / "out", 2)
 
 

@@ -1,7 +1,7 @@
-"""Hostile model folders: every key of config.json of a wrong type, weights cut, lying, NaN, huge.
+"""Hostile model folders: invalid values in config.json, and damaged or inconsistent weights.
 
-Each folder is loaded and scores one segment. It either scores a finite number, since the change was
-none that matters, or is refused by one line of tertium's own.
+Each folder is loaded and scores one segment. The result is a finite score if the change does not
+matter, else a one-line error of tertium.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tertium.models.trained_model import load_checkpoint
 from tertium.segment import Judgment, Segment
 
 SEGMENT = Segment("a cat sat on the mat", None, ("the cat sat on a mat",))
-WRONG: tuple[Any, ...] = (
+INVALID_VALUES: tuple[Any, ...] = (
     None,
     True,
     -1,
@@ -64,7 +64,7 @@ NUMBERS = itertools.count()
 
 
 def use(folder: Path) -> float:
-    """Load a folder as its user would, and score."""
+    """Load a folder and score one segment."""
     load_checkpoint.cache_clear()
     if "encoder" in folder.name:
         vectors = load_encoder(f"dir/{folder}").encode([SEGMENT.hypothesis])
@@ -83,7 +83,7 @@ def use(folder: Path) -> float:
 
 
 def outcome(folder: Path) -> str:
-    """How a hostile folder ends: "scored" or "refused"; anything else is a failure."""
+    """Use a hostile folder: "scored" or "refused"; anything else is a failure."""
     try:
         score = use(folder)
     except TertiumError as error:
@@ -95,7 +95,7 @@ def outcome(folder: Path) -> str:
 
 @cache
 def originals(home: Path) -> tuple[Path, ...]:
-    """One sound folder of every make."""
+    """Create one valid folder of each kind."""
     rows = [Judgment(s, float(len(s.hypothesis) % 7), lp="x-y") for s in texts(24, 3)]
     options = HeadOptions(epochs=1, patience=0, batch_size=8)
     ESIM.train(rows, options=options, encoder="toy", hidden=3, dropout=0.0).save(home / "esim")
@@ -116,7 +116,7 @@ def originals(home: Path) -> tuple[Path, ...]:
 
 
 def paths(value: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
-    """The place of everything in a JSON value, a few of each list and of what training says."""
+    """Yield the path of every part of a JSON value; a few items of each list."""
     yield ()
     if isinstance(value, dict):
         for key, one in value.items():
@@ -128,7 +128,7 @@ def paths(value: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
-    """A copy of a JSON value with another value at a place."""
+    """Copy a JSON value and replace the value at a path."""
     if not place:
         return new
     result = copy.deepcopy(value)
@@ -140,10 +140,10 @@ def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 
 
 def config_cases(folder: Path) -> Iterator[tuple[str, Folder]]:
-    """Every key of config.json with every wrong value, gone, or beside an unknown one."""
+    """Yield config.json with each key invalid or missing, and with an unknown key."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     for place in paths(config):
-        for wrong in WRONG:
+        for wrong in INVALID_VALUES:
             yield f"{folder.name} {place} {wrong!r}", _writes(changed(config, place, wrong))
         if place and isinstance(place[-1], str):
             without = copy.deepcopy(config)
@@ -158,7 +158,7 @@ def config_cases(folder: Path) -> Iterator[tuple[str, Folder]]:
 
 
 def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Folder]]:
-    """Weights that are cut, flipped, lie about themselves, or are not numbers."""
+    """Yield weights that are truncated, inconsistent with their header, or not finite."""
     file = weights_of(folder)
     data, arrays = file.read_bytes(), load_file(file)
     for _ in range(4):
@@ -197,7 +197,7 @@ def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Folder
 
 
 def weights_of(folder: Path) -> Path:
-    """The file of a folder's weights."""
+    """Return the weights file of a folder."""
     return folder / ("model.safetensors" if "encoder" in folder.name else "weights.safetensors")
 
 
@@ -221,10 +221,10 @@ def _writes_text(text: str) -> Folder:
 
 
 def _puts(data: bytes) -> Folder:
-    """Weights of these bytes, with the hash in the settings that is theirs."""
+    """Write weights and their hash in the settings."""
 
     def change(folder: Path) -> None:
-        weights_of(folder).unlink()  # a link to the sound one
+        weights_of(folder).unlink()  # a link to the valid file
         weights_of(folder).write_bytes(data)
         if "encoder" in folder.name:
             return
@@ -244,8 +244,10 @@ def _saves(arrays: dict[str, Any]) -> Folder:
 
 
 def try_case(original: Path, change: Folder, home: Path) -> str:
-    """Make a hostile copy of a folder, use it, and remove it."""
-    folder = home / f"hostile-{original.name}-{next(NUMBERS)}"  # a new name: networks are kept
+    """Copy a folder, change it, use it, and remove it."""
+    folder = (
+        home / f"hostile-{original.name}-{next(NUMBERS)}"
+    )  # a new name, since networks are cached
     folder.mkdir(parents=True)
     for file in original.iterdir():
         if file.suffix == ".json":

@@ -1,6 +1,6 @@
-"""kill -9 at random moments: what was finished stays, the next run gives the same, nothing is torn.
+"""kill -9 at random times: finished work stays, the next run gives the same result.
 
-A job prepares a folder, works in it, and says what must hold of the folder after a kill.
+A job prepares a folder, works in it, and checks the folder after a kill.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from typing import Any, ClassVar
 import pandas
 from papers.ledger import Ledger
 from papers.table import Figure, PaperTable, Row
-from tests.faults.children import Tell, run
+from tests.faults.children import Report, run
 
-from tertium.cache.store import FILE, Store
+from tertium.cache.vector_store import FILE, VectorStore
 from tertium.data.testset import TestSet
 from tertium.errors import TertiumError
 from tertium.evaluation.scoring import score
+from tertium.execution import runtime
 from tertium.frames import make_frame, write_frame
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.heads.metric import ESIM
-from tertium.metrics.heads.settings import HeadOptions
-from tertium.reporting.page.making import report_results
-from tertium.runtime import runtime
+from tertium.metrics.heads.options import HeadOptions
+from tertium.reporting.page.report_builder import report_results
 from tertium.segment import Judgment, Segment
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()
 OPTIONS = HeadOptions(epochs=6, patience=0, batch_size=8)
-SCORED = 6  # segments, whose vectors take more room than any disk that is full has
+SCORED = 6  # segments; their vectors are larger than the full disk of the tests
 
 
 def texts(count: int, seed: int) -> list[Segment]:
-    """Short segments that are the same for the same seed."""
+    """Return short segments; equal seeds give equal segments."""
     rng = random.Random(seed)
     sentences = [" ".join(rng.choices(WORDS, k=rng.randint(4, 9))) for _ in range(2 * count)]
     pairs = zip(sentences[:count], sentences[count:], strict=True)
@@ -45,7 +45,7 @@ def texts(count: int, seed: int) -> list[Segment]:
 
 
 class Job(ABC):
-    """Something that is killed."""
+    """Work that is killed."""
 
     name: ClassVar[str]
 
@@ -54,20 +54,20 @@ class Job(ABC):
         folder.mkdir(parents=True, exist_ok=True)
 
     @abstractmethod
-    def work(self, tell: Tell) -> None:
-        """What the child does; it may go on until it is killed."""
+    def work(self, report: Report) -> None:
+        """Do the work of the child; it may continue until it is killed."""
 
     @abstractmethod
-    def check(self, told: Sequence[str]) -> None:
-        """What must hold after a kill, given what the child told was finished."""
+    def check(self, reported: Sequence[str]) -> None:
+        """Check the folder after a kill, given the finished parts that the child reported."""
 
     @property
     @abstractmethod
     def seconds(self) -> float:
-        """About how long the interesting part takes."""
+        """The approximate duration of the relevant part."""
 
     def disturb(self, rng: random.Random) -> bool:
-        """Kill the work once and check what it left; False where it was done before the kill."""
+        """Kill the work once and check the folder; return False if it was done before the kill."""
         end = run(self.work, kill_after=rng.uniform(0.0, 1.1 * self.seconds))
         if not end.killed:
             assert end.status == 0, "\n".join(end.lines)
@@ -76,7 +76,7 @@ class Job(ABC):
 
 
 class Scoring(Job):
-    """Scoring with a cold cache, which a finished run over other texts has begun to fill."""
+    """Scoring new texts with a cache that another run has filled."""
 
     name = "scoring, cold cache"
 
@@ -90,50 +90,50 @@ class Scoring(Job):
     def seconds(self) -> float:
         return _uninterrupted()[1]
 
-    def work(self, tell: Tell) -> None:
-        self._score(self.new, self.folder, tell)
+    def work(self, report: Report) -> None:
+        self._score(self.new, self.folder, report)
 
-    def check(self, told: Sequence[str]) -> None:
-        store = Store(self.folder / FILE, 1 << 30)
-        assert sum(store.info().texts.values()) >= self.finished, "rows of a finished run are gone"
-        again = json.loads(run(functools.partial(self._score, self.new, self.folder)).answer)
-        assert again["scores"] == _uninterrupted()[0], "other scores after a kill"
+    def check(self, reported: Sequence[str]) -> None:
+        store = VectorStore(self.folder / FILE, 1 << 30)
+        assert sum(store.info().texts.values()) >= self.finished, "rows of a finished run are lost"
+        result = json.loads(run(functools.partial(self._score, self.new, self.folder)).answer)
+        assert result["scores"] == _uninterrupted()[0], "different scores after a kill"
 
     @staticmethod
-    def _score(segments: Sequence[Segment], folder: Path, tell: Tell) -> None:
-        tell(json.dumps(_score_with_cache(segments, folder)))
+    def _score(segments: Sequence[Segment], folder: Path, report: Report) -> None:
+        report(json.dumps(_score_with_cache(segments, folder)))
 
 
 def _score_with_cache(segments: Sequence[Segment], folder: Path) -> dict[str, Any]:
     os.environ["TERTIUM_CACHE"] = str(folder)
     scores = [load_metric(m).score(segments).segments.tolist() for m in ("tertium-small", "chrf")]
-    from tertium.cache.store import open_store
+    from tertium.cache.vector_store import open_vector_store
 
-    store = open_store()
+    store = open_vector_store()
     rows = 0
     if store is not None:
         store.flush()
-        rows = sum(store.info().texts.values()) if store.usable else 0
+        rows = sum(store.info().texts.values()) if store.is_usable else 0
     return {"scores": scores, "rows": rows}
 
 
 @functools.cache
 def _uninterrupted() -> tuple[list[list[float]], float]:
-    """The scores without any cache, and how long they take."""
+    """Return the scores without a cache, and the duration."""
 
-    def score(tell: Tell) -> None:
+    def score(report: Report) -> None:
         with runtime(cache=False):
             metrics = [load_metric(m) for m in ("tertium-small", "chrf")]
-            tell(json.dumps([m.score(texts(SCORED, 2)).segments.tolist() for m in metrics]))
+            report(json.dumps([m.score(texts(SCORED, 2)).segments.tolist() for m in metrics]))
 
     end = run(score)
     return json.loads(end.answer), end.seconds
 
 
 def warm_up() -> None:
-    """Load networks in this process, so that its children need not."""
+    """Load networks in this process, so that its children share them."""
     import torch
-    import torch._dynamo  # which the first optimizer of a process loads
+    import torch._dynamo  # loaded by the first optimizer of a process
 
     torch.set_num_threads(1)
     with runtime(cache=False):
@@ -141,20 +141,20 @@ def warm_up() -> None:
 
 
 class Training(Job):
-    """Training a head in a folder: the same call goes on, and ends with the same weights."""
+    """Training a head: the same call resumes it and ends with the same weights."""
 
     name = "training"
 
-    def work(self, tell: Tell) -> None:
-        tell(_train(self.folder))
+    def work(self, report: Report) -> None:
+        report(_train(self.folder))
 
-    def check(self, told: Sequence[str]) -> None:
+    def check(self, reported: Sequence[str]) -> None:
         try:
             score = load_metric(str(self.folder)).score([Segment("a cat", None, ("the cat",))])
             assert abs(score.system) < 1e6
         except TertiumError:
-            pass  # refused is as good: nothing torn was taken for whole
-        end = run(lambda tell: tell(_train(self.folder)))
+            pass  # an error is fine: no damaged file was accepted
+        end = run(lambda report: report(_train(self.folder)))
         assert end.answer == _trained_whole()[0], "a resumed training ends elsewhere"
 
     @functools.cached_property
@@ -176,20 +176,20 @@ def _trained_whole() -> tuple[str, float]:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        end = run(lambda tell: tell(_train(Path(folder) / "model")))
+        end = run(lambda report: report(_train(Path(folder) / "model")))
     return end.answer, end.seconds
 
 
 class Writing(Job):
-    """One of two contents is written over the other, again and again, until the kill."""
+    """Two contents alternately replace each other until the kill."""
 
     @abstractmethod
     def write(self, number: int) -> None:
-        """Write the content of an even or an odd number."""
+        """Write one of two contents: for an even or an odd number."""
 
     @abstractmethod
     def read(self) -> str:
-        """What a reader finds, in a form that can be compared; a `TertiumError` where refused."""
+        """Read the content in a comparable form; may raise `TertiumError`."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -199,12 +199,12 @@ class Writing(Job):
             self.wholes.append(self.read())
         assert self.wholes[0] != self.wholes[1]
 
-    def work(self, tell: Tell) -> None:
+    def work(self, report: Report) -> None:
         for number in range(1000):
             self.write(number % 2)
-            tell(str(number))
+            report(str(number))
 
-    def check(self, told: Sequence[str]) -> None:
+    def check(self, reported: Sequence[str]) -> None:
         assert self.read() in self.wholes, "what was read is neither of the two"
 
     seconds = 0.3
@@ -249,7 +249,7 @@ class WritingParquet(Writing):
 
 
 class WritingModel(Writing):
-    """Two files that belong together: a kill between them leaves the older model."""
+    """Two files that belong together: a kill between them leaves the old model."""
 
     name = "saving a model"
 
@@ -271,19 +271,19 @@ def _two_models() -> list[ESIM]:
 
 
 class KeepingFigures(Job):
-    """A ledger: every figure that was told of is there, and the next run goes on from it."""
+    """A ledger: every reported figure is stored, and the next run continues from it."""
 
     name = "keeping a ledger"
     seconds = 0.3
 
-    def work(self, tell: Tell) -> None:
+    def work(self, report: Report) -> None:
         ledger, table = Ledger(self.folder), _table()
         for row in table.rows:
             for column in table.experiment.columns:
-                ledger.recall(table, row, column, functools.partial(_figure, row, column))
-                tell(f"{row.label} {column}")
+                ledger.get_figure(table, row, column, functools.partial(_figure, row, column))
+                report(f"{row.label} {column}")
 
-    def check(self, told: Sequence[str]) -> None:
+    def check(self, reported: Sequence[str]) -> None:
         ledger, table, computed = Ledger(self.folder), _table(), []
 
         def compute(row: Row, column: str) -> Figure:
@@ -292,9 +292,11 @@ class KeepingFigures(Job):
 
         for row in table.rows:
             for column in table.experiment.columns:
-                found = ledger.recall(table, row, column, functools.partial(compute, row, column))
-                assert found.value == _figure(row, column).value
-        assert not set(computed) & set(told), "a finished figure was lost"
+                figure = ledger.get_figure(
+                    table, row, column, functools.partial(compute, row, column)
+                )
+                assert figure.value == _figure(row, column).value
+        assert not set(computed) & set(reported), "a finished figure was lost"
 
 
 class Products:

@@ -1,4 +1,4 @@
-"""A short campaign of faults in every run of the tests; `make faults` runs the long one."""
+"""A short fault-injection run; `make faults` runs the long one."""
 
 from __future__ import annotations
 
@@ -21,19 +21,17 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork
 
 @pytest.fixture(autouse=True)
 def quiet() -> Iterator[None]:
-    """What a cache warns of is not the matter here."""
+    """Disable the warnings of the cache."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
 
 
 @pytest.mark.xdist_group("kills")
-def test_nine_kills_and_each_harm_of_a_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Children are forked from a process without threads: this one, or one of their own."""
+def test_kills_and_cache_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children are forked from a process without threads: this one, or a new one."""
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
-    if count_threads() == 1:  # forked when all was loaded, and nothing has run here yet
+    if count_threads() == 1:  # a fresh fork in which nothing has run
         tally = campaign.run_short(tmp_path)
     else:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
@@ -44,7 +42,7 @@ def test_nine_kills_and_each_harm_of_a_cache(
 
 
 def count_threads() -> int:
-    """Those of this process, of libraries too; 0 where the system does not tell."""
+    """Count the threads of this process; 0 if unknown."""
     tasks = Path("/proc/self/task")
     return len(list(tasks.iterdir())) if tasks.is_dir() else 0
 
@@ -67,18 +65,18 @@ def test_damaged_judgments(name: str, tmp_path: Path) -> None:
     archives.try_judgments(name, tmp_path, random.Random(14))
 
 
-def test_an_undamaged_folder_is_not_refused(tmp_path: Path) -> None:
-    """What the campaign calls a refusal is the fault's doing."""
+def test_undamaged_folders_are_accepted(tmp_path: Path) -> None:
+    """Errors in the other tests are caused by the faults."""
     archives.judgment_folder(tmp_path)
-    from tertium.data.collection import Collection
+    from tertium.data.dataset_folder import DatasetFolder
 
-    assert len(Collection.at(tmp_path).judgments("da/wmt17", "de-en")) == 30
+    assert len(DatasetFolder.open(tmp_path).judgments("da/wmt17", "de-en")) == 30
     for original in folders.originals(tmp_path / "sound"):
         assert folders.outcome(original) == "scored"
 
 
-def test_every_harm_has_a_name_in_the_table() -> None:
-    assert {"corrupt", "foreign", "locked", "read-only", "deleted under way"} <= set(caches.HARMS)
+def test_all_kinds_of_damage_are_listed() -> None:
+    assert {"corrupt", "foreign", "locked", "read-only", "deleted under way"} <= set(caches.DAMAGES)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +88,8 @@ def test_every_harm_has_a_name_in_the_table() -> None:
         ("num_attention_heads", -1),
     ],
 )
-def test_settings_of_an_encoder_that_once_passed(key: str, wrong: float, tmp_path: Path) -> None:
-    """Found by the campaign: errors of numpy and torch, and scores of NaN."""
+def test_invalid_encoder_settings_raise_errors(key: str, wrong: float, tmp_path: Path) -> None:
+    """Found by fault injection: errors of numpy and torch, and NaN scores."""
     encoder = tmp_path / "encoder"
     encoder.mkdir()
     save_model("bert", encoder)

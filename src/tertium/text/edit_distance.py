@@ -2,10 +2,9 @@
 
 Row i is the hypothesis up to word i, column j the reference up to word j. TER only uses cells
 within a beam around the diagonal. `BitTable` stores a row of the matrix in two integers, one bit
-per reference word (Myers 1999, as simplified by Hyyrö 2003). A row takes a dozen integer operations; it
-supports unit costs without a beam. `BeamTable` does the same within the beam. `CostTable` fills
-the matrix cell by cell with any costs, vectorized over several costs and shifts. `edit_table`
-returns the fastest exact table.
+per reference word (Myers 1999, simplified by Hyyrö 2003); it supports unit costs without a beam.
+`BeamTable` does the same within the beam. `CostTable` fills the matrix cell by cell with any costs,
+vectorized over several costs and shifts. `edit_table` returns the fastest exact table.
 
 A path from (0, 0) to the end is a string of operations that turn the hypothesis into the reference.
 Ties are resolved backwards from the end: match or substitution first, then deletion.

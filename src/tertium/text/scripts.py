@@ -103,7 +103,7 @@ def is_unspaced_script(text: str) -> bool:
 def has_unspaced_run(text: str) -> bool:
     """Tell whether a text has a long run without spaces, as in Japanese or Thai.
 
-    >>> has_unspaced_run("これは保存したファイルです。"), has_unspaced_run("It says 東京 and no more.")
+    >>> has_unspaced_run("これは保存したファイルです。"), has_unspaced_run("in 東京 and")
     (True, False)
     """
     return not text.isascii() and _unspaced_run().search(text) is not None
