@@ -14,7 +14,7 @@ import numpy as np
 
 from papers.table import Figure
 from tertium.arrays import FloatArray
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.testset import TestSet
@@ -46,18 +46,18 @@ class Segments:
     def data(self) -> str:
         return f"{self.set}{f', {self.part}' if self.part else ''}"
 
-    def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
-        judged = collection.judgments(self.set, column, self.part)
-        scores = model.score(judged.segments)
-        agreement = self.correlate(judged.scores, scores.upward)
-        return _figure(agreement, scores.signature, dict(judged.left_out))
+    def measure(self, datasets: DatasetFolder, model: Metric, column: str) -> Figure:
+        judgment_set = datasets.judgments(self.set, column, self.part)
+        scores = model.score(judgment_set.segments)
+        agreement = self.correlate(judgment_set.scores, scores.oriented_segments)
+        return _figure(agreement, scores.signature, dict(judgment_set.excluded_counts))
 
-    def both_scores(
-        self, collection: Collection, model: Metric, column: str
+    def human_and_metric_scores(
+        self, datasets: DatasetFolder, model: Metric, column: str
     ) -> tuple[FloatArray, FloatArray]:
         """What people and the model gave to each segment, (n,) each."""
-        judged = collection.judgments(self.set, column, self.part)
-        return judged.scores, model.score(judged.segments).upward
+        judgment_set = datasets.judgments(self.set, column, self.part)
+        return judgment_set.scores, model.score(judgment_set.segments).oriented_segments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,16 +79,16 @@ class Comparisons:
     def data(self) -> str:
         return f"{self.set}, comparisons"
 
-    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        rankings = collection.rankings(self.set, column)
-        left, right, signature = compared_scores(model, rankings)
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        rankings = datasets.rankings(self.set, column)
+        left, right, signature = score_comparisons(model, rankings)
         agreement = self.compare(rankings.verdicts, left, right)
-        figure = _figure(agreement, signature, dict(rankings.left_out))
+        figure = _figure(agreement, signature, dict(rankings.excluded_counts))
         return Figure(
             value=self.scale * figure.value,
             count=figure.count,
             signature=signature,
-            left_out=figure.left_out,
+            excluded_counts=figure.excluded_counts,
         )
 
 
@@ -114,8 +114,8 @@ class Systems:
     def data(self) -> str:
         return f"{self.set}, all segments of every system"
 
-    def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
-        outputs, human = self._read(collection, column)
+    def measure(self, datasets: DatasetFolder, model: Metric, column: str) -> Figure:
+        outputs, human = self._read(datasets, column)
         systems = [system for system in outputs if system in human.scores]
         if len(systems) < 2:
             raise DataError(f"{self.set} {column}: {len(systems)} judged system with outputs")
@@ -123,13 +123,13 @@ class Systems:
         values = np.array([self._system_score(scores) for scores in scored])
         missing = {"no output": len(human) - len(systems)} if len(human) > len(systems) else {}
         agreement = self.correlate(human.of(systems), values)
-        return _figure(agreement, scored[0].signature, {**human.left_out, **missing})
+        return _figure(agreement, scored[0].signature, {**human.excluded_counts, **missing})
 
-    def both_scores(
-        self, collection: Collection, model: Metric, column: str
+    def human_and_metric_scores(
+        self, datasets: DatasetFolder, model: Metric, column: str
     ) -> tuple[FloatArray, FloatArray]:
         """What people and the model gave to each system, (systems,) each."""
-        outputs, human = self._read(collection, column)
+        outputs, human = self._read(datasets, column)
         systems = [system for system in outputs if system in human.scores]
         scored = [self._system_score(model.score(outputs[system])) for system in systems]
         return human.of(systems), np.array(scored)
@@ -139,31 +139,31 @@ class Systems:
         return scores.sign * value
 
     def _read(
-        self, collection: Collection, column: str
+        self, datasets: DatasetFolder, column: str
     ) -> tuple[dict[str, Sequence[Segment]], SystemScores]:
-        if collection.find(self.set).kind == "metrics task":
-            return _outputs(collection.metrics_task(self.set).testset(column)), (
-                collection.system_scores(self.set, column)
+        if datasets.find(self.set).kind == "metrics task":
+            return _outputs(datasets.metrics_task(self.set).testset(column)), (
+                datasets.system_scores(self.set, column)
             )
-        rankings = collection.rankings(self.set, column)
-        return by_system(rankings), collection.system_scores(self.set, column)
+        rankings = datasets.rankings(self.set, column)
+        return group_by_system(rankings), datasets.system_scores(self.set, column)
 
 
 def read_judgments(
-    collection: Collection, name: str, pairs: Pairs = "into English"
+    datasets: DatasetFolder, name: str, pairs: Pairs = "into English"
 ) -> list[JudgmentSet]:
     """The judgments of a set, into English or all."""
-    lps = [lp for lp in collection.find(name).lps if pairs == "all" or lp.endswith("-en")]
-    return [collection.judgments(name, lp) for lp in lps]
+    lps = [lp for lp in datasets.find(name).lps if pairs == "all" or lp.endswith("-en")]
+    return [datasets.judgments(name, lp) for lp in lps]
 
 
-def read_rankings(collection: Collection, name: str) -> list[RankingSet]:
+def read_rankings(datasets: DatasetFolder, name: str) -> list[RankingSet]:
     """The comparisons of a set, into English."""
-    lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
-    return [collection.rankings(name, lp) for lp in lps]
+    lps = [lp for lp in datasets.find(name).lps if lp.endswith("-en")]
+    return [datasets.rankings(name, lp) for lp in lps]
 
 
-def compared_scores(model: Any, rankings: RankingSet) -> tuple[FloatArray, FloatArray, str]:
+def score_comparisons(model: Any, rankings: RankingSet) -> tuple[FloatArray, FloatArray, str]:
     """What a model gives to the left and the right of each comparison, (comparisons,) each.
 
     Texts that nobody compared are not scored.
@@ -174,17 +174,17 @@ def compared_scores(model: Any, rankings: RankingSet) -> tuple[FloatArray, Float
             [rankings.segments[n] for n in rankings.right],
         )
         return chances, 1.0 - chances, getattr(model, "spec", repr(model))
-    used = np.flatnonzero(rankings.is_compared)
+    used = np.flatnonzero(rankings.compared_mask)
     scores = model.score([rankings.segments[n] for n in used])
     values = np.full(len(rankings.segments), np.nan)
-    values[used] = scores.upward
+    values[used] = scores.oriented_segments
     return values[rankings.left], values[rankings.right], scores.signature
 
 
-def by_system(rankings: RankingSet) -> dict[str, Sequence[Segment]]:
+def group_by_system(rankings: RankingSet) -> dict[str, Sequence[Segment]]:
     """The translations of each system."""
     groups: dict[str, list[Segment]] = {system: [] for system in rankings.systems}
-    for segment, system in zip(rankings.segments, rankings.system_of, strict=True):
+    for segment, system in zip(rankings.segments, rankings.system_indices, strict=True):
         groups[rankings.systems[system]].append(segment)
     return {system: tuple(segments) for system, segments in groups.items()}
 
@@ -193,8 +193,11 @@ def _outputs(testset: TestSet) -> dict[str, Sequence[Segment]]:
     return {system: testset.segments(system) for system in testset.systems}
 
 
-def over_seeds(
-    values: FloatArray, count: int, signature: str = "", left_out: dict[str, int] | None = None
+def average_over_seeds(
+    values: FloatArray,
+    count: int,
+    signature: str = "",
+    excluded_counts: dict[str, int] | None = None,
 ) -> Figure:
     """The mean of what networks of several seeds reached, (seeds,), with its spread."""
     return Figure(
@@ -203,14 +206,17 @@ def over_seeds(
         signature=signature,
         seeds=len(values),
         deviation=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
-        left_out=left_out or {},
+        excluded_counts=excluded_counts or {},
     )
 
 
-def _figure(agreement: Agreement, signature: str, left_out: dict[str, int]) -> Figure:
-    unscored = int(agreement.left_out)
+def _figure(agreement: Agreement, signature: str, excluded_counts: dict[str, int]) -> Figure:
+    unscored = int(agreement.excluded_counts)
     if unscored:
-        left_out = {**left_out, "no metric score": unscored}
+        excluded_counts = {**excluded_counts, "no metric score": unscored}
     return Figure(
-        value=float(agreement), count=int(agreement.used), signature=signature, left_out=left_out
+        value=float(agreement),
+        count=int(agreement.used),
+        signature=signature,
+        excluded_counts=excluded_counts,
     )

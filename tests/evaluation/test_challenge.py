@@ -178,8 +178,8 @@ def test_damage_set_is_deterministic_and_complete() -> None:
     pairs = {c.lp for c in first.contrasts}
     assert len(pairs) == 10
     for kind in PERTURBATIONS:
-        found = {c.lp for c in first.contrasts if c.phenomenon == kind}
-        assert found == pairs or (kind == "spelling" and found == pairs - {"en-zh"})
+        result = {c.lp for c in first.contrasts if c.phenomenon == kind}
+        assert result == pairs or (kind == "spelling" and result == pairs - {"en-zh"})
     for contrast in first.contrasts:
         assert contrast.better.hypothesis != contrast.worse.hypothesis
         assert contrast.better.references != (contrast.better.hypothesis,)
@@ -226,10 +226,10 @@ def test_command_output_and_at_least(tmp_path: Path, capsys: pytest.CaptureFixtu
         "close: number",
     ]
     assert main([*argv, "-f", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    (metric,) = found["metrics"]
+    result = json.loads(capsys.readouterr().out)
+    (metric,) = result["metrics"]
     assert metric["groups"][0]["phenomenon"] == "number"
-    assert sum(g["pairs"] for g in metric["groups"]) == found["pairs"]
+    assert sum(g["pairs"] for g in metric["groups"]) == result["pairs"]
     assert main([*argv, "--at-least", "0.99"]) == 1
     assert "chrF: mean accuracy below 0.99" in capsys.readouterr().err
     assert main([*argv, "--at-least", "0.1", "--plot", str(tmp_path / "x.svg")]) == 0
@@ -270,7 +270,7 @@ def test_report_shows_the_challenge_set(tmp_path: Path) -> None:
     pairs = write(tmp_path / "d.json", json.dumps(rows))
     html = tertium.report(testset, ["chrf"], challenges=[pairs], explain=0, resamples=20).html()
     assert "Challenge set" in html
-    assert "in the mean over 2 groups, chrF puts 100 % right" in html
+    assert "mean over 2 groups: chrF 100 %" in html
     assert "minor_id1_word" in html
 
 
@@ -284,7 +284,7 @@ def test_nan_score_is_reported_and_not_a_tie(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     set_of_two = write(tmp_path / "aces.jsonl", json.dumps(ACES) + "\n" + json.dumps(ACES) + "\n")
-    partial = Partial(lost=ACES["incorrect-translation"])
+    partial = Partial(unscored=ACES["incorrect-translation"])
     study = tertium.challenge(set_of_two, [partial, "chrf"])
     assert study.tied.tolist() == [[0], [0]]
     assert study.correct.tolist() == [[0], [2]]

@@ -44,10 +44,10 @@ def test_bundled_scales_of_default_metrics():
 def test_human_agreement_sentence(compared):
     (line,) = human_agreement_lines(compared)
     difference = compared.difference("chrf", "ours")
-    found = find_scale("chrf", "into English").find(difference)
+    match = find_scale("chrf", "into English").find(difference)
     assert line == (
-        f"ours: {difference:.2f} chrF better: humans agree in {100 * found.agree:.0f} % of such "
-        f"system pairs (n = {found.pairs:,}, into English)"
+        f"ours: {difference:.2f} chrF better: humans agree in {100 * match.agree:.0f} % of such "
+        f"system pairs (n = {match.pairs:,}, into English)"
     )
 
 
@@ -73,16 +73,16 @@ def test_scale_direction_follows_the_target_languages(languages, direction):
     references = lines_in(*languages)
     worse = [r.replace("e", "a", 2) for r in references]
     testset = tertium.TestSet({"base": worse, "ours": references}, [[r] for r in references])
-    found = tertium.compare(testset, ["chrf", "bleu"], resamples=20)
-    assert {found.human_agreement(m, "ours").direction for m in found.metrics} == {direction}
+    match = tertium.compare(testset, ["chrf", "bleu"], resamples=20)
+    assert {match.human_agreement(m, "ours").direction for m in match.metrics} == {direction}
 
 
 def test_language_is_identified_from_translations_without_references():
     outputs = {"base": lines_in(ENGLISH[:40]), "ours": lines_in(ENGLISH)}
     testset = tertium.TestSet(outputs, sources=lines_in(GERMAN))
     scores = tertium.score(testset, "sss:encoder=toy")
-    found = find_scales(replace(scores, metrics=("chrf",)))
-    assert found["chrf"].direction == "into English"
+    match = find_scales(replace(scores, metrics=("chrf",)))
+    assert match["chrf"].direction == "into English"
 
 
 def test_lower_is_better_metric_sentence(compared):
@@ -93,23 +93,23 @@ def test_lower_is_better_metric_sentence(compared):
 
 
 def test_every_format_has_human_agreement(compared):
-    found = find_scale("chrf", "into English").find(compared.difference("chrf", "ours"))
+    match = find_scale("chrf", "into English").find(compared.difference("chrf", "ours"))
     base, ours = compared.records()
     assert "people_agree" not in base
     assert ours["people_agree"] == {
-        "agree": found.agree,
-        "pairs": found.pairs,
+        "agree": match.agree,
+        "pairs": match.pairs,
         "direction": "into English",
     }
-    share = f"{100 * found.agree:.0f}"
+    share = f"{100 * match.agree:.0f}"
     for style in ("text", "md"):
         assert f"humans agree in {share} %" in render_table(comparison_table(compared), style)
     assert rf"humans agree in {share} %" in render_table(comparison_table(compared), "latex")
     header, first, second = render_table(comparison_table(compared), "tsv").splitlines()
     column = header.split("\t").index("chrF ↑ human agreement")
-    assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(found.agree))
+    assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(match.agree))
     for row in render_table(pairwise_p_value_list(compared), "tsv").splitlines()[1:]:
-        assert row.split("\t")[-1] == str(found.agree)  # the order of the two does not matter
+        assert row.split("\t")[-1] == str(match.agree)  # the order of the two does not matter
     assert f"{share} %" in report_results(compared).html()
 
 
@@ -120,11 +120,11 @@ def test_few_segments_have_no_human_agreement(compared, count):
     assert few.difference("chrf", "ours") > 0
     assert few.human_agreement("chrf", "ours") is None
     assert few.records()[1]["people_agree"] is None
-    shown = render_table(comparison_table(few), "text")
-    assert "humans agree in" not in shown
-    assert "fewer than 30 segments: human agreement with the difference not shown" in shown
+    output = render_table(comparison_table(few), "text")
+    assert "humans agree in" not in output
+    assert "fewer than 30 segments: human agreement with the difference not shown" in output
     lone = tertium.compare(few.testset, "nist", resamples=20)  # without any scale
-    assert "means to people" not in render_table(comparison_table(lone), "text")
+    assert "human agreement" not in render_table(comparison_table(lone), "text")
 
 
 def test_no_difference_has_no_human_agreement(compared):

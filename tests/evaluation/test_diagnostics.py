@@ -72,15 +72,15 @@ def judgments(tmp_path_factory: pytest.TempPathFactory) -> Path:
         start = int(rng.integers(len(WORDS) - size))
         reference = WORDS[start : start + size]
         for system in range(5):
-            kept = [w for w in reference if rng.random() > 0.12 * system]
+            words = [w for w in reference if rng.random() > 0.12 * system]
             lines.append(
                 {
                     "item": f"i{item}",
                     "system": f"s{system}",
                     "src": " ".join(w[::-1] for w in reference),
-                    "mt": " ".join(kept) or "x",
+                    "mt": " ".join(words) or "x",
                     "ref": " ".join(reference),
-                    "score": len(kept) / size + float(rng.normal(0, 0.05)),
+                    "score": len(words) / size + float(rng.normal(0, 0.05)),
                     "domain": "news" if item % 2 else "law",
                 }
             )
@@ -104,9 +104,9 @@ def find(report: DiagnosticReport, name: str) -> Diagnostic:
 
 
 def make_data(study: AgreementStudy, *metrics: SegmentMetric) -> DiagnosticData:
-    (judged,) = study.sets
+    (aligned,) = study.sets
     return DiagnosticData(
-        aligned=judged, human_data=study.human_data[judged.name], metrics=metrics, seed=1
+        aligned=aligned, human_data=study.human_data[aligned.name], metrics=metrics, seed=1
     )
 
 
@@ -133,10 +133,10 @@ def test_unscorable_translations_are_excluded(judgments: Path, tmp_path: Path) -
     file.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *references]), "utf-8")
     # the second metric uses references or sources, and rejects a mix of them
     study = tertium.meta_evaluate(file, ["chrf", "sss:encoder=toy"], resamples=0)
-    (judged,) = study.sets
-    human = judged.systems.index("refA")
-    assert np.isnan(judged.scores[:, human]).all()
-    assert not np.isnan(np.delete(judged.scores, human, axis=1)).any()
+    (aligned,) = study.sets
+    human = aligned.systems.index("refA")
+    assert np.isnan(aligned.scores[:, human]).all()
+    assert not np.isnan(np.delete(aligned.scores, human, axis=1)).any()
     report = run_diagnostics(study)
     assert [diagnostic.name for diagnostic in report.diagnostics] == list(DIAGNOSTICS)
     assert "the best system's output" in find(report, "references").rows
@@ -159,13 +159,13 @@ def test_length_metric_is_detected(report: DiagnosticReport) -> None:
 
 def test_batch_dependence_is_detected(report: DiagnosticReport, study: AgreementStudy) -> None:
     assert (find(report, "order").values == 0).all()
-    found = check_order(make_data(study, ReadsNeighbors()))
-    assert found.row("one by one")[0] == 49
+    result = check_order(make_data(study, ReadsNeighbors()))
+    assert result.row("one by one")[0] == 49
 
 
 def test_chance_level_is_below_a_good_metric(study: AgreementStudy) -> None:
-    found = check_chance(make_data(study))
-    own, shuffled, tied = found.values
+    result = check_chance(make_data(study))
+    own, shuffled, tied = result.values
     assert (own > shuffled + 0.2).all()
     assert (tied < 0.1).all()  # human scores rarely tie
     assert (shuffled > 0.3).all()
@@ -173,33 +173,33 @@ def test_chance_level_is_below_a_good_metric(study: AgreementStudy) -> None:
 
 def test_interference_equals_the_loop(study: AgreementStudy) -> None:
     data = make_data(study)
-    found = check_interference(data)
+    result = check_interference(data)
     human, table = data.human, data.aligned.scores[0]
     centered = human - human.mean(axis=0)
     centered /= centered.std()
     gains = [centered[table[:, i] == table[:, i].max(), i].mean() for i in range(40)]
-    assert found.values[0, -1] == pytest.approx(np.mean(gains))
-    assert found.values[0, 0] >= found.values[1, 0]  # the metric that chose gains most
+    assert result.values[0, -1] == pytest.approx(np.mean(gains))
+    assert result.values[0, 0] >= result.values[1, 0]  # the metric that chose gains most
 
 
 def test_interference_of_ties_is_their_mean(study: AgreementStudy) -> None:
     data = make_data(study)
     tied = np.zeros_like(data.aligned.scores)
     tied[1, :2] = 1.0
-    found = check_interference(replace(data, aligned=replace(data.aligned, scores=tied)))
+    result = check_interference(replace(data, aligned=replace(data.aligned, scores=tied)))
     centered = data.human - data.human.mean(axis=0)
     centered /= centered.std()
-    assert found.values[0, -1] == pytest.approx(0.0)  # all are chosen
-    assert found.values[1, -1] == pytest.approx(centered[:2].mean())
+    assert result.values[0, -1] == pytest.approx(0.0)  # all are chosen
+    assert result.values[1, -1] == pytest.approx(centered[:2].mean())
 
 
 def test_best_systems_rows(report: DiagnosticReport) -> None:
-    found = find(report, "best systems")
-    assert found.rows == ("all 5 systems", "the best 4")
-    assert found.row("all 5 systems")[0] == 1.0
+    result = find(report, "best systems")
+    assert result.rows == ("all 5 systems", "the best 4")
+    assert result.row("all 5 systems")[0] == 1.0
 
 
-def test_sentinels_are_cross_fitted() -> None:
+def test_single_text_models_are_cross_fitted() -> None:
     rng = np.random.default_rng(2)
     texts = ["a" * int(n) for n in rng.integers(1, 60, 300)]
     target = np.array([len(t) for t in texts], float)
@@ -210,11 +210,11 @@ def test_sentinels_are_cross_fitted() -> None:
     assert abs(np.corrcoef(cross_fit(distinct, noise, folds), noise)[0, 1]) < 0.2
 
 
-def test_source_sentinel_is_undefined_within_items(report: DiagnosticReport) -> None:
-    found = find(report, "sentinels")
-    assert np.isnan(found.row("source only")[1])
-    assert np.isnan(found.row("reference only")[1])
-    assert found.row("translation only")[0] > 0.2  # shorter is worse in these data
+def test_source_model_is_undefined_within_items(report: DiagnosticReport) -> None:
+    result = find(report, "sentinels")
+    assert np.isnan(result.row("source only")[1])
+    assert np.isnan(result.row("reference only")[1])
+    assert result.row("translation only")[0] > 0.2  # shorter is worse in these data
 
 
 def test_file_order_does_not_matter(judgments: Path, tmp_path: Path) -> None:
@@ -244,15 +244,15 @@ def test_missing_references_skip_one_diagnostic(judgments: Path, tmp_path: Path)
         def required_inputs(self) -> frozenset[str]:
             return frozenset()
 
-    found = run_diagnostics(tertium.meta_evaluate(bare, [Free()], resamples=0))
-    assert found.skipped == {"references": "there are no references"}
-    assert "reference only" not in find(found, "sentinels").rows
+    result = run_diagnostics(tertium.meta_evaluate(bare, [Free()], resamples=0))
+    assert result.skipped == {"references": "there are no references"}
+    assert "reference only" not in find(result, "sentinels").rows
 
 
 def test_scores_from_files_skip_text_diagnostics(judgments: Path, study: AgreementStudy) -> None:
     bare = replace(study, metrics=())
-    found = run_diagnostics(bare)
-    assert set(found.skipped) == {"bad outputs", "references", "length", "order"}
+    result = run_diagnostics(bare)
+    assert set(result.skipped) == {"bad outputs", "references", "length", "order"}
     with pytest.raises(UsageError, match="need the segment level"):
         run_diagnostics(replace(study, level="system"))
 
@@ -285,8 +285,8 @@ def test_command_prints_and_writes_diagnostics(
     assert main([*argv, "-f", "tsv"]) == 0
     assert capsys.readouterr().out.startswith("diagnostic\trow\tseries\tvalue\tlow\thigh\n")
     assert main([*argv, "-f", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)["panel"]
-    assert [diagnostic["doubt"] for diagnostic in found["doubts"]] == list(DIAGNOSTICS)
+    result = json.loads(capsys.readouterr().out)["panel"]
+    assert [diagnostic["doubt"] for diagnostic in result["doubts"]] == list(DIAGNOSTICS)
 
 
 def test_diagnostics_of_human_comparisons(tmp_path: Path) -> None:
@@ -301,14 +301,14 @@ def test_diagnostics_of_human_comparisons(tmp_path: Path) -> None:
     texts_file = tmp_path / "x.texts.jsonl"
     texts_file.write_text("".join(json.dumps(t) + "\n" for t in texts), encoding="utf-8")
     study = tertium.meta_evaluate(tmp_path / "x.judgements.tsv", ["chrf"], resamples=0)
-    (judged,) = study.sets
+    (aligned,) = study.sets
     data = DiagnosticData(
-        aligned=judged, human_data=study.human_data[judged.name], metrics=(), seed=1
+        aligned=aligned, human_data=study.human_data[aligned.name], metrics=(), seed=1
     )
     assert data.human.tolist() == [[1.0] * 40, [0.5] * 40, [0.0] * 40]
-    found = run_diagnostics(study)
-    assert find(found, "sentinels").row("chrf")[1] > 0.9
-    assert "best systems" in found.skipped
+    result = run_diagnostics(study)
+    assert find(result, "sentinels").row("chrf")[1] > 0.9
+    assert "best systems" in result.skipped
 
 
 def test_diagnostics_without_system_names(judgments: Path, tmp_path: Path) -> None:
@@ -318,12 +318,12 @@ def test_diagnostics_without_system_names(judgments: Path, tmp_path: Path) -> No
         record.update(item=n, system="")
     file = tmp_path / "alone.jsonl"
     file.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
-    found = run_diagnostics(tertium.meta_evaluate(file, ["chrf"], resamples=0))
-    assert set(found.skipped) == {"best systems", "interference"}
-    own, shuffled, _ = find(found, "chance").values[:, 0]
+    result = run_diagnostics(tertium.meta_evaluate(file, ["chrf"], resamples=0))
+    assert set(result.skipped) == {"best systems", "interference"}
+    own, shuffled, _ = find(result, "chance").values[:, 0]
     assert own > shuffled + 0.2
     assert abs(shuffled - 0.5) < 0.1
-    assert find(found, "sentinels").series == ("all translations",)
+    assert find(result, "sentinels").series == ("all translations",)
 
 
 def test_sampled_values_have_intervals(report: DiagnosticReport) -> None:
@@ -332,15 +332,19 @@ def test_sampled_values_have_intervals(report: DiagnosticReport) -> None:
         if diagnostic.name == "order":  # no sampling: the same texts are scored again
             assert np.isnan(low).all()
             continue
-        known = ~np.isnan(diagnostic.values)
-        assert (low[known] <= diagnostic.values[known] + 1e-9).mean() > 0.9, diagnostic.name
-        assert (high[known] >= diagnostic.values[known] - 1e-9).mean() > 0.9, diagnostic.name
+        is_defined = ~np.isnan(diagnostic.values)
+        assert (low[is_defined] <= diagnostic.values[is_defined] + 1e-9).mean() > 0.9, (
+            diagnostic.name
+        )
+        assert (high[is_defined] >= diagnostic.values[is_defined] - 1e-9).mean() > 0.9, (
+            diagnostic.name
+        )
         assert diagnostic.records()["rows"][0]["intervals"].keys() == set(diagnostic.series)
 
 
 def test_draws_equal_the_loop(study: AgreementStudy) -> None:
     data = make_data(study)
-    found = check_interference(data)
+    result = check_interference(data)
     items = [str(n) for n in range(40)]
     weights = data.weights(items)
     assert weights.sum(axis=1).tolist() == [40.0] * len(weights)
@@ -350,19 +354,21 @@ def test_draws_equal_the_loop(study: AgreementStudy) -> None:
     gains = [centered[table[:, i] == table[:, i].max(), i].mean() for i in range(40)]
     drawn = data.weights([data.aligned.items[n] for n in range(40)])
     for n in (0, 7):
-        assert found.draws is not None
-        assert found.draws[n, 0, -1] == pytest.approx(np.repeat(gains, drawn[n].astype(int)).mean())
+        assert result.draws is not None
+        assert result.draws[n, 0, -1] == pytest.approx(
+            np.repeat(gains, drawn[n].astype(int)).mean()
+        )
 
 
 def test_weighted_correlations_equal_repeated_points() -> None:
     rng = np.random.default_rng(3)
-    people, scores = rng.normal(size=30), rng.normal(size=(2, 30))
+    human, scores = rng.normal(size=30), rng.normal(size=(2, 30))
     weights = rng.multinomial(30, np.full(30, 1 / 30), size=4).astype(float)
-    found = weighted_correlations(scores, people, weights)
+    result = weighted_correlations(scores, human, weights)
     for n, often in enumerate(weights.astype(int)):
         for m in range(2):
-            expected = np.corrcoef(np.repeat(scores[m], often), np.repeat(people, often))[0, 1]
-            assert found[n, m] == pytest.approx(expected)
+            expected = np.corrcoef(np.repeat(scores[m], often), np.repeat(human, often))[0, 1]
+            assert result[n, m] == pytest.approx(expected)
 
 
 def test_merging_sets_with_different_rows_keeps_draws(report: DiagnosticReport) -> None:

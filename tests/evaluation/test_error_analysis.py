@@ -22,10 +22,10 @@ HUMAN = np.array([9.0, 8, 7, 6, 5, 4, 3, 2, 1, 0])
 def test_counts_by_hand() -> None:
     first = np.array([9.0, 1, 8, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 2, 9
     second = np.array([9.0, 8, 1, 0, 0, 0, 0, 0, 0, 7])  # high: rows 0, 1, 9
-    found = find_disagreement(HUMAN, first, second, ["x"] * 10, share=0.3)
-    assert found.counts() == {"only first": 1, "only second": 1, "both": 1, "neither": 0}
+    result = find_disagreement(HUMAN, first, second, ["x"] * 10, share=0.3)
+    assert result.counts() == {"only first": 1, "only second": 1, "both": 1, "neither": 0}
     trait = np.arange(10) == 2
-    assert found.table({"odd": trait})["odd"] == {
+    assert result.table({"odd": trait})["odd"] == {
         "only first": 1,
         "only second": 0,
         "both": 0,
@@ -59,7 +59,11 @@ def test_tie_breaking_does_not_depend_on_order(caplog: pytest.LogCaptureFixture)
         sets = [JudgmentSet(name="x", judgments=tuple(rows[n] for n in order))]
         metrics = load_metric("chrf"), load_metric("bleu")
         analysis = analyse(sets, *metrics, share=0.2)
-        masks = (analysis.found.best, analysis.found.first, analysis.found.second)
+        masks = (
+            analysis.disagreement.best,
+            analysis.disagreement.first,
+            analysis.disagreement.second,
+        )
         texts = [segment.hypothesis for segment in analysis.segments]
         chosen.append([sorted(texts[n] for n in np.flatnonzero(mask)) for mask in masks])
     assert chosen[0] == chosen[1] == chosen[2]
@@ -100,7 +104,7 @@ def test_set_without_references_error() -> None:
 def test_metric_ties_are_broken_unlike_human_ties() -> None:
     segments = [Segment(f"line {n}", None, (f"reference {n}",)) for n in range(2000)]
     breakers, same = hash_tie_breakers(segments), np.ones(2000)
-    found = find_disagreement(same, same, same, ["x"] * 2000, share=0.2, tie_breakers=breakers)
-    counts = found.counts()
+    result = find_disagreement(same, same, same, ["x"] * 2000, share=0.2, tie_breakers=breakers)
+    counts = result.counts()
     assert counts["only first"] == counts["only second"] == 0  # both metrics share tie breakers
     assert 40 < counts["both"] < 120  # a fifth of 400, give or take five deviations

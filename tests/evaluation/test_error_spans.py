@@ -58,8 +58,15 @@ def test_each_row_of_a_translation_is_one_rater(
 ) -> None:
     marks = [[{"start": 4, "end": 7, "severity": "major"}], []]
     rows = [
-        {"segment": 1, "system": "A", "mt": TEXT, "score": 0, "annotator": who, "spans": spans}
-        for who, spans in zip(annotators, marks, strict=True)
+        {
+            "segment": 1,
+            "system": "A",
+            "mt": TEXT,
+            "score": 0,
+            "annotator": annotator,
+            "spans": spans,
+        }
+        for annotator, spans in zip(annotators, marks, strict=True)
     ]
     human = tmp_path / "mqm.jsonl"
     human.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -149,9 +156,9 @@ def test_command_prints_tables_or_json(tmp_path: Path, capsys: pytest.CaptureFix
     files = [str(write(tmp_path / f"{name}.jsonl", (4, 7, name))) for name in ("minor", "major")]
     argv = ["meta", "--human", str(human), "--spans", *files, "--resamples", "20", "-q"]
     assert main(argv) == 0
-    shown = capsys.readouterr().out
-    assert "By severity, mqm" in shown
-    assert shown.index(" major ") < shown.index(" minor ")  # the better one first
+    output = capsys.readouterr().out
+    assert "By severity, mqm" in output
+    assert output.index(" major ") < output.index(" minor ")  # the better one first
     assert main([*argv, "-f", "json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert records["metrics"] == ["minor", "major"]

@@ -23,19 +23,19 @@ from tertium.segment import Judgment, Segment
 
 
 def make_judgments(*ratings):
-    judged = tuple(
+    judgments = tuple(
         Judgment(Segment("text"), float(score), item=item, system=system, annotator=annotator)
         for system, item, annotator, score in ratings
     )
-    return JudgmentSet(name="campaign", judgments=judged)
+    return JudgmentSet(name="campaign", judgments=judgments)
 
 
 def test_one_rater_of_each_translation_is_held_out():
-    people = make_judgments(
+    judgment_set = make_judgments(
         ("A", "1", "x", 10), ("A", "1", "y", 30), ("A", "1", "z", 50), ("B", "1", "x", 7),
         ("B", "1", "y", 9), ("A", "2", "x", 1),
     )  # fmt: skip
-    remaining, row = hold_out_rater(people, "segment", seed=3)
+    remaining, row = hold_out_rater(judgment_set, "segment", seed=3)
     assert row.name == "human: held-out rater"
     human = remaining.matrix("segment")
     assert human.systems == row.systems == ("A", "B")
@@ -48,18 +48,18 @@ def test_one_rater_of_each_translation_is_held_out():
 
 def test_rater_is_held_out_of_standardized_ratings():
     cells = list(enumerate(product("AB", "123")))
-    people = make_judgments(
+    judgment_set = make_judgments(
         *((system, item, "x", 10 * n + 7) for n, (system, item) in cells),
         *((system, item, "y", n) for n, (system, item) in cells),
     )
-    standardized, row = hold_out_rater(standardize_human_ratings(people), "segment")
+    standardized, row = hold_out_rater(standardize_human_ratings(judgment_set), "segment")
     assert_allclose(row.values, standardized.matrix("segment").values)  # they differ only in scale
 
 
 def test_one_rater_cannot_be_held_out():
-    people = make_judgments(("A", "1", "x", 10), ("A", "1", "x", 30))
+    judgment_set = make_judgments(("A", "1", "x", 10), ("A", "1", "x", 30))
     with pytest.raises(DataError, match="no translation has ratings of two annotators"):
-        hold_out_rater(people, "segment")
+        hold_out_rater(judgment_set, "segment")
 
 
 def test_share_of_the_human_ceiling():
@@ -133,7 +133,7 @@ class Length(SegmentMetric):
 
 def test_uncertainty_is_compared_with_errors():
     rng = np.random.default_rng(3)
-    people = JudgmentSet(
+    judgment_set = JudgmentSet(
         name="campaign",
         judgments=tuple(
             Judgment(Segment("x" * n, None, ("r",)), n + n * rng.normal(), item=f"{n}", system=s)
@@ -141,18 +141,18 @@ def test_uncertainty_is_compared_with_errors():
             for s in "ab"
         ),
     )
-    (decision,) = evaluate_decisions(people, Length(), min_good_score=30)
+    (decision,) = evaluate_decisions(judgment_set, Length(), min_good_score=30)
     assert decision.risk["skill"] > 0.3  # its errors are largest where it is uncertain
     expected = decision.risk["expected_error"]
     assert expected == sorted(expected)
-    (without_uncertainty,) = evaluate_decisions([people], "ter", min_good_score=30)
+    (without_uncertainty,) = evaluate_decisions([judgment_set], "ter", min_good_score=30)
     assert without_uncertainty.risk == {}
     with pytest.raises(DataError, match="no judgments for de-en in campaign"):
-        evaluate_decisions(people, "ter", min_good_score=30, lps=["de-en"])
+        evaluate_decisions(judgment_set, "ter", min_good_score=30, lps=["de-en"])
 
 
 def test_threshold_of_an_error_rate_is_an_upper_bound():
-    people = JudgmentSet(
+    judgment_set = JudgmentSet(
         name="campaign",
         judgments=tuple(
             Judgment(
@@ -161,7 +161,7 @@ def test_threshold_of_an_error_rate_is_an_upper_bound():
             for n in range(1, 6)
         ),
     )
-    (decision,) = evaluate_decisions(people, "ter", min_good_score=4)
+    (decision,) = evaluate_decisions(judgment_set, "ter", min_good_score=4)
     assert not decision.higher_is_better
     assert decision.values["threshold"] == pytest.approx(20)  # one word of five is missing
     assert decision.curve[:, 0].tolist() == pytest.approx([0, 20, 40, 60, 80])

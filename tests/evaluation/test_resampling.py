@@ -101,9 +101,9 @@ def test_memory_does_not_grow_with_segments_times_resamples() -> None:
 
 def test_results_do_not_depend_on_the_block_size(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = mean_scores(np.random.default_rng(1).normal(size=101))
-    whole = bootstrap([scores], resamples=37)
+    unblocked = bootstrap([scores], resamples=37)
     monkeypatch.setattr("tertium.evaluation.resampling.BLOCK_BYTES", 16 * 101 * 5)
-    np.testing.assert_allclose(bootstrap([scores], resamples=37), whole, rtol=1e-13)
+    np.testing.assert_allclose(bootstrap([scores], resamples=37), unblocked, rtol=1e-13)
 
 
 def test_clusters_follow_the_p_values() -> None:
@@ -121,11 +121,13 @@ def test_clusters_follow_the_p_values() -> None:
 
 def test_samples_without_a_score_do_not_hide_a_difference() -> None:
     rng = np.random.default_rng(0)
-    known = np.arange(60) < 6  # one sample in 550 draws none of these
+    has_score = np.arange(60) < 6  # one sample in 550 draws none of these
     systems = [
         Scores(
             metric="demo",
-            statistics=np.column_stack([np.where(known, rng.normal(mean, 0.1, 60), 0), known]),
+            statistics=np.column_stack(
+                [np.where(has_score, rng.normal(mean, 0.1, 60), 0), has_score]
+            ),
             reduce=lambda t: divide(t[..., 0], t[..., 1]),
         )
         for mean in (5.0, 0.0)

@@ -27,9 +27,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.fixture
 def testset() -> TestSet:
-    whole = TestSet.from_records(EXAMPLES / "examples.jsonl")
-    domains = tuple(document.partition("-")[0] for document in whole.documents)
-    return TestSet(**{**vars(whole), "columns": {"domain": domains}})
+    full_set = TestSet.from_records(EXAMPLES / "examples.jsonl")
+    domains = tuple(document.partition("-")[0] for document in full_set.documents)
+    return TestSet(**{**vars(full_set), "columns": {"domain": domains}})
 
 
 def slow_holm(p_values: list[float]) -> list[float]:
@@ -171,8 +171,8 @@ def judgments(tmp_path: Path) -> Path:
     for n in range(40):
         for system in "ABC":
             words = rng.permutation("the quick brown fox jumps over a lazy dog".split())
-            kept = " ".join(words[: rng.integers(2, 9)])
-            record = {"item": n, "system": system, "mt": kept, "ref": " ".join(words)}
+            output = " ".join(words[: rng.integers(2, 9)])
+            record = {"item": n, "system": system, "mt": output, "ref": " ".join(words)}
             record |= {"score": float(rng.normal()), "doc": f"d{n // 10}"}
             lines.append(json.dumps(record | {"domain": "news" if n % 2 else "law"}) + "\n")
     file.write_text("".join(lines), encoding="utf-8")
@@ -197,9 +197,9 @@ def test_agreement_by_slice_equals_that_of_the_part(
     assert header[-1] == "by"  # a domain and a document may have the same name
     assert [row[-1] for row in rows] == [""] * 2 + ["domain"] * 4 + ["document"] * 8
     study = tertium.meta_evaluate(judgments, ["chrf"], by="domain", resamples=0)
-    (judged,) = study.sets
-    odd = np.array([int(item) % 2 == 1 for item in judged.items])
-    wanted = stats.pearsonr(judged.human[:, odd].ravel(), judged.scores[0][:, odd].ravel())[0]
+    (aligned,) = study.sets
+    odd = np.array([int(item) % 2 == 1 for item in aligned.items])
+    wanted = stats.pearsonr(aligned.human[:, odd].ravel(), aligned.scores[0][:, odd].ravel())[0]
     news = next(t for t in study.slices["domain"].tasks if t.task.sets == ("news",))
     assert news.values[0] == pytest.approx(wanted, abs=1e-12)
 
@@ -307,14 +307,14 @@ def test_comparisons_are_sliced_with_their_items(tmp_path: Path) -> None:
     texts_file = tmp_path / "x.texts.jsonl"
     texts_file.write_text("".join(json.dumps(text) + "\n" for text in texts))
     study = tertium.meta_evaluate(file, ["chrf"], by=["length"], resamples=0)
-    (judged,), (human_data,) = study.sets, study.human_data.values()
-    assert judged.comparisons is not None
-    every = judged.keep_items(np.ones(len(judged.items), bool), "all")
+    (aligned,), (human_data,) = study.sets, study.human_data.values()
+    assert aligned.comparisons is not None
+    every = aligned.keep_items(np.ones(len(aligned.items), bool), "all")
     assert isinstance(human_data, RankingSet)
     assert every.human_systems == pytest.approx(expected_wins(human_data), nan_ok=True)
-    parts = [t.agreement.judged for t in study.slices["length"].tasks]
+    parts = [t.agreement.judged_count for t in study.slices["length"].tasks]
     assert len(parts) == 4
-    assert sum(parts) == study.results.tasks[0].agreement.judged
+    assert sum(parts) == study.results.tasks[0].agreement.judged_count
 
 
 def test_several_statistics_and_levels_are_one_table(judgments: Path) -> None:
@@ -323,15 +323,15 @@ def test_several_statistics_and_levels_are_one_table(judgments: Path) -> None:
     both = tertium.meta_evaluate(
         judgments, ["chrf", "bleu"], statistic=statistics, level=levels, **options
     )
-    found = [(r.task.statistic, r.task.level) for r in both.results.tasks]
-    assert found == [
+    pairs = [(r.task.statistic, r.task.level) for r in both.results.tasks]
+    assert pairs == [
         ("pearson", "segment"),
         ("acc-eq", "segment"),
         ("pearson", "system"),
         ("spa", "system"),
     ]
     assert both.level == "segment"
-    for statistic, level in found:
+    for statistic, level in pairs:
         one = tertium.meta_evaluate(
             judgments, ["chrf", "bleu"], statistic=statistic, level=level, **options
         )
@@ -341,7 +341,7 @@ def test_several_statistics_and_levels_are_one_table(judgments: Path) -> None:
             if (record["statistic"], record["level"]) == (statistic, level)
         ]
         assert records == one.results.records()["tasks"]
-    assert len(both.slices["domain"].tasks) == 2 * len(found)
+    assert len(both.slices["domain"].tasks) == 2 * len(pairs)
     usual = tertium.meta_evaluate(judgments, "chrf", statistic=["pearson", "spa"], resamples=0)
     assert [r.task.level for r in usual.results.tasks] == ["segment", "system"]
     with pytest.raises(UnknownNameError, match="unknown level 'document'"):

@@ -46,8 +46,8 @@ def outcome(human, metric, epsilon=0.0):
 
 
 def mean(values):
-    known = [v for v in values if not math.isnan(v)]
-    return sum(known) / len(known) if known else math.nan
+    defined = [v for v in values if not math.isnan(v)]
+    return sum(defined) / len(defined) if defined else math.nan
 
 
 def correlation(human, metric, grouping, function):
@@ -128,11 +128,11 @@ def darr(human, metric, year, threshold=25.0):
 
 def system_accuracy(human, metrics):
     right = total = 0
-    for people, scores in zip(human, metrics, strict=True):
-        found = list(combinations(points(people, scores), 2))
-        if not found and (~np.isnan(people)).sum() > 1:
+    for human_values, scores in zip(human, metrics, strict=True):
+        pairs = list(combinations(points(human_values, scores), 2))
+        if not pairs and (~np.isnan(human_values)).sum() > 1:
             return math.nan
-        for (h1, m1), (h2, m2) in found:
+        for (h1, m1), (h2, m2) in pairs:
             right += np.sign(h1 - h2) == np.sign(m1 - m2)
             total += 1
     return right / total if total else math.nan
@@ -142,12 +142,12 @@ def soft_pairwise_accuracy(human, metric, signs):
     """Each system of a pair comes first once: mt-metrics-eval has no given order."""
     gaps = []
     for i, j in permutations(range(len(human)), 2):
-        people, scores = human[i] - human[j], metric[i] - metric[j]
-        both = ~np.isnan(people) & ~np.isnan(scores)
+        human_values, scores = human[i] - human[j], metric[i] - metric[j]
+        both = ~np.isnan(human_values) & ~np.isnan(scores)
         if both.any():
             ps = [
                 np.mean([(row[both] * d[both]).sum() >= d[both].sum() - 1e-9 for row in signs])
-                for d in (people, scores)
+                for d in (human_values, scores)
             ]
             gaps.append(abs(ps[0] - ps[1]))
     return 1 - sum(gaps) / len(gaps) if gaps else math.nan
@@ -156,9 +156,9 @@ def soft_pairwise_accuracy(human, metric, signs):
 def tie_aware_scores(scores, epsilon):
     shares = []
     for row in scores:
-        judged = [n for n, value in enumerate(row) if not math.isnan(value)]
-        near = sum(np.nanmax(scores[:, n]) - row[n] <= epsilon for n in judged)
-        shares.append(near / len(judged) if judged else math.nan)
+        is_judged = [n for n, value in enumerate(row) if not math.isnan(value)]
+        near = sum(np.nanmax(scores[:, n]) - row[n] <= epsilon for n in is_judged)
+        shares.append(near / len(is_judged) if is_judged else math.nan)
     return shares
 
 
@@ -183,9 +183,9 @@ def pair_lots(human, first, second, epsilons, resamples, rng):
         ):
             right = []
             for k, m in combinations(range(len(one)), 2):
-                people = one[k][0] - one[m][0]
+                human_values = one[k][0] - one[m][0]
                 verdicts = [
-                    outcome(people, group[k][1] - group[m][1], epsilon) in (0, 4)
+                    outcome(human_values, group[k][1] - group[m][1], epsilon) in (0, 4)
                     for group, epsilon in zip((one, other), epsilons, strict=True)
                 ]
                 right.append(verdicts[::-1] if rng.random() < 0.5 else verdicts)

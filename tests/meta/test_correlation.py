@@ -37,8 +37,8 @@ def test_equals_the_loop_with_ties_and_missing_values(fast, slow, grouping, stac
     assert_allclose(result.value, [slow(human, m, grouping) for m in metrics], atol=1e-12)
     present = ~np.isnan(human) & ~np.isnan(metrics)
     assert result.used.tolist() == present.sum(axis=(1, 2)).tolist()
-    assert result.judged == (~np.isnan(human)).sum()
-    assert (result.excluded_counts == result.judged - result.used).all()
+    assert result.judged_count == (~np.isnan(human)).sum()
+    assert (result.excluded_counts == result.judged_count - result.used).all()
 
 
 def test_equals_scipy_on_long_vectors():
@@ -66,9 +66,9 @@ def test_correlation_of_very_small_and_large_scores(scale):
             pearson(human, power * metrics, grouping=grouping),
         )
         assert scaled.value.tolist() == plain.value.tolist()
-    whole = np.ones((1, 10))
+    expected = np.ones((1, 10))
     assert_allclose(
-        pearson_replicate(human, scale * metrics)(whole)[0], pearson(human, metrics).value
+        pearson_replicate(human, scale * metrics)(expected)[0], pearson(human, metrics).value
     )
     assert_allclose(williams(human, scale * metrics), williams(human, metrics))
     plain_p, scaled_p = (
@@ -100,7 +100,7 @@ def test_constant_and_short_vectors_are_undefined_and_counted():
 def test_no_points_at_all():
     result = pearson(np.full((2, 3), np.nan), np.ones((4, 2, 3)))
     assert np.isnan(result.value).all()
-    assert result.judged == 0
+    assert result.judged_count == 0
     assert result.used.tolist() == [0] * 4
     assert np.isnan(float(spearman([], [])))
 

@@ -26,18 +26,18 @@ values = st.sampled_from([np.nan, 0.0, 1.0, 2.0, 2.5, 7.0])
 @given(arrays(float, (2, 12), elements=values))
 def test_acceptance_equals_the_loop(stack):
     human, metric = stack
-    known = ~np.isnan(human) & ~np.isnan(metric)
-    good = human[known] >= 2
-    if not known.any() or not good.any() or good.all():
+    is_known = ~np.isnan(human) & ~np.isnan(metric)
+    good = human[is_known] >= 2
+    if not is_known.any() or not good.any() or good.all():
         with pytest.raises(DataError):
             acceptance_curve(human, metric, 2)
         return
     curve = acceptance_curve(human, metric, 2)
-    assert curve.thresholds.tolist() == sorted(set(metric[known].tolist()), reverse=True)
+    assert curve.thresholds.tolist() == sorted(set(metric[is_known].tolist()), reverse=True)
     for threshold, precision, recall in zip(
         curve.thresholds, curve.precision, curve.recall, strict=True
     ):
-        accepted = metric[known] >= threshold
+        accepted = metric[is_known] >= threshold
         assert precision == pytest.approx((accepted & good).sum() / accepted.sum())
         assert recall == pytest.approx((accepted & good).sum() / good.sum())
     assert curve.recall[-1] == 1
@@ -72,10 +72,12 @@ def test_reranking_equals_the_loop(stack):
         assert nothing.segments == 0
         assert np.isnan([nothing.accuracy, nothing.chance, nothing.gain]).all()
         return
-    found = rerank_outputs(human, metric)
-    assert found.segments == len(right)
+    calibration = rerank_outputs(human, metric)
+    assert calibration.segments == len(right)
     expected = [np.mean(part) for part in (right, chosen, random, best)]
-    assert_allclose([found.accuracy, found.chosen, found.random, found.best], expected)
+    assert_allclose(
+        [calibration.accuracy, calibration.chosen, calibration.random, calibration.best], expected
+    )
 
 
 def test_reranking_by_human_scores_gains_all():
@@ -90,15 +92,15 @@ def test_risk_falls_if_uncertainty_predicts_errors():
     rng = np.random.default_rng(2)
     spread = rng.uniform(0.1, 3, 2000)
     errors = rng.normal(0, spread)
-    known, nothing = risk_coverage(errors, spread), risk_coverage(errors, np.ones(2000))
-    assert known.area < nothing.area == pytest.approx(nothing.flat)
-    assert 0.3 < known.skill < 1
+    is_known, nothing = risk_coverage(errors, spread), risk_coverage(errors, np.ones(2000))
+    assert is_known.area < nothing.area == pytest.approx(nothing.flat)
+    assert 0.3 < is_known.skill < 1
     assert nothing.skill == pytest.approx(0, abs=1e-9)
     assert risk_coverage(errors, -spread).skill < 0
-    assert known.risk[-1] == pytest.approx(np.abs(errors).mean())
+    assert is_known.risk[-1] == pytest.approx(np.abs(errors).mean())
     # one by one, by the definition
     order = np.argsort(spread)
-    assert known.risk[9] == pytest.approx(np.abs(errors[order[:10]]).mean())
+    assert is_known.risk[9] == pytest.approx(np.abs(errors[order[:10]]).mean())
 
 
 def test_calibrated_uncertainty_has_no_gap():

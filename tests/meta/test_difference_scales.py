@@ -50,17 +50,19 @@ def test_falling_neighbors_are_pooled():
     assert [(b.pairs, b.agree) for b in fit_bins(sizes, agree, bins=3)] == [(40, 0.5), (20, 1.0)]
 
 
-def judged(name, seed):
+def aligned(name, seed):
     rng = np.random.default_rng(seed)
     systems = tuple(f"s{n}" for n in range(9))
-    people = dict(zip(systems, rng.normal(size=9).tolist(), strict=True))
-    scores = {s: v + rng.normal(0, 0.5) for s, v in people.items()}
+    human_systems = dict(zip(systems, rng.normal(size=9).tolist(), strict=True))
+    scores = {s: v + rng.normal(0, 0.5) for s, v in human_systems.items()}
     table = ScoreMatrix("m", systems, np.zeros((9, 0)))
-    return AlignedScores.align(name, [table], human_systems=people, system_scores={"m": scores})
+    return AlignedScores.align(
+        name, [table], human_systems=human_systems, system_scores={"m": scores}
+    )
 
 
 def test_scales_by_language_direction():
-    sets = [judged("wmt de-en", 1), judged("en-de", 2), judged("test", 3)]
+    sets = [aligned("wmt de-en", 1), aligned("en-de", 2), aligned("test", 3)]
     scales = {s.direction: s for s in fit_scales(sets, {"m": ["model@1"]})}
     assert {d: s.pairs for d, s in scales.items()} == {
         "all": 3 * 36,

@@ -51,10 +51,10 @@ def marks_at(spans: list[Span], place: int) -> dict[str, int]:
     return counts
 
 
-def slow_wmt25(gold: list[Span], found: list[Span], length: int) -> list[float]:
+def slow_wmt25(gold: list[Span], marked: list[Span], length: int) -> list[float]:
     credit = human = metric = 0.0
     for place in range(length):
-        g, f = marks_at(gold, place), marks_at(found, place)
+        g, f = marks_at(gold, place), marks_at(marked, place)
         human += g[MAJOR] + g[MINOR]
         metric += f[MAJOR] + f[MINOR]
         credit += min(g[MAJOR], f[MAJOR]) + min(g[MINOR], f[MINOR])
@@ -64,10 +64,10 @@ def slow_wmt25(gold: list[Span], found: list[Span], length: int) -> list[float]:
     return [credit, human, metric]
 
 
-def slow_wmt23(gold: list[Span], found: list[Span], length: int) -> list[float]:
+def slow_wmt23(gold: list[Span], marked: list[Span], length: int) -> list[float]:
     credit = human = metric = 0.0
     for place in range(length):
-        g, f = marks_at(gold, place), marks_at(found, place)
+        g, f = marks_at(gold, place), marks_at(marked, place)
         human += bool(g[MAJOR] or g[MINOR])
         metric += bool(f[MAJOR] or f[MINOR])
         if (g[MAJOR] and f[MAJOR]) or (g[MINOR] and f[MINOR]):
@@ -77,11 +77,11 @@ def slow_wmt23(gold: list[Span], found: list[Span], length: int) -> list[float]:
     return [credit, human, metric]
 
 
-def slow_match(gold: list[Span], found: list[Span], length: int) -> list[float]:
+def slow_match(gold: list[Span], marked: list[Span], length: int) -> list[float]:
     """The best of all one-to-one pairings, tried one by one."""
     counted = ("minor", "major", "critical")
     ours = [s for s in gold if s.side == "hypothesis" and s.severity in counted]
-    theirs = [s for s in found if s.side == "hypothesis" and s.severity in counted]
+    theirs = [s for s in marked if s.side == "hypothesis" and s.severity in counted]
     short, long = sorted([ours, theirs], key=len)
     best = 0.0
     for chosen in permutations(long, len(short)):
@@ -106,9 +106,9 @@ def test_fast_counts_equal_slow_counts(count, slow) -> None:  # type: ignore[no-
     rng = np.random.default_rng(7)
     lengths = [int(n) for n in rng.integers(1, 25, size=150)]
     gold = [draw(rng, n, 4) for n in lengths]
-    found = [draw(rng, n, 4) for n in lengths]
-    rows = count(gold, found, lengths)
-    expected = [slow(g, f, n) for g, f, n in zip(gold, found, lengths, strict=True)]
+    marked = [draw(rng, n, 4) for n in lengths]
+    rows = count(gold, marked, lengths)
+    expected = [slow(g, f, n) for g, f, n in zip(gold, marked, lengths, strict=True)]
     np.testing.assert_allclose(rows, expected, atol=1e-9)
     assert rows[:, 0].sum() > 0
 
@@ -118,22 +118,22 @@ def test_one_row_by_hand() -> None:
 
     At 2 and 3 severities differ (1/2 each), at 6 they agree: 2 of 6 and of 5.
     """
-    people = [[Span(0, 4, severity=MAJOR), Span(6, 8, severity=MINOR)]]
+    human = [[Span(0, 4, severity=MAJOR), Span(6, 8, severity=MINOR)]]
     metric = [[Span(2, 7, severity=MINOR)]]
-    rows = count_characters(people, metric, [10])
+    rows = count_characters(human, metric, [10])
     assert rows.tolist() == [[2.0, 6.0, 5.0]]
     figures = micro(rows)
     assert (figures.precision, figures.recall) == (2 / 5, 2 / 6)
     assert figures.f1 == pytest.approx(2 * 2 / (5 + 6))
     # one pair: 6-8 with 2-7 shares 1 of 6; 0-4 with 2-7 shares 2 of 7, halved
-    assert match_spans(people, metric, [10])[0, 0] == pytest.approx(max(1 / 6, 0.5 * 2 / 7))
+    assert match_spans(human, metric, [10])[0, 0] == pytest.approx(max(1 / 6, 0.5 * 2 / 7))
 
 
 def test_overlapping_errors_count_twice_or_once() -> None:
-    people = [[Span(0, 2, severity=MAJOR), Span(0, 2, severity=MINOR)]]
+    human = [[Span(0, 2, severity=MAJOR), Span(0, 2, severity=MINOR)]]
     metric = [[Span(0, 2, severity=MINOR)]]
-    assert count_characters(people, metric, [2]).tolist() == [[2.0, 4.0, 2.0]]
-    assert count_characters_once(people, metric, [2]).tolist() == [[2.0, 2.0, 2.0]]
+    assert count_characters(human, metric, [2]).tolist() == [[2.0, 4.0, 2.0]]
+    assert count_characters_once(human, metric, [2]).tolist() == [[2.0, 2.0, 2.0]]
 
 
 def test_no_errors_agree_and_one_sided_errors_do_not() -> None:
@@ -147,25 +147,25 @@ def test_no_errors_agree_and_one_sided_errors_do_not() -> None:
 
 
 def test_tags_without_severity_compare_positions() -> None:
-    people, metric = [[Span(0, 4)]], [[Span(0, 2, severity=MAJOR), Span(2, 4, severity=MINOR)]]
+    human, metric = [[Span(0, 4)]], [[Span(0, 2, severity=MAJOR), Span(2, 4, severity=MINOR)]]
     for count in (count_characters, count_characters_once):
-        assert count(people, metric, [4]).tolist() == [[4.0, 4.0, 4.0]]
+        assert count(human, metric, [4]).tolist() == [[4.0, 4.0, 4.0]]
     mixed = [[Span(0, 4), Span(4, 5, severity=MINOR)]]  # one without a severity
     assert count_characters(mixed, metric, [5]).tolist() == [[0.0, 1.0, 4.0]]
 
 
 def test_severities_and_categories_are_counted_separately() -> None:
-    people = [[Span(0, 4, severity=MAJOR, category="x"), Span(4, 6, severity=MINOR, category="y")]]
+    human = [[Span(0, 4, severity=MAJOR, category="x"), Span(4, 6, severity=MINOR, category="y")]]
     metric = [[Span(0, 2, severity=MINOR), Span(4, 6, severity=MINOR)]]
-    rows = count_by_severity(people, metric, [6], count_characters)
+    rows = count_by_severity(human, metric, [6], count_characters)
     assert {name: row.tolist() for name, row in rows.items()} == {
         "minor": [[2.0, 2.0, 4.0]],
         "major": [[0.0, 4.0, 0.0]],
     }
-    found = count_by_category(people, metric, [6], count_characters)
-    assert {name: micro(row).recall for name, row in found.items()} == {"x": 0.25, "y": 1.0}
-    named = [[Span(0, 4, severity=MAJOR, category="y")]]
-    assert count_by_category(people, named, [6], count_characters)["x"].tolist() == [
+    marked = count_by_category(human, metric, [6], count_characters)
+    assert {name: micro(row).recall for name, row in marked.items()} == {"x": 0.25, "y": 1.0}
+    with_category = [[Span(0, 4, severity=MAJOR, category="y")]]
+    assert count_by_category(human, with_category, [6], count_characters)["x"].tolist() == [
         [0.0, 4.0, 0.0]
     ]
 

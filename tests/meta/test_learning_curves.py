@@ -52,16 +52,16 @@ def test_more_data_fits_a_line_better():
 
 
 def test_training_gets_the_subset_and_the_seed():
-    seen = []
+    calls = []
     learning_curve(
-        lambda subset, seed: seen.append((tuple(subset), seed)),
+        lambda subset, seed: calls.append((tuple(subset), seed)),
         lambda scorer: {"t": 1.0},
         "abcdef",
         [2, 6],
         seeds=[7],
     )
-    assert seen[0] == (tuple("abcdef"[n] for n in draw_subset(6, 2, 7)), 7)
-    assert seen[1] == (tuple("abcdef"), 7)
+    assert calls[0] == (tuple("abcdef"[n] for n in draw_subset(6, 2, 7)), 7)
+    assert calls[1] == (tuple("abcdef"), 7)
 
 
 def test_ablation_leaves_out_each_part():

@@ -58,10 +58,10 @@ def results():
 
 
 def test_values_and_counts_equal_the_statistic(results):
-    judged = make_set("de-en", 1)
+    aligned = make_set("de-en", 1)
     task = results.tasks[0]
-    assert_allclose(task.values, pearson(judged.human, judged.scores).value)
-    assert task.agreement.judged == 300
+    assert_allclose(task.values, pearson(aligned.human, aligned.scores).value)
+    assert task.agreement.judged_count == 300
     assert task.agreement.excluded_counts.tolist() == [0, 0, 0]
     assert (task.low < task.values).all()
     assert (task.values < task.high).all()
@@ -110,20 +110,20 @@ def test_records_are_plain_and_complete(results):
 
 
 def test_averages_do_not_mix_statistics():
-    judged = [make_set("de-en", 1), make_set("fi-en", 2)]
-    both = MetaEvaluation(judged).run(
+    aligned = [make_set("de-en", 1), make_set("fi-en", 2)]
+    both = MetaEvaluation(aligned).run(
         [
             Task(sets=(one.name,), statistic=kind, resamples=0, test="none")
             for kind in ("pearson", "kendall")
-            for one in judged
+            for one in aligned
         ]
     )
     parts = both.by_statistic()
     assert list(parts) == ["pearson", "kendall"]
-    found = {(r["metric"], r["statistic"]): r["value"] for r in both.records()["average"]}
+    averages = {(r["metric"], r["statistic"]): r["value"] for r in both.records()["average"]}
     for kind, part in parts.items():
         assert {t.task.statistic for t in part.tasks} == {kind}
-        assert found["m0", kind] == np.mean([t.values[0] for t in part.tasks])
+        assert averages["m0", kind] == np.mean([t.values[0] for t in part.tasks])
 
 
 def test_negative_seed_error():
@@ -134,11 +134,11 @@ def test_negative_seed_error():
 @pytest.mark.parametrize("kind", ["accuracy", "tie-aware"])
 def test_metric_without_scores_does_not_affect_others(kind):
     systems = {"level": "system", "resamples": 0, "test": "none"}
-    whole, part = make_set("de-en", 1), make_set("fi-en", 2, worth=(1.0, 0.95))
+    complete, part = make_set("de-en", 1), make_set("fi-en", 2, worth=(1.0, 0.95))
     sets = ("de-en", "fi-en") if kind == "accuracy" else ("fi-en",)
     rate = {"tie_rate": 0.5} if kind == "tie-aware" else {}
     task = Task(sets=sets, statistic=kind, **systems, **rate)
-    values = MetaEvaluation([whole, part]).run([task]).tasks[0].values
+    values = MetaEvaluation([complete, part]).run([task]).tasks[0].values
     assert np.isfinite(values[:2]).all()
     assert np.isnan(values[2])
 
@@ -186,24 +186,24 @@ SCORE_TASKS = [
 @pytest.mark.parametrize(("statistic", "choices"), SCORE_TASKS)
 def test_every_statistic_separates_a_good_from_a_bad_metric(statistic, choices):
     # Enough systems for tests over systems.
-    judged = make_set("x", 3, systems=tuple("ABCDEFGHIJKL"), items=40)
+    aligned = make_set("x", 3, systems=tuple("ABCDEFGHIJKL"), items=40)
     task = Task(sets=("x",), statistic=statistic, **{"resamples": 100, **choices})
-    result = MetaEvaluation([judged]).run([task]).tasks[0]
+    result = MetaEvaluation([aligned]).run([task]).tasks[0]
     assert result.best in (0, 1)
     assert result.values[0] > result.values[2]
     assert result.p_values[0, 2] < 0.05
     assert not result.not_worse[2]
     assert (result.low <= result.values + 1e-9).all()
     assert (result.values <= result.high + 0.05).all()  # resampled systems are repeated
-    assert result.agreement.judged > 0
+    assert result.agreement.judged_count > 0
 
 
 @pytest.mark.parametrize("test", ["perm-both", "williams", "bootstrap"])
 def test_rescaled_metric_is_not_better(test):
-    judged = make_set("x", 3, items=40)
-    judged.scores[1] = 100 * judged.scores[0] + 7
+    aligned = make_set("x", 3, items=40)
+    aligned.scores[1] = 100 * aligned.scores[0] + 7
     task = Task(sets=("x",), resamples=200, test=test)
-    assert MetaEvaluation([judged]).run_task(task).p_values[:2, :2].tolist() == [[1, 1], [1, 1]]
+    assert MetaEvaluation([aligned]).run_task(task).p_values[:2, :2].tolist() == [[1, 1], [1, 1]]
 
 
 def test_value_does_not_depend_on_the_test():
@@ -225,22 +225,22 @@ def test_every_statistic_of_comparisons(statistic):
 
 
 def test_comparisons_equal_the_definition_of_tau():
-    judged = make_ranking()
-    compared = judged.comparisons
+    aligned = make_ranking()
+    compared = aligned.comparisons
     expected = kendall_strict(
         compared.verdicts,
-        judged.scores[:, compared.left, compared.item],
-        judged.scores[:, compared.right, compared.item],
+        aligned.scores[:, compared.left, compared.item],
+        aligned.scores[:, compared.right, compared.item],
     )
-    result = MetaEvaluation([judged]).run([Task(sets=("r",), statistic="tau-strict")])
+    result = MetaEvaluation([aligned]).run([Task(sets=("r",), statistic="tau-strict")])
     assert_allclose(result.tasks[0].values, expected.value)
-    assert result.tasks[0].agreement.judged == expected.judged < 120
+    assert result.tasks[0].agreement.judged_count == expected.judged_count < 120
 
 
 def test_calibrated_accuracy_reports_its_epsilon():
-    judged = make_set("x", 4)
-    result = MetaEvaluation([judged]).run([Task(sets=("x",), statistic="acc-eq*", resamples=10)])
-    expected = acc_eq_calibrated(judged.human, judged.scores)
+    aligned = make_set("x", 4)
+    result = MetaEvaluation([aligned]).run([Task(sets=("x",), statistic="acc-eq*", resamples=10)])
+    expected = acc_eq_calibrated(aligned.human, aligned.scores)
     assert_allclose(result.tasks[0].values, expected.value)
     assert result.tasks[0].records()[0]["epsilon"] == expected.epsilon[0]
 
@@ -252,7 +252,7 @@ def test_accuracy_pools_sets():
     result = MetaEvaluation(sets).run(tasks).tasks[0]
     expected = system_accuracy([s.human_systems for s in sets], [s.system_scores for s in sets])
     assert_allclose(result.values, expected.value)
-    assert result.agreement.judged == 10 + 3
+    assert result.agreement.judged_count == 10 + 3
 
 
 def test_missing_scores_are_counted():
@@ -267,29 +267,29 @@ def test_missing_scores_are_counted():
 
 
 def test_constant_scores_have_no_value():
-    judged = make_set("a", 1)
-    judged.scores[1] = 0.5
-    result = MetaEvaluation([judged]).run([Task(sets=("a",), resamples=50)]).tasks[0]
+    aligned = make_set("a", 1)
+    aligned.scores[1] = 0.5
+    result = MetaEvaluation([aligned]).run([Task(sets=("a",), resamples=50)]).tasks[0]
     assert np.isnan(result.values[1])
     assert np.isnan(result.p_values[0, 1])
     assert result.not_worse.tolist() == [True, False, False]
 
 
 def test_one_system_only():
-    judged = make_set("a", 1, systems=("A",))
-    pooled = MetaEvaluation([judged]).run([Task(sets=("a",), resamples=20)]).tasks[0]
+    aligned = make_set("a", 1, systems=("A",))
+    pooled = MetaEvaluation([aligned]).run([Task(sets=("a",), resamples=20)]).tasks[0]
     assert pooled.values[0] > 0.5
     grouped = (
-        MetaEvaluation([judged]).run([Task(sets=("a",), grouping="item", resamples=20)]).tasks[0]
+        MetaEvaluation([aligned]).run([Task(sets=("a",), grouping="item", resamples=20)]).tasks[0]
     )
     assert np.isnan(grouped.values).all()
     assert grouped.agreement.undefined.tolist() == [60] * 3
     assert grouped.best is None
     assert not grouped.not_worse.any()
     with pytest.raises(DataError, match="two systems"):
-        MetaEvaluation([judged]).run([Task(sets=("a",), statistic="spa")])
+        MetaEvaluation([aligned]).run([Task(sets=("a",), statistic="spa")])
     with pytest.raises(DataError, match="no pair"):
-        MetaEvaluation([judged]).run([Task(sets=("a",), statistic="acc-eq")])
+        MetaEvaluation([aligned]).run([Task(sets=("a",), statistic="acc-eq")])
 
 
 def test_resamples_do_not_depend_on_levels():
@@ -325,19 +325,19 @@ def test_without_resamples_only_values():
 
 
 def test_invalid_evaluation():
-    judged = make_set("a")
+    aligned = make_set("a")
     with pytest.raises(DataError, match="at least one judged set"):
         MetaEvaluation([])
     with pytest.raises(DataError, match="two judged sets are named 'a'"):
-        MetaEvaluation([judged, judged])
+        MetaEvaluation([aligned, aligned])
     with pytest.raises(UsageError, match="no metric"):
         MetaEvaluation([make_set("a", worth=())])
     with pytest.raises(UsageError, match="no task"):
-        MetaEvaluation([judged]).run([])
+        MetaEvaluation([aligned]).run([])
     with pytest.raises(UnknownNameError, match="unknown judged set 'b'"):
-        MetaEvaluation([judged]).run([Task(sets=("b",))])
+        MetaEvaluation([aligned]).run([Task(sets=("b",))])
     with pytest.raises(DataError, match="needs human comparisons"):
-        MetaEvaluation([judged]).run([Task(sets=("a",), statistic="tau-strict")])
+        MetaEvaluation([aligned]).run([Task(sets=("a",), statistic="tau-strict")])
     with pytest.raises(DataError, match="no human scores that this statistic can use"):
         MetaEvaluation([make_ranking()]).run([Task(sets=("r",))])
 

@@ -50,9 +50,9 @@ def test_taus_by_hand():
 
 def test_counts_of_comparisons():
     result = kendall_strict([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
-    assert (result.judged, int(result.used), int(result.excluded_counts)) == (3, 2, 1)
+    assert (result.judged_count, int(result.used), int(result.excluded_counts)) == (3, 2, 1)
     tied = consistency([1, 0, 0.5, 1], [3, np.nan, 1, 2], [1, 1, 1, 1])
-    assert (tied.judged, int(tied.used), int(tied.excluded_counts)) == (4, 3, 1)
+    assert (tied.judged_count, int(tied.used), int(tied.excluded_counts)) == (4, 3, 1)
 
 
 def test_only_ties_have_no_tau():
@@ -91,9 +91,9 @@ def test_darr_by_hand():
     human, metric = [[90], [60], [30]], [[3], [2], [2]]
     assert float(darr(human, metric)) == pytest.approx((2 - 1) / 3)
     assert float(darr(human, metric, year=2017)) == pytest.approx(2 / 3)
-    assert darr(human, metric).judged == 3
+    assert darr(human, metric).judged_count == 3
     missing = darr(human, [[3], [np.nan], [2]])
-    assert (missing.judged, int(missing.used)) == (3, 1)
+    assert (missing.judged_count, int(missing.used)) == (3, 1)
 
 
 def test_invalid_darr_arguments():
@@ -145,7 +145,7 @@ def test_acc_eq_counts_pairs_and_groups():
     metric = [[1, 1, 1], [2, 2, 2], [3, np.nan, 3]]
     result = acc_eq(human, metric)
     # Three pairs of the first item, one of the second (a metric score is missing), none after.
-    assert (result.judged, int(result.used), int(result.excluded_counts)) == (4, 3, 1)
+    assert (result.judged_count, int(result.used), int(result.excluded_counts)) == (4, 3, 1)
     assert (result.groups, int(result.undefined)) == (2, 1)
 
 
@@ -153,18 +153,18 @@ def test_acc_eq_counts_pairs_and_groups():
 def test_blocks_contain_every_pair_once(block, monkeypatch):
     monkeypatch.setattr(pairwise, "BLOCK", block)
     for n in range(20):
-        found = [(i, j) for a, b in pairwise.pair_blocks(n) for i, j in zip(a, b, strict=True)]
-        assert found == [(i, j) for i in range(n) for j in range(i + 1, n)]
+        pairs = [(i, j) for a, b in pairwise.pair_blocks(n) for i, j in zip(a, b, strict=True)]
+        assert pairs == [(i, j) for i in range(n) for j in range(i + 1, n)]
 
 
 def test_blocks_do_not_change_a_value(monkeypatch):
     rng = np.random.default_rng(3)
     human, metric = rng.integers(0, 5, (2, 4, 15)).astype(float)
-    whole = [
+    unblocked = [
         acc_eq_calibrated(human, metric, grouping=grouping)
         for grouping in ("none", "item", "system")
     ]
     monkeypatch.setattr(pairwise, "BLOCK", 16)
-    for grouping, expected in zip(("none", "item", "system"), whole, strict=True):
+    for grouping, expected in zip(("none", "item", "system"), unblocked, strict=True):
         result = acc_eq_calibrated(human, metric, grouping=grouping)
         assert (float(result), result.epsilon) == (float(expected), expected.epsilon)

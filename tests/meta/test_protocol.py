@@ -43,8 +43,8 @@ def test_its_regression_example_with_missing_values():
     expected = [0.4666666666666667, 0.4916666666666668, 0.38333333333333347, 0.29166666666666674]
     expected += [0.2666666666666667, 0.2, 0.15833333333333335, 0.15833333333333335]
     expected += [0.1166666666666667]
-    found = [float(acc_eq(human, metric, grouping="system", epsilon=e)) for e in range(9)]
-    assert_allclose(found, expected, rtol=1e-12)
+    calibrated = [float(acc_eq(human, metric, grouping="system", epsilon=e)) for e in range(9)]
+    assert_allclose(calibrated, expected, rtol=1e-12)
     best = acc_eq_calibrated(human, metric, grouping="system")
     assert float(best) == pytest.approx(0.4916666666666668, rel=1e-12)
     assert float(best.epsilon) == 1
@@ -74,7 +74,7 @@ def test_ranks_equal_mt_metrics_eval():
     assert assign_ranks(np.array([0.9, 0.8, 0.7, 0.6]), p) == [1, 1, 2, 2]
 
 
-def judged(name, seed=0, metrics=("good", "fair", "poor")):
+def make_set(name, seed=0, metrics=("good", "fair", "poor")):
     rng = np.random.default_rng(seed)
     human = np.linspace(0, 1, 5)[:, None] + rng.normal(0, 0.6, (5, 80))
     systems = tuple("ABCDE")
@@ -86,7 +86,7 @@ def judged(name, seed=0, metrics=("good", "fair", "poor")):
 
 
 def test_six_tasks_of_equal_weight_make_the_ranking():
-    sets = [judged(lp, n) for n, lp in enumerate(("ja-zh", "en-de", "en-es"))]
+    sets = [make_set(lp, n) for n, lp in enumerate(("ja-zh", "en-de", "en-es"))]
     results = run_protocol(sets, "wmt24", resamples=100)
     names = [(t.task.label, t.task.statistic) for t in results.tasks]
     pairs = [(lp, s) for lp in ("en-de", "en-es", "ja-zh") for s in ("spa", "acc-eq*")]
@@ -101,16 +101,16 @@ def test_six_tasks_of_equal_weight_make_the_ranking():
 
 
 def test_sets_are_independent():
-    alone = run_protocol([judged("en-de")], resamples=50)
-    beside = run_protocol([judged("en-es", 3), judged("en-de")], resamples=50)
-    for one, other in zip(alone.tasks, beside.tasks[:2], strict=True):
+    alone = run_protocol([make_set("en-de")], resamples=50)
+    with_another = run_protocol([make_set("en-es", 3), make_set("en-de")], resamples=50)
+    for one, other in zip(alone.tasks, with_another.tasks[:2], strict=True):
         assert_allclose(one.values, other.values)
         assert_allclose(one.p_values, other.p_values)
     assert alone.missing == ("en-es", "ja-zh")
 
 
 def test_metric_without_a_language_pair_has_no_rank():
-    sets = [judged("en-de"), judged("en-es", 1, ("good", "poor"))]
+    sets = [make_set("en-de"), make_set("en-es", 1, ("good", "poor"))]
     results = run_protocol(sets, resamples=50)
     assert np.isnan(results.average.values[1])
     assert results.average.ranks == (1, 3, 2)
@@ -123,14 +123,14 @@ def test_metric_without_a_language_pair_has_no_rank():
 
 
 def test_without_tests_metrics_are_ranked_by_value():
-    results = run_protocol([judged("en-de")], resamples=0)
+    results = run_protocol([make_set("en-de")], resamples=0)
     assert sorted(results.average.ranks) == [1, 2, 3]
     assert "metrics are ranked by value" in render_table(protocol_table(results))
 
 
 def test_invalid_input():
     with pytest.raises(UnknownNameError, match="wmt24"):
-        run_protocol([judged("en-de")], "wmt42")
+        run_protocol([make_set("en-de")], "wmt42")
     systems = AlignedScores.align(
         "en-de",
         [ScoreMatrix("m", ("A", "B"), np.ones((2, 3)))],
@@ -142,6 +142,6 @@ def test_invalid_input():
 
 def test_assumptions_are_listed():
     assert len(PROTOCOLS["wmt25"].lps) == 16
-    results = run_protocol([judged("en-ko")], "wmt25", resamples=0)
+    results = run_protocol([make_set("en-ko")], "wmt25", resamples=0)
     assert "assumed: " in render_table(protocol_table(results))
     assert results.records()["assumed"]

@@ -139,15 +139,15 @@ def test_bootstrap_is_deterministic_and_blocks_do_not_change_it(scored, monkeypa
 
 
 def test_strata_are_resampled_separately():
-    seen = []
+    draws = []
 
     def note(weights):
-        seen.append(weights)
+        draws.append(weights)
         return weights[:, :1]
 
     bootstrap(note, [3, 5], resamples=20, rng=np.random.default_rng(0))
-    assert (seen[0][:, :3].sum(axis=1) == 3).all()
-    assert (seen[0][:, 3:].sum(axis=1) == 5).all()
+    assert (draws[0][:, :3].sum(axis=1) == 3).all()
+    assert (draws[0][:, 3:].sum(axis=1) == 5).all()
 
 
 def test_bootstrap_spread_is_that_of_theory():

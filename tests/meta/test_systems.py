@@ -36,7 +36,7 @@ def test_system_accuracy_by_hand():
 def test_one_system_has_no_accuracy():
     result = system_accuracy([[1.0]], [[2.0]])
     assert np.isnan(float(result))
-    assert result.judged == 0
+    assert result.judged_count == 0
 
 
 def test_system_accuracy_faults():
@@ -53,10 +53,12 @@ def test_system_accuracy_faults():
 def test_spa_equals_the_loop(stack):
     human, metrics = stack[0], stack[1:]
     result = soft_pairwise_accuracy(human, metrics, rng=np.random.default_rng(5), resamples=50)
-    judged = (~np.isnan(human)).any(axis=0)
-    signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, judged.sum()))
+    is_judged = (~np.isnan(human)).any(axis=0)
+    signs = np.random.default_rng(5).choice([-1.0, 1.0], size=(50, is_judged.sum()))
     for n, metric in enumerate(metrics):
-        expected = slow_loops.soft_pairwise_accuracy(human[:, judged], metric[:, judged], signs)
+        expected = slow_loops.soft_pairwise_accuracy(
+            human[:, is_judged], metric[:, is_judged], signs
+        )
         assert_allclose(result.value[n], expected, atol=1e-12)
 
 
@@ -69,7 +71,7 @@ def test_spa_of_complete_scores_equals_the_loop():
     assert value == pytest.approx(slow_loops.soft_pairwise_accuracy(human, metric, signs))
     same = soft_pairwise_accuracy(human, human, rng=np.random.default_rng(2))
     assert float(same) == 1.0
-    assert same.judged == int(same.used) == 10
+    assert same.judged_count == int(same.used) == 10
 
 
 @pytest.mark.parametrize("holes", [False, True])

@@ -204,7 +204,7 @@ def _score_margins(
 def _keep_scorable(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet:
     """Keep the pairs with the inputs of all metrics, so that all are evaluated on the same pairs.
 
-    If there are none, keep all pairs: the metric's error explains what is missing.
+    If no pair has them, keep all: the metric's error explains what is missing.
     """
     mask = find_scorable_by_all([contrast.better for contrast in pairs.contrasts], metrics)
     if not any(mask) or all(mask):

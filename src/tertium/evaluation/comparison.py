@@ -95,9 +95,9 @@ def load_bundled_scales() -> tuple[DifferenceScale, ...]:
 
 
 def find_scale(spec: str, direction: str) -> DifferenceScale | None:
-    """Return the scale of a metric; None if there is none or the metric's model has changed."""
-    known = {s.direction: s for s in load_bundled_scales() if s.metric == spec}
-    scale = known.get(direction) or known.get(ALL_DIRECTIONS)
+    """Return the scale of a metric; None without one, or if the model has changed."""
+    scales = {s.direction: s for s in load_bundled_scales() if s.metric == spec}
+    scale = scales.get(direction) or scales.get(ALL_DIRECTIONS)
     if scale is None:
         return None
     try:
@@ -111,8 +111,8 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
     """Return the scale of each metric for the language direction of the systems."""
     segments = evaluation.testset.segments(evaluation.systems[0])
     direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
-    found = {metric: find_scale(metric, direction) for metric in evaluation.metrics}
-    return {metric: scale for metric, scale in found.items() if scale is not None}
+    matches = {metric: find_scale(metric, direction) for metric in evaluation.metrics}
+    return {metric: scale for metric, scale in matches.items() if scale is not None}
 
 
 def find_direction(texts: Sequence[str]) -> str:
@@ -208,9 +208,12 @@ class Comparison(Evaluation):
         difference, scale = self.difference(metric, system, other), self.scales.get(metric)
         if scale is None or difference != difference or difference == 0:
             return None
-        found = scale.find(difference)
+        nearest = scale.find(difference)
         return HumanAgreement(
-            difference=difference, agree=found.agree, pairs=found.pairs, direction=scale.direction
+            difference=difference,
+            agree=nearest.agree,
+            pairs=nearest.pairs,
+            direction=scale.direction,
         )
 
     def to_frame(self) -> DataFrame:

@@ -182,19 +182,19 @@ class ErrorAnalysis:
 
     metrics: tuple[str, str]
     segments: tuple[Segment, ...]
-    found: Disagreement
+    disagreement: Disagreement
     traits: dict[str, BoolArray]
     warnings: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def table(self) -> dict[str, dict[str, int]]:
         """Counts by trait and by which metric rates high."""
-        return self.found.table(self.traits)
+        return self.disagreement.table(self.traits)
 
     def examples(self, *, first: bool, limit: int = 5) -> list[Segment]:
         """Return good translations that only the first metric, or only the second, rates high."""
-        mine, other = self.found.first, self.found.second
-        mask = self.found.best & (mine & ~other if first else other & ~mine)
+        own, other = self.disagreement.first, self.disagreement.second
+        mask = self.disagreement.best & (own & ~other if first else other & ~own)
         return [self.segments[n] for n in np.flatnonzero(mask)[:limit]]
 
 
@@ -223,7 +223,7 @@ def analyse(
     if vocabulary is None:
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
     scores = [metric.score(segments) for metric in (first, second)]
-    found = find_disagreement(
+    disagreement = find_disagreement(
         np.concatenate([one.scores for one in sets]),
         scores[0].oriented_segments,
         scores[1].oriented_segments,
@@ -234,7 +234,7 @@ def analyse(
     return ErrorAnalysis(
         metrics=(names[first.spec], names[second.spec]),
         segments=segments,
-        found=found,
+        disagreement=disagreement,
         traits=find_traits(segments, vocabulary),
         warnings={names[s.metric]: s.warnings for s in scores if s.warnings},
     )

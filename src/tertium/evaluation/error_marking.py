@@ -108,7 +108,7 @@ class MarkedTranslations(Displayable):
         ]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Yield a row of `ERROR_COLUMNS` for each error; an unknown probability is None."""
+        """Yield a row of `ERROR_COLUMNS` for each error; None for an unknown probability."""
         for entry in self.translations:
             for span in entry.spans:
                 text = entry.segment.hypothesis

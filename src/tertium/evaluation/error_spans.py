@@ -144,11 +144,11 @@ def compare_spans(
     excluded_counts: dict[str, int] = {}
     for name, entry in track_progress(list(human_data.items()), "comparing"):
         annotated = _AnnotatedSet.of(entry, exclude)
-        judged = annotated.keep_scorable(loaded)
-        excluded_counts[name] = len(annotated.segments) - len(judged.segments)
-        marked = [(m.spec, judged.mark(m)) for m in loaded]
-        marked += [(metric, judged.find(own)) for metric, own in files.items()]
-        counted = [_count(metric, name, judged, found) for metric, found in marked]
+        scorable = annotated.keep_scorable(loaded)
+        excluded_counts[name] = len(annotated.segments) - len(scorable.segments)
+        marked = [(m.spec, scorable.mark(m)) for m in loaded]
+        marked += [(metric, scorable.find(own)) for metric, own in files.items()]
+        counted = [_count(metric, name, scorable, spans) for metric, spans in marked]
         results += _add_intervals(counted, resamples, seed)
         if resamples and len(counted) > 1:
             scores = [_as_scores(result) for result in counted]
@@ -161,7 +161,7 @@ def compare_spans(
     )
 
 
-def _files_by_metric(spans: Sequence[PathLike], taken: Sequence[str]) -> dict[str, list[PathLike]]:
+def _files_by_metric(spans: Sequence[PathLike], loaded: Sequence[str]) -> dict[str, list[PathLike]]:
     """Group files by the metric they name, or by file name if that is not unique."""
     files: dict[str, list[PathLike]] = {}
     for file in spans:
@@ -169,13 +169,13 @@ def _files_by_metric(spans: Sequence[PathLike], taken: Sequence[str]) -> dict[st
     named_metrics = {
         stem: {_named_metric(file) for file in own} - {""} for stem, own in files.items()
     }
-    metrics = [*taken, *(metric for names in named_metrics.values() for metric in names)]
-    named = {}
+    metrics = [*loaded, *(metric for names in named_metrics.values() for metric in names)]
+    by_metric = {}
     for stem, own in files.items():
         metric = "".join(named_metrics[stem]) if len(named_metrics[stem]) == 1 else ""
         is_unique = metrics.count(metric) == 1 and metric not in {*files} - {stem}
-        named[metric if is_unique else stem] = own
-    return named
+        by_metric[metric if is_unique else stem] = own
+    return by_metric
 
 
 def _named_metric(file: PathLike) -> str:
@@ -226,11 +226,11 @@ class _AnnotatedSet:
             entry.title,
             entry.lp,
             {key: texts[key] for key in marked},
-            {key: split_by_rater(found) for key, found in marked.items()},
+            {key: split_by_rater(annotations) for key, annotations in marked.items()},
         )
 
     def keep_scorable(self, metrics: Sequence[Metric]) -> _AnnotatedSet:
-        """Keep the translations with the inputs of all metrics; keep all if there are none."""
+        """Keep the translations with the inputs of all metrics, or all if no translation has them."""
         mask = find_scorable_by_all([*self.segments.values()], metrics)
         segments = dict(compress(self.segments.items(), mask)) or self.segments
         return replace(self, segments=segments, human={key: self.human[key] for key in segments})
@@ -268,15 +268,15 @@ class _AnnotatedSet:
                 )
         return [marked[key].spans for key in self.segments]
 
-    def pairs(self, found: Sequence[Spans]) -> Iterator[tuple[Spans, Spans, int]]:
+    def pairs(self, marked: Sequence[Spans]) -> Iterator[tuple[Spans, Spans, int]]:
         """Yield the spans of a rater, those of the metric, and the length of the text."""
-        for key, spans in zip(self.segments, found, strict=True):
+        for key, spans in zip(self.segments, marked, strict=True):
             for human_spans in self.human[key]:
                 yield human_spans, spans, len(self.segments[key].hypothesis)
 
 
-def _count(metric: str, name: str, judged: _AnnotatedSet, found: Sequence[Spans]) -> SpanResult:
-    human, marked, lengths = (list(part) for part in zip(*judged.pairs(found), strict=True))
+def _count(metric: str, name: str, texts: _AnnotatedSet, spans: Sequence[Spans]) -> SpanResult:
+    human, marked, lengths = (list(part) for part in zip(*texts.pairs(spans), strict=True))
     return SpanResult(
         metric=metric,
         set=name,

@@ -125,16 +125,16 @@ def load_meta_inputs(
     aligned = [
         _align(n, data, tables.get(n, _SetScores()), level) for n, data in human_data.items()
     ]
-    check_excluded(exclude, {judged.name: judged.systems for judged in aligned})
+    check_excluded(exclude, {aligned_set.name: aligned_set.systems for aligned_set in aligned})
     sets = tuple(j.drop_systems([s for s in exclude if s in j.systems]) for j in aligned)
     return MetaInputs(sets=sets, human_data=human_data, metrics=tuple(loaded), lower_better=negated)
 
 
 def check_excluded(exclude: Sequence[str], systems: Mapping[str, Collection[str]]) -> None:
     """Raise an error if a system to exclude is in none of the sets."""
-    known = {system for names in systems.values() for system in names}
-    if unknown := next((system for system in exclude if system not in known), None):
-        raise UnknownNameError(f"system of {', '.join(systems)}", unknown, known)
+    known_names = {system for names in systems.values() for system in names}
+    if unknown := next((system for system in exclude if system not in known_names), None):
+        raise UnknownNameError(f"system of {', '.join(systems)}", unknown, known_names)
 
 
 def _add_human_baseline(
@@ -231,10 +231,10 @@ def _read_scores(
 
 def _find_set(entry: MetricScores, human_data: Mapping[str, HumanData]) -> str:
     """Return the set that scores belong to: by language pair, or the only set."""
-    matching = [name for name, judged in human_data.items() if judged.lp == entry.lp]
+    matching = [name for name, aligned_set in human_data.items() if aligned_set.lp == entry.lp]
     if entry.lp and len(matching) == 1:
         return matching[0]
-    has_no_pairs = not entry.lp or not any(judged.lp for judged in human_data.values())
+    has_no_pairs = not entry.lp or not any(aligned_set.lp for aligned_set in human_data.values())
     if len(human_data) == 1 and has_no_pairs:
         return next(iter(human_data))
     raise DataError(
@@ -259,8 +259,8 @@ def _add_computed_scores(
     exclude: Sequence[str],
 ) -> None:
     """Score the judged translations with each metric and add the scores to the tables."""
-    known = [[segment for _, segment in e.translations(level)] for e in human_data.values()]
-    served = [[*compress(part, find_scorable_by_all(part, metrics))] for part in known]
+    known_names = [[segment for _, segment in e.translations(level)] for e in human_data.values()]
+    served = [[*compress(part, find_scorable_by_all(part, metrics))] for part in known_names]
     with share_encoding(metrics, *filter(None, served)):
         for metric, name in track_progress(
             [(m, name) for m in metrics for name in human_data], "scoring"
@@ -290,7 +290,7 @@ def _score_set(
     wanted = [n for n, (system, _) in enumerate(translations) if system not in exclude]
     scorable = find_scorable([translations[n][1] for n in wanted], metric)
     rows = [n for n, keep in zip(wanted, scorable, strict=True) if keep]
-    rows = rows or list(range(len(translations)))  # if empty, the metric's error says why
+    rows = rows or list(range(len(translations)))  # if empty, the metric's error explains why
     scores = metric.score([translations[n][1] for n in rows])
     values = np.full(len(translations), np.nan)
     values[rows] = scores.oriented_segments
@@ -306,7 +306,7 @@ def _system_totals(scores: Scores, systems: Sequence[str]) -> dict[str, float]:
 
 
 def _align(name: str, human_data: HumanData, scores: _SetScores, level: str) -> AlignedScores:
-    """People and metrics put side by side, for one column of the table."""
+    """Align the human and metric scores of one set."""
     return AlignedScores.align(
         name,
         scores.matrices,

@@ -191,8 +191,8 @@ def mean_scores(spec: str, values: FloatArray, name: str, signature: str = "") -
     >>> mean_scores("mine", np.array([1.0, np.nan, 2.0]), "Mine").system
     1.5
     """
-    known = np.isfinite(values)
-    statistics = np.column_stack([np.where(known, values, 0.0), known.astype(np.float64)])
+    is_finite = np.isfinite(values)
+    statistics = np.column_stack([np.where(is_finite, values, 0.0), is_finite.astype(np.float64)])
     return Scores(metric=spec, name=name, statistics=statistics, reduce=_mean, signature=signature)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from tertium.arrays import FloatArray, is_integer_at_least, make_rng, nan_mean
 from tertium.errors import LengthError, UsageError
 from tertium.execution import progress_task
+from tertium.meta.replicates import draw_counts
 from tertium.scores import Scores
 
 BLOCK_BYTES = 32_000_000  # of weights in memory at a time
@@ -90,13 +91,15 @@ def paired_randomization(
     masks.
     """
     size = _check(scores, resamples)
-    kept = _weighted_sums(scores, _mask_weights(size, resamples, seed), resamples, "randomization")
+    masked_sums = _weighted_sums(
+        scores, _mask_weights(size, resamples, seed), resamples, "randomization"
+    )
     totals = [s.statistics.sum(axis=0) for s in scores]
     observed = np.array([s.system for s in scores])
 
     def extreme(a: int, b: int) -> int:
-        first = scores[a].scores_from_totals(kept[a] + totals[b] - kept[b])
-        second = scores[b].scores_from_totals(kept[b] + totals[a] - kept[a])
+        first = scores[a].scores_from_totals(masked_sums[a] + totals[b] - masked_sums[b])
+        second = scores[b].scores_from_totals(masked_sums[b] + totals[a] - masked_sums[a])
         # a swap that changes nothing may differ from the observed value by rounding
         margin = abs(observed[a] - observed[b]) * (1 - 1e-12)
         return int(np.sum(~(np.abs(first - second) < margin)))  # NaN counts as extreme
@@ -112,8 +115,8 @@ def assign_clusters(
     Systems are ordered by score. A cluster ends where every system so far is significantly better
     than every following system. A system without a score gets 0.
     """
-    known = [n for n, s in enumerate(scores) if np.isfinite(s.system)]
-    order = sorted(known, key=lambda s: -scores[s].sign * scores[s].system)
+    has_score = [n for n, s in enumerate(scores) if np.isfinite(s.system)]
+    order = sorted(has_score, key=lambda s: -scores[s].sign * scores[s].system)
     labels = [0] * len(scores)
     cluster = 1
     for place, system in enumerate(order):
@@ -134,7 +137,7 @@ def _check(scores: Sequence[Scores], resamples: int) -> int:
 
 
 def _weighted_sums(
-    scores: Sequence[Scores], weights: Iterator[FloatArray], count: int, what: str
+    scores: Sequence[Scores], weights: Iterator[FloatArray], count: int, task_name: str
 ) -> list[FloatArray]:
     """Return the statistics of each of the scores under each weighting, (count, k)."""
     all_statistics = np.concatenate(
@@ -142,7 +145,7 @@ def _weighted_sums(
     )  # (segments, all columns)
     blocks = []
     # infinite scores give NaN sums; they are counted among the warnings
-    with progress_task(what, total=count) as advance, np.errstate(invalid="ignore"):
+    with progress_task(task_name, total=count) as advance, np.errstate(invalid="ignore"):
         for block in weights:
             blocks.append(block @ all_statistics)  # (resamples of the block, all columns)
             advance(len(block))
@@ -159,10 +162,7 @@ def _blocks(size: int, count: int) -> Iterator[int]:
 def _bootstrap_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
     rng = make_rng(seed)
     for rows in _blocks(size, count):
-        drawn = rng.integers(0, size, size=(rows, size))
-        drawn += np.arange(rows)[:, None] * size
-        counts = np.bincount(drawn.ravel(), minlength=rows * size)
-        yield counts.reshape(rows, size).astype(np.float64)
+        yield draw_counts([size], rows, rng)
 
 
 def _mask_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
@@ -175,11 +175,11 @@ def _pairwise(
     scores: Sequence[Scores], extreme: Callable[[int, int], int], count: int
 ) -> FloatArray:
     systems, has_several_segments = len(scores), len(scores[0]) > 1
-    known = np.isfinite([s.system for s in scores])
+    has_score = np.isfinite([s.system for s in scores])
     p_values = np.ones((systems, systems))
     for a in range(systems):
         for b in range(a + 1, systems):
-            defined = has_several_segments and known[a] and known[b]
+            defined = has_several_segments and has_score[a] and has_score[b]
             p = (1 + extreme(a, b)) / (1 + count) if defined else np.nan
             p_values[a, b] = p_values[b, a] = p
     return p_values

@@ -191,8 +191,8 @@ class Evaluation(Displayable):
 def segment_fields(testset: TestSet, values: FloatArray) -> dict[str, Any]:
     """Return segment scores as record fields, with `items` unless these are 1, 2, ..."""
     items = as_numbers(testset.items)
-    named = {} if items == [*range(1, len(items) + 1)] else {"items": items}
-    return {**named, "segments": values.tolist()}
+    item_field = {} if items == [*range(1, len(items) + 1)] else {"items": items}
+    return {**item_field, "segments": values.tolist()}
 
 
 def as_numbers(items: Sequence[str]) -> list[str | int]:
@@ -212,8 +212,8 @@ def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
     >>> distinct_labels({"chrf": "chrF", "bleu": "BLEU", "bleu:lowercase=true": "BLEU"})
     {'chrf': 'chrF', 'bleu': 'bleu', 'bleu:lowercase=true': 'bleu:lowercase=true'}
     """
-    shown = list(names.values())
-    return {spec: name if shown.count(name) == 1 else spec for spec, name in names.items()}
+    labels = list(names.values())
+    return {spec: name if labels.count(name) == 1 else spec for spec, name in names.items()}
 
 
 def as_testset(
@@ -361,12 +361,12 @@ def recommend_metric(testset: TestSet) -> str:
 def recommend_metric_for(references: Sequence[str], *, sources: bool) -> str:
     """Return the recommended metric, given the first reference of each segment."""
     if not references and not sources:
-        return "chrf"  # its error says which inputs are missing
+        return "chrf"  # its error explains which inputs are missing
     can_run = is_installed("torch", "tokenizers")
     if can_run and has_bundled_models():
         return "tertium-small" if references and seem_english(references) else "tertium-multi"
     if not references:
-        return "sss" if can_run else "tertium-multi"  # its error says what to install
+        return "sss" if can_run else "tertium-multi"  # its error explains what to install
     logger.warning(
         "no metric is given, so chrf is used: a metric with better human agreement needs %s",
         HOW_TO_INSTALL if can_run else f"torch: {install_command('neural')}",

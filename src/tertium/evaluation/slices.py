@@ -69,14 +69,17 @@ def slice_results(
     return Slices(by=by, parts=parts, adjusted=MetricDict(adjusted))
 
 
-def slice_evaluation(whole: Evaluation, slicing: Slicing, name: str) -> Evaluation:
+def slice_evaluation(evaluation: Evaluation, slicing: Slicing, name: str) -> Evaluation:
     """Return the evaluation of the segments of one slice."""
     rows = np.flatnonzero(slicing.mask(name))
     return Evaluation(
-        whole.testset.subset(rows.tolist()),
-        whole.systems,
-        whole.metrics,
-        {s: {m: whole.scores[s][m].subset(rows) for m in whole.metrics} for s in whole.systems},
+        evaluation.testset.subset(rows.tolist()),
+        evaluation.systems,
+        evaluation.metrics,
+        {
+            s: {m: evaluation.scores[s][m].subset(rows) for m in evaluation.metrics}
+            for s in evaluation.systems
+        },
     )
 
 
@@ -100,14 +103,14 @@ def slice_agreement(
     slices of a statistic, and ranks follow from them. By language, each set is a slice.
     """
     parts: dict[str, list[AlignedScores]] = {}
-    for judged in sets:
-        if by == "language" and judgments[judged.name].lp:
-            parts[judged.name] = [judged]
+    for aligned in sets:
+        if by == "language" and judgments[aligned.name].lp:
+            parts[aligned.name] = [aligned]
             continue
-        slicing = slice_items(judgments[judged.name], judged.items, by)
-        names = [name if len(sets) == 1 else f"{judged.name} {name}" for name in slicing.names]
-        parts[judged.name] = [
-            judged.keep_items(slicing.mask(label), name)
+        slicing = slice_items(judgments[aligned.name], aligned.items, by)
+        names = [name if len(sets) == 1 else f"{aligned.name} {name}" for name in slicing.names]
+        parts[aligned.name] = [
+            aligned.keep_items(slicing.mask(label), name)
             for label, name in zip(slicing.names, names, strict=True)
         ]
     slice_tasks = [

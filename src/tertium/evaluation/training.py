@@ -127,8 +127,8 @@ def _reject_unused_options(plan: TrainingPlan, data: TrainingSets, options: Iter
     """Raise an error for options that these settings and data do not use."""
     kind: Any = plan.cls.settings or plan.cls
     unused = plan.cls.unused_options(kind(**plan.settings), plan.options, data)
-    if given := [name for name in options if name in unused]:
-        flags = ", ".join("--" + name.replace("_", "-") for name in given)
+    if unused_given := [name for name in options if name in unused]:
+        flags = ", ".join("--" + name.replace("_", "-") for name in unused_given)
         raise UsageError(
             f"{plan.cls.name} does not use {flags} with these settings and data: leave it out "
             f"(`tertium train {plan.cls.name} --help` describes each option)"
@@ -150,12 +150,12 @@ def _read_data(sources: Sources) -> TrainingData:
 @lru_cache(maxsize=1)
 def trainable_classes() -> list[type[TrainedModel]]:
     """Return all classes that can be trained here, sorted by name."""
-    found = []
+    classes = []
     for name in sorted({*METRICS, *RANKERS}):
         with suppress(TertiumError):  # a missing extra, or a broken plugin
             cls: Any = resolve_scorer(name)
-            found += [cls] if issubclass(cls, TrainedModel) else []
-    return found
+            classes += [cls] if issubclass(cls, TrainedModel) else []
+    return classes
 
 
 def find_trainable_class(spec: str) -> type[TrainedModel]:
@@ -176,8 +176,10 @@ def find_trainable_class(spec: str) -> type[TrainedModel]:
 
 def check_options(cls: type[TrainedModel], options: Iterable[str]) -> None:
     """Raise an error for options that a class does not have."""
-    known = {field.name for field in fields(cls.options)}
-    unknown = ", ".join("--" + name.replace("_", "-") for name in options if name not in known)
+    option_names = {field.name for field in fields(cls.options)}
+    unknown = ", ".join(
+        "--" + name.replace("_", "-") for name in options if name not in option_names
+    )
     if unknown:
         flags = ", ".join(option.flag for option in trainable_options(cls))
         raise UsageError(f"{cls.name} has no option {unknown}: leave it out (options: {flags})")
@@ -185,8 +187,8 @@ def check_options(cls: type[TrainedModel], options: Iterable[str]) -> None:
 
 def has_one_recipe(cls: type[TrainedModel]) -> bool:
     """Return whether all recipes of a class have the same settings and options."""
-    first, *others = cls.recipes.values()
-    return all((r.settings, r.options) == (first.settings, first.options) for r in others)
+    first, *other_recipes = cls.recipes.values()
+    return all((r.settings, r.options) == (first.settings, first.options) for r in other_recipes)
 
 
 def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[Option]:

@@ -1,39 +1,21 @@
 """Agreement of metrics with human scores: statistics, tests and rankings on score matrices."""
 
-from tertium.meta.accuracy import acc_eq, acc_eq_calibrated
-from tertium.meta.agreement import Agreement, Grouping
-from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.correlation import pearson, spearman
-from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.pairwise import (
-    consistency,
-    darr,
-    kendall_b,
-    kendall_strict,
-    kendall_wmt13,
-    kendall_wmt14,
-)
-from tertium.meta.systems import soft_pairwise_accuracy, system_accuracy, tie_aware_spearman
-from tertium.meta.tasks import Task, tasks_for
-
-__all__ = [
-    "Agreement",
-    "AlignedScores",
-    "Grouping",
-    "MetaEvaluation",
-    "Task",
-    "acc_eq",
-    "acc_eq_calibrated",
-    "consistency",
-    "darr",
-    "kendall_b",
-    "kendall_strict",
-    "kendall_wmt13",
-    "kendall_wmt14",
-    "pearson",
-    "soft_pairwise_accuracy",
-    "spearman",
-    "system_accuracy",
-    "tasks_for",
-    "tie_aware_spearman",
-]
+from tertium.meta.accuracy import acc_eq as acc_eq
+from tertium.meta.accuracy import acc_eq_calibrated as acc_eq_calibrated
+from tertium.meta.agreement import Agreement as Agreement
+from tertium.meta.agreement import Grouping as Grouping
+from tertium.meta.aligned_scores import AlignedScores as AlignedScores
+from tertium.meta.correlation import pearson as pearson
+from tertium.meta.correlation import spearman as spearman
+from tertium.meta.evaluation import MetaEvaluation as MetaEvaluation
+from tertium.meta.pairwise import consistency as consistency
+from tertium.meta.pairwise import darr as darr
+from tertium.meta.pairwise import kendall_b as kendall_b
+from tertium.meta.pairwise import kendall_strict as kendall_strict
+from tertium.meta.pairwise import kendall_wmt13 as kendall_wmt13
+from tertium.meta.pairwise import kendall_wmt14 as kendall_wmt14
+from tertium.meta.systems import soft_pairwise_accuracy as soft_pairwise_accuracy
+from tertium.meta.systems import system_accuracy as system_accuracy
+from tertium.meta.systems import tie_aware_spearman as tie_aware_spearman
+from tertium.meta.tasks import Task as Task
+from tertium.meta.tasks import tasks_for as tasks_for

@@ -74,14 +74,16 @@ def acc_eq_calibrated(
 def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
     """Compute acc_eq with one epsilon per metric, averaged over groups."""
     counts = count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)
-    judged = counts[0].sum(axis=-1) if len(counts) else np.zeros(0)
+    judged_counts = counts[0].sum(axis=-1) if len(counts) else np.zeros(0)
     averaged = average_groups(layout, pairwise.accuracy(counts))
-    undefined = int((judged > 0).sum()) - (counts[..., :MISSING].sum(axis=-1) > 0).sum(axis=-1)
+    undefined = int((judged_counts > 0).sum()) - (counts[..., :MISSING].sum(axis=-1) > 0).sum(
+        axis=-1
+    )
     return Agreement(
         value=averaged.value,
-        judged=int(judged.sum()),
+        judged_count=int(judged_counts.sum()),
         used=counts[..., :MISSING].sum(axis=(1, 2)).astype(np.int64).reshape(layout.shape),
-        groups=int((judged > 0).sum()),
+        groups=int((judged_counts > 0).sum()),
         undefined=undefined.reshape(layout.shape),
         epsilon=epsilon.reshape(layout.shape),
     )
@@ -201,8 +203,8 @@ def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, Fl
                 for scores, epsilon in zip(layout.metrics, epsilons, strict=True)
             ]
         )  # (metrics, block, groups)
-        known = (human != UNKNOWN) & (signs != UNKNOWN)
-        right, wrong = (signs == human) & known, (signs != human) & known
+        is_known = (human != UNKNOWN) & (signs != UNKNOWN)
+        right, wrong = (signs == human) & is_known, (signs != human) & is_known
         for k in range(len(sizes)):
             sides = (side if len(sizes) == 1 else side[..., kind == k] for side in (right, wrong))
             a, b = (side.reshape(metrics, -1).astype(np.float32) for side in sides)
@@ -245,8 +247,10 @@ def measure_accuracy(
     agreement = function(human, scores)
     epsilon = np.asarray(agreement.epsilon)
     laid_out = make_layout(human, scores, grouping)
-    judged = (~np.isnan(laid_out.human)).sum(axis=-1)
-    is_exact = len(np.unique(judged[judged > 1])) < 2  # groups of one size: nothing is sampled
+    judged_counts = (~np.isnan(laid_out.human)).sum(axis=-1)
+    is_exact = (
+        len(np.unique(judged_counts[judged_counts > 1])) < 2
+    )  # groups of one size: nothing is sampled
 
     def group_values(layout: Layout) -> FloatArray:
         return pairwise.accuracy(count_groups(layout, epsilon=epsilon))

@@ -37,14 +37,14 @@ class Agreement:
     """Agreement of metrics with human scores, and how much data it is based on.
 
     `value` has the leading axes of the metrics and is NaN where the statistic is undefined (fewer
-    than two points, a constant vector). `judged` counts human judgments (cells, or comparisons for
-    pairwise statistics) and `used` those that have a metric score. Of `groups` judged vectors,
-    `undefined` have no value and are not in the average. `epsilon` is the largest metric difference
-    that counts as a tie, for statistics that choose one.
+    than two points, a constant vector). `judged_count` is the number of human judgments (cells, or
+    comparisons for pairwise statistics), `used` the number with a metric score. Of `groups` judged
+    vectors, `undefined` have no value and are not in the average. `epsilon` is the largest
+    metric difference that counts as a tie, for statistics that choose one.
     """
 
     value: FloatArray
-    judged: int
+    judged_count: int
     used: IntArray
     groups: int = 1
     undefined: IntArray
@@ -53,7 +53,7 @@ class Agreement:
     @property
     def excluded_counts(self) -> IntArray:
         """Judgments without a metric score, (...)."""
-        return self.judged - self.used
+        return self.judged_count - self.used
 
     def __float__(self) -> float:
         if self.value.size != 1:
@@ -75,7 +75,7 @@ class Layout:
         return ~np.isnan(self.metrics) & ~np.isnan(self.human)
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         return int((~np.isnan(self.human)).sum())
 
 
@@ -138,10 +138,10 @@ def select_judged_columns(
     name: str, human: FloatArray, scores: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Keep the columns (segments or systems) with a human score: those that are resampled."""
-    judged = (~np.isnan(human)).any(axis=0)
-    if not judged.any():
+    is_judged = (~np.isnan(human)).any(axis=0)
+    if not is_judged.any():
         raise DataError(f"{name}: no human scores that this statistic can use")
-    return human[:, judged], scores[:, :, judged]
+    return human[:, is_judged], scores[:, :, is_judged]
 
 
 def to_float_array(values: ArrayLike, name: str) -> FloatArray:
@@ -156,12 +156,17 @@ def to_float_array(values: ArrayLike, name: str) -> FloatArray:
 
 
 def make_pooled_agreement(
-    value: FloatArray, shape: tuple[int, ...], *, judged: int, used: FloatArray, groups: int = 1
+    value: FloatArray,
+    shape: tuple[int, ...],
+    *,
+    judged_count: int,
+    used: FloatArray,
+    groups: int = 1,
 ) -> Agreement:
     """Make an `Agreement` from one value per metric; `shape` restores the leading axes."""
     return Agreement(
         value=value.reshape(shape),
-        judged=judged,
+        judged_count=judged_count,
         used=used.astype(np.int64).reshape(shape),
         groups=groups,
         undefined=np.isnan(value).astype(np.int64).reshape(shape),
@@ -174,7 +179,7 @@ def average_groups(layout: Layout, values: FloatArray) -> Agreement:
     values = values[:, judged_groups]
     return Agreement(
         value=nan_mean(values).reshape(layout.shape),
-        judged=layout.judged,
+        judged_count=layout.judged_count,
         used=layout.present.sum(axis=(1, 2)).reshape(layout.shape),
         groups=int(judged_groups.sum()),
         undefined=np.isnan(values).sum(axis=1).reshape(layout.shape),

@@ -92,22 +92,22 @@ class AlignedScores:
             self.name, self.human_systems[None], self.system_scores[:, None]
         )
 
-    def keep_items(self, kept: BoolArray, name: str) -> AlignedScores:
+    def keep_items(self, item_mask: BoolArray, name: str) -> AlignedScores:
         """Keep some of the items, under another name; system scores are means over these.
 
         With human comparisons, the score of a system is its expected wins.
         """
-        scores, compared = self.scores[:, :, kept], self.comparisons
-        human = self.human[:, kept]
+        scores, compared = self.scores[:, :, item_mask], self.comparisons
+        human = self.human[:, item_mask]
         human_systems = nan_mean(human)
         if compared is not None:
-            chosen = compared.select(kept[compared.item])
-            compared = replace(chosen, item=(np.cumsum(kept) - 1)[chosen.item])
+            chosen = compared.select(item_mask[compared.item])
+            compared = replace(chosen, item=(np.cumsum(item_mask) - 1)[chosen.item])
             human_systems = compared.expected_wins(len(self.systems))
         return replace(
             self,
             name=name,
-            items=tuple(item for item, keep in zip(self.items, kept, strict=True) if keep),
+            items=tuple(item for item, keep in zip(self.items, item_mask, strict=True) if keep),
             human=human,
             scores=scores,
             human_systems=human_systems,
@@ -143,15 +143,15 @@ class AlignedScores:
         if human is None:
             values = np.full((len(systems), len(items)), np.nan)
             human = ScoreMatrix("human", systems, values, items)
-        given = dict(system_scores or {})
+        given_scores = dict(system_scores or {})
         by_name = _by_name(name, metrics)
-        names = list(dict.fromkeys([*by_name, *given]))
+        names = list(dict.fromkeys([*by_name, *given_scores]))
         rows = [_fit_to_grid(name, by_name.get(m), m, systems, items) for m in names]
         # means over all segments that the metric scored, judged or not
         means = {
             m.name: dict(zip(m.systems, m.system_scores.tolist(), strict=True)) for m in metrics
         }
-        totals = [_to_vector({**means, **given}[m], systems) for m in names]
+        totals = [_to_vector({**means, **given_scores}[m], systems) for m in names]
         human_totals, compared = human.system_scores, None
         if comparisons is not None:
             compared = ComparisonIndex.of(comparisons)
@@ -218,10 +218,10 @@ def _fit_to_grid(
     matched_rows = [(n, row[s]) for n, s in enumerate(systems) if s in row]
     matched_columns = [(n, column[i]) for n, i in enumerate(items) if i in column]
     if items and not (matched_rows and matched_columns):
-        scored, judged = (matrix.systems, systems) if not matched_rows else (labels, items)
+        scored, judged_names = (matrix.systems, systems) if not matched_rows else (labels, items)
         raise DataError(
             f"{name}: none of the {'segments' if matched_rows else 'systems'} scored by {metric} "
-            f"({_first_names(scored)}) has human judgments ({_first_names(judged)})"
+            f"({_first_names(scored)}) has human judgments ({_first_names(judged_names)})"
         )
     if matched_rows and matched_columns:
         (to_row, from_row), (to_column, from_column) = (

@@ -30,7 +30,7 @@ class AcceptanceCurve:
     thresholds: FloatArray
     precision: FloatArray
     recall: FloatArray
-    judged: int
+    judged_count: int
     good: int
 
     @property
@@ -70,13 +70,13 @@ def acceptance_curve(human: ArrayLike, metric: ArrayLike, min_good_score: float)
         )
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0, True))
-    found = np.cumsum(good[order])[ends]
+    good_accepted = np.cumsum(good[order])[ends]
     return AcceptanceCurve(
         min_good_score=min_good_score,
         thresholds=scores[order][ends],
-        precision=found / (ends + 1.0),
-        recall=found / good.sum(),
-        judged=len(human_scores),
+        precision=good_accepted / (ends + 1.0),
+        recall=good_accepted / good.sum(),
+        judged_count=len(human_scores),
         good=int(good.sum()),
     )
 
@@ -120,20 +120,20 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> Reranking:
         raise LengthError(
             f"reranking needs two matrices of one shape, got {human_scores.shape}, {scores.shape}"
         )
-    known = ~np.isnan(human_scores) & ~np.isnan(scores)
-    used = known.sum(axis=0) > 1
+    is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
+    used = is_known.sum(axis=0) > 1
     if not used.any():
         return Reranking(0, *[np.nan] * 5)
-    known, human_scores = known[:, used], np.where(known, human_scores, -np.inf)[:, used]
-    scores = np.where(known, scores[:, used], -np.inf)
+    is_known, human_scores = is_known[:, used], np.where(is_known, human_scores, -np.inf)[:, used]
+    scores = np.where(is_known, scores[:, used], -np.inf)
     first, top = human_scores == human_scores.max(axis=0), scores == scores.max(axis=0)
-    values = np.where(known, human_scores, 0.0)
+    values = np.where(is_known, human_scores, 0.0)
     return Reranking(
         segments=int(used.sum()),
         accuracy=float(((first & top).sum(axis=0) / top.sum(axis=0)).mean()),
-        chance=float((first.sum(axis=0) / known.sum(axis=0)).mean()),
+        chance=float((first.sum(axis=0) / is_known.sum(axis=0)).mean()),
         chosen=float(((values * top).sum(axis=0) / top.sum(axis=0)).mean()),
-        random=float((values.sum(axis=0) / known.sum(axis=0)).mean()),
+        random=float((values.sum(axis=0) / is_known.sum(axis=0)).mean()),
         best=float(human_scores.max(axis=0).mean()),
     )
 
@@ -175,10 +175,10 @@ def risk_coverage(errors: ArrayLike, uncertainty: ArrayLike) -> RiskCurve:
     sizes, uncertainties = _common_values(np.abs(to_float_array(errors, "errors")), uncertainty)
     _, group = np.unique(uncertainties, return_inverse=True)
     shared = (np.bincount(group, sizes) / np.bincount(group))[group]
-    kept = np.arange(1, len(sizes) + 1)
-    risk = np.cumsum(shared[np.argsort(uncertainties, kind="stable")]) / kept
-    ideal = float((np.cumsum(np.sort(sizes)) / kept).mean())
-    return RiskCurve(kept / len(sizes), risk, ideal)
+    kept_counts = np.arange(1, len(sizes) + 1)
+    risk = np.cumsum(shared[np.argsort(uncertainties, kind="stable")]) / kept_counts
+    ideal = float((np.cumsum(np.sort(sizes)) / kept_counts).mean())
+    return RiskCurve(kept_counts / len(sizes), risk, ideal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,17 +226,17 @@ def residuals(human: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, float]:
         to_float_array(human, "human scores"),
         to_float_array(metric, "metric scores"),
     )
-    known = ~np.isnan(human_scores) & ~np.isnan(scores)
-    if known.sum() < 2 or np.ptp(scores[known]) == 0:
+    is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
+    if is_known.sum() < 2 or np.ptp(scores[is_known]) == 0:
         raise DataError("residuals need two translations with different metric scores")
-    slope, shift = np.polyfit(scores[known], human_scores[known], 1)
-    return np.where(known, human_scores - slope * scores - shift, np.nan), float(slope)
+    slope, shift = np.polyfit(scores[is_known], human_scores[is_known], 1)
+    return np.where(is_known, human_scores - slope * scores - shift, np.nan), float(slope)
 
 
 def summarize_decisions(curve: AcceptanceCurve, choice: Reranking) -> Mapping[str, float]:
     """Return the table values of accepting and choosing by one metric."""
     return {
-        "good": curve.good / curve.judged,
+        "good": curve.good / curve.judged_count,
         "average_precision": curve.average_precision,
         "threshold": float(curve.thresholds[curve.best]),
         "precision": float(curve.precision[curve.best]),
@@ -256,7 +256,7 @@ def _common_values(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, Flo
     )
     if a.shape != b.shape:
         raise LengthError(f"{len(a)} human values, but {len(b)} metric values")
-    known = ~np.isnan(a) & ~np.isnan(b)
-    if not known.any():
+    is_known = ~np.isnan(a) & ~np.isnan(b)
+    if not is_known.any():
         raise DataError("no translation has both a human and a metric score")
-    return a[known], b[known]
+    return a[is_known], b[is_known]

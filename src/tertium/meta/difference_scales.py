@@ -134,11 +134,11 @@ def fit_scales(
     if not sets:
         raise DataError("no human judgments to fit: give at least one judged set")
     pairs_by_scale: dict[tuple[str, str], list[tuple[FloatArray, FloatArray]]] = {}
-    for judged in sets:
-        for metric, scores in zip(judged.metrics, judged.system_scores, strict=True):
-            pairs = compare_system_pairs(judged.human_systems, scores)
+    for aligned in sets:
+        for metric, scores in zip(aligned.metrics, aligned.system_scores, strict=True):
+            pairs = compare_system_pairs(aligned.human_systems, scores)
             for direction in filter(
-                None, (ALL_DIRECTIONS, language_direction(judged.name.split()[-1]))
+                None, (ALL_DIRECTIONS, language_direction(aligned.name.split()[-1]))
             ):
                 pairs_by_scale.setdefault((metric, direction), []).append(pairs)
     scales = []

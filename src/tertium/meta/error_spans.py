@@ -52,11 +52,11 @@ def count_characters(
     array([[1., 4., 4.]])
     """
     has_grades = has_severities(human)
-    gold, found = (_count_per_character(spans, lengths, has_grades) for spans in (human, metric))
-    full = np.minimum(gold, found)
-    rest = np.minimum((gold - full).sum(0), (found - full).sum(0))
+    gold, marked = (_count_per_character(spans, lengths, has_grades) for spans in (human, metric))
+    full = np.minimum(gold, marked)
+    rest = np.minimum((gold - full).sum(0), (marked - full).sum(0))
     credit = full.sum(0) + WRONG_SEVERITY_CREDIT * rest
-    return _rows(credit, gold.sum(0), found.sum(0), lengths)
+    return _rows(credit, gold.sum(0), marked.sum(0), lengths)
 
 
 def count_characters_once(
@@ -64,11 +64,11 @@ def count_characters_once(
 ) -> FloatArray:
     """Count characters as in WMT23, where a character is marked or not, (n, 3)."""
     has_grades = has_severities(human)
-    gold, found = (
+    gold, marked = (
         _count_per_character(spans, lengths, has_grades) > 0 for spans in (human, metric)
     )
-    human_any, metric_any = (np.asarray(marks.any(0), dtype=np.float64) for marks in (gold, found))
-    credit = np.where((gold & found).any(0), 1.0, WRONG_SEVERITY_CREDIT * human_any * metric_any)
+    human_any, metric_any = (np.asarray(marks.any(0), dtype=np.float64) for marks in (gold, marked))
+    credit = np.where((gold & marked).any(0), 1.0, WRONG_SEVERITY_CREDIT * human_any * metric_any)
     return _rows(credit, human_any, metric_any, lengths)
 
 
@@ -81,10 +81,10 @@ def match_spans(
         raise LengthError(f"human annotations, metric annotations and texts differ: {sizes}")
     has_grades = has_severities(human)
     rows = np.zeros((len(lengths), 3))
-    for n, (human_spans, found) in enumerate(zip(human, metric, strict=True)):
+    for n, (human_spans, marked) in enumerate(zip(human, metric, strict=True)):
         gold, predicted = (
             _countable_spans(human_spans, has_grades),
-            _countable_spans(found, has_grades),
+            _countable_spans(marked, has_grades),
         )
         rows[n] = _best_pairing(gold, predicted, has_grades), len(gold), len(predicted)
     return rows
@@ -194,10 +194,10 @@ def _count_per_character(
 
 
 def _rows(
-    credit: FloatArray, gold: FloatArray, found: FloatArray, lengths: Sequence[int]
+    credit: FloatArray, gold: FloatArray, marked: FloatArray, lengths: Sequence[int]
 ) -> FloatArray:
     """Sum over the characters of each text; an empty text has none."""
-    every = np.stack([credit, gold, found], axis=1).astype(float)  # (characters, 3)
+    every = np.stack([credit, gold, marked], axis=1).astype(float)  # (characters, 3)
     sums = np.concatenate([np.zeros((1, 3)), np.cumsum(every, axis=0)])
     ends = np.cumsum(lengths).astype(int)
     starts = ends - np.asarray(lengths, dtype=int)
@@ -207,20 +207,20 @@ def _rows(
 
 def _precision_recall_f1(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return precision, recall and F1 of rows (..., 3), each (...)."""
-    credit, gold, found = (rows[..., n] for n in range(3))
-    precision = np.where(found > 0, divide(credit, found), 1.0)
+    credit, gold, marked = (rows[..., n] for n in range(3))
+    precision = np.where(marked > 0, divide(credit, marked), 1.0)
     recall = np.where(gold > 0, divide(credit, gold), 1.0)
     total = precision + recall
     f1 = np.where(total > 0, divide(2 * precision * recall, total), 0.0)
     return precision, recall, f1
 
 
-def _best_pairing(gold: Spans, found: Spans, has_grades: bool) -> float:
-    if not gold or not found:
+def _best_pairing(gold: Spans, marked: Spans, has_grades: bool) -> float:
+    if not gold or not marked:
         return 0.0
     from scipy.optimize import linear_sum_assignment
 
-    credit = np.array([[_credit(a, b, has_grades) for b in found] for a in gold])
+    credit = np.array([[_credit(a, b, has_grades) for b in marked] for a in gold])
     pairs = linear_sum_assignment(credit, maximize=True)
     return float(credit[pairs].sum())
 

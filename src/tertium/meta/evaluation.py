@@ -136,14 +136,14 @@ class MetaEvaluation:
     def __init__(self, sets: Sequence[AlignedScores], *, seed: int = 12345) -> None:
         if not sets:
             raise DataError("no human judgments to evaluate: give at least one judged set")
-        names = [judged.name for judged in sets]
+        names = [aligned.name for aligned in sets]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise DataError(f"two judged sets are named {repeated!r}: give them different names")
-        self.metrics = tuple(dict.fromkeys(m for judged in sets for m in judged.metrics))
+        self.metrics = tuple(dict.fromkeys(m for aligned in sets for m in aligned.metrics))
         if not self.metrics:
             raise UsageError("no metric to evaluate: give at least one")
-        self.sets = {judged.name: judged.with_metrics(self.metrics) for judged in sets}
+        self.sets = {aligned.name: aligned.with_metrics(self.metrics) for aligned in sets}
         self.seed = seed
 
     def run(self, tasks: Sequence[Task]) -> Results:
@@ -155,7 +155,7 @@ class MetaEvaluation:
             metrics=self.metrics,
             tasks=tuple(results),
             seed=self.seed,
-            excluded_counts={name: judged.excluded_counts for name, judged in self.sets.items()},
+            excluded_counts={name: aligned.excluded_counts for name, aligned in self.sets.items()},
         )
 
     def run_task(self, task: Task) -> TaskResult:

@@ -69,7 +69,7 @@ class LearningCurve:
         groups: dict[tuple[str, int, str], list[float]] = {}
         for run in self.runs:
             groups.setdefault((run.setting, run.size, run.test), []).append(run.value)
-        return [_summarize_make_runs(*key, values) for key, values in groups.items()]
+        return [_summarize_runs(*key, values) for key, values in groups.items()]
 
     def records(self) -> list[dict[str, Any]]:
         """Return the runs as dictionaries."""
@@ -133,9 +133,9 @@ def ablation(
     if alone:
         settings += [(f"only {part}", [part]) for part in parts]
     runs: list[LearningRun] = []
-    jobs = [(setting, kept, seed) for setting, kept in settings for seed in seeds]
-    for setting, kept, seed in track_progress(jobs, "ablation"):
-        runs += _make_runs(setting, len(kept), seed, evaluate(train(kept, seed)))
+    jobs = [(setting, remaining, seed) for setting, remaining in settings for seed in seeds]
+    for setting, remaining, seed in track_progress(jobs, "ablation"):
+        runs += _make_runs(setting, len(remaining), seed, evaluate(train(remaining, seed)))
     return LearningCurve(runs=tuple(runs))
 
 
@@ -167,19 +167,19 @@ def _make_runs(
     ]
 
 
-def _summarize_make_runs(setting: str, size: int, test: str, values: Sequence[float]) -> CurvePoint:
-    known = [value for value in values if not math.isnan(value)]
-    spread = float(np.std(known, ddof=1)) if len(known) > 1 else math.nan
+def _summarize_runs(setting: str, size: int, test: str, values: Sequence[float]) -> CurvePoint:
+    defined = [value for value in values if not math.isnan(value)]
+    spread = float(np.std(defined, ddof=1)) if len(defined) > 1 else math.nan
     return CurvePoint(
         setting=setting,
         size=size,
         test=test,
         runs=len(values),
-        undefined=len(values) - len(known),
-        mean=float(np.mean(known)) if known else math.nan,
+        undefined=len(values) - len(defined),
+        mean=float(np.mean(defined)) if defined else math.nan,
         deviation=spread,
-        low=min(known, default=math.nan),
-        high=max(known, default=math.nan),
+        low=min(defined, default=math.nan),
+        high=max(defined, default=math.nan),
     )
 
 

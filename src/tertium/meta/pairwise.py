@@ -281,8 +281,8 @@ def darr(
     layout = make_layout(human, metrics, "item")
     counts = count_groups(layout, threshold=threshold).sum(axis=1)  # (metrics, 6)
     value = tau_strict(counts) if year == 2018 else tau_wmt14(counts)
-    judged, used = int(counts.sum(axis=1).max(initial=0)), counts[:, :MISSING].sum(axis=1)
-    return make_pooled_agreement(value, layout.shape, judged=judged, used=used)
+    judged_count, used = int(counts.sum(axis=1).max(initial=0)), counts[:, :MISSING].sum(axis=1)
+    return make_pooled_agreement(value, layout.shape, judged_count=judged_count, used=used)
 
 
 def kendall_b(human: ArrayLike, metrics: ArrayLike, *, grouping: Grouping = "none") -> Agreement:
@@ -341,12 +341,14 @@ def count_agreement(
 
     If the formula drops `human_ties`, they do not count as judged comparisons either.
     """
-    known = to_float_array(verdicts, "verdicts")
-    dropped = np.isnan(known) | ((known == 0.5) & (not human_ties))
+    verdict_values = to_float_array(verdicts, "verdicts")
+    dropped = np.isnan(verdict_values) | ((verdict_values == 0.5) & (not human_ties))
     used = counts[:, :MISSING].sum(axis=1)
     if not human_ties:
         used = used - counts[:, HUMAN_TIE] - counts[:, BOTH_TIE]
-    return make_pooled_agreement(reduce(counts), shape, judged=int((~dropped).sum()), used=used)
+    return make_pooled_agreement(
+        reduce(counts), shape, judged_count=int((~dropped).sum()), used=used
+    )
 
 
 def measure_darr(

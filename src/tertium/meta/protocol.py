@@ -146,29 +146,14 @@ def run_protocol(
 
     def run(task: Task) -> tuple[TaskResult, PermutationTest | None]:
         result = evaluation.run_task(task)
-        judged = evaluation.sets[task.sets[0]]
-        return result, _permute(result, judged, resamples, seed) if resamples else None
+        aligned = evaluation.sets[task.sets[0]]
+        return result, _permute(result, aligned, resamples, seed) if resamples else None
 
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
         results = [
             future.result()
             for future in track_progress([pool.submit(run, t) for t in tasks], "tasks")
         ]
-    return _combine_tasks(
-        protocol, evaluation.metrics, results, resamples=resamples, alpha=alpha, seed=seed
-    )
-
-
-def _combine_tasks(
-    protocol: Protocol,
-    metrics: tuple[str, ...],
-    results: Sequence[tuple[TaskResult, PermutationTest | None]],
-    *,
-    resamples: int,
-    alpha: float,
-    seed: int,
-) -> ProtocolResults:
-    """Combine the tasks: ranks of each task and of the weighted mean."""
     weights = tuple(1.0 / len(results) for _ in results)
     tests = [test for _, test in results if test is not None]
     values: FloatArray = np.sum(
@@ -177,23 +162,23 @@ def _combine_tasks(
     average = average_tests(tests, weights) if tests else None
     return ProtocolResults(
         protocol=protocol,
-        metrics=metrics,
+        metrics=evaluation.metrics,
         tasks=tuple(
-            replace(result, **vars(_rank(metrics, result.values, test, alpha)))
+            replace(result, **vars(_rank(evaluation.metrics, result.values, test, alpha)))
             for result, test in results
         ),
         weights=weights,
-        average=_rank(metrics, values, average, alpha),
+        average=_rank(evaluation.metrics, values, average, alpha),
         resamples=resamples,
         seed=seed,
     )
 
 
 def _permute(
-    result: TaskResult, judged: AlignedScores, resamples: int, seed: int
+    result: TaskResult, aligned: AlignedScores, resamples: int, seed: int
 ) -> PermutationTest:
     rng = make_rng(seed, zlib.crc32(result.task.name.encode()), 1)
-    human, scores = select_judged_columns(judged.name, judged.human, judged.scores)
+    human, scores = select_judged_columns(aligned.name, aligned.human, aligned.scores)
     if result.task.statistic == "spa":
         return permute_soft_accuracy(human, scores, resamples=resamples, rng=rng)
     epsilon = np.nan_to_num(np.asarray(result.agreement.epsilon))

@@ -41,10 +41,10 @@ def bootstrap(
         raise DataError("the bootstrap needs at least one judged unit in each set")
     rows = max(1, BLOCK // sum(units))
     blocks = [min(rows, resamples - start) for start in range(0, resamples, rows)]
-    return np.concatenate([replicate(_draw(units, count, rng)) for count in blocks])
+    return np.concatenate([replicate(draw_counts(units, count, rng)) for count in blocks])
 
 
-def _draw(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:
+def draw_counts(units: Sequence[int], count: int, rng: np.random.Generator) -> FloatArray:
     """Return how often each unit was drawn, (count, all units)."""
     parts = []
     for size in units:

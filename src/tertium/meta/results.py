@@ -48,8 +48,8 @@ def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
             defined = ~np.isnan(difference)
             if i != j:
                 # equal metrics on different scales differ by rounding
-                known, losses = int(defined.sum()), int((difference[defined] <= 1e-12).sum())
-                result[i, j] = (1 + losses) / (1 + known) if known else np.nan
+                known_count, losses = int(defined.sum()), int((difference[defined] <= 1e-12).sum())
+                result[i, j] = (1 + losses) / (1 + known_count) if known_count else np.nan
     return result
 
 
@@ -65,8 +65,8 @@ def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) 
     [2, 1, 1]
     """
     if np.isnan(p_values).all():
-        known = values[~np.isnan(values)]
-        return [int((known > v).sum()) + 1 if v == v else len(known) + 1 for v in values]
+        defined = values[~np.isnan(values)]
+        return [int((defined > v).sum()) + 1 if v == v else len(defined) + 1 for v in values]
     order = [int(m) for m in np.argsort(-values, kind="stable") if not np.isnan(values[m])]
     ranks = [0] * len(values)
     current: list[int] = []
@@ -150,7 +150,7 @@ class TaskResult(MetricEstimates):
                 "rank": self.ranks[n],
                 "best": n == self.best,
                 "not_significantly_worse": bool(marks[n]) if self.is_tested else None,
-                "judged": counts.judged,
+                "judged": counts.judged_count,
                 "used": int(counts.used[n]),
                 "left_out": int(counts.excluded_counts[n]),
                 "groups": counts.groups,

@@ -31,15 +31,15 @@ def holm(p_values: ArrayLike) -> FloatArray:
     >>> holm([0.01, 0.04, 0.03, np.nan]).tolist()
     [0.03, 0.06, 0.06, nan]
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    adjusted = np.full(given.shape, np.nan)
-    known = ~np.isnan(given)
-    ordered = np.sort(given[known])
+    raw = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(raw.shape, np.nan)
+    is_known = ~np.isnan(raw)
+    ordered = np.sort(raw[is_known])
     steps = np.maximum.accumulate(ordered * np.arange(len(ordered), 0, -1))
-    order = np.argsort(given[known], kind="stable")
+    order = np.argsort(raw[is_known], kind="stable")
     values = np.empty(len(ordered))
     values[order] = np.minimum(steps, 1.0)
-    adjusted[known] = values
+    adjusted[is_known] = values
     return adjusted
 
 

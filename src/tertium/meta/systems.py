@@ -55,10 +55,10 @@ def system_accuracy(human: Sequence[ArrayLike], metrics: Sequence[ArrayLike]) ->
     counts = parts.sum(axis=0)  # (metrics, 6)
     absent = (parts[..., : pairwise.MISSING].sum(axis=-1) == 0) & (parts.sum(axis=-1) > 0)
     value = np.where(absent.any(axis=0), np.nan, pairwise.accuracy(counts))
-    judged = int(counts.sum(axis=-1).max(initial=0))
+    judged_count = int(counts.sum(axis=-1).max(initial=0))
     used = counts[:, : pairwise.MISSING].sum(axis=-1)
     return make_pooled_agreement(
-        value, layouts[0].shape, judged=judged, used=used, groups=len(layouts)
+        value, layouts[0].shape, judged_count=judged_count, used=used, groups=len(layouts)
     )
 
 
@@ -91,7 +91,7 @@ def spa_from_gaps(gaps: FloatArray, human: FloatArray, shape: tuple[int, ...]) -
     value = 1.0 - divide(np.nansum(gaps, axis=-1), used)
     present = (~np.isnan(human)).astype(np.float64)
     together = np.triu(present @ present.T, k=1) > 0  # pairs with a segment judged for both
-    return make_pooled_agreement(value, shape, judged=int(together.sum()), used=used)
+    return make_pooled_agreement(value, shape, judged_count=int(together.sum()), used=used)
 
 
 def p_value_gaps(
@@ -244,23 +244,23 @@ def sign_flip_p_values(
 
 def measure_accuracies(sets: Sequence[AlignedScores]) -> Measurement:
     """Measure pairwise accuracy of systems, pooled over sets, for a task."""
-    judged = [s.system_columns() for s in sets]
-    agreement = system_accuracy([h[0] for h, _ in judged], [m[:, 0] for _, m in judged])
-    sizes = tuple(h.shape[1] for h, _ in judged)
-    metrics = len(judged[0][1])
+    columns = [s.system_columns() for s in sets]
+    agreement = system_accuracy([h[0] for h, _ in columns], [m[:, 0] for _, m in columns])
+    sizes = tuple(h.shape[1] for h, _ in columns)
+    metrics = len(columns[0][1])
     right, eligible = np.zeros((2, metrics, sum(sizes), sum(sizes)))
     start = 0
-    for (human, scores), size in zip(judged, sizes, strict=True):
+    for (human, scores), size in zip(columns, sizes, strict=True):
         block = slice(start, start + size)
         human_signs = np.sign(human[0][:, None] - human[0])  # (systems, systems)
         signs = np.sign(scores[:, 0, :, None] - scores[:, 0, None])
-        known = ~np.isnan(human_signs) & ~np.isnan(signs) & ~np.eye(size, dtype=bool)
-        right[:, block, block] = (human_signs == signs) & known
-        eligible[:, block, block] = known
+        is_known = ~np.isnan(human_signs) & ~np.isnan(signs) & ~np.eye(size, dtype=bool)
+        right[:, block, block] = (human_signs == signs) & is_known
+        eligible[:, block, block] = is_known
         start += size
 
     def pair_test(*, resamples: int, rng: np.random.Generator) -> FloatArray:
-        wins = [count_wins(make_layout(h, m))[0].sum(axis=0) for h, m in judged]
+        wins = [count_wins(make_layout(h, m))[0].sum(axis=0) for h, m in columns]
         total: FloatArray = np.sum(wins, axis=0)[None]
         return coin_p_values(total, np.ones(1), resamples=resamples, rng=rng)
 
@@ -274,20 +274,20 @@ def measure_accuracies(sets: Sequence[AlignedScores]) -> Measurement:
     )
 
 
-def measure_spa(judged: AlignedScores, rng: np.random.Generator) -> Measurement:
+def measure_spa(aligned: AlignedScores, rng: np.random.Generator) -> Measurement:
     """Measure SPA for a task."""
-    present = (~np.isnan(judged.human)).any(axis=1)
-    human, scores = judged.human[present], judged.scores[:, present]
+    present = (~np.isnan(aligned.human)).any(axis=1)
+    human, scores = aligned.human[present], aligned.scores[:, present]
     if len(human) < 2:
-        raise DataError(f"{judged.name}: SPA needs two systems with judged segments")
+        raise DataError(f"{aligned.name}: SPA needs two systems with judged segments")
     gaps = p_value_gaps(human, scores, rng=rng, resamples=SPA_RESAMPLES)
     agreement = spa_from_gaps(gaps, human, (len(scores),))
     size = len(human)
     left, right = np.triu_indices(size, k=1)
     soft, eligible = np.zeros((2, len(scores), size, size))
-    known = ~np.isnan(gaps)
-    soft[:, left, right] = soft[:, right, left] = np.where(known, 1.0 - gaps, 0.0)
-    eligible[:, left, right] = eligible[:, right, left] = known
+    is_known = ~np.isnan(gaps)
+    soft[:, left, right] = soft[:, right, left] = np.where(is_known, 1.0 - gaps, 0.0)
+    eligible[:, left, right] = eligible[:, right, left] = is_known
     return Measurement(
         agreement=agreement,
         replicate=pair_matrix_replicate(soft, eligible),
@@ -297,11 +297,11 @@ def measure_spa(judged: AlignedScores, rng: np.random.Generator) -> Measurement:
     )
 
 
-def measure_tie_aware(judged: AlignedScores, task: Task) -> Measurement:
+def measure_tie_aware(aligned: AlignedScores, task: Task) -> Measurement:
     """Measure tie-aware prediction for a task."""
     assert task.tie_rate is not None
-    known = ~np.isnan(judged.human_systems)
-    human, scores = judged.human_systems[known], judged.scores[:, known]
+    is_known = ~np.isnan(aligned.human_systems)
+    human, scores = aligned.human_systems[is_known], aligned.scores[:, is_known]
     agreement = tie_aware_spearman(human, scores, tie_rate=task.tie_rate)
     epsilons = np.asarray(agreement.epsilon)
     shares = [tie_aware_scores(m, e) for m, e in zip(scores, epsilons, strict=True)]

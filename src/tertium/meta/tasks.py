@@ -40,53 +40,36 @@ class StatisticKind:
     pools: bool = False
 
 
-_BOTH_LEVELS: tuple[Level, ...] = ("segment", "system")
-_SYSTEM_LEVEL: tuple[Level, ...] = ("system",)
-_ALL_GROUPINGS: tuple[Grouping, ...] = ("none", "item", "system")
-_ITEM_FIRST: tuple[Grouping, ...] = ("item", "none", "system")
-_BOTH_UNITS: tuple[ResampleUnit, ...] = ("segments", "systems")
-_PEARSON_TESTS: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
-_RESAMPLING_TESTS: tuple[Test, ...] = ("bootstrap", "perm-both")
-_PAIR_TESTS: tuple[Test, ...] = ("pairs", "bootstrap")
-_ACCURACY_TESTS: tuple[Test, ...] = (*_PAIR_TESTS, "perm-both")
+_LEVELS: tuple[Level, ...] = ("segment", "system")
+_SYSTEM: tuple[Level, ...] = ("system",)
+_ALL: tuple[Grouping, ...] = ("none", "item", "system")
+_ITEM: tuple[Grouping, ...] = ("item", "none", "system")
+_UNITS: tuple[ResampleUnit, ...] = ("segments", "systems")
+_LINEAR: tuple[Test, ...] = ("perm-both", "williams", "bootstrap")
+_RESAMPLED: tuple[Test, ...] = ("bootstrap", "perm-both")
+_PAIRS: tuple[Test, ...] = ("pairs", "bootstrap")
+_ACCURACY: tuple[Test, ...] = (*_PAIRS, "perm-both")
 
 STATISTICS: Mapping[str, StatisticKind] = {
-    "pearson": StatisticKind(
-        "Pearson r", _BOTH_LEVELS, groupings=_ALL_GROUPINGS, units=_BOTH_UNITS, tests=_PEARSON_TESTS
-    ),
+    "pearson": StatisticKind("Pearson r", _LEVELS, groupings=_ALL, units=_UNITS, tests=_LINEAR),
     "spearman": StatisticKind(
-        "Spearman rho",
-        _BOTH_LEVELS,
-        groupings=_ALL_GROUPINGS,
-        units=_BOTH_UNITS,
-        tests=_RESAMPLING_TESTS,
+        "Spearman rho", _LEVELS, groupings=_ALL, units=_UNITS, tests=_RESAMPLED
     ),
     "kendall": StatisticKind(
-        "Kendall tau-b",
-        _BOTH_LEVELS,
-        groupings=_ALL_GROUPINGS,
-        units=_BOTH_UNITS,
-        tests=_RESAMPLING_TESTS,
+        "Kendall tau-b", _LEVELS, groupings=_ALL, units=_UNITS, tests=_RESAMPLED
     ),
-    "acc-eq": StatisticKind(
-        "acc_eq", groupings=_ITEM_FIRST, units=_BOTH_UNITS, tests=_ACCURACY_TESTS
-    ),
-    "acc-eq*": StatisticKind(
-        "acc_eq*", groupings=_ITEM_FIRST, units=_BOTH_UNITS, tests=_ACCURACY_TESTS
-    ),
-    "darr": StatisticKind("DARR tau (2018)", tests=_RESAMPLING_TESTS),
-    "darr17": StatisticKind("DARR tau (2017)", tests=_RESAMPLING_TESTS),
+    "acc-eq": StatisticKind("acc_eq", groupings=_ITEM, units=_UNITS, tests=_ACCURACY),
+    "acc-eq*": StatisticKind("acc_eq*", groupings=_ITEM, units=_UNITS, tests=_ACCURACY),
+    "darr": StatisticKind("DARR tau (2018)", tests=_RESAMPLED),
+    "darr17": StatisticKind("DARR tau (2017)", tests=_RESAMPLED),
     "tau-strict": StatisticKind("tau (WMT11, 12)", reads="comparisons"),
     "tau13": StatisticKind("tau (WMT13)", reads="comparisons"),
     "tau14": StatisticKind("tau (WMT14)", reads="comparisons"),
     "consistency": StatisticKind("consistency", reads="comparisons"),
-    "accuracy": StatisticKind(
-        "system accuracy", _SYSTEM_LEVEL, reads="systems", tests=_PAIR_TESTS, pools=True
-    ),
-    "spa": StatisticKind("SPA", _SYSTEM_LEVEL, tests=_PAIR_TESTS),
-    "tie-aware": StatisticKind("tie-aware rho", _SYSTEM_LEVEL, reads="systems"),
+    "accuracy": StatisticKind("system accuracy", _SYSTEM, "systems", tests=_PAIRS, pools=True),
+    "spa": StatisticKind("SPA", _SYSTEM, tests=_PAIRS),
+    "tie-aware": StatisticKind("tie-aware rho", _SYSTEM, reads="systems"),
 }
-
 
 # Names in papers and other tools, in the spelling that `resolve_statistic` compares.
 STATISTIC_ALIASES: Mapping[str, str] = {
@@ -136,9 +119,9 @@ class Task:
     statistic
         Name in `STATISTICS` or an alias of it.
     level, grouping, test, over
-        Empty (or "auto") for the default of the statistic. `grouping` says within what the
-        statistic is computed before averaging: "none", "item" or "system". `over` is what the
-        bootstrap resamples: "segments" or "systems" (always systems at system level).
+        Empty (or "auto") for the default of the statistic. With `grouping` "item" or "system",
+        the statistic is computed within each and averaged. `over` is what the bootstrap
+        resamples: "segments" or "systems" (always systems at system level).
     resamples
         Number of resamples of the test and of the confidence interval, 0 for neither.
     confidence_level
@@ -247,10 +230,10 @@ class Task:
 def tasks_for(sets: Iterable[str], statistic: str, /, **options: object) -> list[Task]:
     """Make one task for each set, or one task on all sets if the statistic pools them."""
     names = tuple(sets)
-    known = {field.name for field in fields(Task)} - {"sets", "statistic"}
+    option_names = {field.name for field in fields(Task)} - {"sets", "statistic"}
     for option in options:
-        if option not in known:
-            raise UnknownNameError("option", option, known)
+        if option not in option_names:
+            raise UnknownNameError("option", option, option_names)
     pools = STATISTICS[resolve_statistic(statistic)].pools
     groups = [names] if pools else [(name,) for name in names]
     return [Task(sets=group, statistic=statistic, **options) for group in groups]  # type: ignore[arg-type]

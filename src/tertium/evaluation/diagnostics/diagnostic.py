@@ -101,9 +101,9 @@ class DiagnosticData:
         """Human scores of each translation, (systems, items); win rates if humans compared."""
         if self.aligned.comparisons is None:
             return self.aligned.human
-        known, shares = self.aligned.human, self.human_data.segment_scores().cells()
+        human, shares = self.aligned.human, self.human_data.segment_scores().cells()
         values = [[shares[s, i] for i in self.aligned.items] for s in self.aligned.systems]
-        return np.where(np.isnan(known), values, known)
+        return np.where(np.isnan(human), values, human)
 
     @property
     def metric_names(self) -> tuple[str, ...]:
@@ -124,14 +124,14 @@ class DiagnosticData:
     @cached_property
     def positions(self) -> dict[tuple[str, str], tuple[int, int]]:
         """The row and column of each judged translation, by system and item."""
-        known = np.argwhere(~np.isnan(self.human)).tolist()
-        return {(self.aligned.systems[r], self.aligned.items[c]): (r, c) for r, c in known}
+        cells = np.argwhere(~np.isnan(self.human)).tolist()
+        return {(self.aligned.systems[r], self.aligned.items[c]): (r, c) for r, c in cells}
 
     @cached_property
     def texts(self) -> Texts:
         """The judged translations that all metrics can score, by system and item."""
-        known = {cell: s for cell, s in self.human_data.texts().items() if cell in self.positions}
-        return dict(compress(known.items(), find_scorable_by_all([*known.values()], self.metrics)))
+        texts = {cell: s for cell, s in self.human_data.texts().items() if cell in self.positions}
+        return dict(compress(texts.items(), find_scorable_by_all([*texts.values()], self.metrics)))
 
     def sample(self, count: int = SAMPLE) -> list[tuple[tuple[str, str], Segment]]:
         """Sample translations by a hash of their names, independent of file order."""
@@ -193,9 +193,9 @@ class DiagnosticData:
 
 def weighted_means(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Average the known values (..., units) for each resample, (resamples, ...)."""
-    known = ~np.isnan(values)
-    total = np.moveaxis(np.where(known, values, 0.0) @ weights.T, -1, 0)
-    return divide(total, np.moveaxis(known @ weights.T, -1, 0))
+    is_known = ~np.isnan(values)
+    total = np.moveaxis(np.where(is_known, values, 0.0) @ weights.T, -1, 0)
+    return divide(total, np.moveaxis(is_known @ weights.T, -1, 0))
 
 
 def weighted_correlations(scores: FloatArray, human: FloatArray, weights: FloatArray) -> FloatArray:

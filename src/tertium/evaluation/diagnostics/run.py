@@ -14,119 +14,101 @@ from typing import Any
 import numpy as np
 
 from tertium.errors import UsageError
+from tertium.evaluation.diagnostics import score_checks, text_checks
 from tertium.evaluation.diagnostics.diagnostic import (
     Diagnostic,
     DiagnosticData,
     NotApplicableError,
     merge,
 )
-from tertium.evaluation.diagnostics.score_checks import (
-    check_best_systems,
-    check_chance,
-    check_domains,
-    check_interference,
-    check_sentinels,
-)
-from tertium.evaluation.diagnostics.text_checks import (
-    check_bad_outputs,
-    check_length,
-    check_order,
-    check_references,
-)
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.execution import track_progress
 
 
-def _summarize_each(diagnostic: Diagnostic, say: Callable[[int], str]) -> str:
-    return "; ".join(f"{name} {say(n)}" for n, name in enumerate(diagnostic.series)) + "."
+def _summarize_each(result: Diagnostic, say: Callable[[int], str]) -> str:
+    return "; ".join(f"{name} {say(n)}" for n, name in enumerate(result.series)) + "."
 
 
-def _summarize_chance(diagnostic: Diagnostic) -> str:
-    own, shuffled, _ = diagnostic.values
-    tied = f"A constant score reaches {diagnostic.values[2, 0]:.3f} with calibrated ties: "
+def _summarize_chance(result: Diagnostic) -> str:
+    own, shuffled, _ = result.values
+    tied = f"A constant score reaches {result.values[2, 0]:.3f} with calibrated ties: "
     return tied + _summarize_each(
-        diagnostic, lambda n: f"is {own[n] - shuffled[n]:+.3f} above its shuffled scores"
+        result, lambda n: f"is {own[n] - shuffled[n]:+.3f} above its shuffled scores"
     )
 
 
-def _summarize_sentinels(diagnostic: Diagnostic) -> str:
-    found = []
-    for n, series in enumerate(diagnostic.series):
-        own = diagnostic.values[:, n]
-        only = [r for r, row in enumerate(diagnostic.rows) if row.endswith(" only")]
-        known = [r for r in only if own[r] == own[r]]
-        if known:
-            best = max(known, key=lambda r: own[r])
+def _summarize_single_text_models(result: Diagnostic) -> str:
+    sentences = []
+    for n, series in enumerate(result.series):
+        own = result.values[:, n]
+        only = [r for r, row in enumerate(result.rows) if row.endswith(" only")]
+        defined = [r for r in only if own[r] == own[r]]
+        if defined:
+            best = max(defined, key=lambda r: own[r])
             beaten = [
-                diagnostic.rows[r]
-                for r in range(len(own))
-                if r not in only and not own[r] > own[best]
+                result.rows[r] for r in range(len(own)) if r not in only and not own[r] > own[best]
             ]
             more = (
                 f", at least as high as {', '.join(beaten)}"
                 if beaten
                 else ", less than every metric"
             )
-            found.append(f"{series}: {diagnostic.rows[best]} reaches r = {own[best]:.3f}{more}")
-    return "; ".join(found) + "."
+            sentences.append(f"{series}: {result.rows[best]} reaches r = {own[best]:.3f}{more}")
+    return "; ".join(sentences) + "."
 
 
-def _summarize_length(diagnostic: Diagnostic) -> str:
-    last = diagnostic.values[-1]
-    return f"With {diagnostic.rows[-1]}, " + _summarize_each(
-        diagnostic, lambda n: f"changes by {last[n]:+.2f} standard deviations"
+def _summarize_length(result: Diagnostic) -> str:
+    last = result.values[-1]
+    return f"With {result.rows[-1]}, " + _summarize_each(
+        result, lambda n: f"changes by {last[n]:+.2f} standard deviations"
     )
 
 
-def _summarize_bad_outputs(diagnostic: Diagnostic) -> str:
-    worst = diagnostic.values.argmax(axis=0)
+def _summarize_bad_outputs(result: Diagnostic) -> str:
+    worst = result.values.argmax(axis=0)
     return "Highest-ranked bad output: " + _summarize_each(
-        diagnostic,
-        lambda n: (
-            f"{diagnostic.rows[worst[n]]} above {diagnostic.values[worst[n], n]:.0%} of outputs"
-        ),
+        result,
+        lambda n: f"{result.rows[worst[n]]} above {result.values[worst[n], n]:.0%} of outputs",
     )
 
 
-def _summarize_references(diagnostic: Diagnostic) -> str:
-    first, last = diagnostic.values[0], diagnostic.values[-1]
+def _summarize_references(result: Diagnostic) -> str:
+    first, last = result.values[0], result.values[-1]
     return "With another segment's reference, " + _summarize_each(
-        diagnostic, lambda n: f"reaches r = {last[n]:.3f} instead of {first[n]:.3f}"
+        result, lambda n: f"reaches r = {last[n]:.3f} instead of {first[n]:.3f}"
     )
 
 
-def _summarize_order(diagnostic: Diagnostic) -> str:
-    moved = [
-        name for n, name in enumerate(diagnostic.series) if np.nanmax(diagnostic.values[:, n]) > 0
-    ]
+def _summarize_order(result: Diagnostic) -> str:
+    moved = [name for n, name in enumerate(result.series) if np.nanmax(result.values[:, n]) > 0]
     if not moved:
         return "No score depends on the other segments of the batch."
     return f"Scores depend on the other segments of the batch under {', '.join(moved)}."
 
 
-def _summarize_domains(diagnostic: Diagnostic) -> str:
+def _summarize_domains(result: Diagnostic) -> str:
     def spread(n: int) -> str:
-        own = diagnostic.values[:, n]
+        own = result.values[:, n]
         if np.isnan(own).all():
             return "is undefined everywhere"
         low, high = int(np.nanargmin(own)), int(np.nanargmax(own))
-        least, most = (f"{diagnostic.rows[r]} ({own[r]:.3f})" for r in (low, high))
+        least, most = (f"{result.rows[r]} ({own[r]:.3f})" for r in (low, high))
         return f"agrees least on {least}, most on {most}"
 
-    return _summarize_each(diagnostic, spread)
+    return _summarize_each(result, spread)
 
 
-def _summarize_best_systems(diagnostic: Diagnostic) -> str:
-    first, last = diagnostic.values[0], diagnostic.values[-1]
-    return f"From {diagnostic.rows[0]} to {diagnostic.rows[-1]}, " + _summarize_each(
-        diagnostic, lambda n: f"goes from {first[n]:.0%} to {last[n]:.0%} of pairs"
+def _summarize_best_systems(result: Diagnostic) -> str:
+    first, last = result.values[0], result.values[-1]
+    return f"From {result.rows[0]} to {result.rows[-1]}, " + _summarize_each(
+        result, lambda n: f"goes from {first[n]:.0%} to {last[n]:.0%} of pairs"
     )
 
 
-def _summarize_interference(diagnostic: Diagnostic) -> str:
+def _summarize_interference(result: Diagnostic) -> str:
     parts = []
-    for n, row in enumerate(diagnostic.rows):
-        own, human = diagnostic.values[n, n], diagnostic.values[n, -1]
+    for n, row in enumerate(result.rows):
+        own, human = result.values[n, n], result.values[n, -1]
         parts.append(f"{row}: {own:+.2f} under itself, {human:+.2f} under human scores")
     return "; ".join(parts) + "."
 
@@ -135,15 +117,15 @@ def _summarize_interference(diagnostic: Diagnostic) -> str:
 DIAGNOSTICS: Mapping[
     str, tuple[Callable[[DiagnosticData], Diagnostic], Callable[[Diagnostic], str]]
 ] = {
-    "sentinels": (check_sentinels, _summarize_sentinels),
-    "chance": (check_chance, _summarize_chance),
-    "bad outputs": (check_bad_outputs, _summarize_bad_outputs),
-    "references": (check_references, _summarize_references),
-    "length": (check_length, _summarize_length),
-    "order": (check_order, _summarize_order),
-    "domains": (check_domains, _summarize_domains),
-    "best systems": (check_best_systems, _summarize_best_systems),
-    "interference": (check_interference, _summarize_interference),
+    "sentinels": (score_checks.check_single_text_models, _summarize_single_text_models),
+    "chance": (score_checks.check_chance, _summarize_chance),
+    "bad outputs": (text_checks.check_bad_outputs, _summarize_bad_outputs),
+    "references": (text_checks.check_references, _summarize_references),
+    "length": (text_checks.check_length, _summarize_length),
+    "order": (text_checks.check_order, _summarize_order),
+    "domains": (score_checks.check_domains, _summarize_domains),
+    "best systems": (score_checks.check_best_systems, _summarize_best_systems),
+    "interference": (score_checks.check_interference, _summarize_interference),
 }
 
 

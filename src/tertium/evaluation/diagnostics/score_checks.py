@@ -28,16 +28,14 @@ from tertium.segment import Segment
 
 FOLDS, HASHES = 5, 256
 RIDGE = 10.0  # ridge strength, for standardized features
-MIN_SENTINEL_TEXTS = 50
+MIN_TEXTS = 50
 
 
-def check_sentinels(data: DiagnosticData) -> Diagnostic:
+def check_single_text_models(data: DiagnosticData) -> Diagnostic:
     """Compare metrics with sentinels, over all translations and within items."""
     cells = list(data.texts)
-    if len(cells) < MIN_SENTINEL_TEXTS:
-        raise NotApplicableError(
-            f"sentinels need {MIN_SENTINEL_TEXTS} judged texts, got {len(cells)}"
-        )
+    if len(cells) < MIN_TEXTS:
+        raise NotApplicableError(f"sentinels need {MIN_TEXTS} judged texts, got {len(cells)}")
     positions = np.array([data.positions[cell] for cell in cells]).T  # (2, cells)
     target = data.human[tuple(positions)]
     folds = np.array([data.hash_names(item) % FOLDS for _, item in cells])
@@ -51,14 +49,16 @@ def check_sentinels(data: DiagnosticData) -> Diagnostic:
     series = {"all translations": "none"}
     if data.has_several_outputs.sum() * 2 >= data.has_several_outputs.size:
         series["within an item"] = "item"
-    found = [data.agreement(rows, "pearson", grouping=grouping) for grouping in series.values()]
+    agreements = [
+        data.agreement(rows, "pearson", grouping=grouping) for grouping in series.values()
+    ]
     return Diagnostic(
         name="sentinels",
         question="Can human agreement be reached without comparing texts?",
         rows=tuple(rows),
         series=tuple(series),
-        values=np.stack([own.values for own in found], axis=-1),
-        draws=np.stack([own.replicates for own in found], axis=-1),
+        values=np.stack([own.values for own in agreements], axis=-1),
+        draws=np.stack([own.replicates for own in agreements], axis=-1),
         label="Pearson r with human scores",
         reference_value=0.0,
         notes=(f"sentinels: ridge regressions on surface features, cross-fitted in {FOLDS} folds",),
@@ -75,21 +75,22 @@ def cross_fit(texts: list[str], target: FloatArray, folds: np.ndarray) -> FloatA
     """Predict each text by a ridge regression that was fitted on the other folds."""
     distinct = list(dict.fromkeys(texts))
     number = {text: n for n, text in enumerate(distinct)}
-    where = np.array([number[text] for text in texts])
-    every = np.stack([surface_features(text) for text in distinct])
-    features = every[where]
+    row_of = np.array([number[text] for text in texts])
+    distinct_features = np.stack([surface_features(text) for text in distinct])
+    features = distinct_features[row_of]
     predicted = np.empty(len(texts))
     for fold in np.unique(folds):
         held_out = folds == fold
         if held_out.all():
             raise NotApplicableError("all translations are of one item")
         middle, spread = features[~held_out].mean(axis=0), features[~held_out].std(axis=0)
-        known = (features[~held_out] - middle) / np.where(spread > 0, spread, 1.0)
+        training = (features[~held_out] - middle) / np.where(spread > 0, spread, 1.0)
         mean = target[~held_out].mean()
-        gram = known.T @ known + RIDGE * np.eye(known.shape[1])
-        weights = np.linalg.solve(gram, known.T @ (target[~held_out] - mean))
-        shown = (every - middle) / np.where(spread > 0, spread, 1.0)
-        predicted[held_out] = mean + (shown @ weights)[where[held_out]]  # equal texts, equal bits
+        gram = training.T @ training + RIDGE * np.eye(training.shape[1])
+        weights = np.linalg.solve(gram, training.T @ (target[~held_out] - mean))
+        standardized = (distinct_features - middle) / np.where(spread > 0, spread, 1.0)
+        # predict distinct texts, so that equal texts have exactly equal predictions
+        predicted[held_out] = mean + (standardized @ weights)[row_of[held_out]]
     return predicted
 
 
@@ -125,11 +126,11 @@ def check_chance(data: DiagnosticData) -> Diagnostic:
     """
     grouping, human, tables = _select_pairs(data)
     rng = make_rng(data.seed)
-    known = ~np.isnan(human)
-    groups = [np.nonzero(known)]  # cells that are shuffled with each other
+    is_known = ~np.isnan(human)
+    groups = [np.nonzero(is_known)]  # cells that are shuffled with each other
     if grouping == "item":
-        items = np.flatnonzero(known.sum(axis=0) > 1)
-        groups = [(np.flatnonzero(known[:, n]), np.array([n])) for n in items]
+        items = np.flatnonzero(is_known.sum(axis=0) > 1)
+        groups = [(np.flatnonzero(is_known[:, n]), np.array([n])) for n in items]
     shuffled = {}
     for name, table in tables.items():
         for n in range(SHUFFLES):
@@ -137,7 +138,7 @@ def check_chance(data: DiagnosticData) -> Diagnostic:
             for cells in groups:
                 permuted[cells] = rng.permutation(table[cells])
             shuffled[f"{name} {n}"] = permuted
-    constant = {"all tied": np.where(known, 0.0, np.nan)}
+    constant = {"all tied": np.where(is_known, 0.0, np.nan)}
     own, chance, tied = (
         data.agreement(part, "acc-eq*", grouping=grouping, human=human)
         for part in (tables, shuffled, constant)
@@ -166,13 +167,13 @@ def _select_pairs(data: DiagnosticData) -> tuple[str, FloatArray, dict[str, Floa
     """Return the grouping and the cells of pairs: within items, or all if few items qualify."""
     if data.has_several_outputs.sum() * 2 >= data.has_several_outputs.size:
         return "item", data.human, data.score_tables
-    known = np.argwhere(~np.isnan(data.human))
-    if len(known) < MIN_JUDGED:
+    cells = np.argwhere(~np.isnan(data.human))
+    if len(cells) < MIN_JUDGED:
         raise NotApplicableError(f"fewer than {MIN_JUDGED} judged translations")
-    if len(known) <= MAX_POOLED:
+    if len(cells) <= MAX_POOLED:
         return "none", data.human, data.score_tables
     systems, items = data.aligned.systems, data.aligned.items
-    chosen = sorted(known.tolist(), key=lambda c: data.hash_names(systems[c[0]], items[c[1]]))
+    chosen = sorted(cells.tolist(), key=lambda c: data.hash_names(systems[c[0]], items[c[1]]))
     human = np.full(data.human.shape, np.nan)
     for row, column in chosen[:MAX_POOLED]:
         human[row, column] = data.human[row, column]
@@ -182,10 +183,10 @@ def _select_pairs(data: DiagnosticData) -> tuple[str, FloatArray, dict[str, Floa
 def check_best_systems(data: DiagnosticData) -> Diagnostic:
     """Measure pairwise accuracy among all systems and among the best by human score."""
     human = nan_mean(data.human)
-    known = np.flatnonzero(~np.isnan(human))
-    if len(known) < MIN_SYSTEMS:
-        raise NotApplicableError(f"needs {MIN_SYSTEMS} judged systems, got {len(known)}")
-    ranked = known[np.argsort(-human[known], kind="stable")]
+    scored_systems = np.flatnonzero(~np.isnan(human))
+    if len(scored_systems) < MIN_SYSTEMS:
+        raise NotApplicableError(f"needs {MIN_SYSTEMS} judged systems, got {len(scored_systems)}")
+    ranked = scored_systems[np.argsort(-human[scored_systems], kind="stable")]
     half = max(MIN_SYSTEMS, len(ranked) // 2)
     groups = {f"all {len(ranked)} systems": ranked, f"the best {half}": ranked[:half]}
     if half > MIN_SYSTEMS:
@@ -232,7 +233,7 @@ def _share_in_order(human: FloatArray, scores: FloatArray) -> float:
 def check_domains(data: DiagnosticData) -> Diagnostic:
     """Compute Pearson's r by domain; by document or length if there are no usable domains."""
     column, parts = _slices(data)
-    found = [
+    agreements = [
         data.agreement(data.score_tables, "pearson", grouping="none", human=human)
         for human in parts.values()
     ]
@@ -241,8 +242,8 @@ def check_domains(data: DiagnosticData) -> Diagnostic:
         question=f"Is human agreement similar in every {column}?",
         rows=tuple(parts),
         series=data.metric_names,
-        values=np.stack([own.values for own in found]),
-        draws=np.stack([own.replicates for own in found], axis=1),
+        values=np.stack([own.values for own in agreements]),
+        draws=np.stack([own.replicates for own in agreements], axis=1),
         label="Pearson r with human scores",
         reference_value=0.0,
     )
@@ -301,7 +302,7 @@ def check_interference(data: DiagnosticData) -> Diagnostic:
 
 def _deviations(table: FloatArray, cells: np.ndarray) -> FloatArray:
     """Center scores by item and scale them to standard deviations; NaN outside `cells`."""
-    known = np.where(cells, table, np.nan)
-    centered = known - nan_mean(known.T)
+    selected = np.where(cells, table, np.nan)
+    centered = selected - nan_mean(selected.T)
     spread = float(np.nanstd(centered))
     return centered / spread if spread else centered

@@ -73,10 +73,10 @@ def check_bad_outputs(data: DiagnosticData) -> Diagnostic:
     """Compare scores of outputs that are not translations with those of real ones."""
     cells = data.sample()
     segments = [segment for _, segment in cells]
-    others = [_another_translation(data, n, cells) for n in range(len(cells))]
+    unrelated = [_another_translation(data, n, cells) for n in range(len(cells))]
     target = identify_language(" ".join(segment.hypothesis for segment in segments[:20]))
     source = identify_language(" ".join(segment.source or "" for segment in segments[:20]))
-    outputs = {"empty": [""] * len(cells), "fluent but unrelated": others}
+    outputs = {"empty": [""] * len(cells), "fluent but unrelated": unrelated}
     if all(segment.source is not None for segment in segments):
         outputs["source copied"] = [segment.source or "" for segment in segments]
     outputs["unrelated, in another language"] = [
@@ -120,16 +120,16 @@ def check_references(data: DiagnosticData) -> Diagnostic:
     if len(cells) < 10:
         raise NotApplicableError("there are no references")
     best = _best_outputs(data)
-    kept = [(cell, s) for cell, s in cells if best.get(cell[1], (cell[0], ""))[0] != cell[0]]
-    human = np.array([data.human[data.positions[cell]] for cell, _ in kept or cells])
-    rows = {"the reference": [s for _, s in kept or cells]}
+    other_cells = [(cell, s) for cell, s in cells if best.get(cell[1], (cell[0], ""))[0] != cell[0]]
+    human = np.array([data.human[data.positions[cell]] for cell, _ in other_cells or cells])
+    rows = {"the reference": [s for _, s in other_cells or cells]}
     for number in range(1, min(len(s.references) for _, s in cells)):
         rows[f"reference {number + 1} alone"] = [
-            replace(s, references=(s.references[number],)) for _, s in kept or cells
+            replace(s, references=(s.references[number],)) for _, s in other_cells or cells
         ]
-    if kept:
+    if other_cells:
         rows["the best system's output"] = [
-            replace(s, references=(best[cell[1]][1],)) for cell, s in kept
+            replace(s, references=(best[cell[1]][1],)) for cell, s in other_cells
         ]
     own = rows["the reference"]
     shifted = [*own[len(own) // 2 :], *own[: len(own) // 2]]
@@ -137,7 +137,7 @@ def check_references(data: DiagnosticData) -> Diagnostic:
         replace(s, references=other.references) for s, other in zip(own, shifted, strict=True)
     ]
     scores = [data.score(changed) for changed in rows.values()]
-    weights = data.weights([item for (_, item), _ in kept or cells])
+    weights = data.weights([item for (_, item), _ in other_cells or cells])
     draws = [weighted_correlations(own, human, weights) for own in scores]
     return Diagnostic(
         name="references",
@@ -156,8 +156,8 @@ def _best_outputs(data: DiagnosticData) -> dict[str, tuple[str, str]]:
     """Return by item the output of the best system by human score, if there are several."""
     if not data.has_several_outputs.any():
         return {}
-    known = {system for system, _ in data.texts}
-    rows = [n for n, system in enumerate(data.aligned.systems) if system in known]
+    text_systems = {system for system, _ in data.texts}
+    rows = [n for n, system in enumerate(data.aligned.systems) if system in text_systems]
     means = np.nanmean(np.where(data.has_several_outputs, data.human, np.nan)[rows], axis=1)
     best = data.aligned.systems[rows[int(np.nanargmax(means))]]
     return {
