@@ -8,7 +8,7 @@ import pytest
 
 from tertium.errors import UsageError
 from tertium.metrics.pairwise.options import PairwiseOptions
-from tertium.metrics.regression.metric import RegressionOptions
+from tertium.metrics.regression.linear_metric import RegressionOptions
 from tertium.models.training_options import TrainingOptions
 
 

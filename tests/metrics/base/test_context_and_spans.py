@@ -45,7 +45,7 @@ class Reading(Counting):
 
 
 class Marking(Counting):
-    """Marks each `x`."""
+    """SemanticAttributes each `x`."""
 
     calls: ClassVar[list[int]] = []
 

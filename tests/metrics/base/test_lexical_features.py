@@ -20,10 +20,17 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.lexical.nist import NIST
-from tertium.metrics.regression import metric
-from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures, locate_pieces
-from tertium.metrics.regression.metric import CHUNK, rows_of
-from tertium.metrics.regression.regressions import EmbeddingFeatures, MetricColumn, greedy_match
+from tertium.metrics.regression import linear_metric
+from tertium.metrics.regression.entailment.feature_extraction import (
+    EntailmentFeatures,
+    locate_pieces,
+)
+from tertium.metrics.regression.linear_metric import CHUNK, rows_of
+from tertium.metrics.regression.regression_metrics import (
+    EmbeddingFeatures,
+    MetricColumn,
+    greedy_match,
+)
 from tertium.segment import Segment
 from tertium.text.ter_edits import Costs
 

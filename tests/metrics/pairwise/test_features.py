@@ -17,8 +17,8 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_model_ids
 from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.pairwise.ranker import Pairwise
-from tertium.metrics.regression.metric import RegressionOptions
-from tertium.metrics.regression.regressions import BLEUR
+from tertium.metrics.regression.linear_metric import RegressionOptions
+from tertium.metrics.regression.regression_metrics import BLEUR
 from tertium.metrics.regression.svr import SVR
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.trained_model import load_checkpoint

@@ -214,7 +214,7 @@ def test_vector_names() -> None:
 
 def test_syntax_vectors_are_the_parsers_tensors() -> None:
     pytest.importorskip("spacy")
-    from tertium.linguistics.parse import load_parser
+    from tertium.linguistics.parser import load_parser
 
     texts = ["The cats sat on the mat.", "", "Nobody came."]
     loaded = sentence_vectors("syntax", texts)

@@ -93,13 +93,13 @@ def sentence_vectors(encoder: str, texts: Sequence[str]) -> Float32Array:
 
 
 def _syntax_vectors(texts: Sequence[str]) -> Float32Array:
-    from tertium.linguistics.parse import load_parser, syntax_vectors
+    from tertium.linguistics.parser import compute_syntax_vectors, load_parser
 
     return cached_rows(
         f"{SYNTAX} {load_parser().name}",
         [(text,) for text in texts],
         SYNTAX_WIDTH,
-        lambda places: syntax_vectors([texts[n] for n in places]),
+        lambda places: compute_syntax_vectors([texts[n] for n in places]),
     )
 
 
