@@ -57,7 +57,7 @@ def test_metric_classes_are_importable_by_name() -> None:
     assert {cls.__name__: cls for cls in classes} == {
         name: getattr(tertium.metrics, name) for name in CLASSES
     }
-    with pytest.raises(AttributeError, match="'tertium.metrics' has no attribute 'Blue'"):
+    with pytest.raises(AttributeError, match=r"'tertium\.metrics' has no attribute 'Blue'"):
         _ = tertium.metrics.Blue
 
 

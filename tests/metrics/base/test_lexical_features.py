@@ -160,10 +160,10 @@ def test_many_segments_over_contextual_vectors_stay_in_this_process(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("forked")
 
-    monkeypatch.setattr(metric, "ProcessPoolExecutor", refuse)
-    monkeypatch.setattr(metric, "usable_cores", lambda: 2)
+    monkeypatch.setattr(linear_metric, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(linear_metric, "usable_cores", lambda: 2)
     extractor = EntailmentFeatures(groups=("alignment",), vectors="toy")
-    segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(metric.WORTHWHILE)]
+    segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(linear_metric.WORTHWHILE)]
     rows = rows_of(extractor, segments)
     np.testing.assert_array_equal(rows[:8], extractor(segments[:8]))
     with pytest.raises(AssertionError, match="forked"):
