@@ -40,7 +40,7 @@ SLOWEST_GROUPS = (
 )
 # Regression metrics share cached features of a segment, so one process runs all of them; the same
 # holds for METEOR's alignments of long lines, which rankers use as well.
-REGRESSIONS = {name for name, place in METRICS.items() if ".regressions:" in place}
+REGRESSIONS = {name for name, target in METRICS.items() if ".regression_metrics:" in target}
 SHARED_FEATURES = {
     *REGRESSIONS,
     "meteor",

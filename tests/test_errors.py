@@ -36,4 +36,4 @@ def test_an_unknown_name_error_can_be_pickled() -> None:
     """A process pool hangs if the error of a worker cannot be unpickled."""
     error = UnknownNameError("metric", "bluu", ["chrf", "bleu"])
     copy = pickle.loads(pickle.dumps(error))
-    assert (str(copy), copy.name, copy.known) == (str(error), "bluu", ("bleu", "chrf"))
+    assert (str(copy), copy.name, copy.known_names) == (str(error), "bluu", ("bleu", "chrf"))

@@ -92,8 +92,8 @@ def test_system_scores_match_the_readme(example: TestSet) -> None:
     expected = {"good": (63.6, 70.8, 37.1), "fair": (33.9, 59.0, 50.2), "poor": (8.1, 37.9, 71.7)}
     scores = tertium.score(example, ["bleu", "chrf", "ter"]).scores
     for system, values in expected.items():
-        found = [scores[system][metric].system for metric in ("bleu", "chrf", "ter")]
-        assert [round(value, 1) for value in found] == list(values)
+        rounded = [scores[system][metric].system for metric in ("bleu", "chrf", "ter")]
+        assert [round(value, 1) for value in rounded] == list(values)
     table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
     for system, values in expected.items():
         assert f"| {system} | {' | '.join(map(str, values))} |" in table

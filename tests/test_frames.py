@@ -111,11 +111,13 @@ def test_score_writes_what_meta_reads(
 ) -> None:
     file = tmp_path / f"scores{suffix}"
     examples = Path(__file__).parents[1] / "examples"
-    given = ["-t", str(examples / "examples.jsonl"), "-m", "chrf", "bleu"]
-    assert main(["score", *given, "-o", str(file)]) == 0
-    found = {entry.metric: entry.segments for entry in read_metric_scores(file)}
-    assert found["chrf"] is not None
-    np.testing.assert_array_equal(found["chrf"]["fair"], evaluation.scores["fair"]["chrf"].segments)
+    arguments = ["-t", str(examples / "examples.jsonl"), "-m", "chrf", "bleu"]
+    assert main(["score", *arguments, "-o", str(file)]) == 0
+    by_metric = {entry.metric: entry.segments for entry in read_metric_scores(file)}
+    assert by_metric["chrf"] is not None
+    np.testing.assert_array_equal(
+        by_metric["chrf"]["fair"], evaluation.scores["fair"]["chrf"].segments
+    )
     capsys.readouterr()
     ratings = str(examples / "ratings.csv")
     assert main(["meta", "--human", ratings, "--scores", str(file), "-f", "json"]) == 0
@@ -128,8 +130,8 @@ def test_written_scores_keep_their_direction(
 ) -> None:
     file = tmp_path / f"scores{suffix}"
     write_frame(tertium.score(example, ["chrf", "ter"]).to_frame(), file)
-    found = {entry.metric: entry.higher_is_better for entry in read_metric_scores(file)}
-    assert found == {"chrf": True, "ter": False}
+    by_metric = {entry.metric: entry.higher_is_better for entry in read_metric_scores(file)}
+    assert by_metric == {"chrf": True, "ter": False}
     ratings = str(Path(__file__).parents[1] / "examples" / "ratings.csv")
     assert main(["meta", "--human", ratings, "--scores", str(file), "-f", "tsv"]) == 0
     rows = dict(line.split("\t")[:2] for line in capsys.readouterr().out.splitlines())
@@ -190,8 +192,8 @@ def test_an_invalid_parquet_file_is_named(
     )
     with pytest.raises(DataError, match=r"text\.parquet, row 1"):
         read_metric_scores(tmp_path / "text.parquet")
-    given = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.xlsx")]
-    assert main(given) == 2
+    arguments = ["score", "-t", "x.txt", "-o", str(tmp_path / "scores.xlsx")]
+    assert main(arguments) == 2
     assert ".parquet, .tsv, .csv or .jsonl" in capsys.readouterr().err
 
 

@@ -19,4 +19,4 @@ def test_an_unknown_name_gets_a_suggestion(name: str, message: str) -> None:
 def test_the_error_lists_known_names() -> None:
     with pytest.raises(UnknownNameError) as caught:
         load_metric("nonsense-metric-name")
-    assert "bleu" in caught.value.known
+    assert "bleu" in caught.value.known_names

@@ -91,8 +91,8 @@ def test_systems_are_scored_independently(example: TestSet) -> None:
 
 def test_document_names_may_have_any_type(segments: list[Segment]) -> None:
     scores = BLEU().score(segments[:3])
-    named = scores.documents(["1", "2", "1"])
-    assert scores.documents([1, 2, 1]) == scores.documents(iter([1, 2, 1])) == named
+    by_name = scores.documents(["1", "2", "1"])
+    assert scores.documents([1, 2, 1]) == scores.documents(iter([1, 2, 1])) == by_name
     for missing in (None, float("nan")):
         with pytest.raises(DataError, match="segment 2 has no document"):
             scores.documents(["a", missing, "a"])  # type: ignore[list-item]
@@ -133,17 +133,17 @@ def test_words_in_different_unicode_forms_are_counted() -> None:
         ("a cat", "a cat", 0),
     ):
         segment = Segment(hypothesis, references=("x", reference))
-        found = BLEU().warnings([segment, segment])
+        warnings = BLEU().warnings([segment, segment])
         kind = "words of the reference in another Unicode form"
-        assert found == ({kind: 2 * count} if count else {})
+        assert warnings == ({kind: 2 * count} if count else {})
 
 
 def test_texts_that_a_tokenizer_cut_are_counted() -> None:
-    whole, cut = "A dog barks.", "A dog barks ."
+    untokenized, cut = "A dog barks.", "A dog barks ."
     kinds = [f"{side} ends in a tokenized period" for side in ("hypothesis", "reference")]
     segments = [
-        Segment(cut, references=(whole, cut)),
-        Segment(cut + "\n", references=(whole,)),
+        Segment(cut, references=(untokenized, cut)),
+        Segment(cut + "\n", references=(untokenized,)),
         Segment("狗 叫 。", references=("A dog barks ...",)),
         Segment(".", references=("Un chien aboie ?",)),
     ]

@@ -41,19 +41,19 @@ class UnknownNameError(UsageError):
     tertium.errors.UnknownNameError: unknown metric 'blue': did you mean 'bleu'? (known: bleu, chrf)
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        similar = _similar_names(str(name).lower(), self.known)
+    def __init__(self, kind: str, name: str, known_names: Iterable[str]) -> None:
+        self.kind, self.name, self.known_names = kind, name, tuple(sorted(known_names))
+        similar = _similar_names(str(name).lower(), self.known_names)
         hint = f": did you mean {' or '.join(map(repr, similar))}?" if similar else ""
-        listing = f"(known: {', '.join(self.known) or 'none'})"
+        listing = f"(known: {', '.join(self.known_names) or 'none'})"
         super().__init__(f"unknown {kind} {name!r}{hint} {listing}")
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, tuple[str, ...]]]:
         """Support pickling: a process pool hangs on an exception that cannot be unpickled."""
-        return type(self), (self.kind, self.name, self.known)
+        return type(self), (self.kind, self.name, self.known_names)
 
 
-def _similar_names(name: str, known: Sequence[str]) -> list[str]:
+def _similar_names(name: str, known_names: Sequence[str]) -> list[str]:
     """Return names with a similar spelling, else names with this prefix.
 
     >>> _similar_names("goood", ["fair", "good"]), _similar_names("nobody", ["fair", "good"])
@@ -61,8 +61,11 @@ def _similar_names(name: str, known: Sequence[str]) -> list[str]:
     >>> _similar_names("tok", ["lowercase", "tokenize"])
     ['tokenize']
     """
-    similar = difflib.get_close_matches(name, known, n=3, cutoff=0.65)
-    return similar or [option for option in known if name and option.lower().startswith(name)][:3]
+    similar = difflib.get_close_matches(name, known_names, n=3, cutoff=0.65)
+    return (
+        similar
+        or [option for option in known_names if name and option.lower().startswith(name)][:3]
+    )
 
 
 class MissingInputError(UsageError):

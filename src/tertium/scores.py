@@ -219,7 +219,7 @@ class ScoreMatrix:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the columns; numbers from 1 if there are none."""
+        """The names of the columns; numbers from 1 without item names."""
         return self.items or tuple(str(n + 1) for n in range(self.values.shape[1]))
 
     def cells(self) -> dict[tuple[str, str], float]:

@@ -102,19 +102,19 @@ def find_problem(command: tuple[str, ...], needs: set[str], here: set[str]) -> s
         return f"failed although all extras are installed: {err.getvalue().strip()}"
     if len(lines) != 1 or len(err.getvalue().splitlines()) != 1:
         return f"{len(err.getvalue().splitlines())} lines: {err.getvalue().strip()}"
-    named = {
+    named_extras = {
         extra
         for extras in re.findall(r"tertium\[([\w,]+)\]", lines[0])
         for extra in extras.split(",")
     }
-    named |= {BUNDLED} if f"package {BUNDLED}" in lines[0] else set()
-    named |= WORDNET if "tertium models install wordnet" in lines[0] else set()
+    named_extras |= {BUNDLED} if f"package {BUNDLED}" in lines[0] else set()
+    named_extras |= WORDNET if "tertium models install wordnet" in lines[0] else set()
     if MPNET_COMMAND in lines[0] and importlib.util.find_spec(
         "torch"
     ):  # also installed by the extra models
         return ""
-    if not named or not named <= needs - here:
-        return f"names {sorted(named)} where {sorted(needs - here)} is missing: {lines[0]}"
+    if not named_extras or not named_extras <= needs - here:
+        return f"names {sorted(named_extras)} where {sorted(needs - here)} is missing: {lines[0]}"
     return ""
 
 

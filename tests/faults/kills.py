@@ -165,10 +165,10 @@ class Training(Job):
 def _train(folder: Path) -> str:
     rows = [Judgment(s, float(len(s.hypothesis) % 7)) for s in texts(16, 3)]
     dev = [Judgment(s, float(len(s.hypothesis) % 7)) for s in texts(8, 4)]
-    made = ESIM.train(
+    model = ESIM.train(
         rows, dev=dev, options=OPTIONS, folder=folder, encoder="toy", hidden=4, dropout=0.1
     )
-    return made.checkpoint.hash
+    return model.checkpoint.hash
 
 
 @functools.cache

@@ -123,8 +123,8 @@ def test_bits_and_cells_agree_within_the_beam(
     rng = Random(seed)
     reference = tuple(rng.randrange(vocabulary) for _ in range(columns))
     start = rng.randrange(columns)
-    others = tuple(rng.randrange(vocabulary) for _ in range(rows))
-    hypothesis = (reference[start:] + others)[:rows]
+    random_words = tuple(rng.randrange(vocabulary) for _ in range(rows))
+    hypothesis = (reference[start:] + random_words)[:rows]
     cells = CostTable(reference, hypothesis, [(1, 1, 1)])
     beamed, bits = BeamTable(reference, hypothesis), BitTable(reference, hypothesis)
     assert (beamed.distances, beamed.path()) == (cells.distances, cells.path())

@@ -113,12 +113,12 @@ def test_the_search_finds_the_best(hypothesis: list[str], reference: list[str]) 
 def _all_alignments(matches: list[Match], left: int, right: int) -> list[tuple[Match, ...]]:
     if not matches:
         return [()]
-    first, *others = matches
-    without = _all_alignments(others, left, right)
+    first, *remaining = matches
+    without = _all_alignments(remaining, left, right)
     j, i = 1 << first.hypothesis_start, 1 << first.reference_start
     if left & j or right & i:
         return without
-    return without + [(first, *more) for more in _all_alignments(others, left | j, right | i)]
+    return without + [(first, *more) for more in _all_alignments(remaining, left | j, right | i)]
 
 
 SENSES = {"a": frozenset({1, 2}), "b": frozenset({2}), "c": frozenset({3}), "as": frozenset({3})}

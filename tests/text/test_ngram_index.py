@@ -20,14 +20,16 @@ def tuples(text: list[str], n: int) -> list[tuple[str, ...]]:
 
 @settings(deadline=None)
 @given(some_texts, texts)
-def test_equal_ngrams_have_equal_numbers(indexed: list[list[str]], others: list[list[str]]) -> None:
+def test_equal_ngrams_have_equal_numbers(
+    indexed: list[list[str]], queried: list[list[str]]
+) -> None:
     index = NgramIndex.of(indexed, order=4)
-    located = index.locate(others)
+    located = index.locate(queried)
     for n in range(1, 5):
         indexed_grams = {gram for text in indexed for gram in tuples(text, n)}
         names: dict[int, tuple[str, ...]] = {}
         position = 0
-        for text in others:
+        for text in queried:
             grams = tuples(text, n)
             for p in range(len(text)):
                 number = int(located.numbers[n - 1][position])

@@ -25,10 +25,10 @@ def rearranged(draw: st.DrawFn) -> tuple[list[str], list[str]]:
     words = list(reference)
     for _ in range(draw(st.integers(0, 5))):
         start, length = draw(st.integers(0, len(words))), draw(st.integers(1, 12))
-        block, others = words[start : start + length], words[:start] + words[start + length :]
-        position = draw(st.integers(0, len(others)))
+        block, remaining = words[start : start + length], words[:start] + words[start + length :]
+        position = draw(st.integers(0, len(remaining)))
         inserted = block if draw(st.booleans()) else block[1:]
-        words = [*others[:position], *inserted, *others[position:]]
+        words = [*remaining[:position], *inserted, *remaining[position:]]
     return words, reference
 
 

@@ -258,20 +258,20 @@ def has_few_words(texts: Iterable[str]) -> bool:
     >>> has_few_words(f"word {n}" for n in "abcdefghijklmnopqrstuvwxyz")
     False
     """
-    seen, count = set(), 0
+    read_texts, count = set(), 0
     for text in texts:
-        if text not in seen:
-            seen.add(text)
+        if text not in read_texts:
+            read_texts.add(text)
             count += len(WORD_PATTERN.findall(text))
         if count >= MIN_ENGLISH_WORDS:
             return False
     return True
 
 
-def may_be_english(texts: Iterable[str]) -> bool:
+def is_plausibly_english(texts: Iterable[str]) -> bool:
     """Tell whether texts may be English by their function words; True if there are few words.
 
-    >>> may_be_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
+    >>> is_plausibly_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
     False
     """
     share, count = function_word_share(texts)
@@ -315,8 +315,8 @@ def seem_english(texts: Sequence[str]) -> bool:
     (False, True)
     """
     share, count = function_word_share(texts)
-    others = sum(map(is_clearly_not_english, texts))
-    if not are_english(texts) or others > MAX_OTHER_LANGUAGE_SHARE * len(texts):
+    not_english = sum(map(is_clearly_not_english, texts))
+    if not are_english(texts) or not_english > MAX_OTHER_LANGUAGE_SHARE * len(texts):
         return False
     if count >= MIN_ENGLISH_WORDS or share >= CLEAR_ENGLISH_SHARE:
         return True

@@ -234,12 +234,12 @@ class _Step:
         rank += self._charge(free)
         chunk = CHUNK if end >= 0 else 0
         items: list[_Item] = []
-        for number, (match, taken, cost, start, stop, reference_end, far) in enumerate(
+        for number, (match, match_words, cost, start, stop, reference_end, far) in enumerate(
             self.phrases
         ):
-            if not words & taken:
+            if not words & match_words:
                 own = rank + cost + (0 if start == end else chunk)
-                path: Path = own, words | taken, reference_end, stop, (match, last)
+                path: Path = own, words | match_words, reference_end, stop, (match, last)
                 items.append((own, k, len(free), number, path))
                 rank += far
         none: Path = rank + chunk, words, self.at + 1, -1, last

@@ -168,10 +168,10 @@ def _extend(paths: list[Path], candidates: Sequence[Candidate], position: int) -
             append(path)
             continue
         chunk = CHUNK if end >= 0 else 0
-        for match, taken, cost, start, stop, reference_end, distance in candidates:
-            if not words & taken:
+        for match, match_words, cost, start, stop, reference_end, distance in candidates:
+            if not words & match_words:
                 own = rank + cost if start == end else rank + cost + chunk
-                append((own, words | taken, reference_end, stop, (match, last)))
+                append((own, words | match_words, reference_end, stop, (match, last)))
                 rank += distance
         append((rank + chunk, words, following, -1, last))
     return extended

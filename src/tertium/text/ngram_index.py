@@ -82,22 +82,28 @@ class NgramIndex:
 
 
 def clipped_matches(
-    numbers: IntArray, group: IntArray, others: IntArray, text: IntArray, groups: IntArray
+    numbers: IntArray,
+    group: IntArray,
+    reference_numbers: IntArray,
+    text: IntArray,
+    groups: IntArray,
 ) -> BoolArray:
     """Mark matched n-grams; counts are clipped to the maximum count in any one reference.
 
-    `numbers` and `group` are the n-grams of hypotheses and the segment of each, (words,); `others`
-    and `text` are those of references and the reference of each; `groups` is the segment of each
-    reference, (references,). The first occurrences are matched.
+    `numbers` and `group` are the n-grams of hypotheses and the segment of each, (words,);
+    `reference_numbers` and `text` are those of references and the reference of each; `groups` is
+    the segment of each reference, (references,). The first occurrences are matched.
 
     >>> hypothesis, reference = np.array([7, 7, 7, 8]), np.array([7, 7, 9, 7])
     >>> zeros, two = np.zeros(4, int), np.array([0, 0, 0, 1])  # the second reference has one 7
     >>> clipped_matches(hypothesis, zeros, reference, two, groups=np.array([0, 0]))
     array([ True,  True, False, False])
     """
-    size = max(numbers.max(initial=0), others.max(initial=0)) + 1
-    is_present = others != ABSENT
-    by_text, counts = np.unique(text[is_present] * size + others[is_present], return_counts=True)
+    size = max(numbers.max(initial=0), reference_numbers.max(initial=0)) + 1
+    is_present = reference_numbers != ABSENT
+    by_text, counts = np.unique(
+        text[is_present] * size + reference_numbers[is_present], return_counts=True
+    )
     limit_keys = groups[by_text // size] * size + by_text % size if len(by_text) else by_text
     order = np.lexsort((counts, limit_keys))
     limit_keys, counts = limit_keys[order], counts[order]

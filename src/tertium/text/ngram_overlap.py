@@ -74,10 +74,10 @@ def _count_chunk(symbols: IntArray, lengths: IntArray, order: int) -> IntArray:
 
 def _renumber(symbols: IntArray) -> tuple[Keys, int]:
     """Number symbols from `FIRST_CODE` without gaps; return the codes and the highest code."""
-    seen = np.zeros(int(symbols.max(initial=0)) + 1, dtype=np.bool_)
-    seen[symbols] = True
-    alphabet = np.flatnonzero(seen)
-    numbers = np.empty(len(seen), dtype=np.uint64)
+    is_used = np.zeros(int(symbols.max(initial=0)) + 1, dtype=np.bool_)
+    is_used[symbols] = True
+    alphabet = np.flatnonzero(is_used)
+    numbers = np.empty(len(is_used), dtype=np.uint64)
     numbers[alphabet] = np.arange(FIRST_CODE, FIRST_CODE + len(alphabet))
     return numbers[symbols], FIRST_CODE - 1 + len(alphabet)
 

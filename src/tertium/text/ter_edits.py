@@ -142,7 +142,7 @@ class _ShiftSearch:
     costs: _IntegerCosts
     _path: str = ""
     _shifts: int = 0
-    _tried: int = 0
+    _candidate_count: int = 0
     _blocks: tuple[_Block, ...] | None = None  # candidates; empty when the search is over
 
     def __post_init__(self) -> None:
@@ -164,10 +164,10 @@ class _ShiftSearch:
         self._path = table.path(owner)
         blocks: tuple[_Block, ...] = ()
         if table.distances[owner] - self._lower_bound >= self._min_gain:
-            limit = MAX_CANDIDATES - self._tried
+            limit = MAX_CANDIDATES - self._candidate_count
             blocks = _candidates(self.words, self.target, self._path, limit)
-            self._tried += len(blocks)
-        self._blocks = blocks if self._tried < MAX_CANDIDATES else ()
+            self._candidate_count += len(blocks)
+        self._blocks = blocks if self._candidate_count < MAX_CANDIDATES else ()
         return [_shift(*block) for block in self._blocks]
 
     def choose(
