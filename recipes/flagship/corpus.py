@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recipes.flagship.damage import KINDS, damage
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.data.leaks import drop_shared, normalise
 from tertium.data.rankings import RankingSet
+from tertium.data.train_test_overlap import drop_overlap, normalize_reference
 
 IntArray = NDArray[np.int64]
 
@@ -129,11 +129,11 @@ class Builder:
         )
 
 
-def to_english(data: Collection, name: str) -> list[str]:
+def to_english(data: DatasetFolder, name: str) -> list[str]:
     return [lp for lp in data.find(name).lps if lp.endswith("-en")]
 
 
-def build(data: Collection, seed: int = 1) -> Corpus:
+def build(data: DatasetFolder, seed: int = 1) -> Corpus:
     """The whole corpus, leaks dropped."""
     rng = np.random.default_rng(seed)
     builder = Builder()
@@ -159,13 +159,13 @@ def build(data: Collection, seed: int = 1) -> Corpus:
 
 
 def add_rankings(
-    builder: Builder, data: Collection, held_out: list[JudgmentSet | RankingSet]
+    builder: Builder, data: DatasetFolder, held_out: list[JudgmentSet | RankingSet]
 ) -> dict[str, str]:
     """Human comparisons; returns reference -> source."""
     sources: dict[str, str] = {}
     for year in RANKINGS:
         for lp in to_english(data, f"rankings/{year}"):
-            ranking = drop_shared(data.rankings(f"rankings/{year}", lp), held_out).drop_ties()
+            ranking = drop_overlap(data.rankings(f"rankings/{year}", lp), held_out).without_ties()
             sources |= add_ranking(builder, ranking)
     return sources
 
@@ -186,11 +186,11 @@ def add_ranking(builder: Builder, ranking: RankingSet) -> dict[str, str]:
 
 
 def add_judgments(
-    builder: Builder, data: Collection, held_out: list[JudgmentSet | RankingSet]
+    builder: Builder, data: DatasetFolder, held_out: list[JudgmentSet | RankingSet]
 ) -> None:
     """Direct assessments of wmt16, and comparisons from MQM scores of one segment."""
     for lp in to_english(data, "da/wmt16"):
-        for judgment in drop_shared(data.judgments("da/wmt16", lp), held_out).judgments:
+        for judgment in drop_overlap(data.judgments("da/wmt16", lp), held_out).judgments:
             segment = judgment.segment
             row = builder.pair(segment.hypothesis, segment.references[0], "da")
             builder.scored.append((row, judgment.score))
@@ -205,7 +205,7 @@ def add_judgments(
                     builder.compare(a, b)
 
 
-def read_mqm(data: Collection, part: str) -> Iterable[dict[str, Any]]:
+def read_mqm(data: DatasetFolder, part: str) -> Iterable[dict[str, Any]]:
     with gzip.open(data.root / f"mqm/{part}.zh-en.jsonl.gz", "rt", encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
@@ -213,14 +213,16 @@ def read_mqm(data: Collection, part: str) -> Iterable[dict[str, Any]]:
 
 def add_wmt18(
     builder: Builder,
-    data: Collection,
+    data: DatasetFolder,
     held_out: list[JudgmentSet | RankingSet],
     rng: np.random.Generator,
     sources: dict[str, str],
     share: float = 0.5,
 ) -> None:
     """Outputs of modern systems, without any verdict."""
-    taken = {normalise(r) for part in held_out for s in part.segments for r in s.references}
+    taken = {
+        normalize_reference(r) for part in held_out for s in part.segments for r in s.references
+    }
     task = data.metrics_task("wmt18-metrics-task")
     for lp in task.with_outputs:
         if not lp.endswith("-en"):
@@ -229,7 +231,7 @@ def add_wmt18(
         for system in testset.systems:
             for segment in testset.segments(system):
                 reference = segment.references[0]
-                if rng.random() < share and normalise(reference) not in taken:
+                if rng.random() < share and normalize_reference(reference) not in taken:
                     builder.pair(segment.hypothesis, reference, "wmt18")
                     sources[reference] = segment.source or ""
 
@@ -300,7 +302,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
-    corpus = build(Collection.at(args.data), args.seed)
+    corpus = build(DatasetFolder.open(args.data), args.seed)
     corpus.save(args.output)
     origins = np.bincount(corpus.origin, minlength=len(ORIGINS))
     print(
