@@ -33,7 +33,7 @@ def test_one_set_is_described_as_json(folder: Path, capsys: pytest.CaptureFixtur
     assert [record[key] for key in ("lp", "rows", "mean", "left out")] == ["cs-en", 1, 0.25, 1]
 
 
-def test_a_set_goes_by_its_path_and_a_strange_file_is_told(
+def test_set_is_found_by_its_path_and_other_files_are_errors(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["data", str(folder / "da" / "mine"), "--data", str(folder)]) == 0
@@ -47,7 +47,7 @@ def test_a_set_goes_by_its_path_and_a_strange_file_is_told(
     assert f"{own} is not in {folder}: choose another folder" in capsys.readouterr().err
 
 
-def test_the_environment_names_the_folder(
+def test_environment_variable_sets_the_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERTIUM_DATA", str(folder))
@@ -65,7 +65,7 @@ def test_no_folder_and_unknown_sets_exit_2(
     assert "did you mean 'da/mine'" in capsys.readouterr().err
 
 
-def test_a_dash_is_what_is_not_known_in_every_format(
+def test_unknown_values_are_a_dash_in_every_format(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = {"segment": "1", "mt": "x", "ref": "y", "score": 0.25}  # of no system
@@ -87,7 +87,7 @@ def test_a_dash_is_what_is_not_known_in_every_format(
     )
 
 
-def test_the_list_counts_what_a_set_is_described_with(
+def test_list_and_description_have_the_same_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = "1\tA\t3\tx\ty\n1\tB\t2\tz\ty\n"

@@ -1,4 +1,4 @@
-"""Which metric runs where none is named."""
+"""The default metric of commands and functions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def make_testset(references: tuple[str, ...] = (), sources: tuple[str, ...] = ()
     )
 
 
-def test_the_best_metric_that_serves_is_chosen(
+def test_recommended_metric_fits_the_inputs(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert recommend_metric(make_testset(ENGLISH)) == "tertium-small"
@@ -42,7 +42,7 @@ def test_the_best_metric_that_serves_is_chosen(
     for few in ("Yes.", "Nobody came home.", "Wind turbines generate electricity."):
         one = TestSet(systems={"a": ["Ok."]}, references=[(few,)])
         assert recommend_metric(one) == "tertium-small"
-    # no proof of another language, but nothing that speaks for English either
+    # neither clearly English nor clearly another language
     for few in (
         "Hún fór heim í gær.",
         "Auf Wiedersehen, mein Freund.",
@@ -51,7 +51,7 @@ def test_the_best_metric_that_serves_is_chosen(
         one = TestSet(systems={"a": ["Ok."]}, references=[(few,)])
         assert recommend_metric(one) == "tertium-multi"
         assert recommend_ranker(one.segments("a")) == "tertium-multi"
-    assert recommend_metric(make_testset()) == "chrf"  # whose refusal says what is missing
+    assert recommend_metric(make_testset()) == "chrf"  # its error says what is missing
     with monkeypatch.context() as without_weights:
         without_weights.setattr(scoring, "has_bundled_models", lambda: False)
         assert (
@@ -69,11 +69,13 @@ def test_the_best_metric_that_serves_is_chosen(
     )
     assert (
         recommend_metric(make_testset(sources=GERMAN)) == "tertium-multi"
-    )  # which says what to install
+    )  # its error says what to install
     assert len(caplog.messages) == 3
 
 
-def test_score_without_a_metric_uses_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_score_uses_the_recommended_metric_by_default(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, texts in (("ours.txt", ENGLISH), ("ref.txt", ENGLISH[::-1]), ("de.txt", GERMAN)):
         (tmp_path / name).write_text("\n".join(texts) + "\n", encoding="utf-8")
     ours, reference, german = (str(tmp_path / n) for n in ("ours.txt", "ref.txt", "de.txt"))
@@ -86,7 +88,7 @@ def test_score_without_a_metric_uses_it(tmp_path: Path, capsys: pytest.CaptureFi
     assert all(name in printed for name in ("BLEU", "chrF", "tertium-small"))
 
 
-def test_the_library_chooses_as_the_command_does() -> None:
+def test_library_and_command_have_the_same_default_metrics() -> None:
     testset = TestSet(
         systems={"a": ENGLISH, "b": ENGLISH[::-1]}, references=[(text,) for text in ENGLISH]
     )
@@ -100,19 +102,19 @@ def test_the_library_chooses_as_the_command_does() -> None:
     }
 
 
-def test_what_ranks_is_chosen_as_what_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recommended_ranker_fits_the_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
     assert recommend_ranker(make_testset(ENGLISH, GERMAN).segments("ours")) == "pairwise"
     assert recommend_ranker(make_testset(GERMAN).segments("ours")) == "tertium-multi"
     assert recommend_ranker(make_testset(sources=GERMAN).segments("ours")) == "tertium-multi"
     assert (
         recommend_ranker(make_testset().segments("ours")) == "chrf"
-    )  # whose refusal says what is missing
+    )  # its error says what is missing
     monkeypatch.setattr(scoring, "has_bundled_models", lambda: False)
     assert recommend_ranker(make_testset(ENGLISH).segments("ours")) == "chrf"
 
 
-def test_sources_alone_rank(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As they score: systems, lists of candidates, and two translations beside each other."""
+def test_rank_works_with_sources_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Systems, candidate lists and two translations can be ranked without references."""
     sources = ["Die Katze sitzt auf der Matte.", "Im Norden regnet es seit drei Tagen."]
     good, bad = list(ENGLISH[:2]), ["A dog eats.", "Nobody came home."]
     for name, texts in (("source", sources), ("bad", bad), ("good", good)):

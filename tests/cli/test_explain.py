@@ -1,4 +1,4 @@
-"""`tertium explain` with metrics that explain themselves by pieces."""
+"""`tertium explain` with texts and files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_comparison(similarities: list[float]) -> TextComparison:
     )
 
 
-def test_pieces_far_below_the_usual_have_no_partner() -> None:
+def test_pieces_with_low_similarity_are_unmatched() -> None:
     assert make_comparison([0.9, 0.95, 0.4, 0.92]).unmatched_pieces() == {
         "translation": ["c"],
         "reference": ["C"],
@@ -52,7 +52,7 @@ def test_pieces_far_below_the_usual_have_no_partner() -> None:
     assert make_comparison([]).unmatched_pieces() == {"translation": [], "reference": []}
 
 
-def test_it_says_which_words_found_no_partner(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explanation_names_unmatched_words(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert main(["explain", "-m", "tertium-small", *BLUE]) == 0
     printed = capsys.readouterr().out
@@ -61,14 +61,14 @@ def test_it_says_which_words_found_no_partner(capsys: pytest.CaptureFixture[str]
     assert "percentile" in printed
 
 
-def test_for_machines_it_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explanation_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert main(["explain", "-m", "tertium-small", *BLUE, "-f", "json"]) == 0
     [comparison] = json.loads(capsys.readouterr().out)["comparisons"]
     assert comparison["hypothesis_pieces"] == ["the", "red", "car", "stopped", "."]
 
 
-def test_what_a_reader_should_know_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explanation_prints_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     both = ["-m", "bertscore:encoder=toy", "--reference-text", "", "--translation-text", "a cat"]
     assert main(["explain", *both]) == 0
@@ -96,7 +96,7 @@ def test_what_a_reader_should_know_is_told(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == "tertium: warning: empty hypothesis\n"
 
 
-def test_what_is_missing_is_asked_for_as_it_can_be_given(
+def test_missing_input_names_the_option(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for command, missing in (
@@ -108,7 +108,7 @@ def test_what_is_missing_is_asked_for_as_it_can_be_given(
         assert f" has none: give {missing}, a column" in capsys.readouterr().err  # no file
 
 
-def test_tables_of_nothing_are_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_tables_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     nothing = FeatureAttribution(
         hypothesis="", reference="", perfect=0.0, groups={}, contributions=()
     )
@@ -116,7 +116,7 @@ def test_tables_of_nothing_are_not_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert "─" not in capsys.readouterr().out
 
 
-def test_long_texts_are_shown_by_their_ends(capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_texts_are_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     words = [f"w{n}" for n in range(900)]
     other_words = [f"{'v' if n % 30 == 0 else 'w'}{n}" for n in range(900)]
@@ -130,7 +130,7 @@ def test_long_texts_are_shown_by_their_ends(capsys: pytest.CaptureFixture[str]) 
     assert max(map(len, capsys.readouterr().out.splitlines())) < 400
 
 
-def test_a_plan_is_shown_by_what_moves_furthest(capsys: pytest.CaptureFixture[str]) -> None:
+def test_transport_plan_is_sorted_by_distance(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert (
         main(
@@ -150,7 +150,7 @@ def test_a_plan_is_shown_by_what_moves_furthest(capsys: pytest.CaptureFixture[st
     assert rows[0][:2] == ["red", "blue"]
 
 
-def test_against_the_source_where_there_is_no_reference(capsys: pytest.CaptureFixture[str]) -> None:
+def test_source_is_used_without_a_reference(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
     assert (
         main(
@@ -170,7 +170,7 @@ def test_against_the_source_where_there_is_no_reference(capsys: pytest.CaptureFi
     assert "compared with the source 'Das blaue Auto hielt an.'" in printed
 
 
-def test_other_languages_are_explained_by_what_reads_them(
+def test_other_languages_use_a_multilingual_metric(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
@@ -237,11 +237,8 @@ def test_several_files_are_compared(
         (["--reference-text", "x"], "no translation: give --translation-text TEXT, or -t FILE"),
     ],
 )
-def test_files_and_texts_are_not_confused(
-    arguments: list[str],
-    message: str,
-    files: dict[str, str],
-    capsys: pytest.CaptureFixture[str],
+def test_files_given_as_texts_are_errors_and_vice_versa(
+    arguments: list[str], message: str, files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", *(word.format(**files) for word in arguments)]) == 2
     assert message in capsys.readouterr().err
@@ -271,7 +268,7 @@ def test_a_metric_that_needs_a_reference_says_so(capsys: pytest.CaptureFixture[s
     assert "needs references" in capsys.readouterr().err
 
 
-def test_an_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
         main(
             [
@@ -290,7 +287,7 @@ def test_an_argument_that_is_not_utf8_is_named(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("metric", ["bleu-r", "bertscore:encoder=toy"])
-def test_the_library_says_what_the_command_prints(
+def test_library_returns_the_printed_explanation(
     metric: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("torch")
@@ -325,12 +322,12 @@ def test_several_translations_are_compared(capsys: pytest.CaptureFixture[str]) -
     assert printed.startswith("chrf: probability that the row is better than the column")
 
 
-def test_a_ranker_of_one_translation_asks_for_another(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ranker_needs_two_translations(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "-m", "pairwise", *BLUE]) == 2
     assert "pairwise compares translations: give two or more" in capsys.readouterr().err
 
 
-def test_of_several_references_the_one_that_counts_is_named(
+def test_best_reference_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     command = [
@@ -348,7 +345,7 @@ def test_of_several_references_the_one_that_counts_is_named(
     )
 
 
-def test_what_is_no_metric_is_told() -> None:
+def test_invalid_metric_and_count_are_errors() -> None:
     with pytest.raises(UsageError, match="expected a metric or a spec such as 'chrf', got 3"):
         tertium.explain(tertium.Segment("a", references=("b",)), metric=3)  # type: ignore[arg-type]
     small = tertium.TestSet(systems={"a": ["x"]}, references=[["x"]])

@@ -1,4 +1,4 @@
-"""The command line as a whole: options that add up, streams that fail, an interruption."""
+"""The command line in general: repeated options, failing streams, interrupts, errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT = str(EXAMPLES / "system-good.en.txt")
 SCORE = ["score", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "chrf"]
 
 
-def test_a_command_is_read_without_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_named_command_is_imported(capsys: pytest.CaptureFixture[str]) -> None:
     [commands] = [a.choices for a in make_parser(["cite"])._actions if isinstance(a.choices, dict)]
     assert [*commands] == ["cite"]
     assert main(["scor"]) == 2
@@ -27,7 +27,7 @@ def test_a_command_is_read_without_the_others(capsys: pytest.CaptureFixture[str]
     assert all(name in message for name in ("did you mean 'score'", "cite"))
 
 
-def test_the_version_is_told_without_reading_commands(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_imports_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     [commands] = [a.choices for a in make_parser(["--version"])._actions if a.dest == "command"]
     assert not commands
     with pytest.raises(SystemExit) as ended:
@@ -35,7 +35,7 @@ def test_the_version_is_told_without_reading_commands(capsys: pytest.CaptureFixt
     assert (ended.value.code, capsys.readouterr().out) == (0, f"tertium {__version__}\n")
 
 
-def test_an_option_given_twice_adds_up() -> None:
+def test_list_options_can_be_repeated() -> None:
     commands = next(
         action for action in make_parser()._actions if isinstance(action.choices, dict)
     ).choices
@@ -46,14 +46,14 @@ def test_an_option_given_twice_adds_up() -> None:
                 assert isinstance(action, argparse._ExtendAction), (name, action.option_strings)
 
 
-def test_systems_of_two_options_are_both_scored(capsys: pytest.CaptureFixture[str]) -> None:
+def test_repeated_translations_option_adds_systems(capsys: pytest.CaptureFixture[str]) -> None:
     good, fair = (str(EXAMPLES / f"system-{name}.en.txt") for name in ("good", "fair"))
     reference = str(EXAMPLES / "reference-a.en.txt")
     assert main(["score", "-t", good, "-t", fair, "-r", reference, "-m", "chrf", "-b"]) == 0
     assert len(capsys.readouterr().out.split()) == 2
 
 
-def test_a_stream_that_is_not_utf8_is_written_in_utf8() -> None:
+def test_output_is_utf8_in_any_locale() -> None:
     command = [sys.executable, "-m", "tertium", *SCORE]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     completed = subprocess.run(command, env=environment, capture_output=True, check=False)
@@ -62,7 +62,7 @@ def test_a_stream_that_is_not_utf8_is_written_in_utf8() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_a_full_disk_is_one_line() -> None:
+def test_full_disk_is_a_one_line_error() -> None:
     with Path("/dev/full").open("w") as full:
         completed = subprocess.run(
             [sys.executable, "-m", "tertium", *SCORE],
@@ -76,7 +76,7 @@ def test_a_full_disk_is_one_line() -> None:
     assert "No space left" in completed.stderr
 
 
-def test_an_interruption_has_no_traceback(
+def test_interrupt_has_no_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(first_arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -87,10 +87,10 @@ def test_an_interruption_has_no_traceback(
     assert capsys.readouterr().err == "tertium: interrupted\n"
 
 
-def test_a_file_that_may_not_be_written_is_refused_before_the_work(
+def test_unwritable_output_fails_early(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # root may write everywhere, so the system is asked in its place
+    # root may write everywhere, so os.access is replaced
     monkeypatch.setattr("os.access", lambda path, mode: str(path) != str(tmp_path))
     assert main(["score", "-t", "missing", "-m", "chrf", "--to-json", str(tmp_path / "a")]) == 2
     assert "no permission" in capsys.readouterr().err
@@ -133,7 +133,7 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_work(
         (["data", "--data", "{empty}"], "no sets of human judgments"),
     ],
 )
-def test_slips_are_told_what_to_do(
+def test_errors_say_what_to_do(
     command: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([word.replace("{empty}", str(tmp_path)) for word in command]) == 2
@@ -141,7 +141,7 @@ def test_slips_are_told_what_to_do(
 
 
 @pytest.mark.parametrize("size", ["-4G", "nan", "inf", "much"])
-def test_a_size_of_the_cache_that_is_none_is_refused(
+def test_invalid_cache_size_is_an_error(
     size: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE_SIZE", size)

@@ -58,7 +58,7 @@ def scores_from_totals(files):
     return [files[key] for key in files if key != "human"]
 
 
-def test_the_table_has_metrics_pairs_average_and_counts(files, capsys):
+def test_table_has_metrics_pairs_average_and_counts(files, capsys):
     assert main(["meta", "--human", files["human"], "--scores", *scores_from_totals(files)]) == 0
     out = capsys.readouterr().out
     rows = [line.split() for line in out.splitlines() if line.strip()]
@@ -119,7 +119,7 @@ def test_tsv_of_several_statistics_is_one_table(files, capsys):
     }
 
 
-def test_the_note_on_intervals_goes_with_intervals(files, capsys):
+def test_note_on_intervals_is_printed_with_intervals(files, capsys):
     argv = [
         "meta",
         "--human",
@@ -135,7 +135,7 @@ def test_the_note_on_intervals_goes_with_intervals(files, capsys):
     assert "intervals: 95 %" in capsys.readouterr().out
 
 
-def test_an_undefined_column_says_why_and_ranks_nothing(files, capsys, tmp_path):
+def test_undefined_column_has_a_reason_and_no_ranks(files, capsys, tmp_path):
     constant = [("ru-en", i, s, 1.0) for i in range(1, 31) for s in SYSTEMS]
     rows = table(constant, ("lp", "item", "system", "score"))
     people = write(tmp_path / "constant.tsv", rows)
@@ -151,7 +151,7 @@ def test_an_undefined_column_says_why_and_ranks_nothing(files, capsys, tmp_path)
     assert ranks == {"good": 1.0, "bad": 2.0}
 
 
-def test_agreement_on_two_is_said_to_be_little(files, capsys):
+def test_two_systems_cause_a_warning(files, capsys):
     message = "only two systems with human scores: agreement is either perfect or none"
     argv = [
         "meta",
@@ -240,8 +240,8 @@ def test_metrics_are_scored_on_the_fly(capsys, tmp_path):
         lambda n: {"segment": n % 10, "doc": f"talk {n // 10}"},
     ],
 )
-def test_scores_that_were_written_are_those_of_the_segments_judged(name, capsys, tmp_path):
-    """One file is a test set and what people said of it: nothing may shift between the two."""
+def test_written_scores_match_the_judged_segments(name, capsys, tmp_path):
+    """A file with translations and human scores gives aligned scores."""
     rng = np.random.default_rng(6)
     rows = []
     for system in range(3):
@@ -262,7 +262,7 @@ def test_scores_that_were_written_are_those_of_the_segments_judged(name, capsys,
     assert np.corrcoef(grid.human, grid.columns[0].values)[0, 1] == pytest.approx(computed["value"])
 
 
-def test_comparisons_default_to_the_strict_tau(capsys, tmp_path):
+def test_comparisons_use_tau_strict_by_default(capsys, tmp_path):
     rows = [
         (1, "A", "B", "a", "the cat sat", "a dog", "the cat sat"),
         (1, "B", "C", "tie", "a dog", "the dog", "the cat sat"),
@@ -341,7 +341,7 @@ def test_excluded_systems_are_not_judged(files, capsys):
     assert "unknown system of de-en 'Z'" in capsys.readouterr().err
 
 
-def test_files_of_marked_errors_may_be_given_one_by_one():
+def test_spans_option_can_be_repeated():
     read = make_parser(["meta"]).parse_args
     one_by_one = read(["meta", "--human", "x", "--spans", "a", "--spans", "b"])
     assert one_by_one.spans == ["a", "b"]  # the last one counted
@@ -366,7 +366,7 @@ def test_an_excluded_system_need_not_be_in_every_set(capsys, tmp_path):
     assert "unknown system of de-en, fi-en 'Z' (known: A, B, C, D)" in capsys.readouterr().err
 
 
-def test_ratings_can_be_standardised(capsys, tmp_path):
+def test_ratings_can_be_standardized(capsys, tmp_path):
     # A strict and a lenient annotator of equal judgment: z-scores make them agree.
     rows = [
         (n + 1, "A", annotator, 20 * shift + 10 * value)
@@ -399,7 +399,7 @@ def test_plots(files, capsys, tmp_path):
     assert "expected a name that ends in .svg" in capsys.readouterr().err
 
 
-def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
+def test_to_json_has_exclusion_counts(files, capsys, tmp_path):
     broken = table(
         [(1, "A", 1.0), (2, "A", 2.0), (3, "A", 1.5), (1, "Q", 5)], ("item", "system", "score")
     )
@@ -454,10 +454,7 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         (["--scores", "{good}", "--human", "{human}"], "human.tsv is given twice"),
         (["--scores", "{good}", "--gold", "mqm"], "no score (looked for mqm; found lp, item"),
         (["--scores", "{good}", "--confidence", "--resamples", "0"], "but --resamples is 0"),
-        (
-            ["--scores", "{good}", "--p-values", "--resamples", "0"],
-            "but --resamples is 0",
-        ),
+        (["--scores", "{good}", "--p-values", "--resamples", "0"], "but --resamples is 0"),
         (["--scores", "{good}", "--p-values", "--test", "none"], "but --test is none"),
         (
             ["--scores", "{good}", "--diagnostics", "--p-values", "-f", "tsv"],
@@ -465,7 +462,7 @@ def test_to_json_and_what_was_left_out(files, capsys, tmp_path):
         ),
     ],
 )
-def test_what_is_refused(extra, message, files, capsys, tmp_path):
+def test_invalid_calls_are_errors(extra, message, files, capsys, tmp_path):
     rows = [(1, "X", 1.0)]
     named_sets = {
         "human": files["human"],
@@ -531,7 +528,7 @@ def test_published_figures_of_bleu(human_data, capsys):
         assert values[f"{lp}-en"] == pytest.approx(value, abs=0.0006)
 
 
-def test_what_is_neither_a_file_nor_a_set_is_said_to_be_neither(capsys, tmp_path):
+def test_unknown_file_or_set_is_an_error(capsys, tmp_path):
     record = {"src": "a", "ref": "b", "mt": "c", "score": 1, "system": "A", "seg": 1}
     write(tmp_path / "da" / "wmt99" / "de-en.jsonl", json.dumps(record) + "\n")
     argv = ["meta", "-m", "chrf", "--data", str(tmp_path), "--human"]
@@ -566,7 +563,7 @@ def test_a_protocol_ranks_metrics_as_a_shared_task(files, capsys):
     assert header[:4] == ["metric", "rank", "average", "de-en SPA"]
 
 
-def test_a_protocol_settles_the_statistics(files, capsys):
+def test_protocol_excludes_statistic_options(files, capsys):
     argv = [
         "meta",
         "--human",
@@ -593,7 +590,7 @@ def test_a_translation_without_a_reference_has_no_score(tmp_path, capsys):
     assert (record["judged"], record["used"], record["left_out"]) == (24, 16, 8)
 
 
-def test_one_mode_at_a_time(files, capsys):
+def test_only_one_analysis_is_allowed(files, capsys):
     argv = ["meta", "--human", files["human"], "-m", "chrf", "--decisions", "50", "--thresholds"]
     assert main(argv) == 2
     assert "--thresholds and --decisions: give only one of them" in capsys.readouterr().err
@@ -614,7 +611,7 @@ def test_one_mode_at_a_time(files, capsys):
         ),
     ],
 )
-def test_a_number_that_a_mode_does_not_read_is_refused(mode, unread, files, capsys):
+def test_unused_number_of_an_analysis_is_an_error(mode, unread, files, capsys):
     for options in unread:
         assert main(["meta", "--human", files["human"], "-m", "chrf", *options, *mode]) == 2
         assert f"{options[0]} cannot be used with {mode[0]}" in capsys.readouterr().err

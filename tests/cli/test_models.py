@@ -1,4 +1,4 @@
-"""`tertium models` and `tertium cache` print what there is and act only when told to."""
+"""`tertium models` and `tertium cache`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Typing(io.StringIO):
         (["--agree"], io.StringIO(""), True),
     ],
 )
-def test_terms_are_shown_first_and_agreed_to(
+def test_terms_must_be_accepted_before_install(
     more: list[str],
     typed: io.StringIO,
     agreed: bool,
@@ -62,7 +62,7 @@ def test_terms_are_shown_first_and_agreed_to(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Of several models none is fetched before all terms are agreed to."""
+    """No model is downloaded before all terms are accepted."""
     fetched: list[str] = []
 
     def install(card: Resource) -> Path:
@@ -103,7 +103,7 @@ def test_cache_info_and_clear(filled: Path, capsys: pytest.CaptureFixture[str]) 
 
 @pytest.fixture
 def every_kind(filled: Path) -> Path:
-    """A cache folder with a file of each kind, oldest first, and two files of others."""
+    """A cache folder with a file of each kind, oldest first, and two unknown files."""
     digest = "0123456789abcdef"
     (filled / FILE).rename(filled / "aside")
     for age, name in enumerate(
@@ -126,7 +126,7 @@ def every_kind(filled: Path) -> Path:
     return filled
 
 
-def test_every_kind_is_shown_and_cleared_alone(
+def test_each_kind_of_cached_file_is_listed_and_cleared(
     every_kind: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["cache", "-f", "json"]) == 0
@@ -145,7 +145,7 @@ def test_every_kind_is_shown_and_cleared_alone(
     assert left == {"mine.npz", "notes.txt"}
 
 
-def test_a_limit_drops_vectors_and_then_the_oldest(
+def test_limit_removes_vectors_and_then_the_oldest_files(
     every_kind: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["cache", "limit", "10M"]) == 0
@@ -176,7 +176,7 @@ def test_options_that_would_be_ignored_are_refused(
     assert sorted(filled.rglob("*")) == cached
 
 
-def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_kind_or_size_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache", "clear", "row"]) == 2
     assert main(["cache", "limit", "much"]) == 2
     assert main(["cache", "limit"]) == 2
@@ -188,11 +188,8 @@ def test_what_is_no_kind_or_size_is_refused(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("action", ["info", "clear", "limit"])
-def test_a_cache_that_is_a_file_is_no_empty_folder(
-    action: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_cache_path_that_is_a_file_is_an_error(
+    action: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mine.txt").write_text("mine")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "mine.txt"))
@@ -201,7 +198,7 @@ def test_a_cache_that_is_a_file_is_no_empty_folder(
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_a_cache_that_cannot_be_written_is_not_to_be_cleared(
+def test_unwritable_cache_is_an_error(
     filled: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (filled / FILE).write_bytes(b"rubbish" * 1000)
@@ -210,7 +207,7 @@ def test_a_cache_that_cannot_be_written_is_not_to_be_cleared(
     assert "is not writable; set TERTIUM_CACHE to another folder" in capsys.readouterr().err
 
 
-def test_a_damaged_cache_is_said_and_cleared(
+def test_damaged_cache_is_reported_and_cleared(
     filled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (filled / FILE).write_bytes(b"rubbish" * 1000)

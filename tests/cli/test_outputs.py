@@ -1,4 +1,4 @@
-"""What commands write goes where it was asked for, and never over what they read."""
+"""Output files: written where requested, never over an input file."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ WRITING = [
 ]
 
 
-def test_a_terminal_obeys_no_name(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither in warnings nor in errors, which tell of systems by their names."""
+def test_control_characters_in_names_are_replaced(
+    texts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Warnings and errors print system names without control characters."""
     row = {"system": "a\x1b[2J", "segment": 1, "mt": "", "ref": "x"}
     Path("set.jsonl").write_text(json.dumps(row) + "\n")
     command = ["score", "-t", "set.jsonl", "-m", "chrf", "-f", "json"]
@@ -52,7 +54,7 @@ def test_a_terminal_obeys_no_name(texts: Path, capsys: pytest.CaptureFixture[str
 @ONLY_UNIX
 @pytest.mark.parametrize("command", WRITING, ids=lambda c: f"{c[0]} {c[-1]}")
 @pytest.mark.parametrize("name", ["a.txt", "ref.txt", "link", "./a.txt"])
-def test_an_input_is_not_written_over(
+def test_input_files_are_not_overwritten(
     texts: Path, capsys: pytest.CaptureFixture[str], command: list[str], name: str
 ) -> None:
     Path("link").symlink_to("a.txt")
@@ -74,7 +76,7 @@ def test_an_input_is_not_written_over(
         ["challenge", "labels.svg", "-m", "chrf", "--plot"],
     ],
 )
-def test_labels_and_challenge_sets_are_not_written_over(
+def test_labels_and_challenge_sets_are_not_overwritten(
     texts: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     Path("labels.svg").write_text("x\n" * len(Path("a.txt").read_text().splitlines()))
@@ -84,14 +86,14 @@ def test_labels_and_challenge_sets_are_not_written_over(
 
 
 @ONLY_UNIX
-def test_two_outputs_are_two_files(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_outputs_need_two_files(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SCORE, "--to-json", "new", "--report", "./new"]) == 2
     assert "both write new" in capsys.readouterr().err
     assert main([*SCORE, "-q", "--to-json", "/dev/null", "--report", "/dev/null"]) == 0
 
 
 @ONLY_UNIX
-def test_a_device_stays_one_and_a_link_is_followed(texts: Path) -> None:
+def test_devices_and_links_are_preserved(texts: Path) -> None:
     Path("link").symlink_to("goal.json")
     for name in ("link", "/dev/null"):
         assert main([*SCORE, "-q", "--to-json", name]) == 0
@@ -101,7 +103,7 @@ def test_a_device_stays_one_and_a_link_is_followed(texts: Path) -> None:
 
 
 @pytest.mark.parametrize("command", WRITING, ids=lambda c: f"{c[0]} {c[-1]}")
-def test_a_name_that_is_too_long_is_refused_before_the_work(
+def test_too_long_file_name_fails_early(
     texts: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     assert main([*command, "x" * 300 + ".tsv"]) == 2
@@ -110,8 +112,8 @@ def test_a_name_that_is_too_long_is_refused_before_the_work(
     assert error.count("\n") == 1
 
 
-def test_every_option_that_names_a_file_is_known_as_input_or_output() -> None:
-    """Of the commands that write one; the others have nothing to write over."""
+def test_every_file_option_is_declared_as_input_or_output() -> None:
+    """Only commands that write files need the declaration."""
     unknown = []
     for command, parser in _commands().items():
         files = {a.dest for a in parser._actions if a.metavar == "FILE"}

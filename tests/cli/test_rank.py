@@ -30,7 +30,9 @@ def run(files: Path, *options: str, metric: str = "chrf") -> list[str]:
     return ["rank", "-m", metric, "-q", "-t", *systems, "-r", str(files / "ref.txt"), *options]
 
 
-def test_systems_come_from_best_to_worst(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_systems_are_sorted_from_best_to_worst(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(run(files, "-f", "json")) == 0
     records = json.loads(capsys.readouterr().out)
     assert [r["system"] for r in records] == ["good.txt", "fair.txt", "poor.txt"]
@@ -49,14 +51,14 @@ def test_segments_and_the_json_file(files: Path, capsys: pytest.CaptureFixture[s
     assert json.loads(target.read_text())[0]["segments"] == [1.0, 1.0]
 
 
-def test_the_table_names_what_was_compared(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_names_segments_and_systems(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(run(files)) == 0
     printed = capsys.readouterr().out
     assert "2 segments, all pairs of 3 systems" in printed
     assert "metric:chrF" in printed
 
 
-def test_what_a_reader_should_know_is_said(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ranking_prints_warnings(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "fair.txt").write_text("\nnobody came\n")
     loud = [word for word in run(files) if word != "-q"]
     message = "warning: empty hypothesis: fair.txt 1"
@@ -106,7 +108,7 @@ def test_names_of_candidates_and_texts_are_read_in_any_case(
     assert second["nbest"] == ["a cat sat", "dog"]
 
 
-def test_a_score_that_is_no_number_is_no_tie(
+def test_missing_score_is_not_a_tie(
     files: Path, partial: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     loud = [word for word in run(files, metric=partial) if word != "-q"]
@@ -146,7 +148,7 @@ def test_candidates_without_a_score_come_last(
     assert "translation not compared because its score is not a number: 1" in printed.err
 
 
-def test_a_list_without_what_a_ranker_reads_is_named(
+def test_list_with_missing_input_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "lists.jsonl"
@@ -156,7 +158,7 @@ def test_a_list_without_what_a_ranker_reads_is_named(
     assert "chrf needs references, but list 2 has none" in capsys.readouterr().err
 
 
-def test_faults_are_one_line(
+def test_errors_are_one_line(
     files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lists = tmp_path / "lists.jsonl"
@@ -165,7 +167,7 @@ def test_faults_are_one_line(
     empty.write_text('{"candidates": []}\n')
     unnamed = tmp_path / "unnamed.jsonl"
     unnamed.write_text('{"ref": "a", "hyps": ["a", "b"]}\n')
-    scored = tmp_path / "scored.jsonl"  # of a decoder, which were replaced in silence
+    scored = tmp_path / "scored.jsonl"  # scores of a decoder must not be replaced silently
     scored.write_text('{"candidates": ["a", "b"], "ref": "a", "scores": [-0.1, -0.2]}\n')
     one = str(files / "good.txt")
     for arguments, message in (
@@ -185,10 +187,7 @@ def test_faults_are_one_line(
             ["rank", "-m", "chrf", "-m", "ter", "-t", one, one, "-r", one],
             "-m chrf ter: one ranks at a",
         ),
-        (
-            ["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one],
-            "-m chrf ter: one ranks at a",
-        ),
+        (["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one], "-m chrf ter: one ranks at a"),
         (["rank", "-m", "chrf", "--nbest", "-t", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),

@@ -40,7 +40,7 @@ def data_of(page: Path) -> dict[str, Any]:
     return matches
 
 
-def test_a_report_holds_scores_people_and_explanations(
+def test_report_has_scores_human_scores_and_explanations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "report.html"
@@ -70,7 +70,7 @@ def test_a_report_holds_scores_people_and_explanations(
     assert "wrote" in captured.err
     text = page.read_text(encoding="utf-8")
     assert "<title>Mine &amp; yours</title>" in text
-    assert not re.search(r'(src|href)="(?!#)', text)  # nothing is loaded from anywhere
+    assert not re.search(r'(src|href)="(?!#)', text)  # no external resources
     data = data_of(page)
     assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore", "wins by chrf"]
     assert data["human"]["values"][0] is not None
@@ -79,7 +79,7 @@ def test_a_report_holds_scores_people_and_explanations(
     assert {title for _, title in explained} == {"BERTScore", "by score"}
 
 
-def test_agreement_is_tested_with_the_seed_and_the_level_asked_for(tmp_path: Path) -> None:
+def test_agreement_uses_seed_and_alpha(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     people = ["--human", str(EXAMPLES / "ratings.csv"), "--explain", "0", "-o", str(page)]
     options = ["-m", "chrf", "ter", "--seed", "7", "--alpha", "0.01", "--paired-bs-n", "100"]
@@ -88,7 +88,7 @@ def test_agreement_is_tested_with_the_seed_and_the_level_asked_for(tmp_path: Pat
     assert "p &lt; 0.01 one-sided, 1000 resamples, seed 7" in agreement
 
 
-def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
+def test_warnings_can_be_filtered(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     texts = [f"line {n}" for n in range(9)]
     texts[4] = "это не по-английски"
@@ -114,7 +114,7 @@ def test_what_a_metric_warns_of_can_be_found(tmp_path: Path) -> None:
     assert [n for n, bits in enumerate(data["warningBits"]) if bits & bit] == [4]
 
 
-def test_preferences_are_human_scores_too(tmp_path: Path) -> None:
+def test_preferences_count_as_human_scores(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     main(
         [
@@ -168,7 +168,7 @@ def test_curves_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (["--curves", str(EXAMPLES / "damage.tsv")], "expected a JSON list of runs"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_invalid_report_options_are_errors(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["report", *INPUTS, "-m", "chrf", *arguments]) == 2
@@ -184,7 +184,7 @@ def test_what_cannot_be_done_is_said(
         (["--paired-bs", "--paired-bs-n", "60"], "paired bootstrap, 60 resamples"),
     ],
 )
-def test_slices_are_tested_as_asked(arguments: list[str], message: str, tmp_path: Path) -> None:
+def test_slices_use_the_requested_test(arguments: list[str], message: str, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     options = ["--by", "length", "--explain", "0", *arguments, "-q", "-o", str(page)]
     assert main(["report", *INPUTS, "-m", "chrf", *options]) == 0
@@ -203,7 +203,7 @@ def test_one_column_file_or_set_needs_no_list(tmp_path: Path) -> None:
     assert all(head in html for head in ("chrF by length", "Challenge set", "Learning curves"))
 
 
-def test_a_metric_that_cannot_read_a_challenge_set_is_left_out_of_it(
+def test_metric_without_support_is_left_out_of_challenge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """tertium-small knows English alone, and `damage` has ten languages' pairs."""
@@ -218,7 +218,7 @@ def test_a_metric_that_cannot_read_a_challenge_set_is_left_out_of_it(
     assert "--challenge damage: no metric can score it" in capsys.readouterr().err
 
 
-def test_people_who_judged_other_systems_are_refused(
+def test_human_scores_of_other_systems_are_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     renamed = [*INPUTS[:-3], "a", "b", "c"]
@@ -237,7 +237,7 @@ def test_score_and_compare_also_write_the_report(
     assert len(data_of(page)["items"]) == 48
 
 
-def test_one_system_has_a_page_with_intervals(tmp_path: Path) -> None:
+def test_report_of_one_system_has_intervals(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     main(
         [
@@ -256,7 +256,7 @@ def test_one_system_has_a_page_with_intervals(tmp_path: Path) -> None:
     assert re.search(r"range\"> \d+\.\d\d to \d+\.\d\d</span>", page.read_text())
 
 
-def test_a_ranking_has_a_page_with_chances(tmp_path: Path) -> None:
+def test_ranking_report_has_win_probabilities(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["rank", *INPUTS, "-m", "chrf", "--report", str(page), "-q"]) == 0
     data = data_of(page)
@@ -265,24 +265,24 @@ def test_a_ranking_has_a_page_with_chances(tmp_path: Path) -> None:
     assert len(data["explanations"]) == 8
 
 
-def test_candidates_have_no_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_candidate_lists_have_no_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "lists.jsonl"
     file.write_text('{"candidates": ["a", "b"], "references": ["a"]}\n')
     assert main(["rank", "--nbest", "-t", str(file), "-m", "chrf", "--report", "x.html"]) == 2
     assert "--nbest" in capsys.readouterr().err
 
 
-SYSTEM_LEVEL = ("--level", "system", "--resamples", "0")  # systems, of which nothing is drawn
+SYSTEM_LEVEL = ("--level", "system", "--resamples", "0")  # no resampling at system level
 
 
 def meta_page(page: Path, human: Path, *more: object) -> str:
-    """What `tertium meta` reports of human judgments."""
+    """The report of `tertium meta`."""
     message = ["meta", "--human", human, *more, "--report", page, "-q"]
     assert main([*map(str, message)]) == 0
     return page.read_text()
 
 
-def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> None:
+def test_meta_report_has_agreement_and_translations(tmp_path: Path) -> None:
     human = tmp_path / "judged.jsonl"
     rows = [
         {
@@ -309,7 +309,7 @@ def test_meta_shows_agreement_and_the_judged_translations(tmp_path: Path) -> Non
     assert data["human"]["values"][:2] == [500, 500]
 
 
-def test_meta_shows_a_metric_as_it_is_and_says_which_way_it_goes(tmp_path: Path) -> None:
+def test_meta_report_shows_direction_of_metrics(tmp_path: Path) -> None:
     human = tmp_path / "judged.jsonl"
     words = "one two three four five six seven eight".split()
     rows = [
@@ -342,7 +342,7 @@ def test_meta_shows_a_metric_as_it_is_and_says_which_way_it_goes(tmp_path: Path)
     assert "TER: r = -" in text  # the picture shows people against TER itself
 
 
-def test_scores_of_which_lower_is_better_are_shown_as_they_were(tmp_path: Path) -> None:
+def test_lower_better_scores_keep_their_sign(tmp_path: Path) -> None:
     human, scores = tmp_path / "human.tsv", tmp_path / "mine.tsv"
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.3\nB\t0.2\nC\t0.1\n")
@@ -352,7 +352,7 @@ def test_scores_of_which_lower_is_better_are_shown_as_they_were(tmp_path: Path) 
     assert "mine: r = -1.000" in text
 
 
-def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:
+def test_system_level_report_has_dots_of_systems(tmp_path: Path) -> None:
     human, scores = tmp_path / "human.tsv", tmp_path / "mine.tsv"
     human.write_text("system\tscore\nA\t1\nB\t2\nC\t3\n")
     scores.write_text("system\tscore\nA\t0.1\nB\t0.3\nC\t0.2\n")
@@ -361,7 +361,7 @@ def test_meta_of_whole_systems_shows_dots_of_systems(tmp_path: Path) -> None:
     assert "Each dot is a system." in text
 
 
-def test_the_help_names_metrics_that_explain() -> None:
+def test_help_names_metrics_that_can_explain() -> None:
     from tertium.cli.report import EPILOG
     from tertium.registry import METRICS, resolve
 

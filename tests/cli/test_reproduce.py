@@ -1,4 +1,4 @@
-"""`tertium reproduce` lists papers and prints published beside measured."""
+"""`tertium reproduce` lists papers and prints published next to measured figures."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_json_has_the_full_numbers(wmt17: Path, capsys: pytest.CaptureFixture[st
     assert rows["MEANT 2.0"]["published"]["en-ru"] is None
 
 
-def test_rows_are_chosen_without_a_page_too(
+def test_rows_can_be_selected_without_a_page(
     wmt17: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["reproduce", "mathur2019", "--table", "2", "--data", str(wmt17), "-f", "json"]
@@ -80,7 +80,7 @@ def test_rows_are_chosen_without_a_page_too(
     assert "-o FILE" in capsys.readouterr().err
 
 
-def test_the_list_is_of_the_table_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_shows_the_requested_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "mathur2019", "--list", "--table", "2", "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["table"] == "2"
     lists = []

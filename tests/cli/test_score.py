@@ -1,4 +1,4 @@
-"""`tertium score` and `compare`: what a person sees, what a script reads, what is refused."""
+"""`tertium score` and `compare`: tables, machine-readable output, errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_table_shows_systems_metrics_and_signatures(capsys: pytest.CaptureFi
     assert "BLEU|nrefs:2|case:mixed" in out
 
 
-def test_json_holds_sacrebleus_object_with_full_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_fields_of_sacrebleu(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "-t", SYSTEMS[0], "-r", *REFERENCES, "-m", "bleu", "-f", "json"]) == 0
     record = json.loads(capsys.readouterr().out)
     peer = SacreBLEU().corpus_score(lines(SYSTEMS[0]), [lines(r) for r in REFERENCES])
@@ -45,14 +45,14 @@ def test_json_holds_sacrebleus_object_with_full_numbers(capsys: pytest.CaptureFi
     assert record["verbose_score"] == peer._verbose
 
 
-def test_several_systems_come_as_a_list_with_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_several_systems_are_a_list_with_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", *INPUTS, "-m", "bleu", "chrf", "-f", "json", "-sl"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert [r["system"] for r in records] == ["good", "good", "fair", "fair", "poor", "poor"]
     assert all(len(r["segments"]) == len(lines(SOURCE)) for r in records)
 
 
-def test_segments_as_tsv_carry_full_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_segment_tsv_has_full_precision(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", *INPUTS, "-m", "chrf", "-sl", "-f", "tsv"]) == 0
     header, *rows = capsys.readouterr().out.splitlines()
     assert header.split("\t") == ["system", "segment", "chrF ↑"]
@@ -82,7 +82,7 @@ def test_documents_score_only_and_width(capsys: pytest.CaptureFixture[str]) -> N
     printed = [row.split("\t") for row in capsys.readouterr().out.splitlines()]
     assert [len(row) for row in printed] == [2, 2, 2]
     assert all(len(value.split(".")[1]) == 1 for row in printed for value in row)
-    for level, count in (("-sl", 48), ("-dl", 12)):  # -b took no notice of them
+    for level, count in (("-sl", 48), ("-dl", 12)):  # -b also works with levels
         arguments = [*INPUTS, *documents, "-m", "bleu", "chrf", level, "-w", "1"]
         assert main(["score", *arguments]) == 0
         table = capsys.readouterr().out.splitlines()[3:-1]
@@ -99,7 +99,7 @@ def test_a_system_without_a_score_is_a_dash(
     both = ["-t", str(tmp_path / "texts.txt"), "-r", str(tmp_path / "texts.txt")]
     assert main(["score", *both, "-m", "chrf", partial, "-b"]) == 0
     assert capsys.readouterr().out == "100.00\t–\n"
-    # TSV and JSON are for programs, which have names of their own for it
+    # TSV and JSON have their own marks for missing values
     assert main(["score", *both, "-m", partial, "-f", "tsv"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split("\t")[1] == "nan"
     assert main(["score", *both, "-m", partial, "-f", "json"]) == 0
@@ -166,7 +166,7 @@ def test_compare_prints_p_values_and_ranks(capsys: pytest.CaptureFixture[str], f
         ("report", ["--paired-ar", "--paired-bs-n", "9"], "--paired-bs-n"),
     ],
 )
-def test_a_number_that_no_test_takes_is_refused(
+def test_unused_number_of_resamples_is_an_error(
     command: str, options: list[str], unread: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, *INPUTS, "-m", "chrf", *options]) == 2
@@ -197,7 +197,7 @@ def test_one_segment_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (30, ""),
     ],
 )
-def test_intervals_of_few_segments_are_warned_of(
+def test_intervals_of_few_segments_cause_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, message: str
 ) -> None:
     file = tmp_path / "text"
@@ -211,7 +211,7 @@ def test_intervals_of_few_segments_are_warned_of(
     assert "warning" not in capsys.readouterr().out
 
 
-def test_a_table_that_follows_begins_behind_a_blank_line(
+def test_blank_line_separates_tables(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     compared = ["compare", *INPUTS, "-m", "chrf", "--paired-bs-n", "20", "--pairs"]
@@ -220,7 +220,7 @@ def test_a_table_that_follows_begins_behind_a_blank_line(
     for title in ("p-values of all pairs, chrF", "by length"):
         assert lines[lines.index(title) - 1] == ""
         assert lines[lines.index(title) - 2] != ""
-    assert main([*compared, "--by", "length", "-f", "tsv"]) == 2  # in which one would be lost
+    assert main([*compared, "--by", "length", "-f", "tsv"]) == 2  # TSV has one table
     assert "give either --pairs or --by" in capsys.readouterr().err
 
 
@@ -239,7 +239,7 @@ def faulty(folder: Path, data: bytes) -> str:
     ],
     ids=["length", "empty", "encoding", "NUL"],
 )
-def test_bad_files_are_one_line_and_the_right_code(
+def test_invalid_files_are_one_line_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], data: bytes, code: int, message: str
 ) -> None:
     assert main(["score", "-t", faulty(tmp_path, data), "-r", *REFERENCES, "-m", "bleu"]) == code
@@ -276,7 +276,7 @@ def test_bad_files_are_one_line_and_the_right_code(
         (["-t", SYSTEMS[0], "-r", REFERENCES[0], "--paired-bs"], "at least two systems"),
     ],
 )
-def test_bad_calls_are_one_line_and_exit_2(
+def test_invalid_calls_are_one_line_errors(
     capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert main(["score", *arguments]) == 2
@@ -319,7 +319,7 @@ def test_bad_calls_are_one_line_and_exit_2(
         (["list", ""], "METRIC: the value is empty"),
     ],
 )
-def test_a_call_that_cannot_be_read_is_one_line_too(
+def test_unparsable_calls_are_one_line_errors(
     capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert main(arguments) == 2
@@ -328,14 +328,14 @@ def test_a_call_that_cannot_be_read_is_one_line_too(
     assert error.count("\n") == 1
 
 
-def test_what_is_said_twice_alike_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_same_value_given_twice_is_accepted(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["-t", SYSTEMS[0], "-r", REFERENCES[0], "-m", "chrf", "-b", "-w", "1"]
     assert main(["score", *options, "--width", "1"]) == 0
     assert len(capsys.readouterr().out.split(".")[1].strip()) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pipe of Linux or macOS")
-def test_a_closed_pipe_is_no_error() -> None:
+def test_closed_pipe_is_not_an_error() -> None:
     inputs = f"-t {SYSTEMS[0]} -r {REFERENCES[0]}"
     command = f"{sys.executable} -m tertium score {inputs} -m bleu -sl | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
@@ -352,7 +352,7 @@ def test_list_and_cite(capsys: pytest.CaptureFixture[str]) -> None:
     assert "papineni" in capsys.readouterr().out
 
 
-def test_every_metric_is_listed_with_words_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_metric_has_its_own_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--all", "-f", "json"]) == 0
     listed = {r["metric"]: r["summary"] for r in json.loads(capsys.readouterr().out)}
     assert all(listed.values())
@@ -391,21 +391,19 @@ def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]
         (["-w", "-1"], "number of decimals"),
     ],
 )
-def test_compare_refuses_what_makes_no_sense(
+def test_invalid_numbers_of_compare_are_errors(
     extra: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["compare", *INPUTS, "-m", "chrf", *extra]) == 2
     assert message in capsys.readouterr().err
 
 
-def test_no_decimals_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_width_zero_prints_whole_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "-t", SYSTEMS[0], "-r", *REFERENCES, "-m", "chrf", "-b", "-w", "0"]) == 0
     assert capsys.readouterr().out.strip().isdecimal()
 
 
-def test_few_segments_are_said_to_mislead(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_few_segments_cause_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, text in (("a", "the cat"), ("b", "a dog ran"), ("r", "the cat sat")):
         (tmp_path / f"{name}1").write_text(f"{text}\n")
         (tmp_path / f"{name}9").write_text(f"{text}\n" * 9)
@@ -442,7 +440,7 @@ def test_options_that_would_be_ignored_are_refused(
 
 @pytest.mark.parametrize("command", ["score", "compare"])
 @pytest.mark.parametrize("style", ["text", "md", "tsv", "json"])
-def test_warnings_are_said_once_and_not_when_quiet(
+def test_warnings_are_printed_once_and_not_when_quiet(
     command: str, style: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command_line = [command, *INPUTS, "-m", "chrf", "-f", style]
@@ -456,9 +454,7 @@ def test_warnings_are_said_once_and_not_when_quiet(
     assert "warning:" not in quiet.out + quiet.err
 
 
-def test_tsv_has_columns_for_intervals_and_baseline(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_tsv_has_columns_for_intervals_and_baseline(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *INPUTS, "-m", "chrf", "-f", "tsv"]) == 0
     header, first, second, _ = capsys.readouterr().out.splitlines()
     assert header.split("\t")[:5] == ["system", "baseline", "chrF ↑", "chrF ↑ low", "chrF ↑ high"]
@@ -477,7 +473,7 @@ def test_markdown_tables_are_separated(capsys: pytest.CaptureFixture[str]) -> No
     assert "\n\n**p-values of all pairs" in capsys.readouterr().out
 
 
-def test_one_metric_is_described_in_the_format_asked_for(
+def test_metric_description_has_all_formats(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["list", "chrf", "-f", "json"]) == 0
@@ -502,7 +498,7 @@ def test_one_metric_is_described_in_the_format_asked_for(
         ),
     ],
 )
-def test_languages_are_given_as_a_pair_of_codes(
+def test_invalid_languages_are_errors(
     options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "t").write_text("a\n")
@@ -512,7 +508,7 @@ def test_languages_are_given_as_a_pair_of_codes(
     assert message in capsys.readouterr().err
 
 
-def test_languages_reach_the_metrics_that_take_them() -> None:
+def test_languages_are_passed_to_metrics() -> None:
     args = argparse.Namespace(
         metrics=[
             "sss:encoder=toy",
@@ -530,7 +526,7 @@ def test_languages_reach_the_metrics_that_take_them() -> None:
     assert [getattr(m, "language", None) for m in metrics[3:]] == ["de", "cs"]
 
 
-def test_bleu_and_nist_take_the_tokenizer_that_sacrebleu_takes_for_a_language(
+def test_bleu_and_nist_use_sacrebleus_tokenizer_for_a_language(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from sacrebleu.metrics.bleu import BLEU

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: every name and number, whatever the width."""
+"""Output on a terminal: every name and number is visible at any width."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def _plain_output(width: int, *arguments: str) -> str:
-    """What a command prints on a terminal of this width, without colours."""
+    """Return the output of a command on a terminal of this width, without colors."""
     return re.sub(r"\x1b\[[0-9;]*m", "", _printed(width, *arguments, terminal="xterm"))
 
 
@@ -34,7 +34,7 @@ def _printed(width: int, *arguments: str, terminal: str) -> str:
     while True:
         try:
             chunk = os.read(ours, 65536)
-        except OSError:  # Linux says so when the other end is closed
+        except OSError:  # Linux raises it when the other end is closed
             break
         if not chunk:
             break
@@ -45,14 +45,14 @@ def _printed(width: int, *arguments: str, terminal: str) -> str:
     return b"".join(chunks).decode()
 
 
-def test_a_terminal_that_knows_no_codes_is_given_none() -> None:
+def test_dumb_terminal_gets_no_escape_codes() -> None:
     command = ("score", "-q", "-t", str(EXAMPLES / "examples.jsonl"), "-m", "chrf")
     assert "\x1b[1m" in _printed(80, *command, terminal="xterm")
     assert "\x1b" not in _printed(80, *command, terminal="dumb")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80])
-def test_a_comparison_loses_nothing(width: int) -> None:
+def test_narrow_terminal_shows_all_columns(width: int) -> None:
     text = _plain_output(
         width,
         "compare",
@@ -76,7 +76,7 @@ def test_a_comparison_loses_nothing(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80])
-def test_the_list_of_metrics_names_them_all(width: int) -> None:
+def test_narrow_terminal_lists_all_metrics(width: int) -> None:
     from tertium.registry import METRICS
 
     text = _plain_output(width, "list", "--all")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tertium.cli import main
-from tertium.metrics.regression.regressions import BLEUR
+from tertium.metrics.regression.regression_metrics import BLEUR
 
 torch = pytest.importorskip("torch")
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
@@ -56,7 +56,7 @@ def files(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_a_head_is_trained_logged_and_scored_with(
+def test_head_is_trained_logged_and_used(
     files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(
@@ -165,11 +165,8 @@ def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str
         (["esim:encoder=toy", "--train", "{train}", "--dev", "{train}"], "nothing is left"),
     ],
 )
-def test_faults_are_one_line_and_code_2(
-    files: dict[str, str],
-    arguments: list[str],
-    message: str,
-    capsys: pytest.CaptureFixture[str],
+def test_errors_are_one_line_with_exit_code_2(
+    files: dict[str, str], arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     filled = [argument.format(**files) for argument in arguments]
     assert main(["train", *filled, "-o", files["out"], "-q"]) == 2
@@ -178,7 +175,7 @@ def test_faults_are_one_line_and_code_2(
     assert len(error.strip().splitlines()) == 1
 
 
-def test_a_folder_with_something_else_is_not_written_to(
+def test_nonempty_folder_is_not_overwritten(
     files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "full").mkdir()
@@ -188,15 +185,15 @@ def test_a_folder_with_something_else_is_not_written_to(
     assert "has no trained metric" in capsys.readouterr().err
 
 
-def test_the_remains_of_a_killed_training_are_nothing_else(files: dict[str, str]) -> None:
-    """As a kill leaves them that hits the writing of a first snapshot."""
+def test_leftovers_of_a_killed_training_are_accepted(files: dict[str, str]) -> None:
+    """Files of a process killed while it wrote its first snapshot."""
     Path(files["out"]).mkdir()
     (Path(files["out"]) / ".tertium-0123456789abcdef.part").write_bytes(b"half")
     arguments = ["train", "bleu-r", "--train", files["train"], "-o", files["out"], "-q"]
     assert main(arguments) == 0
 
 
-def test_what_was_trained_is_replaced_only_where_asked(
+def test_trained_metric_is_replaced_only_with_overwrite(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["train", "bleu-r", "--train", files["train"], "-o", files["out"], "-q"]
@@ -211,7 +208,7 @@ def test_what_was_trained_is_replaced_only_where_asked(
     assert weights.read_bytes() != before
 
 
-def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
+def test_interrupted_training_resumes_without_overwrite(
     files: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -231,7 +228,7 @@ def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
     assert main(arguments) == 2
     other = ["train", "bleu-r", "--train", files["train"], "-o", str(tmp_path / "copy"), "-q"]
     before = (tmp_path / "copy" / "config.json").read_text()
-    assert main(other) == 2  # which cannot go on with it
+    assert main(other) == 2  # which cannot resume it
     assert "copy already has an interrupted training" in capsys.readouterr().err
     assert (tmp_path / "copy" / "config.json").read_text() == before
     assert main([*other, "--overwrite"]) == 0
@@ -240,7 +237,7 @@ def test_an_interrupted_training_goes_on_without_being_told_to_overwrite(
     }  # fmt: skip
 
 
-def test_gold_names_the_column_of_scores(
+def test_gold_selects_the_score_column(
     files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("train", "dev"):
@@ -270,7 +267,7 @@ def test_gold_names_the_column_of_scores(
 def test_a_file_given_twice_is_refused(
     command: str, files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By whichever name: its rows would count twice."""
+    """Two names of one file: its rows would count twice."""
     (tmp_path / "again.tsv").symlink_to(files["train"])
     twice = [files["train"], str(tmp_path / "again.tsv")]
     train = ["train", "bleu-r", "--train", *twice, "-o", files["out"]]
@@ -279,7 +276,7 @@ def test_a_file_given_twice_is_refused(
     assert "again.tsv is given twice" in capsys.readouterr().err
 
 
-def test_recipes_that_are_one_are_told_to_be(
+def test_identical_recipes_are_reported(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     coefficients = []
@@ -318,9 +315,7 @@ def test_analyse_counts_what_only_one_metric_rates_high(
     assert main(["analyse", files["train"], "-m", "chrf", "bleu", "--share", "2"]) == 2
 
 
-def test_analyse_tells_what_metrics_warn_of(
-    files: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_analyse_prints_warnings(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     table = Path(files["train"])
     lines = table.read_text().splitlines()
     *texts, _, score = lines[1].split("\t")
@@ -332,7 +327,7 @@ def test_analyse_tells_what_metrics_warn_of(
     assert json.loads(message.out)["warnings"]["BLEU"] == {"empty hypothesis": 1}
 
 
-def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
+def test_invalid_output_folder_fails_early(
     files: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = f"{files['train']}/model"
@@ -346,14 +341,14 @@ def help_of(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_help_of_all_says_what_an_option_means_to_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_general_help_has_defaults_by_metric(capsys: pytest.CaptureFixture[str]) -> None:
     printed = help_of("", capsys)
     assert "maximum number of epochs on scores (bilstm, bilstm- attention, esim: 12)" in printed
     assert "; maximum number of epochs per cost (pairwise: 6)" in printed
     assert "; of the folds (svr: 1)" in printed
 
 
-def test_help_shows_what_a_metric_reads_with_its_own_defaults(
+def test_metric_help_has_its_own_options_and_defaults(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     head, ranker, regression = (help_of(name, capsys) for name in ("bilstm", "pairwise", "rte-r"))
@@ -375,9 +370,7 @@ def test_help_shows_what_a_metric_reads_with_its_own_defaults(
     assert "--epochs" not in regression.partition("examples:")[0]
 
 
-def test_the_recipe_decides_what_is_trained(
-    files: dict[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_recipe_sets_the_options(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--train", files["train"], "--epochs", "1", "-q"]
     for recipe, difference in (("ours", "absolute"), ("published", "signed")):
         folder = f"{files['out']}-{recipe}"

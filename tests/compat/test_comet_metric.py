@@ -44,11 +44,7 @@ EXPECTED: list[tuple[str, dict[str, Any], list[float]]] = [
         {"layer_transformation": "sparsemax", "layer_norm": False, "pool": "max"},
         [2.023504, 2.079220, 1.932204, 1.698266],
     ),
-    (
-        "regression_metric",
-        {"layer": 2, "pool": "cls"},
-        [-0.275741, -0.087217, 0.088163, -0.295702],
-    ),
+    ("regression_metric", {"layer": 2, "pool": "cls"}, [-0.275741, -0.087217, 0.088163, -0.295702]),
     ("referenceless_regression_metric", {}, [0.903851, 0.715303, 0.615975, 0.859870]),
     (
         "unified_metric",
@@ -75,16 +71,14 @@ def copy(folder: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("kind", "changes", "expected"), EXPECTED)
-def test_scores_are_those_of_comet(
+def test_scores_equal_unbabel_comet(
     kind: str, changes: dict[str, Any], expected: list[float], tmp_path: Path
 ) -> None:
     metric = COMET(model=str(save_comet(tmp_path / "model", kind, **changes)))
     np.testing.assert_allclose(metric.score(SEGMENTS).segments, expected, atol=2e-6)
 
 
-def test_comet_keeps_the_laws_of_metrics_but_knows_no_language(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_comet_passes_the_metric_checks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import tertium.testing
 
     checks = [c for c in METRIC_CHECKS if c is not check_perfect_beats_unrelated]
@@ -113,7 +107,7 @@ def test_several_references(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["regression_metric", "unified_metric"])
-def test_texts_that_are_cut_are_counted(kind: str, tmp_path: Path) -> None:
+def test_truncated_texts_are_counted(kind: str, tmp_path: Path) -> None:
     metric = COMET(model=str(save_comet(tmp_path / "model", kind)))
     room = metric._estimator.positions - 4
     cut = "truncated text"
@@ -127,7 +121,7 @@ def test_texts_that_are_cut_are_counted(kind: str, tmp_path: Path) -> None:
     assert metric.score([short]).warnings.get(cut, 0) == together
 
 
-def test_what_it_needs_is_its_models_to_say(tmp_path: Path) -> None:
+def test_required_inputs_depend_on_the_model(tmp_path: Path) -> None:
     kiwi = save_comet(tmp_path / "kiwi", "unified_metric", input_segments=["mt", "src"])
     assert COMET(model=str(kiwi)).required_inputs == {"source"}
     with pytest.raises(MissingInputError, match="needs the source"):
@@ -166,7 +160,7 @@ def test_signature_and_scores_follow_the_settings(copy: Path) -> None:
     assert metric.score(SEGMENTS).signature == results[-1].signature
 
 
-def test_references_are_named_where_there_are_several(folder: Path, tmp_path: Path) -> None:
+def test_signature_names_reference_reduction(folder: Path, tmp_path: Path) -> None:
     several = [Segment("the cat", "a cat", ("the cat sat", "a dog"))]
     assert "|refs:mean|" in COMET(model=str(folder), references="mean").signature(several)
     assert "|refs:" not in COMET(model=str(folder), references="mean").signature(SEGMENTS)
@@ -175,8 +169,8 @@ def test_references_are_named_where_there_are_several(folder: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize(("kind", "cut"), [("regression_metric", 1), ("unified_metric", 2)])
-def test_texts_that_are_not_read_whole_are_counted(kind: str, cut: int, tmp_path: Path) -> None:
-    """Alone 20 pieces are read, of texts that are read together 24, ends and all."""
+def test_truncation_counts_texts_or_rows(kind: str, cut: int, tmp_path: Path) -> None:
+    """Single texts are truncated to 20 tokens, concatenated texts to 24 with special tokens."""
     metric = COMET(model=str(save_comet(tmp_path / "model", kind)))
     segments = [Segment("the " * 20, "cat", ("a",)), Segment("a", "cat", ("the",))]
     assert metric.score(segments[1:]).warnings == {}
@@ -199,7 +193,7 @@ HPARAMS = {
     "- 1": "contains no settings",
     "class_identifier: xcomet_metric": "class_identifier is the text 'xcomet_metric'",
     "class_identifier: unified_metric\ninput_segments: [src]": "input_segments are src, expected",
-    "class_identifier: unified_metric\nencoder_model: BERT": "unified metrics with BERT are not supported",
+    "class_identifier: unified_metric\nencoder_model: BERT": "unified metrics with BERT are not",
     "class_identifier: regression_metric\npool: default": "pool is the text 'default'",
     "class_identifier: regression_metric\nlayer: 9": "requires layer 9 of 3",
     "class_identifier: regression_metric\nactivations: Swish": "unknown activation 'Swish'",
@@ -208,13 +202,13 @@ HPARAMS = {
 
 
 @pytest.mark.parametrize("content", HPARAMS)
-def test_settings_that_do_not_fit_are_refused(copy: Path, content: str) -> None:
+def test_invalid_settings_are_errors(copy: Path, content: str) -> None:
     (copy / "hparams.yaml").write_text(content)
     with pytest.raises(ModelError, match=HPARAMS[content]):
         COMET(model=str(copy)).score(SEGMENTS)
 
 
-def test_what_is_missing_is_said(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_files_are_errors(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(copy / "hub"))
     shutil.rmtree(copy / "encoder")
     with pytest.raises(MissingResourceError, match="was trained from tiny: put"):
@@ -227,7 +221,7 @@ def test_what_is_missing_is_said(copy: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("drop", ["estimator.ff.0.bias", "layerwise_attention.gamma"])
-def test_incomplete_weights_are_refused(copy: Path, drop: str) -> None:
+def test_incomplete_weights_are_errors(copy: Path, drop: str) -> None:
     from safetensors.numpy import load_file, save_file
 
     weights = load_file(copy / "model.safetensors")
@@ -240,7 +234,7 @@ def test_incomplete_weights_are_refused(copy: Path, drop: str) -> None:
         COMET(model=str(copy)).score(SEGMENTS)
 
 
-def test_comets_own_calls_take_a_folder(folder: Path) -> None:
+def test_comet_calls_accept_a_folder(folder: Path) -> None:
     data = [{"src": s.source, "mt": s.hypothesis, "ref": s.references[0]} for s in SEGMENTS]
     for path in (folder, folder / "checkpoints" / "model.ckpt"):
         results = comet.load_from_checkpoint(str(path)).predict(data, gpus=0)
@@ -249,13 +243,13 @@ def test_comets_own_calls_take_a_folder(folder: Path) -> None:
         comet.load_from_checkpoint(str(folder)).predict([], gpus=0)
 
 
-def test_it_is_registered_as_a_plugin_would_be() -> None:
+def test_comet_is_registered_as_an_entry_point() -> None:
     project = tomllib.loads(Path(__file__).parents[2].joinpath("pyproject.toml").read_text())
     entries = project["project"]["entry-points"]["tertium.metrics"]
     assert entries == {COMET.name: f"{COMET.__module__}:{COMET.__qualname__}"}
 
 
-def test_torch_waits_for_the_first_score() -> None:
-    code = "import sys, tertium.compat.comet_metric as m; m.COMET().required_inputs; assert 'torch' not in "
-    code += "sys.modules"
+def test_torch_is_imported_lazily() -> None:
+    code = "import sys, tertium.compat.comet_metric as m; m.COMET().required_inputs; "
+    code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

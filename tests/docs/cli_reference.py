@@ -48,8 +48,8 @@ def make_page() -> str:
     for title, rows in groups.items():
         lines += ["", f"## {title}", "", "| option | commands | meaning | default |"]
         lines += ["| --- | --- | --- | --- |"]
-        for (option, meaning, default), commands in sorted(rows.items(), key=_sort_key):
-            names = ", ".join(commands) if len(commands) < len(COMMANDS) else "all"
+        for (option, meaning, default), used_by in sorted(rows.items(), key=_sort_key):
+            names = ", ".join(used_by) if len(used_by) < len(COMMANDS) else "all"
             lines.append(f"| {option} | {names} | {meaning} | {default} |")
     return "\n".join(lines) + "\n"
 

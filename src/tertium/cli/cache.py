@@ -6,13 +6,7 @@ import argparse
 import re
 from collections.abc import Sequence
 
-from tertium.cache.cached_files import (
-    CACHE_KINDS,
-    VECTORS,
-    cache_folder,
-    list_cache,
-    remove_oldest,
-)
+from tertium.cache.cached_files import CACHE_KINDS, VECTORS, cache_folder, list_cache, remove_oldest
 from tertium.cache.vector_store import (
     EXPECTED_SIZE,
     FILE,

@@ -1,4 +1,4 @@
-"""What comes from outside and is not as usual: closed streams, odd folders, foreign files."""
+"""Unusual input: closed streams, odd folders, foreign files, extreme numbers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_closed_streams_are_no_error() -> None:
 
 
 @pytest.mark.parametrize("variable", ["TERTIUM_CACHE", "XDG_CACHE_HOME"])
-def test_a_home_that_nobody_has_is_one_line(
+def test_unknown_home_folder_is_a_one_line_error(
     variable: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("TERTIUM_CACHE", raising=False)
@@ -54,14 +54,14 @@ def test_invalid_hash_file_is_rewritten(tmp_path: Path, monkeypatch: pytest.Monk
     assert cached_file_hash(EXAMPLES / "examples.jsonl") == hash_file(EXAMPLES / "examples.jsonl")
 
 
-def test_the_cache_alone_shows_what_it_holds(capsys: pytest.CaptureFixture[str]) -> None:
+def test_cache_without_action_shows_info(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cache"]) == 0
     alone = capsys.readouterr().out
     assert main(["cache", "info"]) == 0
     assert capsys.readouterr().out == alone
 
 
-def test_info_and_clear_advise_the_same_for_a_foreign_file(
+def test_info_and_clear_report_a_foreign_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path))
@@ -85,17 +85,16 @@ def test_references_are_numbered_by_any_number_of_digits() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 3}', '[{"b": {"a": 1, "a": 1}}]'])
-def test_a_key_that_stands_twice_is_refused(text: str) -> None:
+def test_repeated_key_is_an_error(text: str) -> None:
     with pytest.raises(DataError, match=r"x, line 1: .*the key 'a' occurs twice in one object"):
         parse_json(text, "x, line 1")
     assert parse_json('[{"a": 1}, {"a": 1}]', "x") == [{"a": 1}, {"a": 1}]
 
 
 @pytest.mark.parametrize(
-    ("score", "message"),
-    [("1e308", "too large"), ("-1e101", "too large"), ("inf", "not finite")],
+    ("score", "message"), [("1e308", "too large"), ("-1e101", "too large"), ("inf", "not finite")]
 )
-def test_scores_that_no_statistic_can_square_are_one_line(
+def test_huge_scores_are_one_line_errors(
     score: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     human, scores, page = tmp_path / "human.tsv", tmp_path / "scores.tsv", tmp_path / "page.html"
@@ -113,6 +112,6 @@ def test_scores_that_no_statistic_can_square_are_one_line(
     assert not page.exists()
 
 
-def test_a_whole_number_beyond_all_floats_is_not_finite() -> None:
+def test_huge_integer_is_not_finite() -> None:
     with pytest.raises(DataError, match=r"line 1: the score '1000.*' is not finite"):
         read_score(10**400, "line 1")

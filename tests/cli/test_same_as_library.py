@@ -1,4 +1,4 @@
-"""What the command line prints is what the public functions return."""
+"""The command line prints what the library functions return."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_meta_evaluate(
     assert "chrf" in agreement._repr_html_()
 
 
-def test_meta_evaluate_reads_what_metrics_gave(tmp_path: Path, printed: Callable[..., Any]) -> None:
+def test_meta_evaluate_reads_metric_scores(tmp_path: Path, printed: Callable[..., Any]) -> None:
     rows = [(s, n, 50 * n + len(s)) for s in NAMES for n in range(1, 13)]
     text = "".join(f"{system}\t{n}\t{value % 7}\n" for system, n, value in rows)
     scores = tmp_path / "mine.tsv"
@@ -107,14 +107,14 @@ def test_meta_evaluate_reads_what_metrics_gave(tmp_path: Path, printed: Callable
         ),
     ],
 )
-def test_what_is_given_to_the_wrong_door_is_told(
+def test_wrong_argument_types_are_errors(
     call: Callable[[tertium.TestSet], Any], message: str, systems: tertium.TestSet
 ) -> None:
     with pytest.raises(tertium.TertiumError, match=message):
         call(systems)
 
 
-def test_statistics_that_do_not_go_together_are_refused() -> None:
+def test_unsupported_statistics_are_errors() -> None:
     with pytest.raises(tertium.TertiumError, match="acc-eq"):
         tertium.meta_evaluate(RATINGS, "chrf", statistic="acc-eq", level="system")
     with pytest.raises(tertium.TertiumError, match="did you mean 'pearson'"):
