@@ -1,4 +1,4 @@
-"""A store that speaks as much of S3's protocol as pyarrow's client asks for, in this process.
+"""An in-process object store with the part of the S3 protocol that pyarrow uses.
 
 Objects lie in a dictionary; signatures are not checked. It answers to lists, ranges, uploads whole
 and in parts, with the client's own retries and checks of content in front of it.
@@ -107,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
         return {key: values[0] for key, values in parsed.items()}
 
     def body(self) -> bytes:
-        """What was sent, put together of HTTP's chunks and of those that S3 puts inside."""
+        """The request body, joined from HTTP chunks and S3 chunks."""
         if self.headers.get("Transfer-Encoding") == "chunked":
             raw = join_chunks(self.rfile)
         else:
@@ -126,11 +126,11 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Suppress request logging."""
 
 
 def join_chunks(stream: IO[bytes]) -> bytes:
-    """The content of chunks, each with its size in front, up to the empty one and what follows."""
+    """Join chunks that are prefixed with their sizes, up to the empty chunk."""
     content = b""
     while size := int(stream.readline().partition(b";")[0], 16):
         content += stream.read(size)
@@ -142,7 +142,7 @@ def join_chunks(stream: IO[bytes]) -> bytes:
 
 @contextmanager
 def object_store() -> Iterator[ObjectStore]:
-    """A store for a block of code."""
+    """Run a store while the block is executed."""
     with ObjectStore() as store:
         thread = threading.Thread(target=store.serve_forever, daemon=True)
         thread.start()

@@ -1,4 +1,4 @@
-"""A Ray cluster of this machine, started by the tests that need it and ended with them."""
+"""A local Ray cluster, started for the tests that need it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def ray_cluster() -> Iterator[None]:
-    """Ray with two CPUs, or the cluster that RAY_ADDRESS names; skipped where there is none.
+    """Ray with two CPUs, or the cluster at RAY_ADDRESS; skipped if Ray is not installed.
 
     It takes two GPUs for granted and deals them out, whether or not they are there.
     """
@@ -22,7 +22,7 @@ def ray_cluster() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
             ray.init(log_to_driver=False, **({} if os.environ.get("RAY_ADDRESS") else own))
-    except Exception as error:  # a machine so busy that Ray's own processes miss their times
+    except Exception as error:  # Ray timed out on a busy machine
         pytest.skip(f"Ray does not start here: {error}")
     yield
     ray.shutdown()

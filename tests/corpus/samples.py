@@ -1,4 +1,4 @@
-"""Small corpora for the tests: the bundled example in every format, and rows made of it."""
+"""Small corpora for tests: the bundled example in every format, and generated rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def example_rows(count: int = 145) -> list[dict[str, Any]]:
-    """Rows of the example with one reference; beyond its own, texts that carry a number."""
+    """Rows of the example with one reference; further rows have numbered texts."""
     rows = [record for _, record in read_jsonl(EXAMPLES / "examples.jsonl")]
     short = [
         {"id": n, "src": r["src"], "mt": r["mt"], "ref": r["ref"][0]} for n, r in enumerate(rows)
@@ -57,13 +57,13 @@ def write_bytes(path: Path, data: bytes) -> Path:
 
 
 def read_shards(folder: Path) -> list[dict[str, Any]]:
-    """All rows of the Parquet shards of a folder, in the order of their names."""
+    """All rows of the Parquet shards of a folder, in name order."""
     shards = sorted(folder.rglob("*.parquet"))
     return [row for shard in shards for row in pq.read_table(shard).to_pylist()]
 
 
 def shard_bytes(folder: Path) -> dict[str, bytes]:
-    """The content of everything that a run leaves, but for what says when and how fast."""
+    """The content of all output files of a run, without times and speeds."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     named = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
     return {name: data for name, data in named.items() if name != "_summary.json"}

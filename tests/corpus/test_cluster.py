@@ -1,5 +1,4 @@
-"""Three nodes on one machine, started by the commands of the guide: they run its command on a store
-of objects word for word, and one of them dies."""
+"""Three local Ray nodes, started as in the guide, score an object store; one node dies."""
 
 from __future__ import annotations
 
@@ -28,14 +27,14 @@ QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DISABLE_IMPORT_WARNING": "1"}
 
 
 def commands(beginning: str = "ray ", naming: str = "") -> list[list[str]]:
-    """The commands of the guide that begin so and name something, as words."""
+    """The commands of the guide with this prefix that contain a text, as words."""
     guide = (DOCS / "guides" / "corpus.md").read_text(encoding="utf-8")
     lines = [step.code for step in steps(guide) if step.code.startswith(beginning)]
     return [shlex.split(line) for line in lines if naming in line]
 
 
 def run_tertium(words: list[str], folder: Path, **more: str) -> str:
-    """Run a command of tertium in a folder, and give what it says where it fails."""
+    """Run a tertium command in a folder; return its error output if it fails."""
     environment = {**os.environ, **QUIET, **more}
     done = subprocess.run(
         [sys.executable, "-m", "tertium", *words],
@@ -48,7 +47,7 @@ def run_tertium(words: list[str], folder: Path, **more: str) -> str:
 
 
 def processes_of(folder: Path) -> dict[int, bytes]:
-    """The processes whose command names a folder: those of one cluster and no other."""
+    """The processes whose command line contains a folder: those of one cluster."""
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -61,7 +60,7 @@ def processes_of(folder: Path) -> dict[int, bytes]:
 
 
 def start(command: list[str]) -> str:
-    """Start a node and give what Ray says of it."""
+    """Start a node and return the output of Ray."""
     environment = {**os.environ, **QUIET}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     if done.returncode:
@@ -71,7 +70,7 @@ def start(command: list[str]) -> str:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
-    """A store of objects that the nodes, started after it, take for S3."""
+    """An object store that nodes started later use as S3."""
     with object_store() as store:
         settings = {
             "ACCESS_KEY_ID": "k",
@@ -87,10 +86,10 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
 
 @pytest.fixture
 def nodes() -> Iterator[tuple[str, Path]]:
-    """The address of a head with two more nodes, and the folder that their processes name."""
+    """The address of a head with two more nodes, and the folder of their processes."""
     pytest.importorskip("ray", reason="needs tertium[ray]")
     ray = shutil.which("ray", path=str(Path(sys.executable).parent))
-    folder = Path(f"/tmp/tertium-{os.getpid()}")  # sockets have short names
+    folder = Path(f"/tmp/tertium-{os.getpid()}")  # socket paths must be short
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
@@ -125,7 +124,7 @@ def test_a_node_that_dies_costs_no_row(nodes: tuple[str, Path], tmp_path: Path) 
                     for p, c in processes_of(folder).items()
                     if c.split(b"\0")[0].endswith(b"raylet")
                 ]
-                killed.append(max(raylets))  # the node that was started last, never the head
+                killed.append(max(raylets))  # the last node started, never the head
                 os.kill(killed[0], signal.SIGKILL)
 
     killer = threading.Thread(target=kill)
@@ -142,7 +141,7 @@ def test_a_node_that_dies_costs_no_row(nodes: tuple[str, Path], tmp_path: Path) 
 def test_the_command_of_the_guide_for_a_cluster_runs(
     bucket: ObjectStore, nodes: tuple[str, Path], tmp_path: Path
 ) -> None:
-    """Word for word: the address is found where Ray looks for it, the bucket where AWS's is."""
+    """Run the command unchanged: Ray finds the address, and the bucket is read as on AWS."""
     file = write_jsonl(tmp_path / "a.jsonl", example_rows(6))
     bucket.objects["bucket/pairs/a.jsonl"] = file.read_bytes()
     [words] = commands("tertium corpus s3://")

@@ -1,4 +1,4 @@
-"""The language of --keep against Python's own answer on the same rows, and what it refuses."""
+"""The --keep language compared with Python on the same rows, and its errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLE = pa.table(
         "flag": [True, False, True, None],
         "n": [-5, 0, 5, 10],
         "kind": pa.array(["news", "chat", "news", None]).dictionary_encode(),
-        "absent": pa.nulls(4),  # of JSONL whose rows at hand all lack a key
+        "absent": pa.nulls(4),  # a key that all rows of a JSONL batch lack
     }
 )
 
@@ -68,7 +68,7 @@ TABLE = pa.table(
         ("absent is null and n > 0", [2, 3]),
     ],
 )
-def test_rows_that_are_kept(text: str, expected: list[int]) -> None:
+def test_expressions_select_rows(text: str, expected: list[int]) -> None:
     mask = parse_filter(text).mask(lambda name: TABLE[name]).to_pylist()
     assert [n for n, kept in enumerate(mask) if kept] == expected
 
@@ -94,7 +94,7 @@ def test_rows_that_are_kept(text: str, expected: list[int]) -> None:
         "'open",
     ],
 )
-def test_what_is_no_expression_is_refused_in_one_line(text: str) -> None:
+def test_invalid_expressions_give_one_line_errors(text: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_filter(text)
     assert "\n" not in str(caught.value)
@@ -102,13 +102,13 @@ def test_what_is_no_expression_is_refused_in_one_line(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["sss:lp=en-ja < 0.3", '"sss:lp=en-ja" < 0.3'])
-def test_a_name_with_other_marks_is_told_of_backquotes(text: str) -> None:
+def test_errors_mention_backquotes_for_special_names(text: str) -> None:
     with pytest.raises(UsageError, match="in backquotes"):
         parse_filter(text)
 
 
 @pytest.mark.parametrize("text", ["n", "not mt", "mt > 5", "length(n) > 5"])
-def test_what_cannot_be_computed_is_refused(text: str) -> None:
+def test_type_errors_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--keep"):
         parse_filter(text).mask(lambda name: TABLE[name])
 

@@ -1,4 +1,4 @@
-"""The same corpus on a real Ray: equal bytes, errors in one line, and workers that are killed."""
+"""The corpus on a real Ray cluster: equal output, one-line errors, killed workers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def corpus(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def test_ray_writes_what_one_process_writes(corpus: Path, tmp_path: Path) -> None:
+def test_ray_writes_the_same_as_one_process(corpus: Path, tmp_path: Path) -> None:
     run = {"metrics": ["chrf", "bleu"], "keep": "chrf > 20", "part_rows": 40}
     local = tertium.score_corpus(corpus, output=tmp_path / "local", workers=1, **run)
     found = tertium.score_corpus(corpus, output=tmp_path / "ray", engine="ray", **run)
@@ -75,7 +75,7 @@ def test_the_commands_of_the_guide_run(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_command_of_the_guide_with_parts_of_gpus_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Word for word; where Ray's GPUs are none, the network runs on a CPU."""
+    """Run the command of the guide unchanged; without GPUs the model runs on a CPU."""
     monkeypatch.chdir(tmp_path)
     write_jsonl(tmp_path / "data" / "a.jsonl", example_rows(6))
     guide = (DOCS / "guides" / "corpus.md").read_text(encoding="utf-8")
@@ -87,7 +87,7 @@ def test_the_command_of_the_guide_with_parts_of_gpus_runs(
 def test_no_part_waits_behind_another_while_a_worker_is_idle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ray would give two parts to the first actor that is ready, and none to the second."""
+    """Otherwise Ray gives two parts to the first ready actor and none to the second."""
     from ray.data import Dataset
 
     asked: list[Any] = []
@@ -108,7 +108,7 @@ def test_no_part_waits_behind_another_while_a_worker_is_idle(
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux: it looks for processes")
 def test_a_killed_worker_costs_no_row(corpus: Path, tmp_path: Path) -> None:
-    """Ray starts the actor again and gives it the part anew; the shard is written once."""
+    """Ray restarts the actor and repeats the part; the shard is written once."""
     tertium.score_corpus(corpus, "chrf", tmp_path / "local", part_rows=10, workers=1)
     killed: list[int] = []
 
@@ -130,7 +130,7 @@ def test_a_killed_worker_costs_no_row(corpus: Path, tmp_path: Path) -> None:
 
 
 def actor_processes() -> list[int]:
-    """The processes of Ray's that do parts, of this user."""
+    """The Ray worker processes of this user."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -250,4 +250,4 @@ def count_actor_slots(cpus: float, gpus: float) -> int:
 def choose_workers(job: CorpusJob) -> int:
     """Return one process per core for metrics in pure Python; one process for neural metrics."""
     with runtime(threads=job.runtime.threads):
-        return 1 if any(job.learned) and "torch" in sys.modules else usable_cores()
+        return 1 if any(job.model_ids) and "torch" in sys.modules else usable_cores()

@@ -3,8 +3,8 @@
 `_manifest.json` describes the run: inputs, metrics with their signatures, and every setting that
 changes a shard. `_done/PART.json` holds the counts of a part and is written after its shard. A part
 without it is redone from the beginning, so each row is written exactly once even if workers are
-killed. `_bad/PART.jsonl` holds rejected rows, `_lock` keeps other processes out. Names start with an
-underscore so that readers of the folder skip them.
+killed. `_bad/PART.jsonl` holds rejected rows, `_lock` keeps other processes out. Names start with
+an underscore so that readers of the folder skip them.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.corpus.scoring import WARNING_SEPARATOR, ScoredBatch
-from tertium.encoders.encoder import TRUNCATED
+from tertium.encoders.encoder import TRUNCATED_TEXT
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 
@@ -86,7 +86,7 @@ class MetricTally:
         """Return the signature of all scored rows."""
         parts = dict(self.signature)
         if "trunc" in parts:
-            parts["trunc"] = str(self.warnings[TRUNCATED])
+            parts["trunc"] = str(self.warnings[TRUNCATED_TEXT])
         label = parts.pop("", "")
         return "|".join([label, *(f"{key}:{value}" for key, value in parts.items())])
 
