@@ -22,7 +22,7 @@ from tertium.metrics.flagship.tertium_small import MODEL, SmallSettings, Tertium
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 from tertium.text import language_identification
-from tertium.text.language_identification import may_be_english
+from tertium.text.language_identification import is_plausibly_english
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
 SEGMENT_COUNT = 6  # of the example
@@ -141,7 +141,7 @@ def test_other_languages_raise_an_error_with_alternatives() -> None:
         TertiumSmall().score([Segment(german, None, (f"{german} {n}",)) for n in "abcde"])
     # repeated references count once, so these are too few words for an error
     assert len(TertiumSmall().score([Segment(german, None, (german,))] * 5).segments) == 5
-    assert may_be_english(["Yes."])
+    assert is_plausibly_english(["Yes."])
     scores = TertiumSmall().score(
         [Segment("今天公园里天气很好。", None, ("今天公园里天气很好。",))]
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tertium.errors import DataError, MissingResourceError, UsageError
-from tertium.linguistics.paraphrase import load_paraphrases
+from tertium.linguistics.paraphrase_table import load_paraphrases
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import meteor as module
 from tertium.metrics.lexical.meteor import COLUMNS, METEOR, meteor_statistics, word_senses
@@ -173,7 +173,7 @@ def test_best_reference_counts() -> None:
 def test_alignment_has_stages_and_spans(table: str) -> None:
     metric = METEOR(paraphrases=table)
     alignment = metric.alignment("They rejected the car.", "They turned down the automobile.")
-    assert alignment.matches == (
+    assert alignment.find_matches == (
         Match("exact", 0, 1, 0, 1),
         Match("paraphrase", 1, 1, 1, 2),
         Match("exact", 2, 1, 3, 1),
@@ -236,7 +236,7 @@ def test_too_many_paraphrases_are_ignored_and_counted(
     texts = ("he took part and took part", "he participated")
     words = [metric.tokens(text) for text in texts]
     phrases = load_paraphrases(str(table))
-    assert phrases.count_matches(*words) == len(phrases.matches(*words)) == 4
+    assert phrases.count_matches(*words) == len(phrases.find_matches(*words)) == 4
     segment = Segment(texts[0], references=(texts[1],))
     scores = metric.score([segment])
     assert "too many paraphrases, left out" not in scores.warnings

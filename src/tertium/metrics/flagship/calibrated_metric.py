@@ -38,7 +38,7 @@ from tertium.text.language_identification import (
     are_english,
     has_few_words,
     is_clearly_not_english,
-    may_be_english,
+    is_plausibly_english,
 )
 
 CACHE_WRITE_BATCH = 4096  # rows computed between two writes to the cache
@@ -237,7 +237,7 @@ class EnglishCalibratedMetric(CalibratedMetric):
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
-        if not may_be_english([s.references[0] for s in segments]):
+        if not is_plausibly_english([s.references[0] for s in segments]):
             raise UnsupportedLanguageError(
                 f"{self.name} needs English references, and these are not in English: "
                 "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"

@@ -15,7 +15,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError, UsageError
-from tertium.linguistics.paraphrase import ParaphraseTable, load_paraphrases
+from tertium.linguistics.paraphrase_table import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import count_not_english, drop_tokenized_warnings
@@ -193,8 +193,8 @@ class METEOR(Metric):
             left,
             right,
             stem=stemmer(self.code) if "stem" in self.stages else None,
-            senses=_load_senses() if "synonym" in self.stages else None,
-            paraphrases=table.matches if table is not None else None,
+            lemma_synsets=_load_senses() if "synonym" in self.stages else None,
+            paraphrases=table.find_matches if table is not None else None,
             beam=self.beam,
         )
 
@@ -220,7 +220,7 @@ class METEOR(Metric):
         """Compute precision, recall, their mean, fragmentation and penalty from statistics."""
         alpha, beta, gamma, delta, *weights = self.parameters
         lengths = totals[..., :4].reshape(*totals.shape[:-1], 2, 2)  # (..., side, kind)
-        matches = totals[..., 4:-1].reshape(*totals.shape[:-1], 2, 2, len(STAGES))
+        find_matches = totals[..., 4:-1].reshape(*totals.shape[:-1], 2, 2, len(STAGES))
         kinds = np.array([delta, 1 - delta])
         ratio = _divide(matches @ np.array(weights) @ kinds, lengths @ kinds)  # (..., side)
         precision, recall = ratio[..., 0], ratio[..., 1]
@@ -280,7 +280,7 @@ def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> F
     sides = alignment.hypothesis, alignment.reference
     is_function = [[word.lower() in function for word in words] for words in sides]
     matched = {stage: [[0, 0], [0, 0]] for stage in STAGES}  # by side and kind
-    for stage, start, length, at, extent in alignment.matches:
+    for stage, start, length, at, extent in alignment.find_matches:
         on_hypothesis, on_reference = matched[stage]
         for j in range(start, start + length):
             on_hypothesis[is_function[0][j]] += 1
@@ -328,7 +328,7 @@ def word_senses(word: str) -> frozenset[int]:
     """
     wordnet = load_wordnet()
     forms = dict.fromkeys((word, *_base_forms(wordnet, word)))
-    rows = (row for form in forms for pos in POS for row in wordnet.senses(form, pos))
+    rows = (row for form in forms for pos in POS for row in wordnet.lemma_synsets(form, pos))
     return frozenset(wordnet.offset(row) for row in rows)
 
 
