@@ -1,39 +1,43 @@
-# Two commands set everything up by themselves: `make demo` and `make test`.
+# `make demo` and `make test` set everything up by themselves.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LEAN := .venv-lean
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(BIN)/python .ci/install.py -c constraints.txt
-# It must keep what it compiled, or each of some hundred processes compiles all of it again.
+# Keep compiled bytecode, or each of a few hundred test processes compiles everything again.
 unexport PYTHONDONTWRITEBYTECODE
-# A process a core, at most four. One thread each, or they fight for the cores. Where a process can be
-# forked after imports, all share one collection and the models, and one more fills the cores where
-# tests wait; coverage is counted without that.
+# One test process per core, at most four, with one thread each. On Linux the processes are forked
+# after imports, so that they share collected tests and loaded models; coverage uses xdist instead.
 WORKERS := --numprocesses auto --maxprocesses 4 --dist loadgroup --no-loadscope-reorder
 FORKS := $(if $(filter Linux,$(shell uname)),-p tests.forks --forks auto,$(WORKERS))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-EXAMPLE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
-	examples/system-poor.en.txt -r examples/reference-a.en.txt examples/reference-b.en.txt \
-	--names good fair poor
-SOURCE := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
+SYSTEMS := -s examples/source.de.txt -t examples/system-good.en.txt examples/system-fair.en.txt \
 	examples/system-poor.en.txt --names good fair poor
-LEXICAL := bleu chrf ter nist meteor
+REFERENCES := -r examples/reference-a.en.txt examples/reference-b.en.txt
+FAIR := -s examples/source.de.txt -t examples/system-fair.en.txt --names fair
+REPORT := demo-report.html
 
 .PHONY: docs demo test tests test-slow coverage faults extras fuzz lint bench clean
 
 demo: $(VENV)/.demo
-	@echo; echo "1. Three systems by the words they share with two references"
-	$(BIN)/tertium score $(EXAMPLE) -m $(LEXICAL)
-	@echo; echo "2. The same by meaning"
-	$(BIN)/tertium score $(EXAMPLE) -m tertium-small bertscore sss sentsim
-	@echo; echo "3. By the source alone: bad systems are found, good ones are hard to tell apart"
-	$(BIN)/tertium score $(SOURCE) -m tertium-multi sss sentsim
-	@echo; echo "4. Which differences are more than chance, and what they mean to people"
-	$(BIN)/tertium compare $(EXAMPLE) -m chrf tertium-small
-	@echo; echo "Your own files: $(BIN)/tertium score -t ours.txt -r reference.txt; docs/getting-started.md says more"
+	@echo; echo "1. Score three systems with two references. Higher is better; the metrics agree on the order."
+	$(BIN)/tertium score $(SYSTEMS) $(REFERENCES) -m chrf tertium-small -q
+	@echo; echo "2. Compare: a p-value below 0.05 (*) means that the difference is unlikely to be chance."
+	$(BIN)/tertium compare $(SYSTEMS) $(REFERENCES) -m chrf tertium-small -q
+	@echo; echo "3. Find the worst segments of one system without references. A reviewer reads these first."
+	@echo "$(BIN)/tertium score $(FAIR) -m tertium-multi -sl --with-texts -f tsv | sort by score | head -n 5"
+	@$(BIN)/tertium score $(FAIR) -m tertium-multi -sl --with-texts -f tsv -q | tail -n +2 \
+		| sort -t "$$(printf '\t')" -k 5,5g | head -n 5 | cut -f 3-
+	@echo; echo "4. Check metrics against human scores: Pearson r per segment; ** is the best metric."
+	@echo "   (The ratings of the example are invented; use your own.)"
+	$(BIN)/tertium score $(SYSTEMS) $(REFERENCES) -m bleu chrf tertium-small -o demo-scores.jsonl -b -q > /dev/null
+	$(BIN)/tertium meta --human examples/ratings.csv --scores demo-scores.jsonl --standardize -q
+	@$(BIN)/tertium report $(SYSTEMS) $(REFERENCES) -m chrf tertium-small -o $(REPORT) -q > /dev/null
+	@echo; echo "Open the report in a browser: $(CURDIR)/$(REPORT)"
+	@echo "Your own files: $(BIN)/tertium score -t ours.txt -r reference.txt (docs/getting-started.md)"
 
-# Types and style are checked while the tests run: either failing fails the whole.
+# Types and style are checked while the tests run; a failure of either fails the target.
 test: $(VENV)/.packages
 	$(MAKE) --no-print-directory --keep-going --jobs 2 lint tests
 
@@ -46,11 +50,11 @@ test-slow: $(VENV)/.dev
 coverage: $(VENV)/.dev
 	$(PYTEST) $(WORKERS) --cov --cov-report=term:skip-covered -m "not slow" $(PYTEST_ARGS)
 
-# FAULTS_KILLS=200, FAULTS_TIMES=10 of each other fault, FAULTS_SEED=1: prints counts by kind
+# Fault injection; FAULTS_KILLS=200 kills, FAULTS_TIMES=10 of each other fault, FAULTS_SEED=1.
 faults: $(VENV)/.dev
 	$(BIN)/python -m tests.faults
 
-# every combination of extras in an environment of its own; the wheel alone in a fresh one
+# Every combination of extras in its own environment, and the wheel alone in a fresh one.
 extras: $(VENV)/.dev
 	rm -rf $(LEAN) dist/tertium-*.whl
 	$(PIP) wheel --no-deps -w dist .
@@ -59,7 +63,7 @@ extras: $(VENV)/.dev
 	$(BIN)/python -m tests.extras.environments installed $(LEAN)/bin/python
 	$(BIN)/python -m tests.extras.environments all
 
-# The laws at random, as long as one likes: FUZZ_SECONDS=600 FUZZ_SEED=2 make fuzz
+# Random conformance checks: FUZZ_SECONDS=600 FUZZ_SEED=2 make fuzz
 fuzz: $(VENV)/.dev
 	$(BIN)/python -m tests.laws.fuzz $(FUZZ_ARGS)
 
@@ -68,8 +72,8 @@ lint: $(VENV)/.packages
 	$(BIN)/python -m ruff format --check --quiet src tests benchmarks recipes papers weights
 	$(BIN)/python -m mypy
 
-# the pages as a site in site/; a link that leads nowhere or a page without a place fails
-# not --quiet: what is not said is not counted, and nothing fails
+# Build the documentation into site/. Broken links and pages outside the navigation fail.
+# Not --quiet: MkDocs would not count warnings then.
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
@@ -77,9 +81,9 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks --write docs/benchmarks.md
 
 clean:
-	rm -rf $(VENV) $(LEAN) build dist site .mypy_cache .pytest_cache .ruff_cache .coverage
+	rm -rf $(VENV) $(LEAN) build dist site demo-report.html demo-scores.jsonl .mypy_cache .pytest_cache .ruff_cache .coverage
 
-# pip comes with the packages: `venv` would unpack and compile an older one first
+# .ci/install.py installs pip; `venv` would unpack and compile an older version first.
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tertium needs Python 3.11 or newer")'
 	$(PYTHON) -m venv --without-pip $(VENV)
