@@ -220,7 +220,7 @@ class METEOR(Metric):
         """Compute precision, recall, their mean, fragmentation and penalty from statistics."""
         alpha, beta, gamma, delta, *weights = self.parameters
         lengths = totals[..., :4].reshape(*totals.shape[:-1], 2, 2)  # (..., side, kind)
-        find_matches = totals[..., 4:-1].reshape(*totals.shape[:-1], 2, 2, len(STAGES))
+        matches = totals[..., 4:-1].reshape(*totals.shape[:-1], 2, 2, len(STAGES))
         kinds = np.array([delta, 1 - delta])
         ratio = _divide(matches @ np.array(weights) @ kinds, lengths @ kinds)  # (..., side)
         precision, recall = ratio[..., 0], ratio[..., 1]
