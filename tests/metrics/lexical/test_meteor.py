@@ -173,7 +173,7 @@ def test_best_reference_counts() -> None:
 def test_alignment_has_stages_and_spans(table: str) -> None:
     metric = METEOR(paraphrases=table)
     alignment = metric.alignment("They rejected the car.", "They turned down the automobile.")
-    assert alignment.find_matches == (
+    assert alignment.matches == (
         Match("exact", 0, 1, 0, 1),
         Match("paraphrase", 1, 1, 1, 2),
         Match("exact", 2, 1, 3, 1),

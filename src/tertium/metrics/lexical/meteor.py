@@ -280,7 +280,7 @@ def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> F
     sides = alignment.hypothesis, alignment.reference
     is_function = [[word.lower() in function for word in words] for words in sides]
     matched = {stage: [[0, 0], [0, 0]] for stage in STAGES}  # by side and kind
-    for stage, start, length, at, extent in alignment.find_matches:
+    for stage, start, length, at, extent in alignment.matches:
         on_hypothesis, on_reference = matched[stage]
         for j in range(start, start + length):
             on_hypothesis[is_function[0][j]] += 1
