@@ -193,7 +193,7 @@ class METEOR(Metric):
             left,
             right,
             stem=stemmer(self.code) if "stem" in self.stages else None,
-            lemma_synsets=_load_senses() if "synonym" in self.stages else None,
+            senses=_load_senses() if "synonym" in self.stages else None,
             paraphrases=table.find_matches if table is not None else None,
             beam=self.beam,
         )
