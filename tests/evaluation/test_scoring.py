@@ -167,3 +167,9 @@ def test_frame_of_a_comparison(comparison: tertium.Comparison) -> None:
             assert row["p_value"] != row["p_value"]
     best = frame[frame["rank"] == 1]
     assert set(best["system"]) == {"good"}
+
+
+def test_report_accepts_lists() -> None:
+    systems = {"a": ["the cat sat"], "b": ["a dog ran"]}
+    report = tertium.report(systems, "chrf", references=["the cat"], explain=0, resamples=5)
+    assert report.results.systems == ("a", "b")

@@ -230,7 +230,7 @@ class _AnnotatedSet:
         )
 
     def keep_scorable(self, metrics: Sequence[Metric]) -> _AnnotatedSet:
-        """Keep the translations with the inputs of all metrics, or all if no translation has them."""
+        """Keep translations with the inputs of all metrics, or all if none has them."""
         mask = find_scorable_by_all([*self.segments.values()], metrics)
         segments = dict(compress(self.segments.items(), mask)) or self.segments
         return replace(self, segments=segments, human={key: self.human[key] for key in segments})

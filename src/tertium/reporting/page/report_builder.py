@@ -14,7 +14,7 @@ from tertium.arrays import BoolArray
 from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_human_segment_scores
-from tertium.data.testset import TestSet, check_testset
+from tertium.data.testset import TestSet
 from tertium.errors import MissingInputError, TertiumError, UsageError
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Test, add_significance, check_test_options
@@ -26,6 +26,9 @@ from tertium.evaluation.meta_inputs import as_list
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import (
     Evaluation,
+    References,
+    Translations,
+    as_testset,
     default_metrics,
     distinct_labels,
     find_scorable,
@@ -84,9 +87,11 @@ DEFAULT_EXPLAINED_SEGMENTS = 8
 
 
 def report(
-    testset: TestSet,
+    testset: Translations,
     metrics: str | Metric | Sequence[str | Metric] | None = None,
     *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
     ranker: str | Metric | Ranker | None = None,
     human: ScoreMatrix | PathLike | None = None,
     curves: PathLike | Sequence[PathLike] = (),
@@ -103,8 +108,9 @@ def report(
     """Score and compare systems and return a report; `write(path)` saves it as one HTML page.
 
     Args:
-        testset: the translations, with references and sources if available.
+        testset: a `TestSet`, a pandas or polars frame, or lists of translations by system.
         metrics: metrics or specs; default as in `tertium.compare`.
+        sources, references: texts for each segment, if `testset` is a dictionary of lists.
         ranker: adds its win probabilities as a column.
         human: human segment scores, or a file with them.
         curves: JSON files of learning curves.
@@ -117,7 +123,7 @@ def report(
         seed: seed of all tests.
         alpha: significance level.
     """
-    check_testset(testset)
+    testset = as_testset(testset, sources, references)
     if not isinstance(explain, int) or explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
     overall_test: Test = "bootstrap" if test is None else test
