@@ -29,17 +29,17 @@ import numpy as np
 import torch
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure, together
+from benchmarks.measure import Measurement, measure, together
 from tertium.arrays import IntArray
-from tertium.cache.memory import forget
-from tertium.cache.store import open_store
+from tertium.cache.vector_cache import clear_memory
+from tertium.cache.vector_store import open_vector_store
 from tertium.data.testset import TestSet
 from tertium.encoders import load_encoder
-from tertium.encoders.products import cpu_has_bf16, lower_precision
-from tertium.encoders.transformer import Transformer
+from tertium.encoders.linear_layers import convert_linear_layers, cpu_has_bf16
+from tertium.encoders.transformer_encoder import TransformerEncoder
 from tertium.evaluation.scoring import score_systems
+from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
-from tertium.runtime import runtime
 
 Scorer = Callable[[TestSet], Any]
 
@@ -124,7 +124,7 @@ class Side:
     scorer: Scorer
     systems: Sequence[str]
     store: Path | None = None
-    turns: list[Measured[Any]] = field(default_factory=list)
+    turns: list[Measurement[Any]] = field(default_factory=list)
 
     def take(self, part: TestSet) -> None:
         texts = some(part, self.systems)
@@ -139,7 +139,7 @@ class Side:
         return np.concatenate([turn.value for turn in self.turns], axis=1)
 
     @property
-    def spent(self) -> Measured[None]:
+    def spent(self) -> Measurement[None]:
         return together(self.turns)
 
 
@@ -164,7 +164,7 @@ def peer_scorer(name: str) -> Scorer:
     from bert_score import BERTScorer
 
     encoder = load_encoder(name)
-    assert isinstance(encoder, Transformer)
+    assert isinstance(encoder, TransformerEncoder)
     scorer = BERTScorer(
         model_type=str(encoder.weights.folder), num_layers=int(encoder.layer), device="cpu"
     )
@@ -187,7 +187,7 @@ def our_scorer(name: str, precision: str) -> Scorer:
     return call
 
 
-def report(label: str, found: Measured[Any], base: Measured[Any]) -> None:
+def report(label: str, found: Measurement[Any], base: Measurement[Any]) -> None:
     print(
         f"{label:36}{found.seconds:8.1f} s {base.seconds / found.seconds:6.2f} x"
         f"{found.processor:10.1f} s of processors {base.processor / found.processor:6.2f} x"
@@ -199,7 +199,7 @@ def report(label: str, found: Measured[Any], base: Measured[Any]) -> None:
 @contextmanager
 def cache_at(folder: Path | None) -> Iterator[None]:
     """A store in this folder, or none, and nothing in memory."""
-    forget()
+    clear_memory()
     if folder is None:
         with runtime(cache=False):
             yield
@@ -216,7 +216,7 @@ def cache_at(folder: Path | None) -> Iterator[None]:
 
 def settled(value: Any) -> Any:
     """The value, after all that was to be stored has been written."""
-    store = open_store()
+    store = open_vector_store()
     if store is not None:
         store.flush()
     return value
@@ -231,7 +231,7 @@ def share(name: str, args: argparse.Namespace) -> None:
     texts = next(iter(wmt17(args.segments or 1000).systems.values()))
     for precision in args.precision:
         encoder = load_encoder(name, precision=precision)
-        assert isinstance(encoder, Transformer)
+        assert isinstance(encoder, TransformerEncoder)
         encoder.encode(["load the model"])
         lengths = lengths_of(encoder, texts)
         peak = product_peak(encoder.settings.hidden, precision, clock)
@@ -257,7 +257,7 @@ def passes(name: str, args: argparse.Namespace) -> None:
     texts = list(next(iter(wmt17(args.segments or 500).systems.values())))
     for precision in args.precision:
         encoder = load_encoder(name, precision=precision)
-        assert isinstance(encoder, Transformer)
+        assert isinstance(encoder, TransformerEncoder)
         sides: dict[str, Callable[[], Any]] = {}
         sides["transformers"] = peer_pass(encoder, texts, precision)
         sides["tertium"] = partial(encoder.encode, texts, sentences=False)
@@ -277,7 +277,9 @@ def passes(name: str, args: argparse.Namespace) -> None:
             )
 
 
-def peer_pass(encoder: Transformer, texts: Sequence[str], precision: str) -> Callable[[], None]:
+def peer_pass(
+    encoder: TransformerEncoder, texts: Sequence[str], precision: str
+) -> Callable[[], None]:
     """A call of transformers' model on texts that are tokenized beforehand."""
     from transformers import AutoModel
 
@@ -301,10 +303,10 @@ def peer_pass(encoder: Transformer, texts: Sequence[str], precision: str) -> Cal
     return call
 
 
-def lengths_of(encoder: Transformer, texts: Sequence[str]) -> IntArray:
+def lengths_of(encoder: TransformerEncoder, texts: Sequence[str]) -> IntArray:
     """The pieces of each text that a pass reads, special tokens and prefix among them, (texts,)."""
-    tokenizer = encoder.body.tokenizer
-    around = len(tokenizer.prefix) + len(tokenizer.suffix)
+    tokenizer = encoder.backbone.tokenizer
+    around = len(tokenizer.prefix_ids) + len(tokenizer.suffix_ids)
     return np.array([len(pieces) + around for pieces in tokenizer(texts)], dtype=np.int64)
 
 
@@ -323,7 +325,7 @@ def product_peak(hidden: int, precision: str, clock: Callable[[], float]) -> flo
     best = 0.0
     for inner, outer in ((hidden, 4 * hidden), (2048, 2048)):
         layer = torch.nn.Sequential(torch.nn.Linear(inner, outer))
-        lower_precision(layer, precision, "cpu")
+        convert_linear_layers(layer, precision, "cpu")
         x = torch.randn(1024, inner)
         x = x if precision == "fp32" else x.bfloat16()
         with torch.inference_mode():
@@ -332,7 +334,7 @@ def product_peak(hidden: int, precision: str, clock: Callable[[], float]) -> flo
     return best
 
 
-def operations(encoder: Transformer, lengths: np.ndarray) -> float:
+def operations(encoder: TransformerEncoder, lengths: np.ndarray) -> float:
     """Multiplications and additions of a BERT-like pass as deep as the encoder's layer."""
     d = encoder.settings.hidden
     products = 2 * lengths.sum() * (4 * d * d + 8 * d * d)
@@ -346,13 +348,13 @@ def on_one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with mock.patch("tertium.encoders.apart.each_on_one_thread", map):
+        with mock.patch("tertium.encoders.batch_invariance.map_single_threaded", map):
             yield
     finally:
         torch.set_num_threads(threads)
 
 
-def time_by_group(encoder: Transformer, texts: Any) -> dict[str, float]:
+def time_by_group(encoder: TransformerEncoder, texts: Any) -> dict[str, float]:
     """The share of time in kinds of operations, by torch's profiler."""
     cpu = [torch.profiler.ProfilerActivity.CPU]
     with on_one_thread(), torch.profiler.profile(activities=cpu) as profile:

@@ -14,13 +14,17 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.corpus import wmt17
-from tertium.linguistics.parse import load_parser
-from tertium.metrics.base.components import LexicalFeatures
+from tertium.execution import runtime
+from tertium.linguistics.parser import load_parser
+from tertium.metrics.base.lexical_features import LexicalFeatures
 from tertium.metrics.lexical.meteor import METEOR
-from tertium.metrics.regression.entailment.featurizer import EntailmentFeatures, forget, sentences
-from tertium.metrics.regression.metric import rows_of
-from tertium.metrics.regression.regressions import RTER, MetricColumn
-from tertium.runtime import runtime
+from tertium.metrics.regression.entailment.feature_extraction import (
+    EntailmentFeatures,
+    clear_sentence_cache,
+    load_sentences,
+)
+from tertium.metrics.regression.linear_metric import extract_features
+from tertium.metrics.regression.regression_metrics import RTER, MetricColumns
 from tertium.segment import Segment
 
 PAIRS = 300
@@ -49,22 +53,22 @@ def show(label: str, work: Callable[[], object], count: int) -> None:
 def steps(segments: Sequence[Segment]) -> None:
     """One core, step by step; the parser, dictionary and vectors are loaded before."""
     warm, fresh = segments[:50], segments[50:]
-    features, lexical, meteor = EntailmentFeatures(), LexicalFeatures(), MetricColumn(METEOR())
+    features, lexical, meteor = EntailmentFeatures(), LexicalFeatures(), MetricColumns(METEOR())
     for part in (features, lexical, meteor):
         part(warm)
     texts = [text for s in fresh for text in (s.hypothesis, s.references[0])]
     n = len(fresh)
     with runtime(threads=1, cache=False):
         show("entailment, nothing kept, one by one", lambda: [features([s]) for s in fresh], n)
-        forget()
-        show("parsing alone, in batches", lambda: load_parser().analyse(texts), n)
-        sentences(texts)
+        clear_sentence_cache()
+        show("parsing alone, in batches", lambda: load_parser().analyze(texts), n)
+        load_sentences(texts)
         show("entailment, analyses kept", lambda: features(fresh), n)
         show("BLEU, NIST and TER columns", lambda: lexical(fresh), n)
         show("METEOR column", lambda: meteor(fresh), n)
     with runtime(threads=1):
-        forget()
-        load_parser().analyse(texts)
+        clear_sentence_cache()
+        load_parser().analyze(texts)
         show("entailment, analyses on disk", lambda: features(fresh), n)
 
 
@@ -75,10 +79,12 @@ def cores(segments: Sequence[Segment]) -> None:
     with runtime(cache=False):
         EntailmentFeatures()(segments[:50])
         for threads, part in ((1, segments[:half]), (None, segments[half:])):
-            forget()
+            clear_sentence_cache()
             with runtime(threads=threads):
                 label = f"batch of {len(part)}, {threads or 'all'} core(s)"
-                show(label, lambda part=part: rows_of(EntailmentFeatures(), part), len(part))  # type: ignore[misc]
+                show(
+                    label, lambda part=part: extract_features(EntailmentFeatures(), part), len(part)
+                )  # type: ignore[misc]
 
 
 def memory(segments: Sequence[Segment]) -> None:

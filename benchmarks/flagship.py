@@ -18,12 +18,12 @@ from unittest.mock import patch
 import torch
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure
-from tertium.cache.memory import forget
-from tertium.cache.store import open_store
+from benchmarks.measure import Measurement, measure
+from tertium.cache.vector_cache import clear_memory
+from tertium.cache.vector_store import open_vector_store
 from tertium.encoders import load_encoder
-from tertium.metrics.flagship.small import TertiumSmall
-from tertium.runtime import runtime
+from tertium.execution import runtime
+from tertium.metrics.flagship.tertium_small import TertiumSmall
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -45,20 +45,20 @@ def main(arguments: list[str] | None = None) -> None:
     show("bert-score, system by system", rival, count, rival)
     for precision in args.precision:
         metric = TertiumSmall(precision=precision)
-        metric.judge(["a text that loads the model"], ["a text"])
+        metric.run_network(["a text that loads the model"], ["a text"])
         with (
             tempfile.TemporaryDirectory() as folder,
             patch.dict("os.environ", {"TERTIUM_CACHE": folder}),
             runtime(threads=args.threads),
         ):
             metric.score(rows[:1])  # unpacks and checks the model in this cache
-            forget()
+            clear_memory()
             new = measure(partial(metric.score, rows))
             show(f"tertium-small {precision}, new", new, count, rival)
-            store = open_store()
+            store = open_vector_store()
             if store is not None:
                 store.flush()
-            forget()
+            clear_memory()
             warm = measure(partial(metric.score, rows))
             show(f"tertium-small {precision}, warm", warm, count, rival)
 
@@ -79,7 +79,7 @@ def bert_score(scorer: Any, segments: list[Any]) -> Any:
     return scorer.score(*texts)[2]
 
 
-def show(label: str, found: Measured[Any], count: int, rival: Measured[Any]) -> None:
+def show(label: str, found: Measurement[Any], count: int, rival: Measurement[Any]) -> None:
     print(
         f"{label:32}{count / found.seconds:9.0f} /s{count / found.processor:9.0f} /s of a processor"
         f"{rival.processor / found.processor:8.2f} x",

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from benchmarks.corpus import wmt17
-from tertium.encoders import chunks, load_encoder
+from tertium.encoders import iter_chunks, load_encoder
+from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.heads.metric import loaded_scorer
-from tertium.runtime import runtime
+from tertium.metrics.heads.metric import load_scorer
 
 HEADS = ("bilstm", "bilstm-attention", "esim")
 
@@ -33,11 +33,11 @@ def main() -> None:
     encoder = load_encoder("minilm@all")
     encoder.encode(["a text that loads the model"])
     metrics: dict[str, Any] = {name: load_metric(name) for name in HEADS}
-    scorers = {name: loaded_scorer(metric) for name, metric in metrics.items()}
+    scorers = {name: load_scorer(metric) for name, metric in metrics.items()}
     spent = dict.fromkeys(("encoder", *HEADS), 0.0)
     with runtime(cache=False, threads=args.threads), torch.inference_mode():
         started = time.perf_counter()
-        for chunk in chunks(encoder, left, right):
+        for chunk in iter_chunks(encoder, left, right):
             spent["encoder"] += time.perf_counter() - started
             for name, scorer in scorers.items():
                 started = time.perf_counter()

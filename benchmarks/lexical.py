@@ -20,7 +20,7 @@ from sacrebleu.metrics.ter import TER as SacreTER
 from sacrebleu.significance import PairedTest
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, measure, together
+from benchmarks.measure import Measurement, measure, together
 from tertium.compat import sacrebleu as compat
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare, compare_evaluation
@@ -54,7 +54,7 @@ def measure_sentences(testset: TestSet, metrics: Sequence[str], count: int) -> N
         calls = [getattr(tool, f"sentence_{name}") for tool in (compat, sacrebleu)]
         for call in calls:
             call("a sentence that imports what is needed", ["one"])
-        turns: list[list[Measured[list[Any]]]] = [[], []]
+        turns: list[list[Measurement[list[Any]]]] = [[], []]
         for start in range(0, len(rows), 20):  # short, so that both meet the same moments
             for side, call in zip(turns, calls, strict=True):
                 side.append(measure(partial(score_each, call, rows[start : start + 20])))
@@ -81,7 +81,7 @@ def measure_scoring(testset: TestSet, metrics: Sequence[str]) -> None:
     for name in metrics:
         ours.append(measure(partial(score, testset, [name])))
         theirs.append(measure(partial(peer_scores, name)))
-        mine = [s.system for s in ours[-1].value.of_metric(name)]
+        mine = [s.system for s in ours[-1].value.metric_scores(name)]
         equal = "equal" if mine == theirs[-1].value else "DIFFERENT"
         report(f"{name}, {equal} scores", ours[-1], theirs[-1])
     report("scoring", together(ours), together(theirs))
@@ -131,7 +131,7 @@ def remember(peer: Any) -> Any:
     return peer
 
 
-def report(what: str, ours: Measured[Any], theirs: Measured[Any]) -> None:
+def report(what: str, ours: Measurement[Any], theirs: Measurement[Any]) -> None:
     """One line: seconds of both and of their processors, ratios, memory of both."""
     print(
         f"{what}: tertium {ours.seconds:.2f} s, sacrebleu {theirs.seconds:.2f} s, "

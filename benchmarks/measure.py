@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Measured(Generic[T]):
+class Measurement(Generic[T]):
     """What a call returned, how long it took, what processors did, and the memory it added."""
 
     value: T
@@ -27,7 +27,7 @@ class Measured(Generic[T]):
     processor: float
 
 
-def measure(call: Callable[[], T]) -> Measured[T]:
+def measure(call: Callable[[], T]) -> Measurement[T]:
     """Run a call, watching time and memory."""
     start_memory = peak = resident()
     done = threading.Event()
@@ -46,17 +46,17 @@ def measure(call: Callable[[], T]) -> Measured[T]:
         seconds, processor = time.perf_counter() - start, time.process_time() - work
         done.set()
         watcher.join()
-    return Measured(value, seconds, (max(peak, resident()) - start_memory) / 1e6, processor)
+    return Measurement(value, seconds, (max(peak, resident()) - start_memory) / 1e6, processor)
 
 
-def best_of(call: Callable[[], T], times: int = 3) -> Measured[T]:
+def best_of(call: Callable[[], T], times: int = 3) -> Measurement[T]:
     """The run of several that cost the processors least."""
     return min((measure(call) for _ in range(times)), key=lambda found: found.processor)
 
 
-def together(turns: Sequence[Measured[Any]]) -> Measured[None]:
+def together(turns: Sequence[Measurement[Any]]) -> Measurement[None]:
     """Several calls, one behind the other, as one."""
-    return Measured(
+    return Measurement(
         None,
         sum(turn.seconds for turn in turns),
         max(turn.megabytes for turn in turns),

@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks.corpus import into_english
 from benchmarks.measure import measure
-from tertium.cache.memory import forget
+from tertium.cache.vector_cache import clear_memory
+from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
-from tertium.runtime import runtime
 from tertium.segment import Segment
 
 METRICS = ("bertscore", "sss:encoder=use")
@@ -57,7 +57,7 @@ def watch(spec: str, count: int, threads: int, device: str) -> str:
         scores = found.value.segments
     places = np.linspace(0, len(segments) - 1, CHECKED).astype(int)
     with runtime(device=device, threads=threads, cache=False):
-        forget()
+        clear_memory()
         again = np.array([metric.score([segments[place]]).segments[0] for place in places])
     worst = np.abs(again - scores[places]).max()
     return (

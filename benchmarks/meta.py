@@ -29,9 +29,9 @@ from scipy import stats
 
 from tertium.arrays import FloatArray
 from tertium.meta import acc_eq_calibrated
+from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.judged import JudgedSet
-from tertium.meta.protocol import follow_protocol
+from tertium.meta.protocol import run_protocol
 from tertium.meta.significance import perm_both
 from tertium.meta.tasks import tasks_for
 from tertium.scores import ScoreMatrix
@@ -161,7 +161,7 @@ def bench_permutation(repeats: int, samples: int) -> None:
     )
 
     def run() -> float:
-        return float(perm_both(human, metrics, samples=samples, rng=rng)[0, 1])
+        return float(perm_both(human, metrics, resamples=samples, rng=rng)[0, 1])
 
     fast, found = clock(run, 3 * repeats)
     report("PERM-BOTH", slow, fast, peak(run), f"p {expected:.3f} and {found:.3f}")
@@ -177,7 +177,7 @@ def bench_table(statistic: str, metrics: int = 30, pairs: int = 14) -> None:
             for n in range(metrics)
         ]
         sets.append(
-            JudgedSet.align(f"lp{number}", scores, human=ScoreMatrix("da", ("system",), human))
+            AlignedScores.align(f"lp{number}", scores, human=ScoreMatrix("da", ("system",), human))
         )
     evaluation = MetaEvaluation(sets)
     tasks = tasks_for([judged.name for judged in sets], statistic)
@@ -214,10 +214,10 @@ def bench_protocol(segments: int, metrics: int = 30, pairs: int = 9, draws: int 
             for n in range(metrics)
         ]
         sets.append(
-            JudgedSet.align(f"lp{number}", tables, human=ScoreMatrix("mqm", systems, human))
+            AlignedScores.align(f"lp{number}", tables, human=ScoreMatrix("mqm", systems, human))
         )
     start = time.perf_counter()
-    used, _ = clock(lambda: follow_protocol(sets), 1)
+    used, _ = clock(lambda: run_protocol(sets), 1)
     taken = time.perf_counter() - start
     flips = rng.choice(np.array([-1, 1], np.float32), size=(1000, segments))
     x, y = (stats.zscore(m, axis=None) for m in sets[0].scores[:2])

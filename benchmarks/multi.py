@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.measure import Measured, measure, resident
-from tertium.cache.memory import forget
-from tertium.metrics.flagship.combination import Row
-from tertium.metrics.flagship.multi import TertiumMulti
-from tertium.runtime import runtime
+from benchmarks.measure import Measurement, measure, resident
+from tertium.cache.vector_cache import clear_memory
+from tertium.execution import runtime
+from tertium.metrics.flagship.score_correction import Row
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 BATCH = 16
 LARGE: dict[str, Any] = {
@@ -84,18 +84,18 @@ def count_pieces(rows: Sequence[Row]) -> list[tuple[int, ...]]:
     """The sizes of each row's texts, special pieces among them; XLM-R has the same pieces."""
     metric = TertiumMulti()
     return [
-        tuple(len(places) + 2 for places in metric.piece_places([t for t in row if t is not None]))
+        tuple(len(places) + 2 for places in metric.piece_offsets([t for t in row if t is not None]))
         for row in rows
     ]
 
 
-def time_ours(rows: list[Row], precision: Any, threads: int) -> Measured[Any]:
+def time_ours(rows: list[Row], precision: Any, threads: int) -> Measurement[Any]:
     gc.collect()
     metric = TertiumMulti(precision=precision)
     before = resident()
     with runtime(cache=False, memory=0, threads=threads):
         loaded = measure(lambda: metric.raw_scores(rows[:2]))
-        forget()
+        clear_memory()
         between = resident() - before
         scored = measure(partial(metric.raw_scores, rows))
     peak = max(loaded.megabytes, between / 1e6 + scored.megabytes)
@@ -106,7 +106,7 @@ def time_ours(rows: list[Row], precision: Any, threads: int) -> Measured[Any]:
     return scored
 
 
-def time_rival(lengths: Sequence[tuple[int, ...]], way: str) -> Measured[Any]:
+def time_rival(lengths: Sequence[tuple[int, ...]], way: str) -> Measurement[Any]:
     """Passes over texts of these lengths, numbers at random."""
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
@@ -131,7 +131,7 @@ def time_rival(lengths: Sequence[tuple[int, ...]], way: str) -> Measured[Any]:
     return measure(run)
 
 
-def show(label: str, found: Measured[Any], count: int, cost: float) -> None:
+def show(label: str, found: Measurement[Any], count: int, cost: float) -> None:
     print(
         f"{label:24}{count / found.seconds:9.1f} /s{count / found.processor:9.1f} /s of a processor"
         f"{cost * count / found.processor:8.1f} x",

@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks.measure import measure
 from tertium.metrics.pairwise.network import PairwiseNetwork, Rows
-from tertium.metrics.pairwise.training import Comparisons, PairwiseOptions, train_networks
+from tertium.metrics.pairwise.options import PairwiseOptions
+from tertium.metrics.pairwise.training import Comparisons, train_networks
 
 SHAPES = (
     ("published, 75 + 4 inputs", 75, 4, 4),

@@ -25,9 +25,9 @@ class BertScore:
     def __init__(self) -> None:
         import bert_score
 
-        from tertium.encoders.weights import find
+        from tertium.encoders.weight_files import find_installed_weights
 
-        place = find("minilm")
+        place = find_installed_weights("minilm")
         assert place is not None, "minilm is not installed"
         self.scorer = bert_score.BERTScorer(model_type=str(place[0]), num_layers=4)
 
@@ -41,7 +41,7 @@ def main(name: str, file: str, output: str) -> None:
 
     ray.init(address=None, log_to_driver=False)
     scorer = SacreChrF if name == "sacrebleu" else BertScore
-    rows = ray.data.read_json(file, lines=True, override_num_blocks=16)
+    rows = ray.data.read_json_object(file, lines=True, override_num_blocks=16)
     # half a processor each, so that on two there is room for who reads
     scored = rows.map_batches(scorer, batch_size=1024, concurrency=2, num_cpus=0.5)
     scored.write_parquet(output)

@@ -15,7 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.measure import measure
-from tertium.metrics.regression.svr import VALUES, Grid, match_vectors, search, squared_distances
+from tertium.metrics.regression.svr import (
+    DEFAULT_VALUES,
+    Grid,
+    match_vectors,
+    search_grid,
+    squared_distances,
+)
 
 
 def data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,9 +54,9 @@ def plain_seconds(
             machine.fit(features[held:], targets[held:]).predict(features[:held])
             spent = time.process_time() - started
             print(f"one fit of GridSearchCV, gamma {gamma:g}, epsilon {epsilon:g}: {spent:.1f} s")
-            total += 2 * len(VALUES) * spent
+            total += 2 * len(DEFAULT_VALUES) * spent
             timed += 1
-    return total * folds * len(VALUES) / len(gammas), timed
+    return total * folds * len(DEFAULT_VALUES) / len(gammas), timed
 
 
 def main() -> None:
@@ -59,13 +65,13 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=6000)
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--gammas", type=float, nargs="+", default=list(VALUES))
+    parser.add_argument("--gammas", type=float, nargs="+", default=list(DEFAULT_VALUES))
     args = parser.parse_args()
     features, targets = data(args.rows, args.features)
 
     def ours() -> float:
         distances = squared_distances(features, features)
-        found = search(distances, targets, folds=args.folds, threads=args.threads)
+        found = search_grid(distances, targets, folds=args.folds, threads=args.threads)
         return found[0][1]
 
     done = measure(ours)

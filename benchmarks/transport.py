@@ -20,12 +20,17 @@ import numpy as np
 import ot
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, best_of
-from tertium.encoders import Chunk, chunks, load_encoder
-from tertium.metrics.base.matching import spans, unit
-from tertium.metrics.embedding.transport import exact, sinkhorn, solve_chunk, unit_distances
+from benchmarks.measure import Measurement, best_of
+from tertium.encoders import Chunk, iter_chunks, load_encoder
+from tertium.execution import runtime
+from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
+from tertium.metrics.embedding.optimal_transport import (
+    map_distances,
+    solve_exact,
+    solve_sinkhorn,
+    unit_distances,
+)
 from tertium.metrics.embedding.wmd import WMD
-from tertium.runtime import runtime
 
 Pair = tuple[np.ndarray, np.ndarray]
 LENGTHS = (25, 50, 100, 200, 400)
@@ -47,7 +52,7 @@ def main(arguments: list[str] | None = None) -> None:
     report("POT, left x right", best_of(lambda: [plain_pot(*pair) for pair in pairs]), base)
     for threads in dict.fromkeys((1, os.cpu_count() or 1)):
         with runtime(threads=threads):
-            ours = best_of(lambda: solve_chunk(chunk, WMD().distance))
+            ours = best_of(lambda: map_distances(chunk, WMD().distance))
         report(f"tertium, {threads} threads", ours, base)
         worst = np.abs(np.array(ours.value) - base.value).max()
         print(f"{'':24}largest difference {worst:.1e}")
@@ -60,12 +65,12 @@ def read_chunk(encoder: str, count: int) -> Chunk:
     hypotheses = next(iter(testset.systems.values()))
     references = [row[0] for row in testset.references]
     loaded = load_encoder(encoder)
-    return next(chunks(loaded, hypotheses, references))
+    return next(iter_chunks(loaded, hypotheses, references))
 
 
 def pairs_of(chunk: Chunk) -> list[Pair]:
-    vectors = unit(chunk.texts.vectors)
-    starts, stops = spans(chunk.texts)
+    vectors = normalize_rows(chunk.embeddings.vectors)
+    starts, stops = piece_ranges(chunk.embeddings)
     return [
         (vectors[starts[i] : stops[i]], vectors[starts[j] : stops[j]])
         for i, j in zip(chunk.left, chunk.right, strict=True)
@@ -98,7 +103,7 @@ def plain_pot(left: np.ndarray, right: np.ndarray) -> float:
     return float(ot.emd2([], [], unit_distances(left, right)))
 
 
-def report(label: str, found: Measured[Any], base: Measured[Any]) -> None:
+def report(label: str, found: Measurement[Any], base: Measurement[Any]) -> None:
     each, work = (t / len(found.value) * 1e6 for t in (found.seconds, found.processor))
     print(
         f"{label:24}{each:9.0f} us a pair {base.seconds / found.seconds:7.1f} x"
@@ -118,7 +123,10 @@ def compare_solvers(pairs: list[Pair]) -> None:
         ]
         slow, fast = (
             best_of(lambda: [solve(c).cost for c in problems])  # noqa: B023
-            for solve in (exact, lambda c: sinkhorn(c, regularisation=WMD.regularisation))
+            for solve in (
+                solve_exact,
+                lambda c: solve_sinkhorn(c, regularisation=WMD.regularisation),
+            )
         )
         gap = np.max(np.array(fast.value) - slow.value)
         print(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measured, best_of
+from benchmarks.measure import Measurement, best_of
 from tertium.encoders import load_encoder
 
 
@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> None:
     encoder = load_encoder("use")
     package.encode(texts[:2])
     encoder.encode(texts[:2])
-    pieces = sum(map(len, encoder.pieces(texts))) / len(texts)
+    pieces = sum(map(len, encoder.tokenize(texts))) / len(texts)
     print(f"{len(texts)} distinct sentences of {pieces:.0f} pieces")
     some = texts[: len(texts) // 10]
     base = best_of(lambda: package.encode(some))
@@ -41,12 +41,12 @@ def main(arguments: list[str] | None = None) -> None:
     report("tertium, sentence vectors", ours, len(texts), slow)
     both = best_of(lambda: encoder.encode(texts).sentences)
     report("tertium, and token vectors", both, len(texts), slow)
-    split = best_of(lambda: encoder.pieces(texts))
+    split = best_of(lambda: encoder.tokenize(texts))
     report("tertium, pieces only", split, len(texts), slow)
     print(f"largest difference {np.abs(ours.value[: len(some)] - base.value).max():.1e}")
 
 
-def report(label: str, found: Measured[Any], count: int, slow: float) -> None:
+def report(label: str, found: Measurement[Any], count: int, slow: float) -> None:
     rate = count / found.processor
     print(
         f"{label:28}{count / found.seconds:9.0f} /s{rate:9.0f} /s of a processor"

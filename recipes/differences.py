@@ -25,16 +25,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from papers.modern import HUMAN, SEED, read_sample
+from papers.modern import HUMAN_PREFIXES, SEED, read_sample
 from papers.overview import training_sets
 
-from tertium.arrays import generator
+from tertium.arrays import make_rng
 from tertium.atomic import write_text
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import read_records
 from tertium.data.wmt import MetricsTask
-from tertium.meta.differences import DifferenceScale, fit_scales
-from tertium.meta.judged import JudgedSet
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.metrics import Metric, load_metric
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
@@ -68,7 +68,11 @@ class ModernSet:
         scores: dict[str, list[float]] = {}
         for _, record in read_records(self.path):
             scores.setdefault(str(record["system"]), []).append(float(record["score"]))
-        return {s: float(np.mean(v)) for s, v in scores.items() if not s.lower().startswith(HUMAN)}
+        return {
+            s: float(np.mean(v))
+            for s, v in scores.items()
+            if not s.lower().startswith(HUMAN_PREFIXES)
+        }
 
     def draw(self, segments: int) -> list[tuple[str, Segment]]:
         """System and translation, of so many segments."""
@@ -94,12 +98,12 @@ class TaskSet:
 
     def draw(self, segments: int) -> list[tuple[str, Segment]]:
         testset = self.task.testset(self.lp)
-        rows = np.sort(generator(SEED).permutation(len(testset))[:segments]).tolist()
+        rows = np.sort(make_rng(SEED).permutation(len(testset))[:segments]).tolist()
         outputs = {system: testset.segments(system) for system in self.people}
         return [(system, texts[n]) for system, texts in outputs.items() for n in rows]
 
 
-def judged_sets(collection: Collection) -> Iterator[ModernSet | TaskSet]:
+def prepare_training_sets(collection: DatasetFolder) -> Iterator[ModernSet | TaskSet]:
     """Every set with systems that people judged; what chooses before what trains."""
     for part in ("dev", "train"):
         for name in SETS:
@@ -128,7 +132,7 @@ def score(metric: Metric, judged: ModernSet | TaskSet, segments: int) -> dict[st
     return {
         "set": judged.name,
         "metric": metric.spec,
-        "learned": list(metric.learned),
+        "learned": list(metric.model_ids),
         "segments": len(texts) // len(judged.people),
         "people": judged.people,
         "scores": dict(
@@ -141,7 +145,7 @@ def score_all(specs: Sequence[str], segments: int, data: str | None, output: Pat
     """Append the line of every metric and set that the file does not hold yet."""
     known = {(line["set"], line["metric"]) for line in read_lines([output])}
     metrics = [load_metric(spec) for spec in specs]
-    for judged in judged_sets(Collection.at(data)):
+    for judged in prepare_training_sets(DatasetFolder.open(data)):
         for metric in metrics:
             if (judged.name, metric.spec) in known or not is_fit_for(metric, judged):
                 continue
@@ -155,12 +159,12 @@ def read_lines(paths: Sequence[Path]) -> list[dict[str, Any]]:
     return [json.loads(line) for p in paths if p.exists() for line in p.open(encoding="utf-8")]
 
 
-def judged_set(line: Mapping[str, Any]) -> JudgedSet:
+def judged_set(line: Mapping[str, Any]) -> AlignedScores:
     """A line as the table of one metric."""
     people, spec = line["people"], line["metric"]
     table = ScoreMatrix(spec, tuple(people), np.zeros((len(people), 0)))
     scores = {spec: line["scores"]}
-    return JudgedSet.align(line["set"], [table], human_systems=people, system_scores=scores)
+    return AlignedScores.align(line["set"], [table], human_systems=people, system_scores=scores)
 
 
 def fit(lines: Sequence[Mapping[str, Any]]) -> None:

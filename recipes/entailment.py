@@ -9,10 +9,18 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from tertium.data.collection import Collection
-from tertium.metrics.regression.metric import Regression
-from tertium.metrics.regression.regressions import BLEUR, METEORR, MTR, MTRTER, NISTR, RTER, TERR
-from tertium.models.checkpoint import shipped_models
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.metrics.regression.linear_metric import Regression
+from tertium.metrics.regression.regression_metrics import (
+    BLEUR,
+    METEORR,
+    MTR,
+    MTRTER,
+    NISTR,
+    RTER,
+    TERR,
+)
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Judgment
 
 SETS = ("da/wmt15", "da/wmt16")
@@ -28,7 +36,7 @@ MODELS: tuple[tuple[type[Regression], dict[str, Any]], ...] = (
 )
 
 
-def judgments(collection: Collection) -> list[Judgment]:
+def judgments(collection: DatasetFolder) -> list[Judgment]:
     """Every judged translation into English of the training sets."""
     return [
         judgment
@@ -42,11 +50,11 @@ def judgments(collection: Collection) -> list[Judgment]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
-    data = judgments(Collection.at(parser.parse_args().data))
+    data = judgments(DatasetFolder.open(parser.parse_args().data))
     for cls, config in MODELS:
         metric = cls.train(data, note=" + ".join(SETS) + " into English", **config)
-        metric.save(shipped_models() / metric.shipped)
-        print(metric.shipped, metric.checkpoint.training["strength"], flush=True)
+        metric.save(bundled_models_folder() / metric.bundled_name)
+        print(metric.bundled_name, metric.checkpoint.training["strength"], flush=True)
 
 
 if __name__ == "__main__":

@@ -30,30 +30,31 @@ from typing import Any
 import numpy as np
 import torch
 
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.data.leaks import drop_shared
 from tertium.data.rankings import RankingSet
-from tertium.encoders.cards import CARDS
+from tertium.data.train_test_overlap import drop_overlap
 from tertium.encoders.encoder import load_encoder
+from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.execution import Precision
+from tertium.metrics.heads.bilstm import PaddedSequences
+from tertium.metrics.heads.config import Difference, HeadConfig
+from tertium.metrics.heads.encoder_states import LiveStates
 from tertium.metrics.heads.networks import PairNetwork, make_network
-from tertium.metrics.heads.recurrence import Sequences
-from tertium.metrics.heads.settings import OURS, PUBLISHED, Difference, HeadConfig
-from tertium.metrics.heads.states import LiveStates
+from tertium.metrics.heads.options import OURS, PUBLISHED
 from tertium.metrics.heads.training import HeadTraining, agreement_on_scores, all_scores
-from tertium.models.checkpoint import Checkpoint, halve, write_checkpoint
-from tertium.models.examples import (
-    Compared,
+from tertium.models.checkpoint import Checkpoint, round_to_half, write_checkpoint
+from tertium.models.training_examples import (
+    ComparedPairs,
     Pairs,
-    Scored,
-    TextNumbers,
+    ScoredPairs,
+    TextIds,
     average_pearson,
-    compared_pairs,
-    scored_pairs,
+    number_compared_pairs,
+    number_scored_pairs,
     strict_tau,
 )
-from tertium.models.options import Epoch, TrainingOptions
-from tertium.runtime import Precision
+from tertium.models.training_options import Epoch, TrainingOptions
 from tertium.segment import Judgment, Segment
 
 ON_SCORES, AFTER_COMPARISONS = (OURS.options.on_scores(after) for after in (False, True))
@@ -72,12 +73,12 @@ SHIPPED: Mapping[str, Mapping[str, Any]] = {
 class Judged:
     """Judgments of several language pairs as pairs of texts, with the language pair of each."""
 
-    data: Scored
+    data: ScoredPairs
     groups: tuple[str, ...]
 
     def some(self, rows: Any) -> Judged:
         pairs = self.data.pairs.take(rows)
-        chosen = Scored(pairs=pairs, targets=self.data.targets[rows])
+        chosen = ScoredPairs(pairs=pairs, targets=self.data.targets[rows])
         return Judged(data=chosen, groups=tuple(np.array(self.groups)[rows]))
 
 
@@ -90,10 +91,10 @@ class Corpus:
     encoder_hash: str
     train: Judged
     dev: Judged
-    preferences: Compared | None
+    preferences: ComparedPairs | None
     test: Judged
-    test_rankings: Mapping[str, Compared] = field(default_factory=dict)
-    left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    test_rankings: Mapping[str, ComparedPairs] = field(default_factory=dict)
+    excluded_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +123,13 @@ class Job:
 class HeldStates(LiveStates):
     """States of all texts, computed once and held on the device in half precision."""
 
-    def __call__(self, texts: Any) -> Sequences:
+    def __call__(self, texts: Any) -> PaddedSequences:
         flat, starts = self._all
         lengths = self.lengths[texts]
         places = starts[texts][:, None] + np.arange(max(1, int(lengths.max())))
         inside = np.arange(places.shape[1]) < lengths[:, None]
         rows = torch.from_numpy(np.where(inside, places, len(flat) - 1)).to(flat.device)
-        return Sequences(flat[rows].float(), torch.from_numpy(lengths))
+        return PaddedSequences(flat[rows].float(), torch.from_numpy(lengths))
 
     @cached_property
     def _all(self) -> tuple[torch.Tensor, Any]:
@@ -145,12 +146,12 @@ class HeldStates(LiveStates):
         return flat, starts
 
 
-def english(collection: Collection, name: str) -> list[JudgmentSet]:
+def english(collection: DatasetFolder, name: str) -> list[JudgmentSet]:
     lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
     return [collection.judgments(name, lp) for lp in lps]
 
 
-def english_rankings(collection: Collection, name: str) -> list[RankingSet]:
+def english_rankings(collection: DatasetFolder, name: str) -> list[RankingSet]:
     lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
     return [collection.rankings(name, lp) for lp in lps]
 
@@ -158,7 +159,7 @@ def english_rankings(collection: Collection, name: str) -> list[RankingSet]:
 def tenth(sets: Sequence[JudgmentSet]) -> tuple[list[JudgmentSet], list[JudgmentSet]]:
     """Each set without every tenth of its judgments, and those; no reference is in both."""
     held = [replace(s, judgments=s.judgments[::10]) for s in sets]
-    return [drop_shared(s, held) for s in sets], held
+    return [drop_overlap(s, held) for s in sets], held
 
 
 def references_of(sets: Sequence[JudgmentSet | RankingSet]) -> JudgmentSet:
@@ -172,32 +173,32 @@ def read_corpus(
     data: Path, encoder_name: str, *, device: str, stage: str, limit: int | None
 ) -> Corpus:
     """Read everything once; `limit` cuts the sets down for a trial."""
-    collection, ranked = Collection.at(data), stage != "published"
+    collection, ranked = DatasetFolder.open(data), stage != "published"
     dev15, train16 = english(collection, "da/wmt15"), english(collection, "da/wmt16")
     test17 = english(collection, "da/wmt17")
     test12 = english_rankings(collection, "rankings/wmt12") if ranked else []
     train, dev = tenth([*dev15, *train16]) if stage == "ship" else (train16, dev15)
     held_out = [references_of([*dev, *test17, *test12])]
-    train = [drop_shared(one, held_out) for one in train]
+    train = [drop_overlap(one, held_out) for one in train]
     rankings = [
-        drop_shared(one, held_out)
+        drop_overlap(one, held_out)
         for year in (PREFERENCES if ranked else ())
         for one in english_rankings(collection, f"rankings/{year}")
     ]
     read: list[JudgmentSet | RankingSet] = [*train, *rankings]
-    left_out = {f"{one.name} {one.lp}": dict(one.left_out) for one in read}
+    excluded_counts = {f"{one.name} {one.lp}": dict(one.excluded_counts) for one in read}
     if limit:
         train, dev, test17 = ([_first(s, limit) for s in group] for group in (train, dev, test17))
         rankings = [s.select(np.arange(len(s)) < limit) for s in rankings]
         test12 = [s.select(np.arange(len(s)) < limit) for s in test12]
-    table: TextNumbers = {}
+    table: TextIds = {}
     against = "reference"
     parts: dict[str, Any] = {
         "train": judged(train, table),
         "dev": judged(dev, table),
         "test": judged(test17, table),
-        "preferences": compared_pairs(rankings, against, table) if ranked else None,
-        "test_rankings": {one.lp: compared_pairs([one], against, table) for one in test12},
+        "preferences": number_compared_pairs(rankings, against, table) if ranked else None,
+        "test_rankings": {one.lp: number_compared_pairs([one], against, table) for one in test12},
     }
     encoder: Any = load_encoder(f"{encoder_name}@all")
     precision: Precision = "fp16" if device.startswith("cuda") else "fp32"
@@ -207,7 +208,7 @@ def read_corpus(
         states=states,
         encoder=encoder.name,
         encoder_hash=encoder.weights_hash,
-        left_out=left_out,
+        excluded_counts=excluded_counts,
         **parts,
     )
 
@@ -216,8 +217,8 @@ def _first(one: JudgmentSet, limit: int) -> JudgmentSet:
     return replace(one, judgments=one.judgments[:limit])
 
 
-def judged(sets: Sequence[JudgmentSet], table: TextNumbers) -> Judged:
-    data = scored_pairs(sets, "reference", table)
+def judged(sets: Sequence[JudgmentSet], table: TextIds) -> Judged:
+    data = number_scored_pairs(sets, "reference", table)
     return Judged(data=data, groups=tuple(one.lp for one in sets for _ in one.judgments))
 
 
@@ -240,7 +241,7 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
         return agreement_on_scores(network, corpus.states, dev.data, dev.groups)
 
     training = HeadTraining(
-        network=network, states=corpus.states, choose=choose, on_epoch=log.append
+        network=network, states=corpus.states, evaluate=choose, on_epoch=log.append
     )
     rng = np.random.default_rng(job.seed)
     if job.preferences and corpus.preferences:
@@ -264,7 +265,7 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     return result
 
 
-def _some_items(data: Compared, items: int | None, rng: np.random.Generator) -> Compared:
+def _some_items(data: ComparedPairs, items: int | None, rng: np.random.Generator) -> ComparedPairs:
     """Comparisons of a random part of the items."""
     if items is None or items >= len(data):
         return data
@@ -309,8 +310,8 @@ def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, An
     """A checkpoint that names the published encoder, also where a half-precision copy served."""
     stem = corpus.encoder.removesuffix("@all").rpartition("/")[2]
     name, digest = corpus.encoder, corpus.encoder_hash
-    if stem in CARDS:
-        name, digest = f"{stem}@all", next(iter(CARDS[stem].files.values()))
+    if stem in MODEL_CARDS:
+        name, digest = f"{stem}@all", next(iter(MODEL_CARDS[stem].files.values()))
     config = HeadConfig(
         encoder=name.removesuffix("@all"),
         hidden=job.hidden,
@@ -322,7 +323,7 @@ def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, An
         name=job.head,
         config=asdict(config),
         encoders={name: digest},
-        arrays=halve({key: t.cpu().numpy() for key, t in network.state_dict().items()}),
+        arrays=round_to_half({key: t.cpu().numpy() for key, t in network.state_dict().items()}),
         training={
             "comparisons": [f"rankings/{year}" for year in PREFERENCES],
             "judgements": ["da/wmt15", "da/wmt16"],
@@ -417,7 +418,7 @@ def run_all(corpus: Corpus, jobs: Sequence[Job], workers: int, file: Path) -> li
 
     def take(result: dict[str, Any]) -> None:
         results.append(_show(result))
-        file.write_text(json.dumps({"left_out": corpus.left_out, "runs": results}))
+        file.write_text(json.dumps({"left_out": corpus.excluded_counts, "runs": results}))
 
     file.parent.mkdir(parents=True, exist_ok=True)
     if workers == 1:

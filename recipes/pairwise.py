@@ -12,8 +12,8 @@ import argparse
 
 from papers.guzman2015 import FAITHFUL, SHIPPED
 
-from tertium.data.collection import Collection
-from tertium.models.checkpoint import shipped_models
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.models.checkpoint import bundled_models_folder
 
 RECIPES = {"pairwise": SHIPPED, "pairwise-published": FAITHFUL}
 
@@ -23,9 +23,9 @@ def main() -> None:
     parser.add_argument("model", nargs="?", default="pairwise", choices=RECIPES)
     parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
     args = parser.parse_args()
-    rankers = RECIPES[args.model](Collection.at(args.data), "")
+    rankers = RECIPES[args.model](DatasetFolder.open(args.data), "")
     best = max(rankers, key=lambda ranker: float(ranker.checkpoint.training["tau"]))
-    best.save(shipped_models() / args.model)
+    best.save(bundled_models_folder() / args.model)
     for ranker in rankers:
         print(ranker.checkpoint.training, "ships" if ranker is best else "", flush=True)
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.execution import runtime
 from tertium.meta.correlation import pearson
 from tertium.metrics.regression.svr import SVR
-from tertium.models.checkpoint import shipped_models
-from tertium.runtime import runtime
+from tertium.models.checkpoint import bundled_models_folder
 
 SETS = ("da/wmt15", "da/wmt16")
 TEST = "da/wmt17"
@@ -23,9 +23,9 @@ def main() -> None:
     parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
     parser.add_argument("--encoders", nargs="+", default=["minilm"])
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("-o", "--output", default=str(shipped_models() / "svr"))
+    parser.add_argument("-o", "--output", default=str(bundled_models_folder() / "svr"))
     args = parser.parse_args()
-    collection = Collection.at(args.data)
+    collection = DatasetFolder.open(args.data)
     read = {
         name: [
             collection.judgments(name, lp) for lp in collection.find(name).lps if lp.endswith("-en")

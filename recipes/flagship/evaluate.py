@@ -14,7 +14,7 @@ import numpy as np
 
 from recipes.flagship.corpus import to_english
 from recipes.flagship.damage import KINDS, damage
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import pearson
 from tertium.meta.pairwise import kendall_strict
 from tertium.metrics.base.loading import load_metric
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--damage", type=int, default=200, help="texts damaged in each way")
     parser.add_argument("--skip", nargs="*", default=[], choices=("wmt17", "wmt12", "damage"))
     args = parser.parse_args()
-    metric, data = load_metric(args.metric), Collection.at(args.data)
+    metric, data = load_metric(args.metric), DatasetFolder.open(args.data)
     if "damage" not in args.skip:
         show("damage noticed, %", damage_table(metric, data, args.damage))
     if "wmt17" not in args.skip:
@@ -44,7 +44,7 @@ def show(title: str, figures: dict[str, float]) -> None:
         print(f"  {name:20} {value:.4f}", flush=True)
 
 
-def wmt17(metric: Metric, data: Collection) -> dict[str, float]:
+def wmt17(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     figures = {}
     for lp in to_english(data, "da/wmt17"):
         judged = data.judgments("da/wmt17", lp)
@@ -53,11 +53,11 @@ def wmt17(metric: Metric, data: Collection) -> dict[str, float]:
     return figures
 
 
-def wmt12(metric: Metric, data: Collection) -> dict[str, float]:
+def wmt12(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     figures = {}
     for lp in to_english(data, "rankings/wmt12"):
         ranking = data.rankings("rankings/wmt12", lp)
-        used = np.flatnonzero(ranking.is_compared)
+        used = np.flatnonzero(ranking.compared_mask)
         scores = np.full(len(ranking.segments), np.nan)
         scores[used] = metric.score([ranking.segments[n] for n in used]).segments
         left, right = scores[ranking.left], scores[ranking.right]
@@ -65,7 +65,7 @@ def wmt12(metric: Metric, data: Collection) -> dict[str, float]:
     return figures
 
 
-def damage_table(metric: Metric, data: Collection, each: int) -> dict[str, float]:
+def damage_table(metric: Metric, data: DatasetFolder, each: int) -> dict[str, float]:
     """The share of damaged texts that score below the whole ones, by kind."""
     rng = np.random.default_rng(99)
     judged = [

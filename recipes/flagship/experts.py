@@ -3,7 +3,7 @@
     python -m recipes.flagship.experts small --data DIR [--rows 2000]
 
 What a translation lacks, times a power of the reference's words, is about what experts take from
-it (`ErrorSum`); how its numbers were chosen is told in `recipes/README.md`. The map comes from
+it (`ErrorPenalty`); how its numbers were chosen is told in `recipes/README.md`. The map comes from
 experts' scores of talks, which choose and never train; percentiles from outputs of WMT18's systems.
 """
 
@@ -27,12 +27,12 @@ from recipes.flagship.ship import (
     write,
 )
 from tertium.arrays import FloatArray
-from tertium.data.collection import Collection
-from tertium.metrics.flagship.assessment import MOST_POINTS, EnglishAssessment
-from tertium.metrics.flagship.base import TertiumBase
-from tertium.metrics.flagship.scales import ErrorSum
-from tertium.metrics.flagship.small import TertiumSmall
-from tertium.models.checkpoint import shipped_models
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.metrics.flagship.calibrated_metric import MAX_MQM_POINTS, EnglishCalibratedMetric
+from tertium.metrics.flagship.scales import ErrorPenalty
+from tertium.metrics.flagship.tertium_base import TertiumBase
+from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.models.checkpoint import bundled_models_folder
 
 EXPERTS, PAIR = "modern/dev/mqm/ted21", "zh-en"
 ERRORS = {"best": 3.2, "power": 0.7, "whole": 1100}  # of a raw score, and words
@@ -45,7 +45,7 @@ def left_of(record: Mapping[str, Any]) -> float:
     >>> left_of({"score": -5.0}), left_of({"score": -75.0})
     (0.8, 0.0)
     """
-    return 1 - min(-float(record["score"]), MOST_POINTS) / MOST_POINTS
+    return 1 - min(-float(record["score"]), MAX_MQM_POINTS) / MAX_MQM_POINTS
 
 
 def fit_experts(sums: FloatArray, left: FloatArray) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def fit_experts(sums: FloatArray, left: FloatArray) -> dict[str, Any]:
     }
 
 
-def read(data: Collection, rows: int) -> tuple[list[str], list[str], FloatArray]:
+def read(data: DatasetFolder, rows: int) -> tuple[list[str], list[str], FloatArray]:
     """Hypotheses, references and what experts leave, so many rows under one seed; no copies."""
     with gzip.open(data.find(EXPERTS).file(PAIR), "rt", encoding="utf-8") as lines:
         judged = [row for row in map(json.loads, lines) if row.get("reference")]
@@ -68,15 +68,15 @@ def read(data: Collection, rows: int) -> tuple[list[str], list[str], FloatArray]
     return [r["hypothesis"] for r in chosen], [r["reference"] for r in chosen], left
 
 
-def ship(metric: EnglishAssessment, data: Collection, rows: int, each: int) -> None:
+def ship(metric: EnglishCalibratedMetric, data: DatasetFolder, rows: int, each: int) -> None:
     """Writes the map for experts, and where outputs stand on it."""
-    folder, config = shipped_models() / metric.name, dict(metric.model.config)
+    folder, config = bundled_models_folder() / metric.name, dict(metric.model.config)
     config["experts"] = {"errors": ERRORS, **UNCALIBRATED}
     write(folder, config)
     hypotheses, references, left = read(data, rows)
     words = np.array([len(text.split()) for text in references], dtype=np.float64)
     whole = np.zeros(len(words), dtype=bool)
-    sums = ErrorSum(**ERRORS)(metric.raw_scores(hypotheses, references), words, whole)
+    sums = ErrorPenalty(**ERRORS)(metric.raw_scores(hypotheses, references), words, whole)
     print("mean of sums", -sums.mean(), "of what is lost", 1 - left.mean(), flush=True)
     config["experts"] |= fit_experts(sums, left)
     write(folder, config)
@@ -93,7 +93,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()
     metric = TertiumSmall(scale="mqm") if args.what == "small" else TertiumBase(scale="mqm")
-    ship(metric, Collection.at(args.data), args.rows, args.each)
+    ship(metric, DatasetFolder.open(args.data), args.rows, args.each)
 
 
 if __name__ == "__main__":

@@ -21,12 +21,12 @@ import numpy as np
 
 from recipes.flagship.corpus import to_english
 from recipes.flagship.ship import calibration, judged_scores, percentiles, wmt18_scores, write
-from tertium.arrays import FloatArray, generator
-from tertium.data.collection import Collection
+from tertium.arrays import FloatArray, make_rng
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import pearson
-from tertium.metrics.flagship.scales import LengthCost
-from tertium.metrics.flagship.small import TertiumSmall
-from tertium.models.checkpoint import shipped_models
+from tertium.metrics.flagship.scales import LengthPenalty
+from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.models.checkpoint import bundled_models_folder
 
 LEAST, MOST = 6, 64  # words; nearly all references of these sets lie between
 GRID = tuple(round(0.05 * n, 2) for n in range(1, 11))
@@ -53,7 +53,7 @@ class Judged:
         items = {text: number for number, text in enumerate(dict.fromkeys(self.references))}
         owner = np.array([items[text] for text in self.references])
         rows = [np.flatnonzero(owner == item) for item in range(len(items))]
-        moved, rng, gains = self.raw + cost_of(cost).shift(self.references), generator(1), []
+        moved, rng, gains = self.raw + cost_of(cost).shift(self.references), make_rng(1), []
         for _ in range(DRAWS):
             drawn = np.concatenate([rows[n] for n in rng.integers(0, len(rows), len(rows))])
             human = self.human[drawn]
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=4000, help="judged rows of each modern set")
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()
-    data = Collection.at(args.data)
+    data = DatasetFolder.open(args.data)
     told = {
         name: [read(data, name, lp, args.rows) for lp in to_english(data, name)]
         for name in (OLD, EXPERTS, CROWDS)
@@ -80,7 +80,7 @@ def main() -> None:
     ship(data, cost_of(choose(told)), args.each)
 
 
-def read(data: Collection, name: str, lp: str, rows: int) -> Judged:
+def read(data: DatasetFolder, name: str, lp: str, rows: int) -> Judged:
     """Whole segments of a set, drawn under one seed, about so many rows; spans are not read."""
     with gzip.open(data.find(name).file(lp), "rt", encoding="utf-8") as lines:
         judged = [row for row in map(json.loads, lines) if row.get("reference")]
@@ -94,8 +94,8 @@ def read(data: Collection, name: str, lp: str, rows: int) -> Judged:
     return Judged(references, raw, np.array([row["score"] for row in judged]))
 
 
-def cost_of(cost: float) -> LengthCost:
-    return LengthCost(cost=cost, least=LEAST, most=MOST)
+def cost_of(cost: float) -> LengthPenalty:
+    return LengthPenalty(cost=cost, least=LEAST, most=MOST)
 
 
 def mean(told: Mapping[str, list[Judged]], name: str, cost: float) -> float:
@@ -112,9 +112,9 @@ def choose(told: Mapping[str, list[Judged]]) -> float:
     raise SystemExit(f"no cost gains {GAIN} on {EXPERTS} and loses at most {LOSS} on {OLD}")
 
 
-def ship(data: Collection, length: LengthCost, each: int) -> None:
+def ship(data: DatasetFolder, length: LengthPenalty, each: int) -> None:
     """Write the cost with a calibration of its own; the one without stays beside it."""
-    metric, folder = TertiumSmall(), shipped_models() / TertiumSmall.name
+    metric, folder = TertiumSmall(), bundled_models_folder() / TertiumSmall.name
     config = dict(metric.model.config)
     config.setdefault("free", {key: config[key] for key in SCALE})
     config["length"] = asdict(length)

@@ -16,7 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from tertium.metrics.flagship.late import CrossHead, LateInteraction, Tokens, judge
+from tertium.metrics.flagship.late_interaction import (
+    CrossHead,
+    LateInteraction,
+    Tokens,
+    score_pooled,
+)
 
 IntArray = NDArray[np.int64]
 MAX_PIECES = 160
@@ -138,7 +143,7 @@ class CrossEncoder(nn.Module):
             ids, types = corpus.joined(first, torch.as_tensor(h[rows], device=device), width)
             mask = ids != corpus.pad
             states = self.encoder(ids, mask.long(), types if self.typed else None)[0]
-            parts.append(judge(self.head, states, mask))
+            parts.append(score_pooled(self.head, states, mask))
             order.append(rows)
         return restore(parts, order)
 

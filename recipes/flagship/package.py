@@ -19,7 +19,13 @@ from torch import Tensor
 
 from recipes.flagship.corpus import Corpus
 from recipes.flagship.train import Job
-from tertium.metrics.flagship.packaged import LEFT, RIGHT, SCALE, apply_difference, restore
+from tertium.metrics.flagship.bundled_model import (
+    LEFT,
+    RIGHT,
+    SCALE,
+    apply_weight_delta,
+    dequantize,
+)
 
 PART_BYTES = 15_000_000
 
@@ -40,13 +46,13 @@ def main() -> None:
     tuned = {k: v.detach().cpu() for k, v in job.net.state_dict().items()}
     if args.what == "student":
         compact = quantise(tuned)
-        shrunk = restore(compact)
+        shrunk = dequantize(compact)
     else:
         given = load_file(job.folder / "model.safetensors")
         public = {f"encoder.backbone.{name}": value for name, value in given.items()}
         public = {name: value for name, value in public.items() if name in tuned}
         compact = difference(tuned, public, rank=args.rank)
-        shrunk = apply_difference(public, compact)
+        shrunk = apply_weight_delta(public, compact)
         shrunk |= {k: v for k, v in tuned.items() if k not in shrunk}
     job.net.load_state_dict(shrunk)
     after = job.agreement()

@@ -22,17 +22,17 @@ from safetensors.torch import load_file, save_file
 
 from recipes.flagship.corpus import to_english
 from recipes.flagship.train import LAYERS
-from tertium.cache.files import hash_of
-from tertium.data.collection import Collection
+from tertium.cache.cached_files import hash_file
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.settings import read_settings
-from tertium.encoders.weights import locate
-from tertium.metrics.flagship.assessment import EnglishAssessment
-from tertium.metrics.flagship.base import TertiumBase
-from tertium.metrics.flagship.packaged import ENCODER, load_packaged
-from tertium.metrics.flagship.small import TertiumSmall
-from tertium.metrics.flagship.surface import NAMES
-from tertium.models.checkpoint import shipped_models
+from tertium.encoders.model_settings import read_settings
+from tertium.encoders.weight_files import locate_weights
+from tertium.metrics.flagship.bundled_model import ENCODER, load_bundled_model
+from tertium.metrics.flagship.calibrated_metric import EnglishCalibratedMetric
+from tertium.metrics.flagship.surface_features import FEATURE_NAMES
+from tertium.metrics.flagship.tertium_base import TertiumBase
+from tertium.metrics.flagship.tertium_small import TertiumSmall
+from tertium.models.checkpoint import bundled_models_folder
 
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()
     metric = TertiumSmall() if args.what == "small" else TertiumBase()
-    folder = shipped_models() / metric.name
+    folder = bundled_models_folder() / metric.name
     folder.mkdir(parents=True, exist_ok=True)
     metadata = join(args.weights, folder / "weights.safetensors")
     config: dict[str, Any] = (
@@ -64,9 +64,9 @@ def main() -> None:
         if args.what == "small"
         else base_settings(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
     )
-    config["weights_sha256"] = hash_of(folder / "weights.safetensors")
+    config["weights_sha256"] = hash_file(folder / "weights.safetensors")
     write(folder, {**UNCALIBRATED, **config})
-    data = Collection.at(args.data)
+    data = DatasetFolder.open(args.data)
     config |= calibration(*judged_scores(data, metric))
     write(folder, {**UNCALIBRATED, **config})
     config["percentiles"] = percentiles(wmt18_scores(data, metric, args.each))
@@ -78,7 +78,7 @@ def main() -> None:
 
 def base_settings(encoder: str, scale: float, shift: float) -> dict[str, Any]:
     """What a model of this make says of itself, apart from its calibration."""
-    weights = locate(EncoderName.parse(encoder))
+    weights = locate_weights(EncoderName.parse(encoder))
     return {
         "architecture": "cross-encoder",
         "encoder": encoder,
@@ -109,13 +109,13 @@ def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
     for name in ENCODER_FILES:
         if (encoder / name).is_file():
             shutil.copy(encoder / name, folder / ENCODER / name)
-            files[f"{ENCODER}/{name}"] = hash_of(folder / ENCODER / name)
+            files[f"{ENCODER}/{name}"] = hash_file(folder / ENCODER / name)
     layers = LAYERS["minilm"]
     dim = json.loads((encoder / "config.json").read_text())["hidden_size"]
     return {
         "architecture": "late interaction",
         "layers": list(layers),
-        "head": {"layers": len(layers), "dim": dim, "surface": len(NAMES), "dropout": 0.0},
+        "head": {"layers": len(layers), "dim": dim, "surface": len(FEATURE_NAMES), "dropout": 0.0},
         "encoder_files": files,
         "length": FREE,
         "free": UNCALIBRATED,
@@ -125,10 +125,12 @@ def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
 
 def write(folder: Path, config: dict[str, Any]) -> None:
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", "utf-8")
-    load_packaged.cache_clear()
+    load_bundled_model.cache_clear()
 
 
-def judged_scores(data: Collection, metric: EnglishAssessment) -> tuple[FloatArray, FloatArray]:
+def judged_scores(
+    data: DatasetFolder, metric: EnglishCalibratedMetric
+) -> tuple[FloatArray, FloatArray]:
     """Raw scores and people's on the sets that calibration may see."""
     judged = [
         judgment
@@ -179,7 +181,7 @@ def spread(predicted: FloatArray, human: FloatArray) -> dict[str, list[float]]:
     }
 
 
-def wmt18_scores(data: Collection, metric: EnglishAssessment, each: int) -> FloatArray:
+def wmt18_scores(data: DatasetFolder, metric: EnglishCalibratedMetric, each: int) -> FloatArray:
     """The scores of a sample of WMT18 outputs into English."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for lp in task.with_outputs:

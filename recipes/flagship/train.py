@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from recipes.flagship.corpus import ORIGINS, UNSEEN_BY_UNCASED, Corpus
 from recipes.flagship.damage import KINDS
 from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenized
-from tertium.metrics.flagship.surface import NAMES, surface_features
+from tertium.metrics.flagship.surface_features import FEATURE_NAMES, surface_features
 
 FloatArray = NDArray[np.float64]
 LAYERS = {"minilm": (2, 4, 6), "mpnet": (4, 8, 12)}
@@ -51,7 +51,7 @@ class Job:
         self.tokens = Tokenized.of(corpus.texts, folder, self.device)
         layers = LAYERS["mpnet" if "mpnet" in folder.name else "minilm"]
         cls = CrossEncoder if model == "cross" else LateEncoder
-        self.net: Any = cls(folder, layers=layers, surface=len(NAMES)).to(self.device)
+        self.net: Any = cls(folder, layers=layers, surface=len(FEATURE_NAMES)).to(self.device)
         self.surface: Tensor | None = None
         if self.net.needs_surface:
             assert surface is not None

@@ -21,22 +21,26 @@ import numpy as np
 from recipes.languages import directions as recipe
 from recipes.languages.lines import DEV, flores, lines
 from recipes.languages.means import sample
-from tertium.arrays import BoolArray, Float32Array, FloatArray, on_grid
-from tertium.data.collection import Collection
+from tertium.arrays import BoolArray, Float32Array, FloatArray, round_to_grid
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.encoders import Chunk, Embeddings, Encoder, embed, load_encoder
+from tertium.encoders import Chunk, Embeddings, Encoder, embed_texts, load_encoder
 from tertium.meta.correlation import pearson
-from tertium.metrics.base.matching import greedy
+from tertium.metrics.base.greedy_matching import match_greedily
 from tertium.metrics.embedding.bertscore import with_f1
-from tertium.metrics.embedding.centring import Centring, Directions, LanguageMeans
+from tertium.metrics.embedding.language_centering import (
+    LanguageCentering,
+    LanguageMeans,
+    TranslationDirections,
+)
+from tertium.metrics.embedding.optimal_transport import map_distances
 from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import sentence_cosines
-from tertium.metrics.embedding.transport import solve_chunk
 from tertium.metrics.embedding.wmd import WMD
-from tertium.text.language_identification import are_in_other_language
+from tertium.text.language_identification import flag_other_language
 
 SETS = (("da/wmt15", ""), ("da/wmt16", ""), ("qe/wmt20", "dev"))
-WAYS = ("as they are", "less means", "in directions")
+HOW_TO_PROVIDE = ("as they are", "less means", "in directions")
 COLUMNS = ("sss", "bertscore", "bertr", "smd", "wmd")
 SIGNS = np.array([1, 1, 1, -1, -1])
 UNRELATED = np.array([0.0, 0.0, 0.0, 2.0, 2.0])
@@ -63,36 +67,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--lines", type=int, default=recipe.LINES, help="of each language")
     args = parser.parse_args(arguments)
     encoder = load_encoder(f"{args.encoder}@{'+'.join(map(str, args.layers))}")
-    collection = Collection.at(args.data)
+    collection = DatasetFolder.open(args.data)
     lps = {lp for name, _ in SETS for lp in collection.find(name).lps}
     ways = prepare(encoder, args.data, {code for lp in lps for code in lp.split("-")}, args.lines)
     for name, part in SETS:
         judged = [collection.judgments(name, lp, part) for lp in collection.find(name).lps]
         samples = [measure(encoder, one, ways, args.segments) for one in judged]
         for layer, number in enumerate(args.layers):
-            for way, label in enumerate(WAYS):
-                report(f"{name}, layer {number}, {label}", samples, layer * len(WAYS) + way)
+            for way, label in enumerate(HOW_TO_PROVIDE):
+                report(
+                    f"{name}, layer {number}, {label}", samples, layer * len(HOW_TO_PROVIDE) + way
+                )
 
 
-def prepare(encoder: Encoder, data: Path, codes: set[str], count: int) -> list[Centring | None]:
+def prepare(
+    encoder: Encoder, data: Path, codes: set[str], count: int
+) -> list[LanguageCentering | None]:
     """The ways to compare at each layer, layer after layer."""
     some = {code: sample(found)[:count] for code, found in lines(data).items() if code in codes}
     centres = {code: split(encoder, texts) for code, texts in some.items()}
     parallel = flores(data, slice(0, DEV))
     lined = [split(encoder, parallel[c][:count]) for c in ("en", *recipe.LANGUAGES)]
-    found: list[Centring | None] = []
+    found: list[LanguageCentering | None] = []
     for layer in range(encoder.layers):
         means = {code: parts[layer].vectors.mean(axis=0) for code, parts in centres.items()}
         stored = LanguageMeans(means, np.mean(list(means.values()), axis=0))
         rows = make_directions([parts[layer] for parts in lined])
-        aligned = Directions(on_grid(rows), recipe.TOKENS, recipe.SENTENCES)
-        found += [None, Centring(stored), Centring(stored, directions=aligned)]
+        aligned = TranslationDirections(round_to_grid(rows), recipe.TOKENS, recipe.SENTENCES)
+        found += [None, LanguageCentering(stored), LanguageCentering(stored, directions=aligned)]
     return found
 
 
 def split(encoder: Encoder, texts: list[str]) -> list[Embeddings]:
     """The vectors of texts, layer by layer; sentence vectors are the encoder's own."""
-    whole = embed(encoder, texts)
+    whole = embed_texts(encoder, texts)
     parts = np.split(whole.vectors, encoder.layers, axis=1)
     return [replace(whole, vectors=np.ascontiguousarray(part)) for part in parts]
 
@@ -108,7 +116,10 @@ def make_directions(texts: Sequence[Embeddings]) -> Float32Array:
 
 
 def measure(
-    encoder: Encoder, judged: JudgmentSet, ways: Sequence[Centring | None], limit: int | None
+    encoder: Encoder,
+    judged: JudgmentSet,
+    ways: Sequence[LanguageCentering | None],
+    limit: int | None,
 ) -> Sample:
     """The values of a pair's translations in every way, of so many of them."""
     step = max(1, len(judged.segments) // limit) if limit else 1
@@ -123,21 +134,21 @@ def measure(
             pairs=np.arange(len(left)),
             left=np.array([places[text] for text in left]),
             right=np.array([places[text] for text in right]),
-            texts=layers[n // len(WAYS)],
+            embeddings=layers[n // len(HOW_TO_PROVIDE)],
         )
         change = way and replace(way, source=source, target=target)
         values.append(formulas(change(chunk, left, right) if change else chunk))
     return Sample(
         human=judged.scores[::step][order],
         values=np.stack(values, axis=1),
-        astray=are_in_other_language(left, target),
+        astray=flag_other_language(left, target),
     )
 
 
 def formulas(chunk: Chunk) -> FloatArray:
     """Every column for each comparison of a chunk, (m, columns)."""
-    matched = greedy(chunk, special=False)
-    costs = np.array(solve_chunk(chunk, WMD().distance))
+    matched = match_greedily(chunk, special=False)
+    costs = np.array(map_distances(chunk, WMD().distance))
     means = mean_distances(chunk)
     f1, recall = with_f1(matched)[:, 2], matched[:, 1]
     return np.column_stack([sentence_cosines(chunk), f1, recall, means, costs])

@@ -55,7 +55,7 @@ def centre(encoder: Encoder, texts: list[str]) -> Texts:
     """The token vectors of each text less the mean of all, (pieces, dim) each."""
     found = encoder.encode(texts, sentences=False)
     mean = found.vectors.mean(axis=0)
-    return [found.tokens(row) - mean for row in range(len(texts))]
+    return [found.token_vectors(row) - mean for row in range(len(texts))]
 
 
 def differences(text: Float32Array, other: Float32Array) -> Float32Array:

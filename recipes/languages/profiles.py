@@ -1,6 +1,6 @@
-"""Make `tertium/text/profiles.json`: the n-grams that tell the languages of a script apart.
+"""Make `tertium/text/language_profiles.json`: the n-grams that tell the languages of a script apart.
 
-python -m recipes.languages.profiles DATA src/tertium/text/profiles.json
+python -m recipes.languages.profiles DATA src/tertium/text/language_profiles.json
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from recipes.languages.lines import lines
 from tertium.atomic import write_text
-from tertium.text.language_identification import ALONE, SCALE, ngrams
+from tertium.text.language_identification import LANGUAGE_BY_SCRIPT, WEIGHT_SCALE, character_ngrams
 from tertium.text.scripts import main_script
 
 KEPT = 1500  # n-grams of a script
@@ -33,7 +33,7 @@ def main(data: Path, target: Path) -> None:
     profiles = {
         script: _profile(languages, texts)
         for script, languages in sorted(by_script.items())
-        if script not in ALONE
+        if script not in LANGUAGE_BY_SCRIPT
     }
     write_text(target, json.dumps(profiles, ensure_ascii=False, separators=(",", ":")) + "\n")
 
@@ -50,7 +50,7 @@ def _profile(languages: list[str], texts: dict[str, list[str]]) -> dict[str, Any
     chosen = np.argsort(-information, kind="stable")[:KEPT]
     logs = np.log(table[chosen] + FLOOR)
     logs -= logs.mean(axis=1, keepdims=True)
-    weights = np.clip(np.round(SCALE * logs), -127, 127).astype(np.int8)
+    weights = np.clip(np.round(WEIGHT_SCALE * logs), -127, 127).astype(np.int8)
     return {
         "languages": languages,
         "ngrams": [candidates[place] for place in chosen],
@@ -59,7 +59,7 @@ def _profile(languages: list[str], texts: dict[str, list[str]]) -> dict[str, Any
 
 
 def _shares(texts: list[str]) -> dict[str, float]:
-    counts = Counter(gram for text in texts for gram in ngrams(text))
+    counts = Counter(gram for text in texts for gram in character_ngrams(text))
     total = counts.total()
     return {gram: count / total for gram, count in counts.items()}
 

@@ -24,13 +24,13 @@ from torch import Tensor, nn
 
 from recipes.multi.e5 import BLOCK_BYTES, Pieces, unpack_blocks
 from recipes.multi.evaluate import hide
-from recipes.multi.examples import VIEWS
-from recipes.multi.network import Multi, Texts, keep_there, lay_out, send_batch
+from recipes.multi.examples import INPUT_MODES
+from recipes.multi.network import Multi, Texts, keep_there, make_layout, send_batch
 from recipes.multi.readouts import READINGS, Readings, learn_readings, save_readings
 from recipes.multi.samples import MOST, Rows, Strings, gather
-from tertium.metrics.flagship.combination import strange_words
-from tertium.metrics.flagship.packaged import Packaged, load_packaged
-from tertium.metrics.lexical.chrf import ChrF
+from tertium.metrics.flagship.bundled_model import BundledModel, load_bundled_model
+from tertium.metrics.flagship.score_correction import mean_fragmentation
+from tertium.metrics.lexical.chrf import CHRF
 from tertium.segment import Segment
 
 Floats = NDArray[np.float32]
@@ -45,7 +45,7 @@ class Looking(Multi):
 
     view = "both"
 
-    def __init__(self, model: Packaged) -> None:
+    def __init__(self, model: BundledModel) -> None:
         words = load_words(model)
         every = model.restore_tensors("network.")
         weights = {name: w for name, w in every.items() if not name.startswith("readouts.")}
@@ -64,7 +64,7 @@ class Looking(Multi):
         self.found = torch.cat([hidden[0], keep_there(self._given, self.view)], 1)
 
 
-def load_words(model: Packaged) -> Tensor:
+def load_words(model: BundledModel) -> Tensor:
     """The embedding table that ships, unpacked."""
     nibbles = model.weights["words.nibbles"].numpy()
     scales = model.weights["words.scales"].numpy().astype("<f2")
@@ -92,7 +92,7 @@ def passes(
     seen: list[Texts] = [t for t in shown if t is not None]
     network.view = view
     for some in batches(seen, budget) if seen else ():
-        judged = network(send_batch(lay_out([seen[n] for n in some]), device))
+        judged = network(send_batch(make_layout([seen[n] for n in some]), device))
         yield there[some], judged.scores[:, 0]
 
 
@@ -113,7 +113,7 @@ def look_at(
 ) -> dict[str, Any]:
     """What the network says in each view, and what is read of it; NaN where a text is absent."""
     result: dict[str, Any] = {}
-    for view in VIEWS:
+    for view in INPUT_MODES:
         said = np.full(len(rows.texts), np.nan, np.float32)
         read = np.full((len(rows.texts), len(READINGS)), np.nan, np.float32)
         for chosen, scores in passes(network, rows.texts, view, device, budget):
@@ -123,22 +123,22 @@ def look_at(
     return result
 
 
-def match_letters(some: Sequence[Strings]) -> Floats:
+def chrf_similarity(some: Sequence[Strings]) -> Floats:
     """chrF beside source and reference, 0 to 1, (rows, 2); NaN where one is absent."""
     table = np.full((len(some), 2), np.nan, np.float32)
     for side in (1, 2):
         there = [n for n, row in enumerate(some) if row[side] is not None]
         segments = [Segment(some[n][0], None, (some[n][side] or "",)) for n in there]
         if segments:
-            table[there, side - 1] = ChrF().reduce(ChrF().statistics(segments)) / 100
+            table[there, side - 1] = CHRF().reduce(CHRF().statistics(segments)) / 100
     return table
 
 
 def match_all(strings: Sequence[Strings], processes: int) -> Floats:
     parts = [strings[n : n + 2000] for n in range(0, len(strings), 2000)]
     with multiprocessing.get_context("fork").Pool(processes) as pool:
-        found = pool.map(match_letters, parts, chunksize=1)
-    return np.concatenate([match_letters([]), *found])
+        found = pool.map(chrf_similarity, parts, chunksize=1)
+    return np.concatenate([chrf_similarity([]), *found])
 
 
 def main() -> None:
@@ -153,7 +153,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=many)
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
-    model = load_packaged("tertium-multi")
+    model = load_bundled_model("tertium-multi")
     pieces = Pieces(model.folder / "encoder/tokenizer.json")
     network, views = Looking(model).to(given.device).eval(), dict[str, Readings]()
     budget = given.budget or (250_000 if given.device.startswith("cuda") else 6_000)
@@ -164,14 +164,14 @@ def main() -> None:
         torch.set_float32_matmul_precision("high" if rough else "highest")
         if name == "read":
             human, names = np.array(rows.human, np.float32), np.array(rows.names)
-            for view in VIEWS:
+            for view in INPUT_MODES:
                 numbers, found = features_of(network, rows, view, given.device, budget)
                 views[view] = learn_readings(found, human[numbers], names[numbers].tolist())
             save_readings(given.out / READOUTS, views)
         else:
             columns = look_at(network, views, rows, given.device, budget)
             columns["letters"] = match_all(rows.strings, given.processes)
-            columns["strange"] = strange_words(rows.strings, pieces.encode)
+            columns["strange"] = mean_fragmentation(rows.strings, pieces.encode)
             rows.save(given.out / f"{name}.npz", **columns, **more)
         print(name, len(rows.names), f"{time.monotonic() - begin:.0f} s", flush=True)
 

@@ -29,11 +29,11 @@ from recipes.flagship.package import quantise
 from recipes.flagship.ship import write
 from recipes.multi.columns import READOUTS
 from recipes.multi.readouts import READINGS, load_readings
-from tertium.cache.files import hash_of
-from tertium.metrics.flagship.combination import FAIR
-from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti, View
-from tertium.metrics.flagship.rows import NETWORK
-from tertium.models.checkpoint import shipped_models
+from tertium.cache.cached_files import hash_file
+from tertium.metrics.flagship.row_scorer import NETWORK
+from tertium.metrics.flagship.score_correction import NEUTRAL_CHRF
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, READOUT, InputMode, TertiumMulti
+from tertium.models.checkpoint import bundled_models_folder
 
 Floats = NDArray[np.float64]
 SOFTNESS = (1.0, 1.5, 2.0, 3.0)
@@ -89,7 +89,7 @@ class Looked:
     names: list[str]
 
     @classmethod
-    def load(cls, folder: Path, name: str, view: View, softness: float) -> Looked:
+    def load(cls, folder: Path, name: str, view: InputMode, softness: float) -> Looked:
         """chrF is zero by the source, and what the network says is there for comparison alone."""
         with np.load(folder / f"{name}.npz") as stored:
             said = stored[f"said_{view}"].astype(np.float64)
@@ -105,7 +105,7 @@ class Looked:
                         bounded,
                         read,
                         beside,
-                        strange * (beside - FAIR),
+                        strange * (beside - NEUTRAL_CHRF),
                         -strange * bounded,
                         said,
                     ]
@@ -117,7 +117,7 @@ class Looked:
             )
 
 
-def moments(folder: Path, name: str, view: View, softness: float) -> list[Moments]:
+def moments(folder: Path, name: str, view: InputMode, softness: float) -> list[Moments]:
     looked, found = Looked.load(folder, name, view, softness), []
     table = np.column_stack([looked.table, looked.human])
     for number, title in enumerate(looked.names):
@@ -128,7 +128,7 @@ def moments(folder: Path, name: str, view: View, softness: float) -> list[Moment
 
 
 def notice(
-    folder: Path, view: View, softness: float, weights: Floats, name: str = "damage"
+    folder: Path, view: InputMode, softness: float, weights: Floats, name: str = "damage"
 ) -> dict[str, float]:
     """Of each kind of damage the share of texts that score below the whole ones before them.
 
@@ -195,7 +195,7 @@ def climb(
 
 
 def choose(
-    folder: Path, view: View, floors: Mapping[str, float] | None = None
+    folder: Path, view: InputMode, floors: Mapping[str, float] | None = None
 ) -> tuple[float, Floats, dict[str, float]]:
     """Softness, shares on the scale of standardised direct assessments, and r of each group."""
     tried = []
@@ -218,17 +218,18 @@ def choose(
 
 
 def put_corrections(
-    corrections: Mapping[View, dict[str, float]], readouts: Mapping[View, Mapping[str, Tensor]]
+    corrections: Mapping[InputMode, dict[str, float]],
+    readouts: Mapping[InputMode, Mapping[str, Tensor]],
 ) -> None:
     """Puts what was chosen into the model that ships; views that are not given stay as they are.
 
     Readouts are weights by their names in `joint.Readout`; matrices become int8 rows.
     """
-    folder = shipped_models() / TertiumMulti.name
+    folder = bundled_models_folder() / TertiumMulti.name
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     old = load_file(folder / READOUT) if (folder / READOUT).exists() else {}
     new: dict[str, Tensor] = {}
-    for number, view in enumerate(VIEWS):
+    for number, view in enumerate(INPUT_MODES):
         own = f"{NETWORK}readouts.{number}."
         if view not in readouts:
             new |= {name: value for name, value in old.items() if name.startswith(own)}
@@ -237,7 +238,7 @@ def put_corrections(
         compact = quantise({n: t for n, t in tensors.items() if n.endswith("squeeze.weight")})
         new |= {**tensors, **compact}
     save_file(new, folder / READOUT)
-    config["parts"] = {**config.get("parts", {}), READOUT: hash_of(folder / READOUT)}
+    config["parts"] = {**config.get("parts", {}), READOUT: hash_file(folder / READOUT)}
     write(folder, {**config, "corrections": {**config.get("corrections", {}), **corrections}})
 
 
@@ -245,12 +246,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("columns", type=Path, help="the folder that recipes.multi.columns wrote")
     parser.add_argument("--write", action="store_true", help="put them into the model that ships")
-    parser.add_argument("--views", nargs="+", choices=VIEWS, default=VIEWS, help="which to put")
+    parser.add_argument(
+        "--views", nargs="+", choices=INPUT_MODES, default=INPUT_MODES, help="which to put"
+    )
     given = parser.parse_args()
-    corrections: dict[View, dict[str, float]] = {}
-    readouts: dict[View, dict[str, Tensor]] = {}
+    corrections: dict[InputMode, dict[str, float]] = {}
+    readouts: dict[InputMode, dict[str, Tensor]] = {}
     floors: dict[str, float] = {}
-    for view in VIEWS:
+    for view in INPUT_MODES:
         known = floors if view == "both" else None
         softness, weights_, means = choose(given.columns, view, known)
         floors = {n: max(r, floors.get(n, r)) for n, r in means.items()}

@@ -285,7 +285,7 @@ def send(array: NDArray[Any], device: str) -> Tensor:
 
 
 def lay_out_table(table: Table, pool: Pool) -> Batch:
-    """The batch that `network.lay_out` would make of the same texts, made on the device."""
+    """The batch that `network.make_layout` would make of the same texts, made on the device."""
     numbers, places, facts = pack_batch(table, pool)
     sent = send(numbers, pool.device)
     get = {name: sent[begin:end] for name, (begin, end) in places.items()}

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from recipes.multi import tables
 from recipes.multi.store import ARCHIVE, read_lines, read_outputs
 from recipes.multi.tables import Parts
-from tertium.metrics.flagship.base import TertiumBase
-from tertium.runtime import Precision, runtime
+from tertium.execution import Precision, runtime
+from tertium.metrics.flagship.tertium_base import TertiumBase
 
 PART = 40_000
 Floats = NDArray[np.float32]
@@ -55,7 +55,7 @@ def score(pairs: Sequence[Pair | None], path: Path, device: str, precision: Prec
         chosen = there[n : n + PART]
         texts = [pair for place in chosen if (pair := pairs[place])]
         with runtime(device=device, token_budget=32_768 if device.startswith("cuda") else None):
-            result[chosen] = metric.judge([h for h, _ in texts], [r for _, r in texts])
+            result[chosen] = metric.run_network([h for h, _ in texts], [r for _, r in texts])
         partial = path.with_suffix(".part.npy")
         np.save(partial, result)
         partial.rename(path)

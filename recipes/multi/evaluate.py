@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from recipes.multi.damage import Damager
 from recipes.multi.examples import (
     HELD_LINES,
-    VIEWS,
+    INPUT_MODES,
     Documents,
     Outputs,
     material_of,
     row_texts,
 )
-from recipes.multi.network import SCALES, Multi, Texts, lay_out, send_batch
+from recipes.multi.network import SCALES, Multi, Texts, make_layout, send_batch
 from recipes.multi.store import Store
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ def judge(
     while at < count:
         size = max(1, min(budget // max(int(cost[order[at]]), 1), count - at))
         chosen = order[at : at + size]
-        batch = send_batch(lay_out([cut(texts[n]) for n in chosen]), device)
+        batch = send_batch(make_layout([cut(texts[n]) for n in chosen]), device)
         said = network(batch)
         scores[chosen] = said.scores.float().cpu().numpy()
         spreads[chosen] = said.spreads.float().cpu().numpy()
@@ -82,7 +82,7 @@ def cut(texts: Texts) -> Texts:
 
 def hide(texts: Texts, view: str) -> Texts | None:
     """The texts in a view, or None where they lack what it needs."""
-    with_source, with_reference = VIEWS[view]
+    with_source, with_reference = INPUT_MODES[view]
     hypothesis, source, reference = texts
     if (with_source and source is None) or (with_reference and reference is None):
         return None
@@ -129,7 +129,7 @@ def measure_sets(
         if not name.startswith(part) or number in compared:
             continue
         rows = set_rows(store, number, most)
-        for view in VIEWS:
+        for view in INPUT_MODES:
             seen = [(row, hide(row_texts(store, row), view)) for row in rows]
             there = [(row, shown) for row, shown in seen if shown is not None]
             if len(there) >= 50:
@@ -169,7 +169,7 @@ def measure_paragraphs(
                     joined.append(documents.join(group))
         joined = joined[:most]
         human = np.array([score for _, score in joined])
-        for view in VIEWS:
+        for view in INPUT_MODES:
             seen = [hide(texts, view) for texts, _ in joined]
             there = [n for n, texts in enumerate(seen) if texts is not None]
             if len(there) >= 50:
@@ -185,7 +185,7 @@ def measure_comparisons(say: Judge, store: Store, part: str) -> dict[str, dict[s
     rows = np.unique(np.concatenate([left, right]))
     place = {int(row): n for n, row in enumerate(rows)}
     a, b = (np.array([place[int(r)] for r in side]) for side in (left, right))
-    for view in VIEWS:
+    for view in INPUT_MODES:
         scores = overall(say([hide(row_texts(store, r), view) for r in rows]))  # type: ignore[misc]
         agree = np.sign(scores[a] - scores[b]) * outcome
         for number in np.unique(which):
@@ -232,7 +232,7 @@ def measure_damage(
     kinds = [kind for kind, _, _ in drawn]
     whole, broken = [texts for _, texts, _ in drawn], [texts for _, _, texts in drawn]
     result: dict[str, dict[str, float]] = {}
-    for view in VIEWS:
+    for view in INPUT_MODES:
         before, after = (
             overall(say([hide(t, view) for t in texts]))  # type: ignore[misc]
             for texts in (whole, broken)
@@ -255,7 +255,7 @@ def measure_spans(
         rows = [r for r in set_rows(store, number, most) if store.columns["marked"][r]]
         if not name.startswith(part) or len(rows) < 50:
             continue
-        for view in VIEWS:
+        for view in INPUT_MODES:
             there = [(r, hide(row_texts(store, r), view)) for r in rows]
             there = [(r, texts) for r, texts in there if texts is not None]
             if len(there) >= 50:

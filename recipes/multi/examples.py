@@ -15,7 +15,7 @@ from recipes.multi.network import Texts
 from recipes.multi.store import Store
 
 Array = NDArray[np.int32]
-VIEWS = {"source": (True, False), "reference": (False, True), "both": (True, True)}
+INPUT_MODES = {"source": (True, False), "reference": (False, True), "both": (True, True)}
 VIEW_SHARES = (0.4, 0.25, 0.35)
 DA, MQM, ESA, QE = range(4)
 NO_TAGS, MQM_TAGS, ESA_TAGS, WORD_TAGS = range(4)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from recipes.multi.deck import Pool, Source, batch_tables, lay_out_table, tell
 from recipes.multi.losses import Weights, total_loss
 from recipes.multi.network import SCALES, Batch, Multi
-from tertium.metrics.flagship.packaged import restore as restore_rows
+from tertium.metrics.flagship.bundled_model import dequantize
 
 WARM_UP = 0.06  # of the time
 FROZEN = "words.weight"
@@ -142,7 +142,7 @@ def restore(network: Multi, path: Path) -> None:
 
     The latter has int8 rows, one scale, and the tags it may have left behind start anew.
     """
-    state = restore_rows(load_file(path))
+    state = dequantize(load_file(path))
     last = state["head.last.weight"].shape[0]
     absent = [FROZEN]
     if last != network.head.last.weight.shape[0]:

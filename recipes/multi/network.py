@@ -67,7 +67,7 @@ Layout = dict[str, NDArray[np.int64]]
 Texts = tuple[NDArray[np.int32] | None, ...]
 
 
-def lay_out(rows: Sequence[Texts]) -> Layout:
+def make_layout(rows: Sequence[Texts]) -> Layout:
     """The arrays of a batch of (hypothesis, source, reference) pieces; None where one is absent."""
     there = [
         (number, role, text)

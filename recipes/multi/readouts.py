@@ -2,7 +2,7 @@
 
 By each view three: ridge regressions on what crowds said and on what everyone said, and a small
 hidden layer, which in the end sees by few directions what it saw. All take features less their mean
-and over their spread, and none further away than `FARTHEST`. The regressions look at differences
+and over their spread, and none further away than `MAX_DEVIATIONS`. The regressions look at differences
 within a set alone: people's scores have the same mean in each, so that what tells sets apart, as
 languages, can only mislead them.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.metrics.flagship.joint import FARTHEST
+from tertium.metrics.flagship.joint_network import MAX_DEVIATIONS
 
 Floats = NDArray[np.float32]
 KINDS = {"crowds": ("da", "qe", "old"), "all": ("da", "mqm", "esa", "qe", "old")}
@@ -93,7 +93,7 @@ def load_readings(path: Path, view: str) -> Readings:
 
 
 def bring_near(found: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
-    return ((found.float() - mean) * scale).clamp(-FARTHEST, FARTHEST)
+    return ((found.float() - mean) * scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
 
 
 def learn_readings(found: Tensor, human: Floats, names: Sequence[str]) -> Readings:

@@ -40,16 +40,16 @@ from recipes.multi.e5 import BLOCK, BLOCK_BYTES
 from recipes.multi.network import COMPARED, SCALES, keep_there
 from recipes.multi.pack import read_rows
 from recipes.multi.readouts import DIRECTIONS, INNER, SEEDS
-from tertium.cache.files import hash_of
-from tertium.data.collection import Collection
-from tertium.encoders.cards import CARDS
-from tertium.metrics.flagship.combination import Row
-from tertium.metrics.flagship.joint import Readout
-from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
-from tertium.metrics.flagship.packaged import ENCODER
-from tertium.metrics.flagship.rows import NETWORK, WORDS
-from tertium.metrics.flagship.scales import ErrorSum
-from tertium.models.checkpoint import shipped_models
+from tertium.cache.cached_files import hash_file
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.encoders.model_cards import MODEL_CARDS
+from tertium.metrics.flagship.bundled_model import ENCODER
+from tertium.metrics.flagship.joint_network import Readout
+from tertium.metrics.flagship.row_scorer import NETWORK, WORDS
+from tertium.metrics.flagship.scales import ErrorPenalty
+from tertium.metrics.flagship.score_correction import Row
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
+from tertium.models.checkpoint import bundled_models_folder
 
 FloatArray = NDArray[np.float64]
 HIDDEN, HEADS, APART = 384, 12, 4
@@ -107,12 +107,12 @@ def write_tokenizer(source: Path, folder: Path) -> dict[str, str]:
     (folder / ENCODER).mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (folder / ENCODER / name).write_text(text, encoding="utf-8")
-    return {f"{ENCODER}/{name}": hash_of(folder / ENCODER / name) for name in texts}
+    return {f"{ENCODER}/{name}": hash_file(folder / ENCODER / name) for name in texts}
 
 
 def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> None:
     """Writes weights, tokenizer and a config.json that is neither corrected nor calibrated yet."""
-    folder = shipped_models() / TertiumMulti.name
+    folder = bundled_models_folder() / TertiumMulti.name
     folder.mkdir(parents=True, exist_ok=True)
     trained = join_parts(files)
     with np.load(encoder / "e5.npz") as stored:
@@ -123,7 +123,7 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
         folder,
         {
             "architecture": "joint encoder",
-            "weights_sha256": hash_of(folder / "weights.safetensors"),
+            "weights_sha256": hash_file(folder / "weights.safetensors"),
             "encoder_files": write_tokenizer(encoder / "tokenizer.json", folder),
             "shape": {
                 "words": len(compact[f"{WORDS}scales"]),
@@ -139,31 +139,31 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
                 "reading": READING,
                 "tags": len(trained.get("tagger.2.bias", ())),
             },
-            "languages": sorted(CARDS["e5"].languages),
-            "clean": {view: {"half": 1.0, "slope": 1.0} for view in VIEWS},
-            "scales": dict.fromkeys(VIEWS, UNCALIBRATED),
-            "experts": dict.fromkeys(VIEWS, UNCALIBRATED_EXPERTS),
+            "languages": sorted(MODEL_CARDS["e5"].languages),
+            "clean": {view: {"half": 1.0, "slope": 1.0} for view in INPUT_MODES},
+            "scales": dict.fromkeys(INPUT_MODES, UNCALIBRATED),
+            "experts": dict.fromkeys(INPUT_MODES, UNCALIBRATED_EXPERTS),
             "spans": None,
         },
     )
     judging, given = trained["head.inner.weight"].shape
     blank = {}
-    for view in VIEWS:
+    for view in INPUT_MODES:
         seen = judging + keep_there(torch.zeros(1, given), view).shape[1]
         readout = Readout(seen, DIRECTIONS, READING).state_dict()
         blank[view] = {name: 0 * value for name, value in readout.items()}
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), blank)
+    put_corrections(dict.fromkeys(INPUT_MODES, PLAIN), blank)
 
 
 def put_tags(file: Path) -> None:
     """Puts a tagger that was learned on top of the shipped weights beside them."""
-    folder = shipped_models() / TertiumMulti.name
+    folder = bundled_models_folder() / TertiumMulti.name
     tagger = load_file(file)
     compact = {f"{NETWORK}{name}": value for name, value in quantise(tagger).items()}
     save_file(compact, folder / TAGS)
     config = _config()
     config["shape"]["tags"] = len(tagger["tagger.2.bias"])
-    write(folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_of(folder / TAGS)}})
+    write(folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_file(folder / TAGS)}})
 
 
 Judged = list[tuple[dict[str, Any], float]]
@@ -175,7 +175,7 @@ def direct_assessments(data: Path, each: int) -> Judged:
     Sets before 2021 hold standardised scores; the others are made so by their own mean and spread.
     Pairs with a language that the encoder does not know (Livonian) are left out.
     """
-    known = CARDS["e5"].languages
+    known = MODEL_CARDS["e5"].languages
     files = [
         *sorted((data / "da/wmt15").glob("*.gz")),
         *sorted((data / "qe/wmt20").glob("*.dev.jsonl.gz")),
@@ -194,14 +194,14 @@ def direct_assessments(data: Path, each: int) -> Judged:
     return judged
 
 
-def in_view(row: dict[str, Any], view: View) -> Row | None:
+def in_view(row: dict[str, Any], view: InputMode) -> Row | None:
     """The texts of a record in a view, None where it lacks one."""
     if view != "source" and not row.get("reference"):
         return None
     return _hide((row["hypothesis"], row["source"], row.get("reference")), view)
 
 
-def fit_view(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
+def fit_view(metric: TertiumMulti, judged: Judged, view: InputMode) -> dict[str, Any]:
     """The map of a view's raw scores to what people say, and people's spread around it."""
     there = [(row, score) for record, score in judged if (row := in_view(record, view))]
     raw = metric.raw_scores([row for row, _ in there])
@@ -218,7 +218,7 @@ def expert_scores(data: Path, each: int) -> Judged:
     return judged
 
 
-def fit_view_of_experts(metric: TertiumMulti, judged: Judged, view: View) -> dict[str, Any]:
+def fit_view_of_experts(metric: TertiumMulti, judged: Judged, view: InputMode) -> dict[str, Any]:
     """The map of a view's sums of errors to what experts leave, and their spread around it."""
     there = [(row, score) for record, score in judged if (row := in_view(record, view))]
     rows, left = [row for row, _ in there], np.array([score for _, score in there])
@@ -228,10 +228,10 @@ def fit_view_of_experts(metric: TertiumMulti, judged: Judged, view: View) -> dic
 def add_up(metric: TertiumMulti, rows: list[Row]) -> FloatArray:
     """Less the sum of errors of each row."""
     pieces = metric.reader.count_pieces(rows)
-    return ErrorSum(**ERRORS)(metric.raw_scores(rows), pieces, np.zeros(len(rows), dtype=bool))
+    return ErrorPenalty(**ERRORS)(metric.raw_scores(rows), pieces, np.zeros(len(rows), dtype=bool))
 
 
-def wmt18_rows(data: Collection, each: int) -> list[Row]:
+def wmt18_rows(data: DatasetFolder, each: int) -> list[Row]:
     """Outputs of WMT18's systems with their sources and references, so many of each system."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for pair in task.with_outputs:
@@ -246,12 +246,12 @@ def wmt18_rows(data: Collection, each: int) -> list[Row]:
 
 def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, dict[str, float]]:
     """What makes the chance of no error in each view one that was seen on modern/dev."""
-    sums: dict[str, list[FloatArray]] = {view: [] for view in VIEWS}
-    truths: dict[str, list[bool]] = {view: [] for view in VIEWS}
+    sums: dict[str, list[FloatArray]] = {view: [] for view in INPUT_MODES}
+    truths: dict[str, list[bool]] = {view: [] for view in INPUT_MODES}
     for file in sorted((data / "modern/dev").glob("*/*/*.gz")):
         kind = file.parts[-3]
         rows = [r for r in read_rows(file) if kind in ("mqm", "esa") and r.get("spans") is not None]
-        for view in VIEWS:
+        for view in INPUT_MODES:
             chosen = np.random.default_rng(3).permutation(len(rows))[:each]
             there = [(rows[n], texts) for n in chosen if (texts := in_view(rows[n], view))]
             if there:
@@ -259,7 +259,7 @@ def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, dict[str
                 truths[view] += [_is_clean(row) for row, _ in there]
     return {
         view: fit_chance(np.concatenate(sums[view]), np.array(truths[view], float))
-        for view in VIEWS
+        for view in INPUT_MODES
     }
 
 
@@ -284,21 +284,21 @@ def _is_clean(row: dict[str, Any]) -> bool:
 
 def calibrate(data: str | None, each: int, outputs: int) -> None:
     """Fits what raw scores mean to crowds."""
-    collection = Collection.at(data)
+    collection = DatasetFolder.open(data)
     judged = direct_assessments(collection.root, each)
     config = _config()
-    for view in VIEWS:
+    for view in INPUT_MODES:
         config["scales"][view] = {**UNCALIBRATED, **fit_view(TertiumMulti(), judged, view)}
     _put_percentiles(config, config["scales"], TertiumMulti(), wmt18_rows(collection, outputs))
 
 
 def calibrate_experts(data: str | None, each: int, outputs: int) -> None:
     """Fits what raw scores mean to experts, and the chance that nobody marks an error."""
-    collection, metric = Collection.at(data), TertiumMulti(scale="mqm")
+    collection, metric = DatasetFolder.open(data), TertiumMulti(scale="mqm")
     config, judged = _config(), expert_scores(collection.root, each)
     config["experts"] = {
         view: {"errors": ERRORS, **UNCALIBRATED, **fit_view_of_experts(metric, judged, view)}
-        for view in VIEWS
+        for view in INPUT_MODES
     }
     config["clean"] = fit_clean(metric, collection.root, MARKED)
     _put_percentiles(config, config["experts"], metric, wmt18_rows(collection, outputs))
@@ -306,28 +306,28 @@ def calibrate_experts(data: str | None, each: int, outputs: int) -> None:
 
 def _config() -> dict[str, Any]:
     """What the model that ships says of itself, as it stands in the file."""
-    text = (shipped_models() / TertiumMulti.name / "config.json").read_text(encoding="utf-8")
+    text = (bundled_models_folder() / TertiumMulti.name / "config.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
 def _put_percentiles(
     config: dict[str, Any],
-    scales: Mapping[View, dict[str, Any]],
+    scales: Mapping[InputMode, dict[str, Any]],
     metric: TertiumMulti,
     sample: Sequence[Row],
 ) -> None:
     """Measures where outputs stand on scales of the config, by the metric as it is so far."""
-    folder = shipped_models() / TertiumMulti.name
+    folder = bundled_models_folder() / TertiumMulti.name
     write(folder, config)
-    for view in VIEWS:
+    for view in INPUT_MODES:
         scores = metric.scores([_hide(row, view) for row in sample], view)
         scales[view]["percentiles"] = percentiles(scores)
         print(view, json.dumps(scales[view]), flush=True)
     write(folder, config)
 
 
-def _hide(row: Row, view: View) -> Row:
+def _hide(row: Row, view: InputMode) -> Row:
     """A row with those of its texts that a view sees."""
     hypothesis, source, reference = row
     return (

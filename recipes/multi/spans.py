@@ -21,21 +21,21 @@ from numpy.typing import NDArray
 from recipes.flagship.ship import write
 from recipes.multi.pack import read_rows
 from recipes.multi.ship import in_view
-from tertium.data.collection import Collection
-from tertium.encoders.pieces import Places
-from tertium.metrics.flagship.multi import VIEWS, TertiumMulti, View
-from tertium.metrics.flagship.rows import findings_of
-from tertium.metrics.flagship.tagging import (
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.encoders.tokenizer import TokenOffsets
+from tertium.metrics.flagship.error_spans import (
     LOGITS,
+    AnnotationScheme,
     SpanThresholds,
-    Way,
-    mark_errors,
+    extract_spans,
 )
-from tertium.models.checkpoint import shipped_models
-from tertium.spans import Span, mask_of
+from tertium.metrics.flagship.row_scorer import piece_errors
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
+from tertium.models.checkpoint import bundled_models_folder
+from tertium.spans import Span, span_mask
 
 Mask = NDArray[np.bool_]
-FOLDERS: dict[Way, str] = {"mqm": "mqm", "esa": "esa", "words": "qe"}
+FOLDERS: dict[AnnotationScheme, str] = {"mqm": "mqm", "esa": "esa", "words": "qe"}
 GRID = tuple(round(0.02 * n, 2) for n in range(1, 50))
 NO_ERROR = ("neutral", "no-error")
 LEAST_ROWS = 100
@@ -48,19 +48,19 @@ class MarkedSet:
 
     name: str
     rows: list[dict[str, Any]]
-    places: list[Places]
+    places: list[TokenOffsets]
     findings: list[NDArray[np.float32]]
 
-    def spans(self, way: Way, thresholds: SpanThresholds) -> list[tuple[Span, ...]]:
+    def spans(self, way: AnnotationScheme, thresholds: SpanThresholds) -> list[tuple[Span, ...]]:
         """What the metric would mark."""
         texts = [row["hypothesis"] for row in self.rows]
         parts = zip(texts, self.places, self.findings, strict=True)
-        return [mark_errors(text, at, found, way, thresholds) for text, at, found in parts]
+        return [extract_spans(text, at, found, way, thresholds) for text, at, found in parts]
 
     def marked(self, spans: list[tuple[Span, ...]]) -> Mask:
         """Which characters of all texts lie in spans."""
         pairs = zip(spans, self.rows, strict=True)
-        return np.concatenate([mask_of(own, len(row["hypothesis"])) for own, row in pairs])
+        return np.concatenate([span_mask(own, len(row["hypothesis"])) for own, row in pairs])
 
     def truth(self) -> Mask:
         """Which characters people marked."""
@@ -75,7 +75,7 @@ class MarkedSet:
 
 
 def marked_sets(
-    metric: TertiumMulti, data: Path, way: Way, view: View, each: int
+    metric: TertiumMulti, data: Path, way: AnnotationScheme, view: InputMode, each: int
 ) -> list[MarkedSet]:
     """The sets of modern/dev that are marked in this way and can be seen in this view."""
     found = []
@@ -88,9 +88,9 @@ def marked_sets(
         some = [rows[n] for n in np.random.default_rng(4).permutation(len(rows))[:each]]
         if len(some) < LEAST_ROWS:
             continue
-        said = metric.all_said([texts for row in some if (texts := in_view(row, view))])
-        findings = [findings_of(one) for one in said]
-        places = metric.piece_places([row["hypothesis"] for row in some])
+        said = metric.raw_outputs([texts for row in some if (texts := in_view(row, view))])
+        findings = [piece_errors(one) for one in said]
+        places = metric.piece_offsets([row["hypothesis"] for row in some])
         found.append(MarkedSet(f"{file.parent.name}/{pair}", some, places, findings))
     return found
 
@@ -99,7 +99,7 @@ def f1(marked: Mask, truth: Mask) -> float:
     return float(2 * (marked & truth).sum() / max(marked.sum() + truth.sum(), 1))
 
 
-def choose_wrong(sets: list[MarkedSet], way: Way) -> float:
+def choose_wrong(sets: list[MarkedSet], way: AnnotationScheme) -> float:
     """Of the thresholds that beat marking everything on most sets, the one of the best mean F1."""
     truths = [one.truth() for one in sets]
 
@@ -114,7 +114,9 @@ def choose_wrong(sets: list[MarkedSet], way: Way) -> float:
     return max(GRID, key=worth)
 
 
-def report(sets: list[MarkedSet], way: Way, view: View, thresholds: SpanThresholds) -> None:
+def report(
+    sets: list[MarkedSet], way: AnnotationScheme, view: InputMode, thresholds: SpanThresholds
+) -> None:
     for one in sets:
         truth, marked = one.truth(), one.marked(one.spans(way, thresholds))
         rate, share = truth.mean(), marked.mean()
@@ -126,7 +128,9 @@ def report(sets: list[MarkedSet], way: Way, view: View, thresholds: SpanThreshol
         )
 
 
-def choose(metric: TertiumMulti, data: Path, way: Way, view: View, each: int) -> dict[str, float]:
+def choose(
+    metric: TertiumMulti, data: Path, way: AnnotationScheme, view: InputMode, each: int
+) -> dict[str, float]:
     sets = marked_sets(metric, data, way, view, each)
     if not sets:
         return {}
@@ -141,16 +145,17 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=400, help="translations of each set")
     parser.add_argument("--write", action="store_true", help="into the shipped config.json")
     given = parser.parse_args()
-    data, metric = Collection.at(given.data).root, TertiumMulti()
+    data, metric = DatasetFolder.open(given.data).root, TertiumMulti()
     chosen = {
-        way: {view: choose(metric, data, way, view, given.each) for view in VIEWS} for way in LOGITS
+        way: {view: choose(metric, data, way, view, given.each) for view in INPUT_MODES}
+        for way in LOGITS
     }
     for views in chosen.values():  # word tags come without references
-        for view in VIEWS:
+        for view in INPUT_MODES:
             views[view] = views[view] or views["source"]
     print(json.dumps(chosen, indent=1))
     if given.write:
-        folder = shipped_models() / TertiumMulti.name
+        folder = bundled_models_folder() / TertiumMulti.name
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         write(folder, {**config, "spans": chosen})
 

@@ -23,12 +23,12 @@ from recipes.multi.deck import Floats, Ints, in_view, judge_rows
 from recipes.multi.network import SCALES, Head, Multi, keep_there
 from recipes.multi.store import ARCHIVE, read_lines, read_outputs
 from recipes.multi.tables import Parts
-from tertium.metrics.flagship.combination import match_letters
-from tertium.metrics.flagship.joint import Readout
-from tertium.metrics.flagship.multi import READOUT, VIEWS, TertiumMulti
-from tertium.metrics.flagship.packaged import restore
-from tertium.metrics.flagship.rows import NETWORK
-from tertium.models.checkpoint import shipped_models
+from tertium.metrics.flagship.bundled_model import dequantize
+from tertium.metrics.flagship.joint_network import Readout
+from tertium.metrics.flagship.row_scorer import NETWORK
+from tertium.metrics.flagship.score_correction import chrf_similarity
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, READOUT, TertiumMulti
+from tertium.models.checkpoint import bundled_models_folder
 
 SHIPPED = "weights"  # the name of a file of `train start`
 SEEN = {"rankings": ("both",), "outputs": ("reference", "both"), "judgements": ("both", "source")}
@@ -69,11 +69,11 @@ class Corrected(nn.Module):
     def __init__(self, head: Head, folder: Path) -> None:
         super().__init__()
         last = self.last = head.last
-        self.view, self.given = VIEWS[0], torch.zeros(0)
+        self.view, self.given = INPUT_MODES[0], torch.zeros(0)
         head.register_forward_pre_hook(self._keep)
-        every = restore(load_file(folder / READOUT))
+        every = dequantize(load_file(folder / READOUT))
         self.readouts = nn.ModuleList()
-        for number, _ in enumerate(VIEWS):
+        for number, _ in enumerate(INPUT_MODES):
             own = f"{NETWORK}readouts.{number}."
             tensors = {n.removeprefix(own): t for n, t in every.items() if n.startswith(own)}
             directions, features = tensors["squeeze.weight"].shape
@@ -95,7 +95,7 @@ class Corrected(nn.Module):
         scores, score = out[:, : len(SCALES)], out[:, :1]
         bounded = score / torch.sqrt(1 + (score / own["softness"]) ** 2)
         found = torch.cat([hidden, keep_there(self.given, self.view)], 1)
-        raw = own["share"] * bounded + self.readouts[VIEWS.index(self.view)](found)
+        raw = own["share"] * bounded + self.readouts[INPUT_MODES.index(self.view)](found)
         return torch.cat([raw + scores - score, out[:, len(SCALES) :]], 1)
 
 
@@ -108,7 +108,7 @@ def teach(
     """
     corrected = None
     if folder is not None or stem == SHIPPED:
-        folder = folder or shipped_models() / TertiumMulti.name
+        folder = folder or bundled_models_folder() / TertiumMulti.name
         corrected = Corrected(network.head, folder)
         network.head.last = corrected  # type: ignore[assignment]
     for name, texts in taught_rows(parts, rows).items():
@@ -175,7 +175,7 @@ def letters_of(pairs: Sequence[tuple[str, str | None]]) -> Floats:
     there = [n for n, (_, reference) in enumerate(pairs) if reference is not None]
     found = np.zeros(len(pairs), np.float32)
     if there:
-        found[there] = match_letters([(pairs[n][0], None, pairs[n][1]) for n in there], 2)
+        found[there] = chrf_similarity([(pairs[n][0], None, pairs[n][1]) for n in there], 2)
     return found
 
 

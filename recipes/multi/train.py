@@ -37,7 +37,7 @@ from recipes.multi.losses import Weights
 from recipes.multi.network import Multi, Ragged, Texts, attend_padded, attend_ragged, load_encoder
 from recipes.multi.store import Store
 from recipes.multi.tables import Parts
-from tertium.metrics.flagship.rows import NETWORK, WORDS
+from tertium.metrics.flagship.row_scorer import NETWORK, WORDS
 
 BROAD = Shares(
     {

@@ -30,12 +30,12 @@ from recipes.multi.readouts import READINGS
 from safetensors.torch import load_file
 from torch import Tensor
 
-from tertium.cache.files import hash_of
-from tertium.metrics.flagship.combination import FAIR, Correction, strange_words
-from tertium.metrics.flagship.joint import Readout
-from tertium.metrics.flagship.multi import READOUT, VIEWS
-from tertium.metrics.flagship.packaged import restore
-from tertium.models.checkpoint import shipped_models
+from tertium.cache.cached_files import hash_file
+from tertium.metrics.flagship.bundled_model import dequantize
+from tertium.metrics.flagship.joint_network import Readout
+from tertium.metrics.flagship.score_correction import NEUTRAL_CHRF, Correction, mean_fragmentation
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, READOUT
+from tertium.models.checkpoint import bundled_models_folder
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
             (0.3 - 0.2 * stored["strange"]) * bound(stored["said_reference"], 2.0)
             + stored["read_reference"] @ [0.1, 0.7, 0.4]
             + 1.5 * stored["letters"][:, 1]
-            + 0.8 * stored["strange"] * (stored["letters"][:, 1] - FAIR)
+            + 0.8 * stored["strange"] * (stored["letters"][:, 1] - NEUTRAL_CHRF)
         )
         human = stored["human"]
     assert one.r(shares) == pytest.approx(np.corrcoef(total, human)[0, 1])
@@ -117,7 +117,7 @@ def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model that ships, of which nothing is known yet."""
-    monkeypatch.setattr(combine, "shipped_models", lambda: tmp_path)
+    monkeypatch.setattr(combine, "bundled_models_folder", lambda: tmp_path)
     folder = tmp_path / "tertium-multi"
     folder.mkdir()
     (folder / "config.json").write_text("{}")
@@ -130,11 +130,11 @@ def blank(value: float) -> dict[str, Tensor]:
 
 
 def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Path) -> None:
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), dict.fromkeys(VIEWS, blank(0.0)))
+    put_corrections(dict.fromkeys(INPUT_MODES, PLAIN), dict.fromkeys(INPUT_MODES, blank(0.0)))
     config = json.loads((shipped / "config.json").read_text())
-    assert config["parts"] == {READOUT: hash_of(shipped / READOUT)}
+    assert config["parts"] == {READOUT: hash_file(shipped / READOUT)}
     said = np.array([-12.0, 0.3, 5.0])
-    for view in VIEWS:
+    for view in INPUT_MODES:
         correct = Correction(**config["corrections"][view])
         row = (
             "ein Wort",
@@ -146,12 +146,12 @@ def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Pat
 
 
 def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
-    first = {view: blank(1.0 + n) for n, view in enumerate(VIEWS)}
-    put_corrections(dict.fromkeys(VIEWS, PLAIN), first)
+    first = {view: blank(1.0 + n) for n, view in enumerate(INPUT_MODES)}
+    put_corrections(dict.fromkeys(INPUT_MODES, PLAIN), first)
     put_corrections({"both": {**PLAIN, "share": 0.5}}, {"both": blank(7.0)})
     config = json.loads((shipped / "config.json").read_text())
-    assert [config["corrections"][view]["share"] for view in VIEWS] == [1.0, 1.0, 0.5]
-    stored = restore(load_file(shipped / READOUT))
+    assert [config["corrections"][view]["share"] for view in INPUT_MODES] == [1.0, 1.0, 0.5]
+    stored = dequantize(load_file(shipped / READOUT))
     for number, expected in enumerate((1.0, 2.0, 7.0)):
         readout = Readout(5, 3, 2)
         own = f"network.readouts.{number}."
@@ -161,8 +161,8 @@ def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
 
 def test_strange_words_are_those_of_hypothesis_and_reference() -> None:
     """The pieces that ship cut Livonian, and Chinese has no words to cut."""
-    pieces = Pieces(shipped_models() / "tertium-multi/encoder/tokenizer.json")
+    pieces = Pieces(bundled_models_folder() / "tertium-multi/encoder/tokenizer.json")
     livonian = "Līvõd rānda um ilzõ nīžtõd"
     rows = [("a cat sat", livonian, "a cat sat"), (livonian, None, livonian)]
     rows += [(livonian, None, "a cat sat"), (livonian, "a cat", None), ("火车不开。", None, "今天")]
-    assert strange_words(rows, pieces.encode).tolist() == [0.0, 1.0, 0.5, 0.0, 0.0]
+    assert mean_fragmentation(rows, pieces.encode).tolist() == [0.0, 1.0, 0.5, 0.0, 0.0]

@@ -17,9 +17,9 @@ from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
 from recipes.multi.network import TAGS, Judgment  # noqa: E402
 from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
 
-from tertium.metrics.flagship.multi import TertiumMulti  # noqa: E402
-from tertium.metrics.flagship.rows import RowJudge  # noqa: E402
-from tertium.metrics.flagship.scales import ErrorSum, NoErrors  # noqa: E402
+from tertium.metrics.flagship.row_scorer import RowScorer  # noqa: E402
+from tertium.metrics.flagship.scales import ErrorPenalty, NoErrorProbability  # noqa: E402
+from tertium.metrics.flagship.tertium_multi import TertiumMulti  # noqa: E402
 
 
 def record(**changes: object) -> dict[str, object]:
@@ -104,7 +104,7 @@ def test_damage_must_cost_its_price() -> None:
 
 def test_the_chance_of_no_error_is_found_again() -> None:
     rng = np.random.default_rng(1)
-    sums, told = -rng.lognormal(-2, 1, 20_000), NoErrors(half=0.1, slope=1.5)
+    sums, told = -rng.lognormal(-2, 1, 20_000), NoErrorProbability(half=0.1, slope=1.5)
     truths = (rng.random(len(sums)) < told(sums)).astype(float)
     found = ship.fit_chance(sums, truths)
     assert found["slope"] == pytest.approx(1.5, abs=0.05)
@@ -150,9 +150,9 @@ def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPat
     judged = [(record(hypothesis=str(n)), float(n)) for n in range(len(quality))]
     metric = TertiumMulti(scale="mqm")
     pieces = rng.integers(5, 200, len(quality)).astype(float)
-    left = 1 + ErrorSum(**ship.ERRORS)(quality, pieces, np.zeros(len(pieces), dtype=bool))
+    left = 1 + ErrorPenalty(**ship.ERRORS)(quality, pieces, np.zeros(len(pieces), dtype=bool))
     monkeypatch.setattr(TertiumMulti, "raw_scores", lambda _, rows: quality)
-    monkeypatch.setattr(RowJudge, "count_pieces", lambda _, rows: pieces)
+    monkeypatch.setattr(RowScorer, "count_pieces", lambda _, rows: pieces)
     fitted = ship.fit_view_of_experts(
         metric, [(row, left[int(n)]) for (row, n) in judged], "source"
     )

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from recipes.multi import deck, tables  # noqa: E402
-from recipes.multi.network import Texts, lay_out, send_batch  # noqa: E402
+from recipes.multi.network import Texts, make_layout, send_batch  # noqa: E402
 from recipes.multi.store import Store  # noqa: E402
 
 RNG = np.random.default_rng(1)
@@ -56,7 +56,7 @@ def test_a_layout_made_on_the_device_is_that_of_the_texts_themselves() -> None:
     pool.add(pieces, sizes)
     table = a_table(pool).take(np.array([3, 0, 3, 7, 11]))
     found = deck.lay_out_table(table, pool)
-    wanted = send_batch(lay_out(texts_of(table, pieces, pool)), "cpu")
+    wanted = send_batch(make_layout(texts_of(table, pieces, pool)), "cpu")
     for name in ("ids", "positions", "roles", "rank"):
         assert torch.equal(getattr(found, name), getattr(wanted, name)), name
     for name in ("texts", "rows"):

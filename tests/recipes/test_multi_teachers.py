@@ -16,8 +16,8 @@ from recipes.multi.deck import Pool
 from recipes.multi.e5 import Pieces
 from recipes.multi.network import Multi
 
-from tertium.metrics.flagship.multi import TertiumMulti
-from tertium.models.checkpoint import shipped_models
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.models.checkpoint import bundled_models_folder
 
 ROWS = [
     ("The train leaves at seven.", "Der Zug fährt um sieben ab.", "The train departs at seven."),
@@ -29,7 +29,7 @@ ROWS = [
 def test_the_model_that_ships_teaches_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = shipped_models() / TertiumMulti.name
+    folder = bundled_models_folder() / TertiumMulti.name
     given = argparse.Namespace(
         parts=tmp_path, weights=[folder], seed=1, device="cpu", kept=None, apart=4
     )

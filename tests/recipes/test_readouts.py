@@ -23,7 +23,7 @@ from recipes.multi.readouts import (
     save_readings,
 )
 
-from tertium.metrics.flagship.joint import FARTHEST, Readout
+from tertium.metrics.flagship.joint_network import MAX_DEVIATIONS, Readout
 
 WEIGHTS = np.array([1.0, -0.1, 3.0, 0.0, 0.5])
 
@@ -93,4 +93,4 @@ def test_what_is_read_is_what_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     expected = stored(far) @ torch.tensor([0.5, 0.2, 2.0])
     with torch.no_grad():
         torch.testing.assert_close(readout(far.float())[:, 0], expected, rtol=1e-4, atol=1e-4)
-    assert bring_near(far, stored.mean, stored.scale).abs().max() <= FARTHEST
+    assert bring_near(far, stored.mean, stored.scale).abs().max() <= MAX_DEVIATIONS
