@@ -1,4 +1,4 @@
-"""TextCounts features of a pair: case, spacing, numbers, pronouns, negation, word order, length.
+"""Surface features of a pair: case, spacing, numbers, pronouns, negation, word order, length.
 
 An uncased encoder cannot see these. They let a network on contextual vectors distinguish a changed
 number or a lost capital letter from a paraphrase.
