@@ -68,7 +68,9 @@ def _summarize_bad_outputs(result: Diagnostic) -> str:
     worst = result.values.argmax(axis=0)
     return "Highest-ranked bad output: " + _summarize_each(
         result,
-        lambda n: f"{result.rows[worst[n]]} above {result.values[worst[n], n]:.0%} of outputs",
+        lambda n: (
+            f"rates {result.rows[worst[n]]} above {result.values[worst[n], n]:.0%} of outputs"
+        ),
     )
 
 
