@@ -96,16 +96,12 @@ def test_explanation_prints_warnings(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err == "tertium: warning: empty hypothesis\n"
 
 
-def test_missing_input_names_the_option(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for command, missing in (
-        ("--source-text", "--reference-text"),
-        ("--reference-text", "--source-text"),
-    ):
-        metric = f"sss:encoder=toy,against={'reference' if missing == '-r' else 'source'}"
-        assert main(["explain", "-m", metric, command, "a", "--translation-text", "a"]) == 2
-        assert f" has none: give {missing}, a column" in capsys.readouterr().err  # no file
+def test_missing_input_names_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = (("--source-text", "reference", "-r"), ("--reference-text", "source", "-s"))
+    for option, side, missing in sides:
+        metric = f"sss:encoder=toy,against={side}"
+        assert main(["explain", "-m", metric, option, "a", "--translation-text", "a"]) == 2
+        assert f" has none: give {missing}, a column" in capsys.readouterr().err
 
 
 def test_empty_tables_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -178,8 +178,11 @@ def test_errors_are_one_line(
         ),
         (["rank", "-m", "chrf", "--nbest", "-t", str(unnamed)], "no candidates (looked for cand"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(scored)], "line 1: the field 'scores' exists"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(empty)], "under `candidates`, found []"),
-        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "-t FILE alone"),
+        (
+            ["rank", "-m", "chrf", "--nbest", "-t", str(empty)],
+            "`candidates` must be a list of at least one text, got []",
+        ),
+        (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-r", one], "give only -t FILE"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-f", "md"], "omit -f, -w"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-w", "0"], "omit -f, -w"),
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-sl"], "omit -f, -w"),

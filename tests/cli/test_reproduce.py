@@ -93,18 +93,18 @@ def test_list_shows_the_requested_table(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--list", "-o", "{page}"], "--output does not go with --list"),
-        (["--list", "--rows", "chrF"], "--rows does not go with --list"),
-        (["--kept", "--again", "-o", "{page}"], "--again does not go with --kept"),
-        (["--kept", "--table", "2", "-o", "{page}"], "--table does not go with --kept"),
-        (["--kept", "-f", "json", "-o", "{page}"], "leave out -f json"),
+        (["--list", "-o", "{page}"], "--output cannot be used with --list"),
+        (["--list", "--rows", "chrF"], "--rows cannot be used with --list"),
+        (["--kept", "--again", "-o", "{page}"], "--again cannot be used with --kept"),
+        (["--kept", "--table", "2", "-o", "{page}"], "--table cannot be used with --kept"),
+        (["--kept", "-f", "json", "-o", "{page}"], "remove -f json"),
         (["-f", "tsv", "--data", "{data}"], "one table: choose it with --table (1, "),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(
     options: list[str], message: str, wmt17: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = wmt17 / "page.md"
+    page = wmt17 / "pages"
     arguments = [word.format(page=page, data=wmt17) for word in options]
     assert main(["reproduce", "mathur2019", *arguments]) == 2
     assert message in capsys.readouterr().err
