@@ -3,7 +3,6 @@
     python -m recipes.learners_gpu report    --data DIR --encoder minilm --head esim -o OUT
     python -m recipes.learners_gpu published --data DIR --encoder minilm --head esim -o OUT
     python -m recipes.learners_gpu ship      --data DIR --encoder minilm --head esim -o OUT
-    python -m recipes.learners_gpu curve     --data DIR --encoder minilm -o OUT
 
 `report`: each head three times on da/wmt16, and three times on preferences first; the epoch chosen
 on da/wmt15; da/wmt17 and rankings/wmt12 only looked at. `published`: each head three times on
@@ -76,11 +75,6 @@ class Judged:
     data: ScoredPairs
     groups: tuple[str, ...]
 
-    def some(self, rows: Any) -> Judged:
-        pairs = self.data.pairs.take(rows)
-        chosen = ScoredPairs(pairs=pairs, targets=self.data.targets[rows])
-        return Judged(data=chosen, groups=tuple(np.array(self.groups)[rows]))
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Corpus:
@@ -112,9 +106,6 @@ class Job:
     dropout: float = 0.5
     input_dropout: float = 0.0
     difference: Difference = "absolute"
-    items: int | None = None
-    judgments: int | None = None
-    regress: bool = True
     keep: bool = False
     save: str = ""
     note: str = ""
@@ -243,17 +234,12 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     training = HeadTraining(
         network=network, states=corpus.states, evaluate=choose, on_epoch=log.append
     )
-    rng = np.random.default_rng(job.seed)
     if job.preferences and corpus.preferences:
         options = replace(job.comparisons, seed=job.seed)
-        compared = _some_items(corpus.preferences, job.items, rng)
-        training.run("comparisons", training.by_comparisons(compared, options), options)
-    if job.regress:
-        train = corpus.train
-        if job.judgments is not None:
-            train = train.some(rng.permutation(len(train.data))[: job.judgments])
-        options = replace(job.scores, seed=job.seed)
-        training.run("scores", training.by_scores(train.data, options), options)
+        batches = training.by_comparisons(corpus.preferences, options)
+        training.run("comparisons", batches, options)
+    options = replace(job.scores, seed=job.seed)
+    training.run("scores", training.by_scores(corpus.train.data, options), options)
     result = {**asdict(job), **measure(corpus, network), "dev": choose()}
     if job.keep:
         scores = all_scores(network, corpus.states, corpus.test.data.pairs)
@@ -263,23 +249,6 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     if job.save:
         save(corpus, network, job, result)
     return result
-
-
-def _some_items(data: ComparedPairs, items: int | None, rng: np.random.Generator) -> ComparedPairs:
-    """Comparisons of a random part of the items."""
-    if items is None or items >= len(data):
-        return data
-    chosen = np.zeros(len(data), dtype=bool)
-    chosen[rng.permutation(len(data))[:items]] = True
-    keep = chosen[data.items[data.better]]
-    counts = np.bincount(data.items[data.better[keep]], minlength=len(data))
-    return replace(
-        data,
-        better=data.better[keep],
-        worse=data.worse[keep],
-        weights=data.weights[keep],
-        starts=np.concatenate([[0], np.cumsum(counts)]),
-    )
 
 
 def measure(corpus: Corpus, network: PairNetwork) -> dict[str, Any]:
@@ -385,20 +354,6 @@ def ship_jobs(heads: Sequence[str], out: Path) -> list[Job]:
     ]
 
 
-def curve_jobs() -> list[Job]:
-    """ESIM from ever more judgments, and from ever more ranked items before all judgments."""
-    few = [
-        Job(head="esim", seed=seed, preferences=False, scores=ON_SCORES, judgments=n)
-        for n in (210, 420, 840, 1680)
-        for seed in (1, 2, 3)
-    ]
-    many = [
-        Job(head="esim", seed=1, preferences=True, scores=AFTER_COMPARISONS, items=n)
-        for n in (250, 1000, 4000, 8000)
-    ]
-    return [*many, *few]
-
-
 _corpus: Corpus | None = None
 
 
@@ -434,7 +389,7 @@ def run_all(corpus: Corpus, jobs: Sequence[Job], workers: int, file: Path) -> li
 def _show(result: dict[str, Any]) -> dict[str, Any]:
     print(
         f"{result['head']:17} pref={int(result['preferences'])} seed={result['seed']} "
-        f"items={result['items']} da={result['judgments']} {result['note']} "
+        f"{result['note']} "
         f"dev {result['dev']:.3f}  r17 {result['r17']:.3f}  t12 {result['t12']:.3f}  "
         f"{result['seconds']} s, {len(result['log'])} epochs",
         flush=True,
@@ -446,7 +401,7 @@ def summary(results: Sequence[Mapping[str, Any]]) -> str:
     """Mean and standard deviation over seeds."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in results:
-        key = (row["head"], row["preferences"], row["items"], row["judgements"], row["note"])
+        key = (row["head"], row["preferences"], row["note"])
         groups.setdefault(key, []).append(row)
     lines = []
     for key, rows in groups.items():
@@ -460,7 +415,7 @@ def summary(results: Sequence[Mapping[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("stage", choices=("report", "published", "ship", "curve"))
+    parser.add_argument("stage", choices=("report", "published", "ship"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--encoder", default="minilm", help="minilm, mpnet, dir/PATH ...")
     parser.add_argument("--head", nargs="+", default=list(HEADS), choices=HEADS)
@@ -488,7 +443,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "report": lambda: report_jobs(args.head, args.seeds, args.hidden),
         "published": lambda: published_jobs(args.head, args.seeds),
         "ship": lambda: ship_jobs(args.head, args.out),
-        "curve": curve_jobs,
     }[args.stage]()
     if args.only:
         jobs = [job for job in jobs if job.note in args.only]

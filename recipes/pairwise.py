@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 
-from papers.guzman2015 import FAITHFUL, SHIPPED
+from papers.guzman2015 import BUNDLED_RECIPE, PUBLISHED_RECIPE
 
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.models.checkpoint import bundled_models_folder
 
-RECIPES = {"pairwise": SHIPPED, "pairwise-published": FAITHFUL}
+RECIPES = {"pairwise": BUNDLED_RECIPE, "pairwise-published": PUBLISHED_RECIPE}
 
 
 def main() -> None:

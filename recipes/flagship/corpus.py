@@ -35,7 +35,7 @@ IntArray = NDArray[np.int64]
 RANKINGS = ("wmt11", "wmt13", "wmt15", "wmt16")
 MODERN = ("modern/dev/mqm/ted21", "modern/dev/da/wmt22", "modern/dev/da/wmt22liv")  # they choose
 ORIGINS = ("ranking", "da", "mqm", "wmt18", "pseudo", "copy", "damage", "source copy")
-UNSEEN_BY_UNCASED = ("case lost",)  # an uncased teacher cannot judge these
+CASE_ONLY_DAMAGE = ("case lost",)  # an uncased teacher cannot judge these
 MQM_MARGIN = 1.0
 
 
@@ -107,7 +107,7 @@ class Builder:
             self.better.append(better)
             self.worse.append(worse)
 
-    def finish(self) -> Corpus:
+    def build_corpus(self) -> Corpus:
         keys = np.array(list(self.pairs), dtype=np.int64)
         rows = np.array(self.rows, dtype=np.int64)
         dev = np.array([(row, lp) for row, _, lp in self.dev], dtype=np.int64)
@@ -129,7 +129,7 @@ class Builder:
         )
 
 
-def to_english(data: DatasetFolder, name: str) -> list[str]:
+def pairs_into_english(data: DatasetFolder, name: str) -> list[str]:
     return [lp for lp in data.find(name).lps if lp.endswith("-en")]
 
 
@@ -140,9 +140,11 @@ def build(data: DatasetFolder, seed: int = 1) -> Corpus:
     held_out: list[JudgmentSet | RankingSet] = [
         data.judgments(name, lp)
         for name in ("da/wmt15", "da/wmt17", *MODERN)
-        for lp in to_english(data, name)
+        for lp in pairs_into_english(data, name)
     ]
-    held_out += [data.rankings("rankings/wmt12", lp) for lp in to_english(data, "rankings/wmt12")]
+    held_out += [
+        data.rankings("rankings/wmt12", lp) for lp in pairs_into_english(data, "rankings/wmt12")
+    ]
     references = add_rankings(builder, data, held_out)
     add_judgments(builder, data, held_out)
     add_wmt18(builder, data, held_out, rng, references)
@@ -150,12 +152,12 @@ def build(data: DatasetFolder, seed: int = 1) -> Corpus:
     add_copies(builder, rng)
     add_source_copies(builder, rng, references)
     add_damage(builder, rng)
-    for lp_number, lp in enumerate(to_english(data, "da/wmt15")):
+    for lp_number, lp in enumerate(pairs_into_english(data, "da/wmt15")):
         for judgment in data.judgments("da/wmt15", lp).judgments:
             segment = judgment.segment
             row = builder.pair(segment.hypothesis, segment.references[0], "da")
             builder.dev.append((row, judgment.score, lp_number))
-    return builder.finish()
+    return builder.build_corpus()
 
 
 def add_rankings(
@@ -164,7 +166,7 @@ def add_rankings(
     """Human comparisons; returns reference -> source."""
     sources: dict[str, str] = {}
     for year in RANKINGS:
-        for lp in to_english(data, f"rankings/{year}"):
+        for lp in pairs_into_english(data, f"rankings/{year}"):
             ranking = drop_overlap(data.rankings(f"rankings/{year}", lp), held_out).without_ties()
             sources |= add_ranking(builder, ranking)
     return sources
@@ -189,7 +191,7 @@ def add_judgments(
     builder: Builder, data: DatasetFolder, held_out: list[JudgmentSet | RankingSet]
 ) -> None:
     """Direct assessments of wmt16, and comparisons from MQM scores of one segment."""
-    for lp in to_english(data, "da/wmt16"):
+    for lp in pairs_into_english(data, "da/wmt16"):
         for judgment in drop_overlap(data.judgments("da/wmt16", lp), held_out).judgments:
             segment = judgment.segment
             row = builder.pair(segment.hypothesis, segment.references[0], "da")

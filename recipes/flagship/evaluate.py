@@ -12,7 +12,7 @@ import argparse
 
 import numpy as np
 
-from recipes.flagship.corpus import to_english
+from recipes.flagship.corpus import pairs_into_english
 from recipes.flagship.damage import KINDS, damage
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import pearson
@@ -46,7 +46,7 @@ def show(title: str, figures: dict[str, float]) -> None:
 
 def wmt17(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     figures = {}
-    for lp in to_english(data, "da/wmt17"):
+    for lp in pairs_into_english(data, "da/wmt17"):
         judged = data.judgments("da/wmt17", lp)
         scores = metric.score(judged.segments).segments
         figures[lp] = float(pearson(judged.scores, scores))
@@ -55,7 +55,7 @@ def wmt17(metric: Metric, data: DatasetFolder) -> dict[str, float]:
 
 def wmt12(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     figures = {}
-    for lp in to_english(data, "rankings/wmt12"):
+    for lp in pairs_into_english(data, "rankings/wmt12"):
         ranking = data.rankings("rankings/wmt12", lp)
         used = np.flatnonzero(ranking.compared_mask)
         scores = np.full(len(ranking.segments), np.nan)
@@ -70,7 +70,7 @@ def damage_table(metric: Metric, data: DatasetFolder, each: int) -> dict[str, fl
     rng = np.random.default_rng(99)
     judged = [
         j.segment
-        for lp in to_english(data, "da/wmt15")
+        for lp in pairs_into_english(data, "da/wmt15")
         for j in data.judgments("da/wmt15", lp).judgments
     ]
     whole = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)

@@ -19,12 +19,12 @@ import numpy as np
 
 from recipes.flagship.ship import (
     UNCALIBRATED,
-    monotone,
-    percentiles,
-    rounded,
-    spread,
-    wmt18_scores,
-    write,
+    fit_monotone_map,
+    fit_uncertainty,
+    round_values,
+    score_percentiles,
+    score_wmt18_outputs,
+    write_config,
 )
 from tertium.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
@@ -34,12 +34,12 @@ from tertium.metrics.flagship.tertium_base import TertiumBase
 from tertium.metrics.flagship.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
-EXPERTS, PAIR = "modern/dev/mqm/ted21", "zh-en"
+EXPERT_SET, PAIR = "modern/dev/mqm/ted21", "zh-en"
 ERRORS = {"best": 3.2, "power": 0.7, "whole": 1100}  # of a raw score, and words
 KNOTS = 8
 
 
-def left_of(record: Mapping[str, Any]) -> float:
+def mqm_score(record: Mapping[str, Any]) -> float:
     """What experts leave of a judged translation, 0 to 1.
 
     >>> left_of({"score": -5.0}), left_of({"score": -75.0})
@@ -48,40 +48,40 @@ def left_of(record: Mapping[str, Any]) -> float:
     return 1 - min(-float(record["score"]), MAX_MQM_POINTS) / MAX_MQM_POINTS
 
 
-def fit_experts(sums: FloatArray, left: FloatArray) -> dict[str, Any]:
+def fit_expert_scale(sums: FloatArray, expert_scores: FloatArray) -> dict[str, Any]:
     """The map from (less the) sums of errors to what experts leave, and experts' spread around."""
-    places, scores = monotone(sums, left, KNOTS)
-    print(len(sums), f"r {np.corrcoef(sums, left)[0, 1]:.3f}", flush=True)
+    places, scores = fit_monotone_map(sums, expert_scores, KNOTS)
+    print(len(sums), f"r {np.corrcoef(sums, expert_scores)[0, 1]:.3f}", flush=True)
     return {
-        "calibration": {"raw": rounded(places), "score": rounded(scores)},
-        "uncertainty": spread(np.interp(sums, places, scores), left),
+        "calibration": {"raw": round_values(places), "score": round_values(scores)},
+        "uncertainty": fit_uncertainty(np.interp(sums, places, scores), expert_scores),
     }
 
 
 def read(data: DatasetFolder, rows: int) -> tuple[list[str], list[str], FloatArray]:
     """Hypotheses, references and what experts leave, so many rows under one seed; no copies."""
-    with gzip.open(data.find(EXPERTS).file(PAIR), "rt", encoding="utf-8") as lines:
+    with gzip.open(data.find(EXPERT_SET).file(PAIR), "rt", encoding="utf-8") as lines:
         judged = [row for row in map(json.loads, lines) if row.get("reference")]
     judged = [row for row in judged if row["reference"] != row["hypothesis"]]
     chosen = [judged[n] for n in np.random.default_rng(4).permutation(len(judged))[:rows]]
-    left = np.array([left_of(row) for row in chosen])
-    return [r["hypothesis"] for r in chosen], [r["reference"] for r in chosen], left
+    expert_scores = np.array([mqm_score(row) for row in chosen])
+    return [r["hypothesis"] for r in chosen], [r["reference"] for r in chosen], expert_scores
 
 
 def ship(metric: EnglishCalibratedMetric, data: DatasetFolder, rows: int, each: int) -> None:
     """Writes the map for experts, and where outputs stand on it."""
     folder, config = bundled_models_folder() / metric.name, dict(metric.model.config)
     config["experts"] = {"errors": ERRORS, **UNCALIBRATED}
-    write(folder, config)
-    hypotheses, references, left = read(data, rows)
+    write_config(folder, config)
+    hypotheses, references, expert_scores = read(data, rows)
     words = np.array([len(text.split()) for text in references], dtype=np.float64)
     whole = np.zeros(len(words), dtype=bool)
     sums = ErrorPenalty(**ERRORS)(metric.raw_scores(hypotheses, references), words, whole)
-    print("mean of sums", -sums.mean(), "of what is lost", 1 - left.mean(), flush=True)
-    config["experts"] |= fit_experts(sums, left)
-    write(folder, config)
-    config["experts"]["percentiles"] = percentiles(wmt18_scores(data, metric, each))
-    write(folder, config)
+    print("mean of sums", -sums.mean(), "of what is lost", 1 - expert_scores.mean(), flush=True)
+    config["experts"] |= fit_expert_scale(sums, expert_scores)
+    write_config(folder, config)
+    config["experts"]["percentiles"] = score_percentiles(score_wmt18_outputs(data, metric, each))
+    write_config(folder, config)
     print(json.dumps(config["experts"], indent=1))
 
 

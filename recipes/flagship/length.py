@@ -4,8 +4,8 @@
 
 Experts add up the errors of a segment, and the network, which learned from crowds and from
 comparisons, does not look at how long a segment is. The cost is the least of a grid that surely
-gains `GAIN` of r on experts' scores of talks (in all but 2.5 % of draws of segments) and takes no
-more than `LOSS` from da/wmt15; the direct assessments of modern/dev are told beside it. It is the
+gains `MIN_GAIN` of r on experts' scores of talks (in all but 2.5 % of draws of segments) and takes no
+more than `MAX_LOSS` from da/wmt15; the direct assessments of modern/dev are told beside it. It is the
 same for all translations of a segment, so that no order among them changes.
 """
 
@@ -19,8 +19,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from recipes.flagship.corpus import to_english
-from recipes.flagship.ship import calibration, judged_scores, percentiles, wmt18_scores, write
+from recipes.flagship.corpus import pairs_into_english
+from recipes.flagship.ship import (
+    fit_calibration,
+    score_calibration_sets,
+    score_percentiles,
+    score_wmt18_outputs,
+    write_config,
+)
 from tertium.arrays import FloatArray, make_rng
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.meta.correlation import pearson
@@ -28,33 +34,33 @@ from tertium.metrics.flagship.scales import LengthPenalty
 from tertium.metrics.flagship.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
-LEAST, MOST = 6, 64  # words; nearly all references of these sets lie between
+MIN_WORDS, MAX_WORDS = 6, 64  # words; nearly all references of these sets lie between
 GRID = tuple(round(0.05 * n, 2) for n in range(1, 11))
-GAIN, LOSS, DRAWS = 0.05, 0.002, 300
-OLD, EXPERTS, CROWDS = "da/wmt15", "modern/dev/mqm/ted21", "modern/dev/da/wmt22"
+MIN_GAIN, MAX_LOSS, BOOTSTRAP_SAMPLES = 0.05, 0.002, 300
+OLD_SET, EXPERT_SET, CROWD_SET = "da/wmt15", "modern/dev/mqm/ted21", "modern/dev/da/wmt22"
 SCALE = ("calibration", "uncertainty", "percentiles")
 
 
 @dataclass(frozen=True)
-class Judged:
+class ScoredSet:
     """A set's references, what the network says beside them, and what people say."""
 
     references: list[str]
     raw: FloatArray
     human: FloatArray
 
-    def agreement(self, cost: float) -> float:
+    def dev_correlation(self, cost: float) -> float:
         """Pearson's r where references have a cost."""
-        shift = cost_of(cost).shift(self.references) if cost else 0.0
+        shift = length_penalty(cost).shift(self.references) if cost else 0.0
         return float(pearson(self.human, self.raw + shift))
 
-    def sure_gain(self, cost: float) -> float:
+    def gain_lower_bound(self, cost: float) -> float:
         """What r gains in all but 2.5 % of draws of segments."""
         items = {text: number for number, text in enumerate(dict.fromkeys(self.references))}
         owner = np.array([items[text] for text in self.references])
         rows = [np.flatnonzero(owner == item) for item in range(len(items))]
-        moved, rng, gains = self.raw + cost_of(cost).shift(self.references), make_rng(1), []
-        for _ in range(DRAWS):
+        moved, rng, gains = self.raw + length_penalty(cost).shift(self.references), make_rng(1), []
+        for _ in range(BOOTSTRAP_SAMPLES):
             drawn = np.concatenate([rows[n] for n in rng.integers(0, len(rows), len(rows))])
             human = self.human[drawn]
             gains.append(
@@ -70,17 +76,19 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
     args = parser.parse_args()
     data = DatasetFolder.open(args.data)
-    told = {
-        name: [read(data, name, lp, args.rows) for lp in to_english(data, name)]
-        for name in (OLD, EXPERTS, CROWDS)
+    scored_sets = {
+        name: [read(data, name, lp, args.rows) for lp in pairs_into_english(data, name)]
+        for name in (OLD_SET, EXPERT_SET, CROWD_SET)
     }
     print("set", *(f"{cost:g}" for cost in (0, *GRID)), sep="\t")
-    for name in told:
-        print(name, *(f"{mean(told, name, c):.4f}" for c in (0, *GRID)), sep="\t", flush=True)
-    ship(data, cost_of(choose(told)), args.each)
+    for name in scored_sets:
+        print(
+            name, *(f"{mean(scored_sets, name, c):.4f}" for c in (0, *GRID)), sep="\t", flush=True
+        )
+    ship(data, length_penalty(choose(scored_sets)), args.each)
 
 
-def read(data: DatasetFolder, name: str, lp: str, rows: int) -> Judged:
+def read(data: DatasetFolder, name: str, lp: str, rows: int) -> ScoredSet:
     """Whole segments of a set, drawn under one seed, about so many rows; spans are not read."""
     with gzip.open(data.find(name).file(lp), "rt", encoding="utf-8") as lines:
         judged = [row for row in map(json.loads, lines) if row.get("reference")]
@@ -91,25 +99,27 @@ def read(data: DatasetFolder, name: str, lp: str, rows: int) -> Judged:
     judged = judged[:rows]
     references = [row["reference"] for row in judged]
     raw = TertiumSmall(length="free").raw_scores([row["hypothesis"] for row in judged], references)
-    return Judged(references, raw, np.array([row["score"] for row in judged]))
+    return ScoredSet(references, raw, np.array([row["score"] for row in judged]))
 
 
-def cost_of(cost: float) -> LengthPenalty:
-    return LengthPenalty(cost=cost, least=LEAST, most=MOST)
+def length_penalty(cost: float) -> LengthPenalty:
+    return LengthPenalty(cost=cost, least=MIN_WORDS, most=MAX_WORDS)
 
 
-def mean(told: Mapping[str, list[Judged]], name: str, cost: float) -> float:
-    return float(np.mean([one.agreement(cost) for one in told[name]]))
+def mean(scored_sets: Mapping[str, list[ScoredSet]], name: str, cost: float) -> float:
+    return float(np.mean([one.dev_correlation(cost) for one in scored_sets[name]]))
 
 
-def choose(told: Mapping[str, list[Judged]]) -> float:
+def choose(scored_sets: Mapping[str, list[ScoredSet]]) -> float:
     """The least cost that gains enough on experts' scores and hardly loses on older ones."""
     for cost in GRID:
-        gained = min(one.sure_gain(cost) for one in told[EXPERTS])
-        lost = mean(told, OLD, 0) - mean(told, OLD, cost)
-        if gained >= GAIN and lost <= LOSS:
+        gained = min(one.gain_lower_bound(cost) for one in scored_sets[EXPERT_SET])
+        lost = mean(scored_sets, OLD_SET, 0) - mean(scored_sets, OLD_SET, cost)
+        if gained >= MIN_GAIN and lost <= MAX_LOSS:
             return cost
-    raise SystemExit(f"no cost gains {GAIN} on {EXPERTS} and loses at most {LOSS} on {OLD}")
+    raise SystemExit(
+        f"no cost gains {MIN_GAIN} on {EXPERT_SET} and loses at most {MAX_LOSS} on {OLD_SET}"
+    )
 
 
 def ship(data: DatasetFolder, length: LengthPenalty, each: int) -> None:
@@ -118,11 +128,11 @@ def ship(data: DatasetFolder, length: LengthPenalty, each: int) -> None:
     config = dict(metric.model.config)
     config.setdefault("free", {key: config[key] for key in SCALE})
     config["length"] = asdict(length)
-    write(folder, config)
-    config |= calibration(*judged_scores(data, metric))
-    write(folder, config)
-    config["percentiles"] = percentiles(wmt18_scores(data, metric, each))
-    write(folder, config)
+    write_config(folder, config)
+    config |= fit_calibration(*score_calibration_sets(data, metric))
+    write_config(folder, config)
+    config["percentiles"] = score_percentiles(score_wmt18_outputs(data, metric, each))
+    write_config(folder, config)
     print(json.dumps({key: config[key] for key in ("length", "calibration")}, indent=1))
 
 

@@ -97,11 +97,11 @@ class Tokenized:
         split = self.device_lengths[first][:, None] + gap  # where the second text begins
         left, in_left = self.pieces(place - 1, first)
         right, in_right = self.pieces(place - split, second)
-        finish = split + self.device_lengths[second][:, None]
-        ids = torch.where(place <= finish, self.end, self.pad)
+        build_corpus = split + self.device_lengths[second][:, None]
+        ids = torch.where(place <= build_corpus, self.end, self.pad)
         ids = torch.where(in_left, left, torch.where(in_right, right, ids))
         ids[:, 0] = self.start
-        types = ((place >= split) & (place <= finish)).long()
+        types = ((place >= split) & (place <= build_corpus)).long()
         return ids, types
 
 
@@ -138,14 +138,14 @@ class CrossEncoder(nn.Module):
         device = corpus.flat.device
         widths = corpus.lengths[h] + corpus.lengths[r] + (4 if corpus.doubled_end else 3)
         parts, order = [], []
-        for rows, width in chunks(widths):
+        for rows, width in batch_by_width(widths):
             first = torch.as_tensor(r[rows], device=device)
             ids, types = corpus.joined(first, torch.as_tensor(h[rows], device=device), width)
             mask = ids != corpus.pad
             states = self.encoder(ids, mask.long(), types if self.typed else None)[0]
             parts.append(score_pooled(self.head, states, mask))
             order.append(rows)
-        return restore(parts, order)
+        return restore_order(parts, order)
 
 
 class LateEncoder(nn.Module):
@@ -165,20 +165,22 @@ class LateEncoder(nn.Module):
         tokens = self._encode(corpus, texts)
         h_place, r_place = place[: len(h)], place[len(h) :]
         parts, order = [], []
-        for rows, width in chunks(np.maximum(corpus.lengths[h], corpus.lengths[r]), 12_000):
+        for rows, width in batch_by_width(np.maximum(corpus.lengths[h], corpus.lengths[r]), 12_000):
             left = tokens.take(torch.as_tensor(h_place[rows], device=device))
             right = tokens.take(torch.as_tensor(r_place[rows], device=device))
             chosen = surface[torch.as_tensor(rows, device=device)]
-            parts.append(self.head(narrow(left, width), narrow(right, width), chosen).float())
+            parts.append(
+                self.head(trim_padding(left, width), trim_padding(right, width), chosen).float()
+            )
             order.append(rows)
-        return restore(parts, order)
+        return restore_order(parts, order)
 
     def _encode(self, corpus: Tokenized, texts: IntArray) -> Tokens:
         """The states of texts, without the places of special tokens."""
         device = corpus.flat.device
         widest = max(1, int(corpus.lengths[texts].max(initial=1)))
         states, masks, order = [], [], []
-        for rows, width in chunks(corpus.lengths[texts] + 2):
+        for rows, width in batch_by_width(corpus.lengths[texts] + 2):
             ids, inner = corpus.single(torch.as_tensor(texts[rows], device=device), width)
             found = self.encoder(ids, (ids != corpus.pad).long())[:, :, 1:]
             padding = widest - found.shape[2]
@@ -189,7 +191,7 @@ class LateEncoder(nn.Module):
         return Tokens(torch.cat(states, dim=1)[:, inverse], torch.cat(masks)[inverse])
 
 
-def chunks(widths: IntArray, budget: int = 16_384) -> list[tuple[IntArray, int]]:
+def batch_by_width(widths: IntArray, budget: int = 16_384) -> list[tuple[IntArray, int]]:
     """Rows of similar width, at most `budget` padded places together, and their common width."""
     order = np.argsort(widths, kind="stable")
     found, start = [], 0
@@ -202,12 +204,12 @@ def chunks(widths: IntArray, budget: int = 16_384) -> list[tuple[IntArray, int]]
     return found
 
 
-def restore(parts: Sequence[Tensor], order: Sequence[IntArray]) -> Tensor:
+def restore_order(parts: Sequence[Tensor], order: Sequence[IntArray]) -> Tensor:
     """Scores of chunks in the order of their rows."""
     inverse = np.argsort(np.concatenate(order))
     return torch.cat(list(parts))[torch.as_tensor(inverse, device=parts[0].device)]
 
 
-def narrow(tokens: Tokens, width: int) -> Tokens:
+def trim_padding(tokens: Tokens, width: int) -> Tokens:
     """Without padding beyond `width`."""
     return Tokens(tokens.states[:, :, :width], tokens.mask[:, :width])

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from recipes.flagship.corpus import Corpus
-from recipes.flagship.train import Job
+from recipes.flagship.train import TrainingRun
 from tertium.metrics.flagship.bundled_model import (
     LEFT,
     RIGHT,
@@ -41,32 +41,32 @@ def main() -> None:
     corpus = Corpus.load(args.corpus)
     file = args.corpus / "surface.npy"
     surface = np.load(file) if file.exists() else None
-    job = Job.load(corpus, args.model, surface)
-    before = job.agreement()
-    tuned = {k: v.detach().cpu() for k, v in job.net.state_dict().items()}
+    run = TrainingRun.load(corpus, args.model, surface)
+    before = run.dev_correlation()
+    tuned = {k: v.detach().cpu() for k, v in run.net.state_dict().items()}
     if args.what == "student":
-        compact = quantise(tuned)
+        compact = quantize(tuned)
         shrunk = dequantize(compact)
     else:
-        given = load_file(job.folder / "model.safetensors")
-        public = {f"encoder.backbone.{name}": value for name, value in given.items()}
+        published = load_file(run.folder / "model.safetensors")
+        public = {f"encoder.backbone.{name}": value for name, value in published.items()}
         public = {name: value for name, value in public.items() if name in tuned}
-        compact = difference(tuned, public, rank=args.rank)
+        compact = low_rank_difference(tuned, public, rank=args.rank)
         shrunk = apply_weight_delta(public, compact)
         shrunk |= {k: v for k, v in tuned.items() if k not in shrunk}
-    job.net.load_state_dict(shrunk)
-    after = job.agreement()
+    run.net.load_state_dict(shrunk)
+    after = run.dev_correlation()
     metadata = {
-        "scale": str(job.scale),
-        "shift": str(job.shift),
-        "model": job.model,
+        "scale": str(run.scale),
+        "shift": str(run.shift),
+        "model": run.model,
         "da/wmt15": f"{after:.4f}",
     }
     size = write_parts(compact, args.output, metadata)
     print(f"{args.model}: da/wmt15 {before:.4f} -> {after:.4f}, {size / 1e6:.1f} MB")
 
 
-def quantise(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str, Tensor]:
+def quantize(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str, Tensor]:
     """Matrices of at least `smallest` elements as int8 rows and scales; the rest as float16."""
     compact: dict[str, Tensor] = {}
     for name, weight in weights.items():
@@ -79,7 +79,7 @@ def quantise(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str
     return compact
 
 
-def difference(
+def low_rank_difference(
     tuned: Mapping[str, Tensor], public: Mapping[str, Tensor], *, rank: int
 ) -> dict[str, Tensor]:
     """What turns public weights into tuned ones: low-rank for matrices, in full for the rest.
@@ -100,7 +100,7 @@ def difference(
             u, s, v = torch.linalg.svd(delta, full_matrices=False)
             root = s[:rank].sqrt()[:, None]
             thin = {name + LEFT: root * u[:, :rank].T, name + RIGHT: root * v[:rank]}
-            compact |= quantise(thin, smallest=0)
+            compact |= quantize(thin, smallest=0)
         else:
             compact[name] = delta.to(torch.float16).contiguous()
     return compact

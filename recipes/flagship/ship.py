@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from recipes.flagship.corpus import to_english
+from recipes.flagship.corpus import pairs_into_english
 from recipes.flagship.train import LAYERS
 from tertium.cache.cached_files import hash_file
 from tertium.data.dataset_folder import DatasetFolder
@@ -37,14 +37,14 @@ from tertium.models.checkpoint import bundled_models_folder
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 KNOTS = 16
-LEAST_RISE = 1e-4  # of people's scores between two knots: more than rounding takes
-FREE = {"cost": 0.0, "least": 1, "most": 1}
+MIN_SCORE_STEP = 1e-4  # of people's scores between two knots: more than rounding takes
+NO_LENGTH_PENALTY = {"cost": 0.0, "least": 1, "most": 1}
 UNCALIBRATED = {  # until it is measured
     "calibration": {"raw": [-1, 1], "score": [0.25, 0.75]},
     "uncertainty": {"score": [0, 1], "deviation": [1, 1]},
     "percentiles": {"score": [0, 1], "percent": [0, 100], "segments": 0},
 }
-UNCALIBRATED_EXPERTS = {"errors": {"best": 1.0, "power": 1.0, "whole": 1.0}, **UNCALIBRATED}
+UNCALIBRATED_EXPERT_SCALE = {"errors": {"best": 1.0, "power": 1.0, "whole": 1.0}, **UNCALIBRATED}
 
 
 def main() -> None:
@@ -58,25 +58,25 @@ def main() -> None:
     metric = TertiumSmall() if args.what == "small" else TertiumBase()
     folder = bundled_models_folder() / metric.name
     folder.mkdir(parents=True, exist_ok=True)
-    metadata = join(args.weights, folder / "weights.safetensors")
+    metadata = join_parts(args.weights, folder / "weights.safetensors")
     config: dict[str, Any] = (
-        student_settings(Path(args.encoder), folder)
+        small_config(Path(args.encoder), folder)
         if args.what == "small"
-        else base_settings(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
+        else base_config(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
     )
     config["weights_sha256"] = hash_file(folder / "weights.safetensors")
-    write(folder, {**UNCALIBRATED, **config})
+    write_config(folder, {**UNCALIBRATED, **config})
     data = DatasetFolder.open(args.data)
-    config |= calibration(*judged_scores(data, metric))
-    write(folder, {**UNCALIBRATED, **config})
-    config["percentiles"] = percentiles(wmt18_scores(data, metric, args.each))
+    config |= fit_calibration(*score_calibration_sets(data, metric))
+    write_config(folder, {**UNCALIBRATED, **config})
+    config["percentiles"] = score_percentiles(score_wmt18_outputs(data, metric, args.each))
     if args.what == "small":  # until stage 8 finds what length costs
         config["free"] = {key: config[key] for key in UNCALIBRATED}
-    write(folder, config)
+    write_config(folder, config)
     print(json.dumps({key: config[key] for key in ("calibration", "uncertainty")}, indent=1))
 
 
-def base_settings(encoder: str, scale: float, shift: float) -> dict[str, Any]:
+def base_config(encoder: str, scale: float, shift: float) -> dict[str, Any]:
     """What a model of this make says of itself, apart from its calibration."""
     weights = locate_weights(EncoderName.parse(encoder))
     return {
@@ -86,11 +86,11 @@ def base_settings(encoder: str, scale: float, shift: float) -> dict[str, Any]:
         "positions": read_settings(weights.folder).max_length,
         "scale": scale,
         "shift": shift,
-        "experts": UNCALIBRATED_EXPERTS,
+        "experts": UNCALIBRATED_EXPERT_SCALE,
     }
 
 
-def join(parts: Path, file: Path) -> dict[str, str]:
+def join_parts(parts: Path, file: Path) -> dict[str, str]:
     """One weights file from its parts; returns what they say of themselves."""
     weights: dict[str, Any] = {}
     metadata: dict[str, str] = {}
@@ -102,7 +102,7 @@ def join(parts: Path, file: Path) -> dict[str, str]:
     return metadata
 
 
-def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
+def small_config(encoder: Path, folder: Path) -> dict[str, Any]:
     """The student's settings; its encoder's own are put beside its weights."""
     files = {}
     (folder / ENCODER).mkdir(exist_ok=True)
@@ -117,25 +117,25 @@ def student_settings(encoder: Path, folder: Path) -> dict[str, Any]:
         "layers": list(layers),
         "head": {"layers": len(layers), "dim": dim, "surface": len(FEATURE_NAMES), "dropout": 0.0},
         "encoder_files": files,
-        "length": FREE,
+        "length": NO_LENGTH_PENALTY,
         "free": UNCALIBRATED,
-        "experts": UNCALIBRATED_EXPERTS,
+        "experts": UNCALIBRATED_EXPERT_SCALE,
     }
 
 
-def write(folder: Path, config: dict[str, Any]) -> None:
+def write_config(folder: Path, config: dict[str, Any]) -> None:
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", "utf-8")
     load_bundled_model.cache_clear()
 
 
-def judged_scores(
+def score_calibration_sets(
     data: DatasetFolder, metric: EnglishCalibratedMetric
 ) -> tuple[FloatArray, FloatArray]:
     """Raw scores and people's on the sets that calibration may see."""
     judged = [
         judgment
         for name in ("da/wmt15", "da/wmt16")
-        for lp in to_english(data, name)
+        for lp in pairs_into_english(data, name)
         for judgment in data.judgments(name, lp).judgments
     ]
     raw = metric.raw_scores(
@@ -144,19 +144,21 @@ def judged_scores(
     return raw, np.array([j.score for j in judged])
 
 
-def calibration(raw: FloatArray, human: FloatArray, knots: int = KNOTS) -> dict[str, Any]:
+def fit_calibration(raw: FloatArray, human: FloatArray, knots: int = KNOTS) -> dict[str, Any]:
     """The monotone map to what people say, and the spread of people around it."""
-    places, levels = monotone(raw, human, knots)
+    places, levels = fit_monotone_map(raw, human, knots)
     low, high = np.quantile(human, [0.005, 0.995])
     scores = np.clip((levels - low) / (high - low), 0.02, 0.98)
     predicted, scaled = np.interp(raw, places, scores), (human - low) / (high - low)
     return {
-        "calibration": {"raw": rounded(places), "score": rounded(scores)},
-        "uncertainty": spread(predicted, scaled),
+        "calibration": {"raw": round_values(places), "score": round_values(scores)},
+        "uncertainty": fit_uncertainty(predicted, scaled),
     }
 
 
-def monotone(raw: FloatArray, human: FloatArray, knots: int) -> tuple[FloatArray, FloatArray]:
+def fit_monotone_map(
+    raw: FloatArray, human: FloatArray, knots: int
+) -> tuple[FloatArray, FloatArray]:
     """Knots of an increasing map: means of equal shares of the data, pooled until it rises."""
     order = np.argsort(raw)
     blocks = [
@@ -165,23 +167,25 @@ def monotone(raw: FloatArray, human: FloatArray, knots: int) -> tuple[FloatArray
     pooled: list[tuple[float, float, int]] = []
     for block in blocks:
         pooled.append(block)
-        while len(pooled) > 1 and pooled[-1][1] - pooled[-2][1] < LEAST_RISE:
+        while len(pooled) > 1 and pooled[-1][1] - pooled[-2][1] < MIN_SCORE_STEP:
             (xa, ya, na), (xb, yb, nb) = pooled[-2:]
             n = na + nb
             pooled[-2:] = [((xa * na + xb * nb) / n, (ya * na + yb * nb) / n, n)]
     return np.array([x for x, _, _ in pooled]), np.array([y for _, y, _ in pooled])
 
 
-def spread(predicted: FloatArray, human: FloatArray) -> dict[str, list[float]]:
+def fit_uncertainty(predicted: FloatArray, human: FloatArray) -> dict[str, list[float]]:
     """The standard deviation of people's scores around the prediction, by its level."""
     parts = np.array_split(np.argsort(predicted), 8)
     return {
-        "score": rounded([float(predicted[rows].mean()) for rows in parts]),
-        "deviation": rounded([float((human - predicted)[rows].std()) for rows in parts]),
+        "score": round_values([float(predicted[rows].mean()) for rows in parts]),
+        "deviation": round_values([float((human - predicted)[rows].std()) for rows in parts]),
     }
 
 
-def wmt18_scores(data: DatasetFolder, metric: EnglishCalibratedMetric, each: int) -> FloatArray:
+def score_wmt18_outputs(
+    data: DatasetFolder, metric: EnglishCalibratedMetric, each: int
+) -> FloatArray:
     """The scores of a sample of WMT18 outputs into English."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for lp in task.with_outputs:
@@ -193,17 +197,17 @@ def wmt18_scores(data: DatasetFolder, metric: EnglishCalibratedMetric, each: int
     return metric.segment_scores(sample)
 
 
-def percentiles(scores: FloatArray) -> dict[str, Any]:
+def score_percentiles(scores: FloatArray) -> dict[str, Any]:
     """Quantiles of scores, and of how many they are."""
     percents = np.linspace(0, 100, 21)
     return {
-        "score": rounded(np.maximum.accumulate(np.percentile(scores, percents))),
+        "score": round_values(np.maximum.accumulate(np.percentile(scores, percents))),
         "percent": percents.tolist(),
         "segments": len(scores),
     }
 
 
-def rounded(values: Any) -> list[float]:
+def round_values(values: Any) -> list[float]:
     return [round(float(value), 5) for value in values]
 
 

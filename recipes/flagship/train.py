@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from recipes.flagship.corpus import ORIGINS, UNSEEN_BY_UNCASED, Corpus
+from recipes.flagship.corpus import CASE_ONLY_DAMAGE, ORIGINS, Corpus
 from recipes.flagship.damage import KINDS
 from recipes.flagship.models import CrossEncoder, IntArray, LateEncoder, Tokenized
 from tertium.metrics.flagship.surface_features import FEATURE_NAMES, surface_features
@@ -39,7 +39,7 @@ LAYERS = {"minilm": (2, 4, 6), "mpnet": (4, 8, 12)}
 KIND_NAMES = tuple(KINDS)
 
 
-class Job:
+class TrainingRun:
     """A model on its corpus: batches of scores, and agreement with da/wmt15."""
 
     def __init__(
@@ -80,7 +80,7 @@ class Job:
             out[rows] = self.scores(pairs[rows]).float().cpu().numpy()
         return out
 
-    def agreement(self) -> float:
+    def dev_correlation(self) -> float:
         """The mean Pearson correlation with da/wmt15 over its language pairs."""
         corpus = self.corpus
         scores = self.predict(corpus.dev)
@@ -104,18 +104,18 @@ class Job:
         (folder / "config.json").write_text(json.dumps(config))
 
     @classmethod
-    def load(cls, corpus: Corpus, folder: Path, surface: FloatArray | None) -> Job:
+    def load(cls, corpus: Corpus, folder: Path, surface: FloatArray | None) -> TrainingRun:
         config = json.loads((folder / "config.json").read_text())
-        job = cls(corpus, Path(config["encoder"]), config["model"], surface)
-        job.net.load_state_dict(
+        run = cls(corpus, Path(config["encoder"]), config["model"], surface)
+        run.net.load_state_dict(
             {k: v.float() for k, v in load_file(folder / "weights.safetensors").items()},
             strict=True,
         )
-        job.scale, job.shift = config["scale"], config["shift"]
-        return job
+        run.scale, run.shift = config["scale"], config["shift"]
+        return run
 
 
-class Steps:
+class Optimizer:
     """AdamW with warm-up and linear decay, the head faster than the encoder."""
 
     def __init__(self, net: nn.Module, rate: float, head_rate: float, total: int) -> None:
@@ -165,12 +165,12 @@ def segment_batches(
         yield rows[batches[n]]
 
 
-def train_preferences(job: Job, epochs: float, rate: float, size: int, seed: int) -> None:
+def train_preferences(run: TrainingRun, epochs: float, rate: float, size: int, seed: int) -> None:
     """Logistic loss on which of two translations of a segment is better."""
-    corpus, rng = job.corpus, np.random.default_rng(seed)
+    corpus, rng = run.corpus, np.random.default_rng(seed)
     usable = np.ones(len(corpus.better), dtype=bool)
-    for name in UNSEEN_BY_UNCASED:
-        if job.model == "cross":
+    for name in CASE_ONLY_DAMAGE:
+        if run.model == "cross":
             usable &= corpus.kind[corpus.worse] != KIND_NAMES.index(name)
     synthetic = np.isin(
         corpus.origin[corpus.worse],
@@ -178,18 +178,18 @@ def train_preferences(job: Job, epochs: float, rate: float, size: int, seed: int
     ) | (corpus.origin[corpus.better] == ORIGINS.index("copy"))
     left = corpus.better, corpus.worse
     total = int(epochs * len(corpus.better) * 0.75 / size)
-    steps = Steps(job.net, rate, 5 * rate, total)
+    steps = Optimizer(run.net, rate, 5 * rate, total)
     start, done = time.time(), 0
     for epoch in range(math.ceil(epochs)):
         kept = usable & (~synthetic | (rng.random(len(usable)) < 0.3))
         for batch in comparison_batches(corpus, np.flatnonzero(kept), size, rng):
             if done >= total:
                 break
-            job.net.train()
+            run.net.train()
             pairs, place = np.unique(
                 np.concatenate([left[0][batch], left[1][batch]]), return_inverse=True
             )
-            scores = job.scores(pairs)
+            scores = run.scores(pairs)
             where = torch.as_tensor(place, device=scores.device)
             gap = scores[where[: len(batch)]] - scores[where[len(batch) :]]
             weight = torch.as_tensor(np.where(synthetic[batch], 0.5, 1.0), device=gap.device)
@@ -200,7 +200,7 @@ def train_preferences(job: Job, epochs: float, rate: float, size: int, seed: int
                 elapsed = time.time() - start
                 print(f"  {done}/{total} loss {loss.item():.3f} {elapsed:.0f} s", flush=True)
         print(
-            f"preferences epoch {epoch + 1}: da/wmt15 {job.agreement():.4f}, "
+            f"preferences epoch {epoch + 1}: da/wmt15 {run.dev_correlation():.4f}, "
             f"{time.time() - start:.0f} s",
             flush=True,
         )
@@ -218,56 +218,62 @@ def comparison_batches(
         yield rows[batch]
 
 
-def train_judgments(job: Job, epochs: int, rate: float, seed: int, folder: Path) -> float:
+def train_judgments(run: TrainingRun, epochs: int, rate: float, seed: int, folder: Path) -> float:
     """Squared error on direct assessments, after the scale was fitted to them."""
-    corpus, rng = job.corpus, np.random.default_rng(seed)
-    raw = job.predict(corpus.scored)
+    corpus, rng = run.corpus, np.random.default_rng(seed)
+    raw = run.predict(corpus.scored)
     slope, intercept = np.polyfit(raw, corpus.scores, 1)
-    job.scale, job.shift = float(slope * job.scale), float(slope * job.shift + intercept)
-    best = job.agreement()
-    job.save(folder, best)
-    target = torch.tensor(corpus.scores, dtype=torch.float32, device=job.device)
+    run.scale, run.shift = float(slope * run.scale), float(slope * run.shift + intercept)
+    best = run.dev_correlation()
+    run.save(folder, best)
+    target = torch.tensor(corpus.scores, dtype=torch.float32, device=run.device)
     total = epochs * math.ceil(len(corpus.scored) / 32)
-    steps = Steps(job.net, rate, rate, total)
+    steps = Optimizer(run.net, rate, rate, total)
     for epoch in range(epochs):
         order = rng.permutation(len(corpus.scored))
         for rows in np.array_split(order, math.ceil(len(order) / 32)):
-            job.net.train()
-            loss = ((job.scores(corpus.scored[rows]) - target[torch.as_tensor(rows)]) ** 2).mean()
+            run.net.train()
+            loss = ((run.scores(corpus.scored[rows]) - target[torch.as_tensor(rows)]) ** 2).mean()
             steps.step(loss)
-        figure = job.agreement()
+        figure = run.dev_correlation()
         print(f"judgments epoch {epoch + 1}: da/wmt15 {figure:.4f}", flush=True)
         if figure > best:
             best = figure
-            job.save(folder, best)
+            run.save(folder, best)
     return best
 
 
-def distil(
-    job: Job, labels: FloatArray, epochs: float, rate: float, size: int, seed: int, folder: Path
+def distill(
+    run: TrainingRun,
+    labels: FloatArray,
+    epochs: float,
+    rate: float,
+    size: int,
+    seed: int,
+    folder: Path,
 ) -> float:
     """Squared error on the teachers' scores; damage must cost at least a little."""
-    corpus, rng = job.corpus, np.random.default_rng(seed)
-    target = torch.tensor(labels, dtype=torch.float32, device=job.device)
+    corpus, rng = run.corpus, np.random.default_rng(seed)
+    target = torch.tensor(labels, dtype=torch.float32, device=run.device)
     usable = ~np.isin(np.arange(len(labels)), corpus.dev)
-    if job.model == "cross":
-        usable &= ~np.isin(corpus.kind, [KIND_NAMES.index(name) for name in UNSEEN_BY_UNCASED])
+    if run.model == "cross":
+        usable &= ~np.isin(corpus.kind, [KIND_NAMES.index(name) for name in CASE_ONLY_DAMAGE])
     rows = np.flatnonzero(usable)
-    parent = torch.as_tensor(corpus.parent, device=job.device)
+    parent = torch.as_tensor(corpus.parent, device=run.device)
     total = int(epochs * (len(rows) // size + 1))
-    steps = Steps(job.net, rate, 5 * rate, total)
+    steps = Optimizer(run.net, rate, 5 * rate, total)
     best, start, done = -1.0, time.time(), 0
-    place_of = torch.full((len(labels),), -1, dtype=torch.long, device=job.device)
+    place_of = torch.full((len(labels),), -1, dtype=torch.long, device=run.device)
     for epoch in range(math.ceil(epochs)):
         for batch in segment_batches(corpus, rows, size, rng):
             if done >= total:
                 break
             done += 1
-            job.net.train()
-            index = torch.as_tensor(batch, device=job.device)
-            scores = job.scores(batch)
+            run.net.train()
+            index = torch.as_tensor(batch, device=run.device)
+            scores = run.scores(batch)
             loss = nn.functional.smooth_l1_loss(scores, target[index], beta=1.0)
-            place_of[index] = torch.arange(len(batch), device=job.device)
+            place_of[index] = torch.arange(len(batch), device=run.device)
             origin = parent[index]
             there = (origin >= 0) & (place_of[origin.clamp(min=0)] >= 0)
             if bool(there.any()):
@@ -275,7 +281,7 @@ def distil(
                 loss = loss + 0.5 * nn.functional.relu(0.15 - (whole - scores[there])).mean()
             place_of[index] = -1
             steps.step(loss)
-        figure = job.agreement()
+        figure = run.dev_correlation()
         print(
             f"distillation epoch {epoch + 1}: loss {loss.item():.3f}, da/wmt15 {figure:.4f}, "
             f"{time.time() - start:.0f} s",
@@ -283,30 +289,30 @@ def distil(
         )
         if figure > best:
             best = figure
-            job.save(folder, best)
+            run.save(folder, best)
     return best
 
 
-def start_from(job: Job, folder: Path, labels: FloatArray) -> None:
+def load_initial_weights(run: TrainingRun, folder: Path, labels: FloatArray) -> None:
     """Take another model's weights, and the linear map of its scores to the labels."""
     weights = load_file(folder / "weights.safetensors")
-    job.net.load_state_dict({name: value.float() for name, value in weights.items()})
+    run.net.load_state_dict({name: value.float() for name, value in weights.items()})
     sample = np.random.default_rng(1).choice(len(labels), 2000, replace=False)
-    job.scale, job.shift = (float(x) for x in np.polyfit(job.predict(sample), labels[sample], 1))
+    run.scale, run.shift = (float(x) for x in np.polyfit(run.predict(sample), labels[sample], 1))
 
 
-def soften_labels(corpus: Corpus, teachers: list[FloatArray]) -> FloatArray:
+def combine_teacher_scores(corpus: Corpus, teachers: list[FloatArray]) -> FloatArray:
     """The mean of standardised teachers; damage never helps, unseen damage costs a fixed step."""
     human = corpus.origin == ORIGINS.index("ranking")
     labels = np.mean([(t - t[human].mean()) / t[human].std() for t in teachers], axis=0)
     damaged = corpus.parent >= 0
     whole = labels[np.where(damaged, corpus.parent, 0)]
-    unseen = np.isin(corpus.kind, [KIND_NAMES.index(name) for name in UNSEEN_BY_UNCASED])
+    unseen = np.isin(corpus.kind, [KIND_NAMES.index(name) for name in CASE_ONLY_DAMAGE])
     labels = np.where(damaged, np.minimum(labels, whole - 0.1), labels)
     return np.where(damaged & unseen, whole - 0.35, labels)
 
 
-def all_surface(corpus: Corpus, folder: Path, workers: int) -> FloatArray:
+def load_surface_features(corpus: Corpus, folder: Path, workers: int) -> FloatArray:
     """Surface features of all pairs, computed once by several processes."""
     file = folder / "surface.npy"
     if file.exists():
@@ -330,9 +336,9 @@ def make_teacher(args: argparse.Namespace, corpus: Corpus, surface: FloatArray |
         corpus = replace(
             corpus, better=corpus.better[: args.limit], worse=corpus.worse[: args.limit]
         )
-    job = Job(corpus, args.encoder, args.model, surface)
-    train_preferences(job, args.epochs, args.rate or 4e-5, args.size, args.seed)
-    best = train_judgments(job, 3, 1e-5, args.seed, args.output)
+    run = TrainingRun(corpus, args.encoder, args.model, surface)
+    train_preferences(run, args.epochs, args.rate or 4e-5, args.size, args.seed)
+    best = train_judgments(run, 3, 1e-5, args.seed, args.output)
     print(f"teacher {args.output}: da/wmt15 {best:.4f}")
 
 
@@ -340,20 +346,20 @@ def make_labels(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | 
     """Keep beside each teacher what it says of all pairs."""
     rows = np.arange(len(corpus.hypothesis))[: args.limit]
     for folder in args.inputs:
-        job = Job.load(corpus, folder, surface)
-        print(f"{folder}: da/wmt15 {job.agreement():.4f}", flush=True)
-        np.savez(folder / "labels.npz", scores=job.predict(rows).astype(np.float32))
+        run = TrainingRun.load(corpus, folder, surface)
+        print(f"{folder}: da/wmt15 {run.dev_correlation():.4f}", flush=True)
+        np.savez(folder / "labels.npz", scores=run.predict(rows).astype(np.float32))
 
 
 def make_student(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
     """Learn what the teachers said."""
     teachers = [np.load(f / "labels.npz")["scores"].astype(np.float64) for f in args.inputs]
-    labels = soften_labels(corpus, teachers)
-    job = Job(corpus, args.encoder, args.model, surface)
+    labels = combine_teacher_scores(corpus, teachers)
+    run = TrainingRun(corpus, args.encoder, args.model, surface)
     if args.start:
-        start_from(job, args.start, labels)
+        load_initial_weights(run, args.start, labels)
     rate = args.rate or 2e-4
-    best = distil(job, labels, args.epochs, rate, args.size, args.seed, args.output)
+    best = distill(run, labels, args.epochs, rate, args.size, args.seed, args.output)
     print(f"student {args.output}: da/wmt15 {best:.4f}")
 
 
@@ -379,7 +385,7 @@ def main() -> None:
     torch.manual_seed(args.seed)
     corpus = Corpus.load(args.corpus)
     blind = args.stage in ("teacher", "student") and args.model == "cross"
-    surface = None if blind else all_surface(corpus, args.corpus, args.workers)
+    surface = None if blind else load_surface_features(corpus, args.corpus, args.workers)
     if args.stage in STAGES:
         STAGES[args.stage](args, corpus, surface)
 

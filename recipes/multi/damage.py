@@ -125,61 +125,61 @@ class Damager:
         first = int(rng.integers(len(words) - size + 1))
         return words[first][0], words[first + size - 1][1]
 
-    def drop(self, given: Material, rng: Generator) -> Damaged | None:
-        words = self.words(given.text)
-        run = self._run(given.text, rng, 3)
+    def drop(self, material: Material, rng: Generator) -> Damaged | None:
+        words = self.words(material.text)
+        run = self._run(material.text, rng, 3)
         if run is None or len(words) < 5:
             return None
-        left = np.concatenate([given.text[: run[0]], given.text[run[1] :]])
+        left = np.concatenate([material.text[: run[0]], material.text[run[1] :]])
         return Damaged(left, [], SERIOUS if run[1] - run[0] > 2 else SLIGHT)
 
-    def truncate(self, given: Material, rng: Generator) -> Damaged | None:
-        words = self.words(given.text)
+    def truncate(self, material: Material, rng: Generator) -> Damaged | None:
+        words = self.words(material.text)
         if len(words) < 6:
             return None
         size = int(rng.integers(len(words) // 3, len(words) // 2 + 1))
         last = len(words) - size
         first = int(rng.choice([0, last, int(rng.integers(last + 1))]))
         start, end = words[first][0], words[first + size - 1][1]
-        return Damaged(np.concatenate([given.text[:start], given.text[end:]]), [], FATAL)
+        return Damaged(np.concatenate([material.text[:start], material.text[end:]]), [], FATAL)
 
-    def double(self, given: Material, rng: Generator) -> Damaged | None:
-        run = self._run(given.text, rng, 4)
+    def double(self, material: Material, rng: Generator) -> Damaged | None:
+        run = self._run(material.text, rng, 4)
         if run is None:
             return None
         start, end = run
-        text = np.concatenate([given.text[:end], given.text[start:]])
+        text = np.concatenate([material.text[:end], material.text[start:]])
         return Damaged(text, [(end, 2 * end - start)], SERIOUS)
 
-    def shuffle(self, given: Material, rng: Generator) -> Damaged | None:
-        words = self.words(given.text)
+    def shuffle(self, material: Material, rng: Generator) -> Damaged | None:
+        words = self.words(material.text)
         if len(words) < 4:
             return None
         order = rng.permutation(len(words))
-        text = np.concatenate([given.text[slice(*words[n])] for n in order])
+        text = np.concatenate([material.text[slice(*words[n])] for n in order])
         return Damaged(text, [(0, len(text))], FATAL)
 
-    def swap(self, given: Material, rng: Generator) -> Damaged | None:
-        words = self.words(given.text)
+    def swap(self, material: Material, rng: Generator) -> Damaged | None:
+        words = self.words(material.text)
         if len(words) < 6:
             return None
         a, b, c = sorted(int(n) for n in rng.choice(len(words), size=3, replace=False))
         first, middle, last = words[a][0], words[b][0], words[c][0]
-        text = given.text
+        text = material.text
         mixed = [text[:first], text[middle:last], text[first:middle], text[last:]]
         return Damaged(np.concatenate(mixed), [(first, last)], SERIOUS)
 
-    def change_number(self, given: Material, rng: Generator) -> Damaged | None:
-        places = [n for n, piece in enumerate(given.text) if int(piece) in self._digits]
+    def change_number(self, material: Material, rng: Generator) -> Damaged | None:
+        places = [n for n, piece in enumerate(material.text) if int(piece) in self._digits]
         if not places:
             return None
-        place, text = places[int(rng.integers(len(places)))], given.text.copy()
+        place, text = places[int(rng.integers(len(places)))], material.text.copy()
         text[place] = rng.choice(self._digits[int(text[place])])
         return Damaged(text, [(place, place + 1)], SERIOUS)
 
-    def replace_words(self, given: Material, rng: Generator) -> Damaged | None:
-        run, other = self._run(given.text, rng, 3), self._run(given.same_language, rng, 3)
-        return self._put(given.text, run, given.same_language, other, SERIOUS)
+    def replace_words(self, material: Material, rng: Generator) -> Damaged | None:
+        run, other = self._run(material.text, rng, 3), self._run(material.same_language, rng, 3)
+        return self._put(material.text, run, material.same_language, other, SERIOUS)
 
     def _put(
         self,
@@ -195,31 +195,31 @@ class Damager:
         mixed = np.concatenate([text[: run[0]], new, text[run[1] :]])
         return Damaged(mixed, [(run[0], run[0] + len(new))], cost)
 
-    def add_words(self, given: Material, rng: Generator) -> Damaged | None:
-        words, taken = self.words(given.text), self._run(given.same_language, rng, 8)
+    def add_words(self, material: Material, rng: Generator) -> Damaged | None:
+        words, taken = self.words(material.text), self._run(material.same_language, rng, 8)
         if not words:
             return None
-        at = len(given.text) if rng.random() < 0.5 else words[int(rng.integers(len(words)))][0]
-        return self._put(given.text, (at, at), given.same_language, taken, SERIOUS)
+        at = len(material.text) if rng.random() < 0.5 else words[int(rng.integers(len(words)))][0]
+        return self._put(material.text, (at, at), material.same_language, taken, SERIOUS)
 
-    def change_name(self, given: Material, rng: Generator) -> Damaged | None:
-        own = [w for w in self.words(given.text)[1:] if self._capital[given.text[w[0]]]]
+    def change_name(self, material: Material, rng: Generator) -> Damaged | None:
+        own = [w for w in self.words(material.text)[1:] if self._capital[material.text[w[0]]]]
         theirs = [
             w
-            for w in self.words(given.same_language)[1:]
-            if self._capital[given.same_language[w[0]]]
+            for w in self.words(material.same_language)[1:]
+            if self._capital[material.same_language[w[0]]]
         ]
         if not own or not theirs:
             return None
         run, taken = own[int(rng.integers(len(own)))], theirs[int(rng.integers(len(theirs)))]
-        return self._put(given.text, run, given.same_language, taken, SERIOUS)
+        return self._put(material.text, run, material.same_language, taken, SERIOUS)
 
-    def leave_part(self, given: Material, rng: Generator) -> Damaged | None:
-        run, taken = self._run(given.text, rng, 5), self._run(given.source, rng, 5)
-        return self._put(given.text, run, given.source, taken, SERIOUS)
+    def leave_part(self, material: Material, rng: Generator) -> Damaged | None:
+        run, taken = self._run(material.text, rng, 5), self._run(material.source, rng, 5)
+        return self._put(material.text, run, material.source, taken, SERIOUS)
 
-    def negate(self, given: Material, rng: Generator) -> Damaged | None:
-        text = given.text
+    def negate(self, material: Material, rng: Generator) -> Damaged | None:
+        text = material.text
         negated = [n for n, piece in enumerate(text) if int(piece) in self._negations]
         if negated:
             at = negated[int(rng.integers(len(negated)))]
@@ -232,26 +232,26 @@ class Damager:
         more = np.concatenate([text[:at], np.array([self._not], np.int32), text[at:]])
         return Damaged(more, [(at, at + 1)], SERIOUS)
 
-    def reverse(self, given: Material, rng: Generator) -> Damaged | None:
-        places = [n for n, piece in enumerate(given.text) if int(piece) in self._opposites]
+    def reverse(self, material: Material, rng: Generator) -> Damaged | None:
+        places = [n for n, piece in enumerate(material.text) if int(piece) in self._opposites]
         if not places:
             return None
-        at, text = places[int(rng.integers(len(places)))], given.text.copy()
+        at, text = places[int(rng.integers(len(places)))], material.text.copy()
         text[at] = self._opposites[int(text[at])]
         return Damaged(text, [(at, at + 1)], SERIOUS)
 
-    def copy(self, given: Material, rng: Generator) -> Damaged | None:
-        return Damaged(given.source, [(0, len(given.source))], FATAL)
+    def copy(self, material: Material, rng: Generator) -> Damaged | None:
+        return Damaged(material.source, [(0, len(material.source))], FATAL)
 
-    def wrong_language(self, given: Material, rng: Generator) -> Damaged | None:
-        return Damaged(given.other_language, [(0, len(given.other_language))], FATAL)
+    def wrong_language(self, material: Material, rng: Generator) -> Damaged | None:
+        return Damaged(material.other_language, [(0, len(material.other_language))], FATAL)
 
-    def another_line(self, given: Material, rng: Generator) -> Damaged | None:
-        return Damaged(given.same_language, [(0, len(given.same_language))], FATAL)
+    def another_line(self, material: Material, rng: Generator) -> Damaged | None:
+        return Damaged(material.same_language, [(0, len(material.same_language))], FATAL)
 
-    def empty(self, given: Material, rng: Generator) -> Damaged | None:
-        return Damaged(given.text[:0], [], FATAL)
+    def empty(self, material: Material, rng: Generator) -> Damaged | None:
+        return Damaged(material.text[:0], [], FATAL)
 
-    def lose_points(self, given: Material, rng: Generator) -> Damaged | None:
-        left = given.text[~self._point[given.text]] if len(given.text) else given.text
-        return Damaged(left, [], 0.05) if 3 < len(left) < len(given.text) else None
+    def lose_points(self, material: Material, rng: Generator) -> Damaged | None:
+        left = material.text[~self._point[material.text]] if len(material.text) else material.text
+        return Damaged(left, [], 0.05) if 3 < len(left) < len(material.text) else None

@@ -1,4 +1,4 @@
-"""Scores of tertium-base for what `train teach` scores and is English, beside its reference.
+"""Scores of tertium-base for what `train write_teacher_scores` scores and is English, beside its reference.
 
 python -m recipes.multi.english --parts parts/ --run run/
 """
@@ -67,18 +67,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", type=Path, required=True)
     parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=tables.TAUGHT, help="taught outputs")
+    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS, help="taught outputs")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
-    given = parser.parse_args()
-    given.run.mkdir(parents=True, exist_ok=True)
-    parts = Parts(given.parts, "cpu")
-    score(ranking_pairs(parts), given.run / "english-rankings.npy", given.device, given.precision)
+    args = parser.parse_args()
+    args.run.mkdir(parents=True, exist_ok=True)
+    parts = Parts(args.parts, "cpu")
+    score(ranking_pairs(parts), args.run / "english-rankings.npy", args.device, args.precision)
     score(
-        output_pairs(parts, given.rows),
-        given.run / "english-outputs.npy",
-        given.device,
-        given.precision,
+        output_pairs(parts, args.rows),
+        args.run / "english-outputs.npy",
+        args.device,
+        args.precision,
     )
 
 

@@ -11,24 +11,24 @@ import torch
 from numpy.typing import NDArray
 
 from recipes.multi.damage import Damager
-from recipes.multi.examples import (
-    HELD_LINES,
+from recipes.multi.network import SCALES, MultiNetwork, Texts, make_layout, move_batch
+from recipes.multi.packed_rows import (
+    HELD_OUT_LINES,
     INPUT_MODES,
     Documents,
     Outputs,
     material_of,
     row_texts,
 )
-from recipes.multi.network import SCALES, Multi, Texts, make_layout, send_batch
 from recipes.multi.store import Store
 
 Floats = NDArray[np.float64]
 LONGEST = 510
-TAGGED, BINS = ("mqm", "esa", "word"), 100
+TAG_SCHEMES, BINS = ("mqm", "esa", "word"), 100
 
 
 @dataclass
-class Said:
+class Predictions:
     """Scores (rows, scales), the logit of no error, and tag logits of each hypothesis."""
 
     scores: Floats
@@ -38,14 +38,14 @@ class Said:
 
 
 @torch.no_grad()
-def judge(
-    network: Multi,
+def predict(
+    network: MultiNetwork,
     texts: Sequence[Texts],
     device: str,
     *,
     budget: int = 100_000,
     with_tags: bool = False,
-) -> Said:
+) -> Predictions:
     """What the network says of rows, in batches of similar length."""
     network.eval()
     count = len(texts)
@@ -57,7 +57,7 @@ def judge(
     while at < count:
         size = max(1, min(budget // max(int(cost[order[at]]), 1), count - at))
         chosen = order[at : at + size]
-        batch = send_batch(make_layout([cut(texts[n]) for n in chosen]), device)
+        batch = move_batch(make_layout([truncate(texts[n]) for n in chosen]), device)
         said = network(batch)
         scores[chosen] = said.scores.float().cpu().numpy()
         spreads[chosen] = said.spreads.float().cpu().numpy()
@@ -65,31 +65,31 @@ def judge(
         if with_tags:
             found = said.tags.float().cpu().numpy()
             for n, row in zip(chosen, found, strict=True):
-                tags[n] = row[1 : 1 + own_size(texts[n])]
+                tags[n] = row[1 : 1 + hypothesis_length(texts[n])]
         at += size
     network.train()
-    return Said(scores, spreads, clean, tags)
+    return Predictions(scores, spreads, clean, tags)
 
 
-def own_size(texts: Texts) -> int:
+def hypothesis_length(texts: Texts) -> int:
     """The pieces of a hypothesis."""
     return 0 if texts[0] is None else len(texts[0])
 
 
-def cut(texts: Texts) -> Texts:
+def truncate(texts: Texts) -> Texts:
     return tuple(None if text is None else text[:LONGEST] for text in texts)
 
 
-def hide(texts: Texts, view: str) -> Texts | None:
+def select_texts(texts: Texts, mode: str) -> Texts | None:
     """The texts in a view, or None where they lack what it needs."""
-    with_source, with_reference = INPUT_MODES[view]
+    with_source, with_reference = INPUT_MODES[mode]
     hypothesis, source, reference = texts
     if (with_source and source is None) or (with_reference and reference is None):
         return None
     return hypothesis, source if with_source else None, reference if with_reference else None
 
 
-def overall(said: Said) -> Floats:
+def da_scores(said: Predictions) -> Floats:
     """One number a row: the scale of direct assessment."""
     return np.asarray(said.scores[:, 0])
 
@@ -100,18 +100,18 @@ def pearson(a: Floats, b: Floats) -> float:
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def set_rows(store: Store, number: int, most: int | None) -> NDArray[np.int64]:
+def sample_rows(store: Store, number: int, most: int | None) -> NDArray[np.int64]:
     rows = np.flatnonzero(store.columns["set"] == number)
     if most is not None and len(rows) > most:
         rows = np.sort(np.random.default_rng(7).choice(rows, most, replace=False))
     return rows
 
 
-Judge = Callable[[Sequence[Texts]], Said]
+Predictor = Callable[[Sequence[Texts]], Predictions]
 
 
 def measure_sets(
-    say: Judge,
+    say: Predictor,
     store: Store,
     part: str,
     most: int | None = None,
@@ -128,35 +128,35 @@ def measure_sets(
     for number, name in enumerate(store.names):
         if not name.startswith(part) or number in compared:
             continue
-        rows = set_rows(store, number, most)
-        for view in INPUT_MODES:
-            seen = [(row, hide(row_texts(store, row), view)) for row in rows]
+        rows = sample_rows(store, number, most)
+        for mode in INPUT_MODES:
+            seen = [(row, select_texts(row_texts(store, row), mode)) for row in rows]
             there = [(row, shown) for row, shown in seen if shown is not None]
             if len(there) >= 50:
-                jobs.append((name, view, np.array([row for row, _ in there])))
+                jobs.append((name, mode, np.array([row for row, _ in there])))
                 texts += [shown for _, shown in there]
     said = say(texts)
     result: dict[str, dict[str, dict[str, float]]] = {}
     at = 0
-    for name, view, rows in jobs:
+    for name, mode, rows in jobs:
         part_said, at = said.scores[at : at + len(rows)], at + len(rows)
         human = store.columns["score"][rows].astype(float)
         figures = {s: pearson(part_said[:, n], human) for n, s in enumerate(SCALES)}
         figures["mean"] = pearson(part_said.mean(1), human)
         if kept is not None:
-            kept[f"{name} {view}"] = np.column_stack([part_said, human]).astype(np.float32)
-        result.setdefault(name, {})[view] = figures
+            kept[f"{name} {mode}"] = np.column_stack([part_said, human]).astype(np.float32)
+        result.setdefault(name, {})[mode] = figures
     return result
 
 
 def measure_paragraphs(
-    say: Judge, store: Store, part: str, most: int = 1500
+    say: Predictor, store: Store, part: str, most: int = 1500
 ) -> dict[str, dict[str, float]]:
     """Joined neighbors of documents: set -> view -> r of the scale of direct assessment."""
     documents = Documents(store)
     result: dict[str, dict[str, float]] = {}
     for number, name in enumerate(store.names):
-        rows = [r for r in set_rows(store, number, None) if store.columns["document"][r] >= 0]
+        rows = [r for r in sample_rows(store, number, None) if store.columns["document"][r] >= 0]
         if not name.startswith(part) or not rows:
             continue
         done: set[int] = set()
@@ -169,34 +169,34 @@ def measure_paragraphs(
                     joined.append(documents.join(group))
         joined = joined[:most]
         human = np.array([score for _, score in joined])
-        for view in INPUT_MODES:
-            seen = [hide(texts, view) for texts, _ in joined]
+        for mode in INPUT_MODES:
+            seen = [select_texts(texts, mode) for texts, _ in joined]
             there = [n for n, texts in enumerate(seen) if texts is not None]
             if len(there) >= 50:
                 said = say([seen[n] for n in there])  # type: ignore[misc]
-                result.setdefault(name, {})[view] = pearson(overall(said), human[there])
+                result.setdefault(name, {})[mode] = pearson(da_scores(said), human[there])
     return result
 
 
-def measure_comparisons(say: Judge, store: Store, part: str) -> dict[str, dict[str, float]]:
+def measure_comparisons(say: Predictor, store: Store, part: str) -> dict[str, dict[str, float]]:
     """Strict tau: concordant less discordant and tied, over all strict human comparisons."""
     left, right, which, outcome = store.columns["comparisons"].T
     result: dict[str, dict[str, float]] = {}
     rows = np.unique(np.concatenate([left, right]))
     place = {int(row): n for n, row in enumerate(rows)}
     a, b = (np.array([place[int(r)] for r in side]) for side in (left, right))
-    for view in INPUT_MODES:
-        scores = overall(say([hide(row_texts(store, r), view) for r in rows]))  # type: ignore[misc]
+    for mode in INPUT_MODES:
+        scores = da_scores(say([select_texts(row_texts(store, r), mode) for r in rows]))  # type: ignore[misc]
         agree = np.sign(scores[a] - scores[b]) * outcome
         for number in np.unique(which):
             mine = (which == number) & (outcome != 0)
             if store.names[number].startswith(part) and mine.any():
                 tau = float(((agree[mine] > 0) * 2.0 - 1).mean())
-                result.setdefault(store.names[number], {})[view] = tau
+                result.setdefault(store.names[number], {})[mode] = tau
     return result
 
 
-def draw_damage(
+def iter_damage_pairs(
     outputs: Outputs, damager: Damager, each: int
 ) -> Iterator[tuple[str, Texts, Texts]]:
     """So many of each kind of damage: its name, an output of the last lines, and that damaged."""
@@ -206,8 +206,8 @@ def draw_damage(
         for _ in range(12 * each):
             if found == each:
                 break
-            line = int(rng.integers(outputs.lines - HELD_LINES, outputs.lines))
-            other = int(rng.integers(outputs.lines - HELD_LINES, outputs.lines))
+            line = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
+            other = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
             system = int(rng.integers(len(outputs.systems)))
             third = outputs.column[outputs.languages[int(rng.integers(len(outputs.languages)))]]
             if third in outputs.systems[system]:
@@ -222,29 +222,29 @@ def draw_damage(
 
 
 def measure_damage(
-    say: Judge, outputs: Outputs, damager: Damager, each: int = 150
+    say: Predictor, outputs: Outputs, damager: Damager, each: int = 150
 ) -> dict[str, dict[str, float]]:
     """Kind -> view -> share of damaged copies that score lower than the whole.
 
     Lines are the last of FLORES, which training leaves out.
     """
-    drawn = list(draw_damage(outputs, damager, each))
+    drawn = list(iter_damage_pairs(outputs, damager, each))
     kinds = [kind for kind, _, _ in drawn]
     whole, broken = [texts for _, texts, _ in drawn], [texts for _, _, texts in drawn]
     result: dict[str, dict[str, float]] = {}
-    for view in INPUT_MODES:
+    for mode in INPUT_MODES:
         before, after = (
-            overall(say([hide(t, view) for t in texts]))  # type: ignore[misc]
+            da_scores(say([select_texts(t, mode) for t in texts]))  # type: ignore[misc]
             for texts in (whole, broken)
         )
         for kind in dict.fromkeys(kinds):
             mine = np.array([k == kind for k in kinds])
-            result.setdefault(kind, {})[view] = float((before[mine] > after[mine]).mean())
+            result.setdefault(kind, {})[mode] = float((before[mine] > after[mine]).mean())
     return result
 
 
 def measure_spans(
-    say: Judge, store: Store, part: str, most: int = 2500
+    say: Predictor, store: Store, part: str, most: int = 2500
 ) -> dict[str, dict[str, Any]]:
     """F1 over pieces of errors of any severity at every threshold, beside marking everything."""
     marks: dict[int, list[tuple[int, int]]] = {}
@@ -252,34 +252,34 @@ def measure_spans(
         marks.setdefault(int(row), []).append((int(start), int(end)))
     result: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(store.names):
-        rows = [r for r in set_rows(store, number, most) if store.columns["marked"][r]]
+        rows = [r for r in sample_rows(store, number, most) if store.columns["marked"][r]]
         if not name.startswith(part) or len(rows) < 50:
             continue
-        for view in INPUT_MODES:
-            there = [(r, hide(row_texts(store, r), view)) for r in rows]
+        for mode in INPUT_MODES:
+            there = [(r, select_texts(row_texts(store, r), mode)) for r in rows]
             there = [(r, texts) for r, texts in there if texts is not None]
             if len(there) >= 50:
-                figures = span_figures(say, there, marks)  # type: ignore[arg-type]
-                result[f"{name} {view}"] = figures
+                figures = measure_span_f1(say, there, marks)  # type: ignore[arg-type]
+                result[f"{name} {mode}"] = figures
     return result
 
 
-def span_figures(
-    say: Judge, rows: Sequence[tuple[int, Texts]], marks: dict[int, list[tuple[int, int]]]
+def measure_span_f1(
+    say: Predictor, rows: Sequence[tuple[int, Texts]], marks: dict[int, list[tuple[int, int]]]
 ) -> dict[str, Any]:
     said = say([texts for _, texts in rows])
     truth, chance = [], []
     for (row, texts), logits in zip(rows, said.tags, strict=True):
-        wrong = np.zeros(own_size(texts), np.bool_)
+        wrong = np.zeros(hypothesis_length(texts), np.bool_)
         for start, end in marks.get(row, ()):
             wrong[start:end] = True
         truth.append(wrong)
-        chance.append(error_chance(logits))
+        chance.append(error_probabilities(logits))
     wrong, base = np.concatenate(truth), float(np.concatenate(truth).mean())
     p = np.concatenate(chance)  # (pieces, ways of tagging)
     every = np.column_stack([p, p.mean(1)])
     figures: dict[str, Any] = {"rate": base, "everything": 2 * base / (1 + base)}
-    for name, column in zip((*TAGGED, "mean"), every.T, strict=True):
+    for name, column in zip((*TAG_SCHEMES, "mean"), every.T, strict=True):
         bins = np.minimum((column * BINS).astype(int), BINS - 1)
         marked = np.bincount(bins, minlength=BINS)[::-1].cumsum()[::-1]  # above each threshold
         hits = np.bincount(bins[wrong], minlength=BINS)[::-1].cumsum()[::-1]
@@ -293,7 +293,7 @@ def span_figures(
     return figures
 
 
-def error_chance(logits: NDArray[np.float32]) -> Floats:
+def error_probabilities(logits: NDArray[np.float32]) -> Floats:
     """The chance that a piece is wrong by each of the three ways of tagging, (pieces, ways)."""
     chances = []
     for first, size in ((0, 3), (3, 3), (6, 2)):
@@ -308,9 +308,9 @@ def summarize(
 ) -> dict[str, float]:
     """The mean over sets for each kind of set and view: what chooses."""
     groups: dict[str, list[float]] = {}
-    for name, views in figures.items():
+    for name, modes in figures.items():
         group = name.split("/")[0].split(":")[1]
-        for view, scales in views.items():
-            groups.setdefault(f"{group} {view}", []).append(scales[scale])
+        for mode, scales in modes.items():
+            groups.setdefault(f"{group} {mode}", []).append(scales[scale])
     means = {name: float(np.nanmean(values)) for name, values in groups.items()}
     return {**means, "mean": float(np.nanmean(list(means.values())))}

@@ -2,7 +2,7 @@
 
 Every text is `<s> pieces </s>` with positions that start anew, as the encoder met texts when it was
 made (and as XLM's translation modeling aligned them); role embeddings that start at zero tell them
-apart. The lower `apart` layers read each text for itself, the upper ones all texts together. On
+apart. The lower `lower_layers` layers read each text for itself, the upper ones all texts together. On
 top: a mix of layers, means, and a late comparison of the hypothesis with each other text, which
 judges the whole (three scales, their spread, no error at all) and every piece (error spans).
 
@@ -26,9 +26,9 @@ from recipes.multi.e5 import END, START
 
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
 SCALES = ("da", "mqm", "esa")  # quality estimation is judged on the scale of direct assessment
-MIX = (4, 6, 8, 10, 11, 12)  # layers that are mixed, as in the study
-MATCHED = (3, 6, 12)  # layers whose pieces are matched greedily
-COMPARED = 128
+MIXED_LAYERS = (4, 6, 8, 10, 11, 12)  # layers that are mixed, as in the study
+MATCHED_LAYERS = (3, 6, 12)  # layers whose pieces are matched greedily
+COMPARISON_DIM = 128
 TAGS = 3 + 3 + 2 + 7  # MQM and ESA: ok, minor, major; word tags: ok, bad; categories and none
 
 
@@ -106,7 +106,7 @@ def make_layout(rows: Sequence[Texts]) -> Layout:
     return layout
 
 
-def send_batch(layout: Layout, device: str) -> Batch:
+def move_batch(layout: Layout, device: str) -> Batch:
     """A laid out batch on the device that computes."""
 
     def send(name: str) -> Tensor:
@@ -134,7 +134,7 @@ def send_batch(layout: Layout, device: str) -> Batch:
     )
 
 
-class Regather(torch.autograd.Function):
+class InvertibleGather(torch.autograd.Function):
     """Rows of a table by their numbers, where each is wanted at most once that counts.
 
     Then the gradient is a gather too, by the inverse numbers; the general one would sort or add
@@ -153,8 +153,8 @@ class Regather(torch.autograd.Function):
         return grad * valid.view(-1, *[1] * (grad.ndim - 1)).to(grad.dtype), None, None, None
 
 
-def regather(table: Tensor, wanted: Tensor, inverse: Tensor, valid: Tensor) -> Tensor:
-    result: Tensor = Regather.apply(table, wanted, inverse, valid)
+def gather_rows(table: Tensor, wanted: Tensor, inverse: Tensor, valid: Tensor) -> Tensor:
+    result: Tensor = InvertibleGather.apply(table, wanted, inverse, valid)
     return result
 
 
@@ -167,14 +167,14 @@ def attend_padded(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> 
     there = (first + steps) < last
     back, every = within.owner * width + within.place, torch.ones_like(within.owner)
     padded_query, padded_key, padded_value = (
-        regather(x, where, back, every).view(count, width, *x.shape[1:]).transpose(1, 2)
+        gather_rows(x, where, back, every).view(count, width, *x.shape[1:]).transpose(1, 2)
         for x in (query, key, value)
     )  # (sequences, heads, width, dim)
     out = F.scaled_dot_product_attention(
         padded_query, padded_key, padded_value, attn_mask=there[:, None, None, :]
     )
     flat = out.transpose(1, 2).reshape(count * width, *query.shape[1:])
-    return regather(flat, back, where, there.view(-1))
+    return gather_rows(flat, back, where, there.view(-1))
 
 
 def attend_ragged(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> Tensor:
@@ -210,9 +210,12 @@ class Comparison(nn.Module):
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
-        self.project = nn.Linear(hidden, COMPARED)
+        self.project = nn.Linear(hidden, COMPARISON_DIM)
         self.sharpness = nn.Parameter(torch.tensor(10.0))
-        self.forth, self.back = nn.Linear(4 * COMPARED, COMPARED), nn.Linear(4 * COMPARED, COMPARED)
+        self.forth, self.back = (
+            nn.Linear(4 * COMPARISON_DIM, COMPARISON_DIM),
+            nn.Linear(4 * COMPARISON_DIM, COMPARISON_DIM),
+        )
 
     def forward(
         self, left: Tensor, right: Tensor, in_left: Tensor, in_right: Tensor
@@ -251,7 +254,7 @@ def match_greedily(left: Tensor, right: Tensor, in_left: Tensor, in_right: Tenso
 
 
 @dataclass
-class Judgment:
+class Prediction:
     """What one pass says about each row, and about each piece of its hypothesis."""
 
     scores: Tensor  # (rows, scales)
@@ -278,14 +281,15 @@ class Head(nn.Module):
         return out
 
 
-def keep_there(given: Tensor, view: str, hidden: int = 384) -> Tensor:
-    """What a head is given of the texts that a view shows; of others it is zeros."""
-    shown = {"source": (0,), "reference": (1,)}.get(view, (0, 1))
-    own, *told = given.split([2 * hidden, *[(given.shape[1] - 2 * hidden) // 2] * 2], 1)
-    return torch.cat([own, *(told[n] for n in shown)], 1)
+def select_head_input(head_input: Tensor, mode: str, hidden: int = 384) -> Tensor:
+    """Drop the columns of the head input that are zero in an input mode."""
+    shown = {"source": (0,), "reference": (1,)}.get(mode, (0, 1))
+    width = (head_input.shape[1] - 2 * hidden) // 2
+    own, *comparisons = head_input.split([2 * hidden, width, width], 1)
+    return torch.cat([own, *(comparisons[n] for n in shown)], 1)
 
 
-class Multi(nn.Module):
+class MultiNetwork(nn.Module):
     def __init__(
         self,
         words: int,
@@ -294,34 +298,29 @@ class Multi(nn.Module):
         layers: int = 12,
         heads: int = 12,
         inner: int = 1536,
-        apart: int = 0,
+        lower_layers: int = 0,
         dropout: float = 0.1,
         ragged: bool = False,
     ) -> None:
         super().__init__()
-        self.apart, self.ragged = apart, ragged
+        self.lower_layers, self.ragged = lower_layers, ragged
         self.words = nn.Embedding(words, hidden)
         self.words.weight.requires_grad_(False)
         self.positions, self.roles = nn.Embedding(512, hidden), nn.Embedding(3, hidden)
         nn.init.zeros_(self.roles.weight)
         self.norm, self.dropout = nn.LayerNorm(hidden, 1e-12), nn.Dropout(dropout)
         self.layers = nn.ModuleList(Layer(hidden, heads, inner, dropout) for _ in range(layers))
-        self.numbers: Sequence[int] = range(1, layers + 1)
-        self.mix = nn.Parameter(torch.zeros(len(MIX)))
+        self.mix = nn.Parameter(torch.zeros(len(MIXED_LAYERS)))
         self.comparisons = nn.ModuleList(Comparison(hidden) for _ in range(2))
-        features = 2 * hidden + 2 * (3 * hidden + 4 * COMPARED + 2 * len(MATCHED) + 1)
+        features = 2 * hidden + 2 * (3 * hidden + 4 * COMPARISON_DIM + 2 * len(MATCHED_LAYERS) + 1)
         self.head = Head(features, dropout)
         self.tagger = nn.Sequential(
-            nn.Linear(hidden + 2 * COMPARED, COMPARED), nn.GELU(), nn.Linear(COMPARED, TAGS)
+            nn.Linear(hidden + 2 * COMPARISON_DIM, COMPARISON_DIM),
+            nn.GELU(),
+            nn.Linear(COMPARISON_DIM, TAGS),
         )
 
-    def keep_layers(self, numbers: Sequence[int]) -> Multi:
-        """Leaves some layers, which stay what they were: those of `MATCHED` must be among them."""
-        self.layers = nn.ModuleList(self.layers[number - 1] for number in numbers)
-        self.numbers = numbers
-        return self
-
-    def to_half(self) -> Multi:
+    def to_bfloat16(self) -> MultiNetwork:
         """All but the head in bfloat16."""
         head = self.head
         del self.head
@@ -329,32 +328,32 @@ class Multi(nn.Module):
         self.head = head.float()
         return self
 
-    def forward(self, batch: Batch) -> Judgment:
+    def forward(self, batch: Batch) -> Prediction:
         states = self.words(batch.ids) + self.positions(batch.positions.clamp(max=511))
         # by a product: the gradient of so small a table would be a queue of additions
         roles = F.one_hot(batch.roles, 3).to(states.dtype) @ self.roles.weight
         states = self.dropout(self.norm(states + roles))
         shares, mixed = self.mix.float().softmax(0), torch.zeros_like(states)
         matched: dict[int, Tensor] = {}
-        for number, layer in zip(self.numbers, self.layers, strict=True):
-            within = batch.texts if number <= self.apart else batch.rows
+        for number, layer in enumerate(self.layers, start=1):
+            within = batch.texts if number <= self.lower_layers else batch.rows
             states = layer(states, within, self.ragged)
-            if number in MATCHED:
+            if number in MATCHED_LAYERS:
                 matched[number] = states
-            if number in MIX:
-                mixed = mixed + states * shares[MIX.index(number)].to(states.dtype)
+            if number in MIXED_LAYERS:
+                mixed = mixed + states * shares[MIXED_LAYERS.index(number)].to(states.dtype)
         return self._judge(batch, mixed, list(matched.values()))
 
-    def _judge(self, batch: Batch, mixed: Tensor, matched: list[Tensor]) -> Judgment:
+    def _judge(self, batch: Batch, mixed: Tensor, matched: list[Tensor]) -> Prediction:
         hypothesis, inside = _padded(mixed, batch, HYPOTHESIS)
         matched_left = [_padded(states, batch, HYPOTHESIS)[0] for states in matched]
         mean = _pool(hypothesis, inside)[0]
         features = [hypothesis[:, 0].float(), mean]
         found_at = [hypothesis]
         for role, comparison in zip((SOURCE, REFERENCE), self.comparisons, strict=True):
-            width = 3 * mean.shape[1] + 4 * COMPARED + 2 * len(MATCHED) + 1
+            width = 3 * mean.shape[1] + 4 * COMPARISON_DIM + 2 * len(MATCHED_LAYERS) + 1
             told = mean.new_zeros(batch.count, width)
-            at = hypothesis.new_zeros(*hypothesis.shape[:2], COMPARED)
+            at = hypothesis.new_zeros(*hypothesis.shape[:2], COMPARISON_DIM)
             which = batch.with_role[role]
             if len(which):
                 other, in_other = _padded(mixed, batch, role)
@@ -374,7 +373,7 @@ class Multi(nn.Module):
         out = self.head(torch.cat(features, -1))
         count = len(SCALES)
         tags = self.tagger(torch.cat(found_at, -1)).float()
-        return Judgment(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, inside)
+        return Prediction(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, inside)
 
 
 def _padded(states: Tensor, batch: Batch, role: int) -> tuple[Tensor, Tensor]:
@@ -389,11 +388,11 @@ def _padded(states: Tensor, batch: Batch, role: int) -> tuple[Tensor, Tensor]:
     inside = (steps >= 1) & ((steps < sizes - 1) | ((sizes == 2) & (steps == 1)))
     mine = batch.roles == role
     back = torch.where(mine, batch.rank * width + batch.positions, 0)
-    flat = regather(states, where, back, mine)
+    flat = gather_rows(states, where, back, mine)
     return flat.view(-1, width, states.shape[1]), inside
 
 
-def load_encoder(network: Multi, weights: dict[str, Tensor]) -> None:
+def load_encoder(network: MultiNetwork, weights: dict[str, Tensor]) -> None:
     """Puts the published weights into the body."""
     hidden = network.words.weight.shape[1]
     with torch.no_grad():

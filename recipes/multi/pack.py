@@ -53,7 +53,7 @@ LEAST = 5  # fewer occurrences among them, and a piece is read as smaller ones
 
 
 @lru_cache(maxsize=1 << 20)
-def normalise(text: str) -> str:
+def normalize_text(text: str) -> str:
     """A text as leaks are found by: letters and digits, case folded.
 
     >>> normalise("“It’s  over,” she said .") == normalise('"Its over", she said.')
@@ -78,11 +78,14 @@ class HeldOut:
     def add(self, rows: Iterable[Row]) -> None:
         for row in rows:
             if row.get("reference"):
-                self.references.add(normalise(row["reference"]))
-            self.sources.add((row["lp"], normalise(row["source"])))
+                self.references.add(normalize_text(row["reference"]))
+            self.sources.add((row["lp"], normalize_text(row["source"])))
 
     def holds(self, row: Row) -> bool:
-        reference, source = normalise(row.get("reference") or ""), normalise(row["source"])
+        reference, source = (
+            normalize_text(row.get("reference") or ""),
+            normalize_text(row["source"]),
+        )
         return (
             (bool(reference) and reference in self.references)
             or source in self.references
@@ -117,11 +120,11 @@ class Packed:
         self.comparisons: list[tuple[int, int, int, int]] = []  # left, right, set, outcome
         self._documents: dict[tuple[str, ...], int] = {}
 
-    def add(self, name: str, kind: str, rows: list[Row], *, standardise: bool = True) -> None:
+    def add(self, name: str, kind: str, rows: list[Row], *, standardize: bool = True) -> None:
         """One file of judgments under the name `set/pair`."""
         self.names.append(name)
         scores = np.array([row["score"] for row in rows], float)
-        if standardise and len(scores) > 1:
+        if standardize and len(scores) > 1:
             scores = (scores - scores.mean()) / max(scores.std(), 1e-6)
         for row, score in zip(rows, scores, strict=True):
             number = self._append(row, score, kind)
@@ -265,13 +268,13 @@ def pack_judgments(data: Path, held: HeldOut) -> Packed:
     for kind, name, path in modern_files(data, "train"):
         rows = [row for row in read_rows(path) if not held.holds(row)]
         if kind == "qe":
-            seen |= {(row["lp"], normalise(row["source"])) for row in rows}
+            seen |= {(row["lp"], normalize_text(row["source"])) for row in rows}
         packed.add(name, kind, sort_rows(rows))
     for path in sorted((data / "qe/wmt20").glob("*.train.jsonl.gz")):
         rows = [
             r
             for r in read_rows(path)
-            if not held.holds(r) and (r["lp"], normalise(r["source"])) not in seen
+            if not held.holds(r) and (r["lp"], normalize_text(r["source"])) not in seen
         ]
         if len(rows) > 50:
             packed.add(f"qe20/{path.name.split('.')[0]}", "qe", sort_rows(rows))
@@ -284,15 +287,15 @@ def pack_held_out(data: Path) -> Packed:
     for part, name in (("dev", "wmt15"), ("test", "wmt17")):
         for path in sorted((data / "da" / name).glob("*.jsonl.gz")):
             pair = path.name.split(".")[0]
-            packed.add(f"{part}:{name}/{pair}", "da", list(read_rows(path)), standardise=False)
+            packed.add(f"{part}:{name}/{pair}", "da", list(read_rows(path)), standardize=False)
     for part in ("dev", "test"):
         for path in sorted((data / "qe/wmt20").glob(f"*.{part}.jsonl.gz")):
             pair = path.name.split(".")[0]
-            packed.add(f"{part}:qe20/{pair}", "qe", list(read_rows(path)), standardise=False)
+            packed.add(f"{part}:qe20/{pair}", "qe", list(read_rows(path)), standardize=False)
     for kind, name, path in modern_files(data, "dev"):
         if kind == "qe" and name.startswith(("mlqe-dev", "mlqe-test20")):
             continue  # the same texts as qe/wmt20
-        packed.add(f"dev:{name}", kind, sort_rows(read_rows(path)), standardise=False)
+        packed.add(f"dev:{name}", kind, sort_rows(read_rows(path)), standardize=False)
     for path in sorted((data / "rankings/wmt12").glob("*.texts.jsonl.gz")):
         pair = path.name.split(".")[0]
         packed.add_comparisons(f"test:wmt12/{pair}", path.parent, pair, None)
@@ -336,15 +339,15 @@ def main() -> None:
     parser.add_argument("--tokenizer", type=Path, required=True, help="folder of tokenizer.json")
     parser.add_argument("--least", type=int, default=LEAST, help="times a piece must occur to stay")
     parser.add_argument("-o", "--out", type=Path, required=True)
-    given = parser.parse_args()
-    held = gather_held_out(given.data)
+    args = parser.parse_args()
+    held = gather_held_out(args.data)
     parts = {
-        "rankings": pack_rankings(given.data, held),
-        "judgements": pack_judgments(given.data, held),
-        "held-out": pack_held_out(given.data),
+        "rankings": pack_rankings(args.data, held),
+        "judgements": pack_judgments(args.data, held),
+        "held-out": pack_held_out(args.data),
     }
     for name, packed in parts.items():
-        packed.write(given.out / name)
+        packed.write(args.out / name)
         print(
             name,
             len(packed.texts.lines),
@@ -358,16 +361,16 @@ def main() -> None:
             flush=True,
         )
     # the archive is as small as texts get
-    (given.out / "outputs").mkdir(parents=True, exist_ok=True)
-    shutil.copy(given.data / FLORES, given.out / "outputs")
-    pieces = Pieces(given.tokenizer / "tokenizer.json")
-    counts = count_pieces(pieces, sample_texts(given.data, parts))
-    wanted = [pieces.names[n] for n, count in counts.items() if count >= given.least]
+    (args.out / "outputs").mkdir(parents=True, exist_ok=True)
+    shutil.copy(args.data / FLORES, args.out / "outputs")
+    pieces = Pieces(args.tokenizer / "tokenizer.json")
+    counts = count_pieces(pieces, sample_texts(args.data, parts))
+    wanted = [pieces.names[n] for n, count in counts.items() if count >= args.least]
     prune(
-        read_published(given.encoder),
-        given.tokenizer / "tokenizer.json",
+        read_published(args.encoder),
+        args.tokenizer / "tokenizer.json",
         wanted,
-        given.out / "encoder",
+        args.out / "encoder",
     )
     print(len(counts), "pieces occur,", len(wanted), "stay", flush=True)
 

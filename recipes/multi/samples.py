@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from recipes.multi.damage import Damager
 from recipes.multi.e5 import Pieces
-from recipes.multi.evaluate import cut, draw_damage, set_rows
-from recipes.multi.examples import Documents, Outputs, row_texts
+from recipes.multi.evaluate import iter_damage_pairs, sample_rows, truncate
 from recipes.multi.network import Texts
-from recipes.multi.readouts import JOINED
+from recipes.multi.packed_rows import Documents, Outputs, row_texts
+from recipes.multi.readouts import PARAGRAPH_PREFIX
 from recipes.multi.store import Store, prepare, read_lines, write_pieces
 
 Strings = tuple[str, str | None, str | None]
-LOWEST = 0.25
+LOW_QUANTILE = 0.25
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Rows:
     def add(self, name: str, human: float, texts: Texts, strings: Strings, key: int) -> None:
         self.names.append(name)
         self.human.append(human)
-        self.texts.append(cut(texts))
+        self.texts.append(truncate(texts))
         self.strings.append(strings)
         self.keys.append(key)
 
@@ -61,7 +61,7 @@ class Rows:
         )
 
 
-def strings_of(store: Store, lines: list[str], rows: Sequence[int]) -> Strings:
+def row_strings(store: Store, lines: list[str], rows: Sequence[int]) -> Strings:
     """The texts of a row, or of neighbors joined."""
     found = []
     for column in ("hypothesis", "source", "reference"):
@@ -75,10 +75,10 @@ def sample_sets(store: Store, lines: list[str], part: str, most: int) -> Rows:
     compared = set(store.columns["comparisons"][:, 2].tolist())
     for number, name in enumerate(store.names):
         if name.startswith(part) and number not in compared:
-            for row in set_rows(store, number, most):
+            for row in sample_rows(store, number, most):
                 human = float(store.columns["score"][row])
                 rows.add(
-                    name, human, row_texts(store, row), strings_of(store, lines, [row]), int(row)
+                    name, human, row_texts(store, row), row_strings(store, lines, [row]), int(row)
                 )
     return rows
 
@@ -93,7 +93,7 @@ def sample_comparisons(store: Store, lines: list[str], most: int) -> tuple[Rows,
             for row in (left, right):
                 if int(row) not in place:
                     place[int(row)] = len(rows.names)
-                    strings = strings_of(store, lines, [row])
+                    strings = row_strings(store, lines, [row])
                     rows.add(store.names[which], 0.0, row_texts(store, row), strings, int(row))
             kept.append((place[int(left)], place[int(right)], which, outcome))
     return rows, np.array(kept)
@@ -105,7 +105,7 @@ def sample_paragraphs(store: Store, lines: list[str], part: str, most: int) -> R
     for number, name in enumerate(store.names):
         if not name.startswith(part):
             continue
-        own = [r for r in set_rows(store, number, None) if store.columns["document"][r] >= 0]
+        own = [r for r in sample_rows(store, number, None) if store.columns["document"][r] >= 0]
         done, count = set[int](), 0
         for row in sorted(own, key=lambda r: documents.rank[r]):
             if row in done or count == most:
@@ -114,7 +114,7 @@ def sample_paragraphs(store: Store, lines: list[str], part: str, most: int) -> R
             done.update(group)
             if len(group) > 2:
                 texts, human = documents.join(group)
-                rows.add(name, human, texts, strings_of(store, lines, group), int(row))
+                rows.add(name, human, texts, row_strings(store, lines, group), int(row))
                 count += 1
     return rows
 
@@ -124,12 +124,12 @@ def sample_damage(parts: Path, pieces: Pieces, each: int) -> Rows:
     outputs, damager = Outputs(parts / "outputs"), Damager(pieces.names)
     rows, count = Rows(), Counter[str]()
 
-    def write(text: NDArray[np.int32] | None) -> str:
+    def decode(text: NDArray[np.int32] | None) -> str:
         return "".join(pieces.names[n] for n in text).replace("▁", " ").strip()  # type: ignore[union-attr]
 
-    for kind, whole, broken in draw_damage(outputs, damager, each):
+    for kind, whole, broken in iter_damage_pairs(outputs, damager, each):
         for texts in (whole, broken):
-            rows.add(kind, 0.0, texts, tuple(write(t) for t in texts), count[kind])  # type: ignore[arg-type]
+            rows.add(kind, 0.0, texts, tuple(decode(t) for t in texts), count[kind])  # type: ignore[arg-type]
         count[kind] += 1
     return rows
 
@@ -147,9 +147,9 @@ def sample_references(store: Store, lines: list[str], part: str, most: int) -> R
         own = own[(there >= 0) & (there != columns["hypothesis"][own])]
         if not name.startswith(part) or number in compared or not len(own):
             continue
-        low = own[columns["score"][own] <= np.quantile(columns["score"][own], LOWEST)]
+        low = own[columns["score"][own] <= np.quantile(columns["score"][own], LOW_QUANTILE)]
         for row in np.sort(np.random.default_rng(7).permutation(low)[:most]):
-            texts, strings = row_texts(store, row), strings_of(store, lines, [row])
+            texts, strings = row_texts(store, row), row_strings(store, lines, [row])
             for role in (2, 0):  # the reference, then the output
                 shown = (strings[role] or "", strings[1], None)
                 rows.add(name, 0.0, (texts[role], texts[1], None), shown, int(row))
@@ -164,13 +164,13 @@ def open_part(folder: Path, pieces: Pieces) -> tuple[Store, list[str]]:
     return Store.open(folder), lines
 
 
-def gather(
+def iter_samples(
     parts: Path, most: dict[str, Any], pieces: Pieces
 ) -> Iterator[tuple[str, Rows, dict[str, Any]]]:
     """Names of samples, their rows, and what is saved with them; those that test last."""
     store, lines = open_part(parts / "judgements", pieces)
     read = sample_sets(store, lines, "", most["read"])
-    read.extend(sample_paragraphs(store, lines, "", most["joined"]), JOINED)
+    read.extend(sample_paragraphs(store, lines, "", most["joined"]), PARAGRAPH_PREFIX)
     yield "read", read, {}
     held, held_lines = open_part(parts / "held-out", pieces)
     yield "dev", sample_sets(held, held_lines, "dev:", most["dev"]), {}
@@ -184,7 +184,7 @@ def gather(
     yield "test-compared", rows, {"comparisons": comparisons}
 
 
-MOST = {  # rows of a set, paragraphs, pairs with references, kinds of damage, comparisons of a pair
+DEFAULT_LIMITS = {  # rows of a set, paragraphs, pairs with references, kinds of damage, comparisons of a pair
     "read": 8000,
     "joined": 600,
     "dev": 3000,

@@ -26,20 +26,20 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from recipes.flagship.experts import fit_experts, left_of
-from recipes.flagship.package import quantise
+from recipes.flagship.experts import fit_expert_scale, mqm_score
+from recipes.flagship.package import quantize
 from recipes.flagship.ship import (
     UNCALIBRATED,
-    UNCALIBRATED_EXPERTS,
-    calibration,
-    percentiles,
-    write,
+    UNCALIBRATED_EXPERT_SCALE,
+    fit_calibration,
+    score_percentiles,
+    write_config,
 )
-from recipes.multi.combine import PLAIN, put_corrections
+from recipes.multi.combine import IDENTITY_CORRECTION, write_corrections
 from recipes.multi.e5 import BLOCK, BLOCK_BYTES
-from recipes.multi.network import COMPARED, SCALES, keep_there
+from recipes.multi.network import COMPARISON_DIM, SCALES, select_head_input
 from recipes.multi.pack import read_rows
-from recipes.multi.readouts import DIRECTIONS, INNER, SEEDS
+from recipes.multi.readouts import ENSEMBLE_SIZE, HIDDEN_UNITS, REDUCED_DIM
 from tertium.cache.cached_files import hash_file
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.model_cards import MODEL_CARDS
@@ -53,10 +53,10 @@ from tertium.models.checkpoint import bundled_models_folder
 
 FloatArray = NDArray[np.float64]
 HIDDEN, HEADS, APART = 384, 12, 4
-READING = INNER * SEEDS  # units of a readout's hidden layer
+READOUT_UNITS = HIDDEN_UNITS * ENSEMBLE_SIZE  # units of a readout's hidden layer
 TAGS = "tags.safetensors"
-KNOTS = 8  # of a map: more follow chance, and cost agreement
-MARKED = 160  # translations of each set with marked errors
+CALIBRATION_KNOTS = 8  # of a map: more follow chance, and cost agreement
+ANNOTATED_ROWS = 160  # translations of each set with marked errors
 ERRORS = {"best": 1.2, "power": 0.7, "whole": 548}  # of a raw score, and pieces
 TOKENIZER = {
     "tokenizer_class": "PreTrainedTokenizerFast",
@@ -68,15 +68,15 @@ TOKENIZER = {
 }
 
 
-def join_parts(files: list[Path]) -> dict[str, Tensor]:
+def load_parts(files: list[Path]) -> dict[str, Tensor]:
     """The trained weights in single precision, from the parts of an export."""
     return {name: value.float() for file in files for name, value in load_file(file).items()}
 
 
-def shrink(
+def compress(
     trained: dict[str, Tensor], table: NDArray[np.uint8], mixture: dict[str, float]
 ) -> dict[str, Tensor]:
-    """What ships: the table as published, (blocks, 18) bytes, and the rest by `quantise`.
+    """What ships: the table as published, (blocks, 18) bytes, and the rest by `quantize`.
 
     The score is a mixture of the scales that were learned, which a linear layer can say at once.
     """
@@ -89,7 +89,7 @@ def shrink(
     scales = np.ascontiguousarray(rows[..., :2]).view("<f2")[..., 0]
     words = {"nibbles": np.ascontiguousarray(rows[..., 2:]), "scales": scales.copy()}
     return {
-        **{f"{NETWORK}{name}": value for name, value in quantise(slim).items()},
+        **{f"{NETWORK}{name}": value for name, value in quantize(slim).items()},
         **{f"{WORDS}{name}": torch.from_numpy(value) for name, value in words.items()},
     }
 
@@ -110,16 +110,16 @@ def write_tokenizer(source: Path, folder: Path) -> dict[str, str]:
     return {f"{ENCODER}/{name}": hash_file(folder / ENCODER / name) for name in texts}
 
 
-def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> None:
+def write_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> None:
     """Writes weights, tokenizer and a config.json that is neither corrected nor calibrated yet."""
     folder = bundled_models_folder() / TertiumMulti.name
     folder.mkdir(parents=True, exist_ok=True)
-    trained = join_parts(files)
+    trained = load_parts(files)
     with np.load(encoder / "e5.npz") as stored:
-        compact = shrink(trained, stored["emb.word"], mixture)
+        compact = compress(trained, stored["emb.word"], mixture)
     save_file(compact, folder / "weights.safetensors")
     layers = [name for name in trained if name.endswith("qkv.bias")]
-    write(
+    write_config(
         folder,
         {
             "architecture": "joint encoder",
@@ -133,43 +133,45 @@ def put_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> 
                 "heads": HEADS,
                 "inner": len(trained["layers.0.up.bias"]),
                 "apart": APART,
-                "compared": COMPARED,
+                "compared": COMPARISON_DIM,
                 "judging": len(trained["head.inner.bias"]),
-                "directions": DIRECTIONS,
-                "reading": READING,
+                "directions": REDUCED_DIM,
+                "reading": READOUT_UNITS,
                 "tags": len(trained.get("tagger.2.bias", ())),
             },
             "languages": sorted(MODEL_CARDS["e5"].languages),
-            "clean": {view: {"half": 1.0, "slope": 1.0} for view in INPUT_MODES},
+            "clean": {mode: {"half": 1.0, "slope": 1.0} for mode in INPUT_MODES},
             "scales": dict.fromkeys(INPUT_MODES, UNCALIBRATED),
-            "experts": dict.fromkeys(INPUT_MODES, UNCALIBRATED_EXPERTS),
+            "experts": dict.fromkeys(INPUT_MODES, UNCALIBRATED_EXPERT_SCALE),
             "spans": None,
         },
     )
-    judging, given = trained["head.inner.weight"].shape
+    hidden_units, inputs = trained["head.inner.weight"].shape
     blank = {}
-    for view in INPUT_MODES:
-        seen = judging + keep_there(torch.zeros(1, given), view).shape[1]
-        readout = Readout(seen, DIRECTIONS, READING).state_dict()
-        blank[view] = {name: 0 * value for name, value in readout.items()}
-    put_corrections(dict.fromkeys(INPUT_MODES, PLAIN), blank)
+    for mode in INPUT_MODES:
+        features = hidden_units + select_head_input(torch.zeros(1, inputs), mode).shape[1]
+        readout = Readout(features, REDUCED_DIM, READOUT_UNITS).state_dict()
+        blank[mode] = {name: 0 * value for name, value in readout.items()}
+    write_corrections(dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), blank)
 
 
-def put_tags(file: Path) -> None:
+def write_tags(file: Path) -> None:
     """Puts a tagger that was learned on top of the shipped weights beside them."""
     folder = bundled_models_folder() / TertiumMulti.name
     tagger = load_file(file)
-    compact = {f"{NETWORK}{name}": value for name, value in quantise(tagger).items()}
+    compact = {f"{NETWORK}{name}": value for name, value in quantize(tagger).items()}
     save_file(compact, folder / TAGS)
     config = _config()
     config["shape"]["tags"] = len(tagger["tagger.2.bias"])
-    write(folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_file(folder / TAGS)}})
+    write_config(
+        folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_file(folder / TAGS)}}
+    )
 
 
 Judged = list[tuple[dict[str, Any], float]]
 
 
-def direct_assessments(data: Path, each: int) -> Judged:
+def read_direct_assessments(data: Path, each: int) -> Judged:
     """Rows and standardised scores of the sets that calibration may see, so many of each file.
 
     Sets before 2021 hold standardised scores; the others are made so by their own mean and spread.
@@ -194,44 +196,44 @@ def direct_assessments(data: Path, each: int) -> Judged:
     return judged
 
 
-def in_view(row: dict[str, Any], view: InputMode) -> Row | None:
+def select_mode(row: dict[str, Any], mode: InputMode) -> Row | None:
     """The texts of a record in a view, None where it lacks one."""
-    if view != "source" and not row.get("reference"):
+    if mode != "source" and not row.get("reference"):
         return None
-    return _hide((row["hypothesis"], row["source"], row.get("reference")), view)
+    return _hide((row["hypothesis"], row["source"], row.get("reference")), mode)
 
 
-def fit_view(metric: TertiumMulti, judged: Judged, view: InputMode) -> dict[str, Any]:
+def fit_mode(metric: TertiumMulti, judged: Judged, mode: InputMode) -> dict[str, Any]:
     """The map of a view's raw scores to what people say, and people's spread around it."""
-    there = [(row, score) for record, score in judged if (row := in_view(record, view))]
+    there = [(row, score) for record, score in judged if (row := select_mode(record, mode))]
     raw = metric.raw_scores([row for row, _ in there])
-    return calibration(raw, np.array([score for _, score in there]), KNOTS)
+    return fit_calibration(raw, np.array([score for _, score in there]), CALIBRATION_KNOTS)
 
 
-def expert_scores(data: Path, each: int) -> Judged:
+def read_expert_scores(data: Path, each: int) -> Judged:
     """Rows of MQM that choose, so many of each file, and 1 less the points subtracted over 25."""
     judged: Judged = []
     for file in sorted((data / "modern/dev/mqm").glob("*/*.gz")):
         rows = list(read_rows(file))
         chosen = np.random.default_rng(4).permutation(len(rows))[:each]
-        judged += [(rows[n], left_of(rows[n])) for n in chosen]
+        judged += [(rows[n], mqm_score(rows[n])) for n in chosen]
     return judged
 
 
-def fit_view_of_experts(metric: TertiumMulti, judged: Judged, view: InputMode) -> dict[str, Any]:
+def fit_expert_mode(metric: TertiumMulti, judged: Judged, mode: InputMode) -> dict[str, Any]:
     """The map of a view's sums of errors to what experts leave, and their spread around it."""
-    there = [(row, score) for record, score in judged if (row := in_view(record, view))]
+    there = [(row, score) for record, score in judged if (row := select_mode(record, mode))]
     rows, left = [row for row, _ in there], np.array([score for _, score in there])
-    return fit_experts(add_up(metric, rows), left)
+    return fit_expert_scale(sum_errors(metric, rows), left)
 
 
-def add_up(metric: TertiumMulti, rows: list[Row]) -> FloatArray:
+def sum_errors(metric: TertiumMulti, rows: list[Row]) -> FloatArray:
     """Less the sum of errors of each row."""
     pieces = metric.reader.count_pieces(rows)
     return ErrorPenalty(**ERRORS)(metric.raw_scores(rows), pieces, np.zeros(len(rows), dtype=bool))
 
 
-def wmt18_rows(data: DatasetFolder, each: int) -> list[Row]:
+def sample_wmt18_rows(data: DatasetFolder, each: int) -> list[Row]:
     """Outputs of WMT18's systems with their sources and references, so many of each system."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for pair in task.with_outputs:
@@ -244,36 +246,38 @@ def wmt18_rows(data: DatasetFolder, each: int) -> list[Row]:
     return sample
 
 
-def fit_clean(metric: TertiumMulti, data: Path, each: int) -> dict[str, dict[str, float]]:
+def fit_no_error_probabilities(
+    metric: TertiumMulti, data: Path, each: int
+) -> dict[str, dict[str, float]]:
     """What makes the chance of no error in each view one that was seen on modern/dev."""
-    sums: dict[str, list[FloatArray]] = {view: [] for view in INPUT_MODES}
-    truths: dict[str, list[bool]] = {view: [] for view in INPUT_MODES}
+    sums: dict[str, list[FloatArray]] = {mode: [] for mode in INPUT_MODES}
+    truths: dict[str, list[bool]] = {mode: [] for mode in INPUT_MODES}
     for file in sorted((data / "modern/dev").glob("*/*/*.gz")):
         kind = file.parts[-3]
         rows = [r for r in read_rows(file) if kind in ("mqm", "esa") and r.get("spans") is not None]
-        for view in INPUT_MODES:
+        for mode in INPUT_MODES:
             chosen = np.random.default_rng(3).permutation(len(rows))[:each]
-            there = [(rows[n], texts) for n in chosen if (texts := in_view(rows[n], view))]
+            there = [(rows[n], texts) for n in chosen if (texts := select_mode(rows[n], mode))]
             if there:
-                sums[view].append(add_up(metric, [texts for _, texts in there]))
-                truths[view] += [_is_clean(row) for row, _ in there]
+                sums[mode].append(sum_errors(metric, [texts for _, texts in there]))
+                truths[mode] += [_is_clean(row) for row, _ in there]
     return {
-        view: fit_chance(np.concatenate(sums[view]), np.array(truths[view], float))
-        for view in INPUT_MODES
+        mode: fit_no_error_probability(np.concatenate(sums[mode]), np.array(truths[mode], float))
+        for mode in INPUT_MODES
     }
 
 
-def fit_chance(sums: FloatArray, truths: FloatArray) -> dict[str, float]:
+def fit_no_error_probability(sums: FloatArray, truths: FloatArray) -> dict[str, float]:
     """The most likely chance of no error by sums, by Newton's method in half steps."""
     small = -np.log(-sums)
-    spread = small.std()
-    design = np.column_stack([small / spread, np.ones_like(small)])
+    fit_uncertainty = small.std()
+    design = np.column_stack([small / fit_uncertainty, np.ones_like(small)])
     found = np.zeros(2)
     for _ in range(100):
         chance = 1 / (1 + np.exp(-design @ found))
         curvature = design.T @ (design * (chance * (1 - chance))[:, None])
         found = found + 0.5 * np.linalg.solve(curvature, design.T @ (truths - chance))
-    slope = float(found[0] / spread)
+    slope = float(found[0] / fit_uncertainty)
     return {"half": round(float(np.exp(found[1] / slope)), 5), "slope": round(slope, 5)}
 
 
@@ -285,23 +289,25 @@ def _is_clean(row: dict[str, Any]) -> bool:
 def calibrate(data: str | None, each: int, outputs: int) -> None:
     """Fits what raw scores mean to crowds."""
     collection = DatasetFolder.open(data)
-    judged = direct_assessments(collection.root, each)
+    judged = read_direct_assessments(collection.root, each)
     config = _config()
-    for view in INPUT_MODES:
-        config["scales"][view] = {**UNCALIBRATED, **fit_view(TertiumMulti(), judged, view)}
-    _put_percentiles(config, config["scales"], TertiumMulti(), wmt18_rows(collection, outputs))
+    for mode in INPUT_MODES:
+        config["scales"][mode] = {**UNCALIBRATED, **fit_mode(TertiumMulti(), judged, mode)}
+    _put_percentiles(
+        config, config["scales"], TertiumMulti(), sample_wmt18_rows(collection, outputs)
+    )
 
 
 def calibrate_experts(data: str | None, each: int, outputs: int) -> None:
     """Fits what raw scores mean to experts, and the chance that nobody marks an error."""
     collection, metric = DatasetFolder.open(data), TertiumMulti(scale="mqm")
-    config, judged = _config(), expert_scores(collection.root, each)
+    config, judged = _config(), read_expert_scores(collection.root, each)
     config["experts"] = {
-        view: {"errors": ERRORS, **UNCALIBRATED, **fit_view_of_experts(metric, judged, view)}
-        for view in INPUT_MODES
+        mode: {"errors": ERRORS, **UNCALIBRATED, **fit_expert_mode(metric, judged, mode)}
+        for mode in INPUT_MODES
     }
-    config["clean"] = fit_clean(metric, collection.root, MARKED)
-    _put_percentiles(config, config["experts"], metric, wmt18_rows(collection, outputs))
+    config["clean"] = fit_no_error_probabilities(metric, collection.root, ANNOTATED_ROWS)
+    _put_percentiles(config, config["experts"], metric, sample_wmt18_rows(collection, outputs))
 
 
 def _config() -> dict[str, Any]:
@@ -319,21 +325,21 @@ def _put_percentiles(
 ) -> None:
     """Measures where outputs stand on scales of the config, by the metric as it is so far."""
     folder = bundled_models_folder() / TertiumMulti.name
-    write(folder, config)
-    for view in INPUT_MODES:
-        scores = metric.scores([_hide(row, view) for row in sample], view)
-        scales[view]["percentiles"] = percentiles(scores)
-        print(view, json.dumps(scales[view]), flush=True)
-    write(folder, config)
+    write_config(folder, config)
+    for mode in INPUT_MODES:
+        scores = metric.scores([_hide(row, mode) for row in sample], mode)
+        scales[mode]["percentiles"] = score_percentiles(scores)
+        print(mode, json.dumps(scales[mode]), flush=True)
+    write_config(folder, config)
 
 
-def _hide(row: Row, view: InputMode) -> Row:
+def _hide(row: Row, mode: InputMode) -> Row:
     """A row with those of its texts that a view sees."""
     hypothesis, source, reference = row
     return (
         hypothesis,
-        source if view != "reference" else None,
-        reference if view != "source" else None,
+        source if mode != "reference" else None,
+        reference if mode != "source" else None,
     )
 
 
@@ -352,14 +358,14 @@ def main() -> None:
     parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--each", type=int, default=500, help="judgments of each file")
     parser.add_argument("--outputs", type=int, default=3, help="outputs of each WMT18 system")
-    given = parser.parse_args()
-    if given.stage == "weights":
-        put_weights(given.files, given.encoder, dict(zip(SCALES, given.mixture, strict=True)))
-    elif given.stage == "tags":
-        put_tags(given.files[0])
+    args = parser.parse_args()
+    if args.stage == "weights":
+        write_weights(args.files, args.encoder, dict(zip(SCALES, args.mixture, strict=True)))
+    elif args.stage == "tags":
+        write_tags(args.files[0])
     else:
-        fit = calibrate_experts if given.stage == "experts" else calibrate
-        fit(given.data, given.each, given.outputs)
+        fit = calibrate_experts if args.stage == "experts" else calibrate
+        fit(args.data, args.each, args.outputs)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recipes.flagship.ship import write
+from recipes.flagship.ship import write_config
 from recipes.multi.pack import read_rows
-from recipes.multi.ship import in_view
+from recipes.multi.ship import select_mode
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.metrics.flagship.error_spans import (
@@ -75,7 +75,7 @@ class MarkedSet:
 
 
 def marked_sets(
-    metric: TertiumMulti, data: Path, way: AnnotationScheme, view: InputMode, each: int
+    metric: TertiumMulti, data: Path, way: AnnotationScheme, mode: InputMode, each: int
 ) -> list[MarkedSet]:
     """The sets of modern/dev that are marked in this way and can be seen in this view."""
     found = []
@@ -84,11 +84,11 @@ def marked_sets(
         pair = file.name.split(".")[0]
         if not known.issuperset(pair.split("-")) or file.parent.name in COPIES:
             continue
-        rows = [r for r in read_rows(file) if r.get("spans") is not None and in_view(r, view)]
+        rows = [r for r in read_rows(file) if r.get("spans") is not None and select_mode(r, mode)]
         some = [rows[n] for n in np.random.default_rng(4).permutation(len(rows))[:each]]
         if len(some) < LEAST_ROWS:
             continue
-        said = metric.raw_outputs([texts for row in some if (texts := in_view(row, view))])
+        said = metric.raw_outputs([texts for row in some if (texts := select_mode(row, mode))])
         findings = [piece_errors(one) for one in said]
         places = metric.piece_offsets([row["hypothesis"] for row in some])
         found.append(MarkedSet(f"{file.parent.name}/{pair}", some, places, findings))
@@ -115,13 +115,13 @@ def choose_wrong(sets: list[MarkedSet], way: AnnotationScheme) -> float:
 
 
 def report(
-    sets: list[MarkedSet], way: AnnotationScheme, view: InputMode, thresholds: SpanThresholds
+    sets: list[MarkedSet], way: AnnotationScheme, mode: InputMode, thresholds: SpanThresholds
 ) -> None:
     for one in sets:
         truth, marked = one.truth(), one.marked(one.spans(way, thresholds))
         rate, share = truth.mean(), marked.mean()
         print(
-            f"{way:6}{view:10}{one.name:20}F1 {f1(marked, truth):.3f}  everything "
+            f"{way:6}{mode:10}{one.name:20}F1 {f1(marked, truth):.3f}  everything "
             f"{2 * rate / (1 + rate):.3f}  at random {2 * rate * share / (rate + share):.3f}  "
             f"wrong {rate:.3f}  marked {share:.3f}",
             flush=True,
@@ -129,13 +129,13 @@ def report(
 
 
 def choose(
-    metric: TertiumMulti, data: Path, way: AnnotationScheme, view: InputMode, each: int
+    metric: TertiumMulti, data: Path, way: AnnotationScheme, mode: InputMode, each: int
 ) -> dict[str, float]:
-    sets = marked_sets(metric, data, way, view, each)
+    sets = marked_sets(metric, data, way, mode, each)
     if not sets:
         return {}
     thresholds = SpanThresholds(wrong=choose_wrong(sets, way))
-    report(sets, way, view, thresholds)
+    report(sets, way, mode, thresholds)
     return asdict(thresholds)
 
 
@@ -144,20 +144,20 @@ def main() -> None:
     parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--each", type=int, default=400, help="translations of each set")
     parser.add_argument("--write", action="store_true", help="into the shipped config.json")
-    given = parser.parse_args()
-    data, metric = DatasetFolder.open(given.data).root, TertiumMulti()
+    args = parser.parse_args()
+    data, metric = DatasetFolder.open(args.data).root, TertiumMulti()
     chosen = {
-        way: {view: choose(metric, data, way, view, given.each) for view in INPUT_MODES}
+        way: {mode: choose(metric, data, way, mode, args.each) for mode in INPUT_MODES}
         for way in LOGITS
     }
-    for views in chosen.values():  # word tags come without references
-        for view in INPUT_MODES:
-            views[view] = views[view] or views["source"]
+    for modes in chosen.values():  # word tags come without references
+        for mode in INPUT_MODES:
+            modes[mode] = modes[mode] or modes["source"]
     print(json.dumps(chosen, indent=1))
-    if given.write:
+    if args.write:
         folder = bundled_models_folder() / TertiumMulti.name
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        write(folder, {**config, "spans": chosen})
+        write_config(folder, {**config, "spans": chosen})
 
 
 if __name__ == "__main__":

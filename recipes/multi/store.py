@@ -120,9 +120,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--encoder", type=Path, required=True)
-    given = parser.parse_args()
-    pieces = Pieces(given.encoder / "tokenizer.json")
-    for folder in given.folders:
+    args = parser.parse_args()
+    pieces = Pieces(args.encoder / "tokenizer.json")
+    for folder in args.folders:
         prepare(folder, pieces)
         print("prepared", folder, flush=True)
 

@@ -19,30 +19,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recipes.multi.batching import Floats, Ints, TableSampler, TextPool, expand_ranges, rows_table
 from recipes.multi.damage import FATAL, Damager
-from recipes.multi.deck import Floats, Ints, Pool, Source, ranges, rows_table
 from recipes.multi.e5 import Pieces
-from recipes.multi.examples import (
+from recipes.multi.packed_rows import (
     ESA,
-    HELD_LINES,
+    HELD_OUT_LINES,
+    MODE_SHARES,
     MQM,
     MQM_TAGS,
     NO_TAGS,
     TAGS_OF,
-    VIEW_SHARES,
     Outputs,
     Shares,
     material_of,
 )
 from recipes.multi.store import Store
 
-MOST_OUTPUTS = 8  # of a segment in one batch
-LONGEST_PARAGRAPH, BLOCK = 480, 6
-PARAGRAPHS, DAMAGED, TAUGHT = 120_000, 240_000, 252_000
+MAX_OUTPUTS_PER_SEGMENT = 8  # of a segment in one batch
+MAX_PARAGRAPH_PIECES, BLOCK = 480, 6
+PARAGRAPHS, DAMAGED, DISTILLED_OUTPUTS = 120_000, 240_000, 252_000
 DERIVED = "derived"
 
 
-def wait_for(path: Path, seconds: int = 600) -> Path:
+def wait_for_file(path: Path, seconds: int = 600) -> Path:
     for _ in range(5 * seconds):
         if path.exists():
             return path
@@ -54,10 +54,10 @@ class Parts:
     """What was packed, opened where it is wanted, all texts in one pool."""
 
     def __init__(self, folder: Path, device: str) -> None:
-        self.folder, self.pool = folder, Pool(device)
+        self.folder, self.pool = folder, TextPool(device)
 
     def _open(self, name: str) -> tuple[Store, int]:
-        wait_for(self.folder / name / "READY")
+        wait_for_file(self.folder / name / "READY")
         store = Store.open(self.folder / name)
         return store, self.pool.add(store.pieces, store.lengths())
 
@@ -70,16 +70,16 @@ class Parts:
         return self._open("judgements")
 
     @cached_property
-    def comparisons(self) -> Source:
+    def comparisons(self) -> TableSampler:
         return comparisons(*self.rankings)
 
     @cached_property
     def outputs(self) -> OutputTexts:
-        wait_for(self.folder / "outputs/READY")
+        wait_for_file(self.folder / "outputs/READY")
         return OutputTexts(self.pool, self.folder / "outputs")
 
     def derived(self, name: str) -> Path:
-        return wait_for(self.folder / DERIVED / name)
+        return wait_for_file(self.folder / DERIVED / name)
 
 
 def store_texts(store: Store, base: int, rows: Ints | slice = slice(None)) -> Ints:
@@ -93,10 +93,10 @@ def compared_rows(store: Store) -> Ints:
     return np.unique(store.columns["comparisons"][:, :2]).astype(np.int64)
 
 
-def comparisons(store: Store, base: int) -> Source:
+def comparisons(store: Store, base: int) -> TableSampler:
     """Segments with their outputs and the net result of all judges on each pair.
 
-    A segment of more than `MOST_OUTPUTS` comes as several random choices of them.
+    A segment of more than `MAX_OUTPUTS_PER_SEGMENT` comes as several random choices of them.
     """
     rng = np.random.default_rng(1)
     left, right, _, outcome = store.columns["comparisons"].T.astype(np.int64)
@@ -111,12 +111,20 @@ def comparisons(store: Store, base: int) -> Source:
         return_inverse=True,
     )
     order = np.argsort(segment, kind="stable")
-    rows, sizes, pairs, counts, often = [], [], [], [], []
+    rows, sizes, pairs, counts, sampling_weights = [], [], [], [], []
     for part in np.split(order, np.flatnonzero(np.diff(segment[order])) + 1):
         there = np.unique(np.concatenate([low[part], high[part]]))
-        copies = 1 if len(there) <= MOST_OUTPUTS else -(-2 * len(there) // MOST_OUTPUTS)
+        copies = (
+            1
+            if len(there) <= MAX_OUTPUTS_PER_SEGMENT
+            else -(-2 * len(there) // MAX_OUTPUTS_PER_SEGMENT)
+        )
         for _ in range(copies):
-            some = there if copies == 1 else np.sort(rng.choice(there, MOST_OUTPUTS, replace=False))
+            some = (
+                there
+                if copies == 1
+                else np.sort(rng.choice(there, MAX_OUTPUTS_PER_SEGMENT, replace=False))
+            )
             own = part[np.isin(low[part], some) & np.isin(high[part], some)]
             if len(own):
                 a, b = np.searchsorted(some, low[own]), np.searchsorted(some, high[own])
@@ -124,14 +132,14 @@ def comparisons(store: Store, base: int) -> Source:
                 rows.append(some)
                 sizes.append(len(some))
                 counts.append(len(own))
-                often.append(np.sqrt(len(part)) / copies)
+                sampling_weights.append(np.sqrt(len(part)) / copies)
     chosen = np.concatenate(rows)
     table = rows_table(store_texts(store, base, chosen), np.full((len(chosen), 3), np.nan))
     table.row_starts = np.concatenate([[0], np.cumsum(sizes)])
     table.pairs = np.concatenate(pairs).astype(np.float32)
     table.pair_starts = np.concatenate([[0], np.cumsum(counts)])
     table.margin_starts = np.zeros(len(sizes) + 1, np.int64)
-    return Source(table, 1.0, VIEW_SHARES, np.array(often, np.float32))
+    return TableSampler(table, 1.0, MODE_SHARES, np.array(sampling_weights, np.float32))
 
 
 def human_targets(store: Store) -> Floats:
@@ -156,13 +164,15 @@ def row_tags(store: Store) -> Ints:
     return np.where(store.columns["marked"] > 0, kinds, NO_TAGS).astype(np.int64)
 
 
-def draw_often(store: Store, shares: Shares) -> Floats:
+def row_sampling_weights(store: Store, shares: Shares) -> Floats:
     factor = np.array([shares.of(name) for name in store.names])[store.columns["set"]]
     # a human reference among the systems is no output; judges of some sets rate it low
     return np.asarray(factor * np.where(store.columns["human"] > 0, 0.5, 1.0), np.float32)
 
 
-def judgments(store: Store, base: int, targets: Floats, shares: Shares, share: float) -> Source:
+def judgments(
+    store: Store, base: int, targets: Floats, shares: Shares, share: float
+) -> TableSampler:
     marks, starts = row_marks(store)
     table = rows_table(
         store_texts(store, base),
@@ -172,18 +182,18 @@ def judgments(store: Store, base: int, targets: Floats, shares: Shares, share: f
         marks=marks,
         mark_starts=starts,
     )
-    return Source(table, share, VIEW_SHARES, draw_often(store, shares))
+    return TableSampler(table, share, MODE_SHARES, row_sampling_weights(store, shares))
 
 
 def paragraphs(
-    pool: Pool,
+    pool: TextPool,
     store: Store,
     base: int,
     targets: Floats,
     shares: Shares,
     share: float,
-    groups: Groups,
-) -> Source:
+    groups: ParagraphRows,
+) -> TableSampler:
     """Joined neighbors of documents: scores averaged by length, marks moved."""
     texts, lengths = store_texts(store, base, groups.rows), store.lengths()
     size = np.maximum(lengths[store.columns["hypothesis"][groups.rows]], 1).astype(np.float64)
@@ -193,7 +203,7 @@ def paragraphs(
     before = np.cumsum(size) - size
     before -= np.repeat(before[begins], count)
     marks, starts = row_marks(store)
-    where, owner = ranges(starts[groups.rows], np.diff(starts)[groups.rows])
+    where, owner = expand_ranges(starts[groups.rows], np.diff(starts)[groups.rows])
     moved = marks[where]
     moved[:, :2] += before[owner, None]
     kinds = row_tags(store)[groups.rows]
@@ -209,37 +219,37 @@ def paragraphs(
         marks=moved,
         mark_starts=mark_starts,
     )
-    often = draw_often(store, shares)[groups.rows[begins]]
-    return Source(table, share, VIEW_SHARES, often)
+    sampling_weights = row_sampling_weights(store, shares)[groups.rows[begins]]
+    return TableSampler(table, share, MODE_SHARES, sampling_weights)
 
 
-def join_columns(pool: Pool, texts: Ints, count: Ints) -> Ints:
+def join_columns(pool: TextPool, texts: Ints, count: Ints) -> Ints:
     """Texts (rows, 3) joined in groups of `count` rows, (groups, 3); absent stays absent."""
     begins = np.cumsum(count) - count
     joined = np.full((len(count), 3), -1, np.int64)
     for role in range(3):
         there = np.minimum.reduceat(texts[:, role], begins) >= 0
         if there.any():
-            rows, _ = ranges(begins[there], count[there])
+            rows, _ = expand_ranges(begins[there], count[there])
             first = pool.join(texts[rows, role], count[there])
             joined[there, role] = first + np.arange(there.sum())
     return joined
 
 
 @dataclass(frozen=True)
-class Groups:
+class ParagraphRows:
     """Neighbors in a document: group n is rows[starts[n]:starts[n + 1]]."""
 
     rows: Ints
     starts: Ints
 
     @classmethod
-    def load(cls, path: Path) -> Groups:
+    def load(cls, path: Path) -> ParagraphRows:
         with np.load(path) as stored:
             return cls(stored["rows"], stored["starts"])
 
 
-def find_groups(store: Store, most: int, rng: np.random.Generator) -> Groups:
+def find_paragraphs(store: Store, most: int, rng: np.random.Generator) -> ParagraphRows:
     """Random paragraphs of 2 to 10 neighbors by one system, none of its texts too long."""
     columns, lengths = store.columns, store.lengths()
     order = np.lexsort((columns["order"], columns["document"]))
@@ -265,19 +275,19 @@ def find_groups(store: Store, most: int, rng: np.random.Generator) -> Groups:
     last = stops[np.searchsorted(stops, starts)]  # the end of the run of neighbors
     end = np.minimum(starts + rng.integers(1, 10, len(starts)), last)
     while True:  # shorten what is too long
-        long = ((totals[end + 1] - totals[starts]).max(1) > LONGEST_PARAGRAPH) & (end > starts)
+        long = ((totals[end + 1] - totals[starts]).max(1) > MAX_PARAGRAPH_PIECES) & (end > starts)
         if not long.any():
             break
         end = end - long
     starts, end = starts[end > starts], end[end > starts]
-    where, _ = ranges(starts, end - starts + 1)
-    return Groups(order[where], np.concatenate([[0], np.cumsum(end - starts + 1)]))
+    where, _ = expand_ranges(starts, end - starts + 1)
+    return ParagraphRows(order[where], np.concatenate([[0], np.cumsum(end - starts + 1)]))
 
 
 class OutputTexts:
     """Outputs of FLORES in the pool, and a sample of blocks of lines for teachers."""
 
-    def __init__(self, pool: Pool, folder: Path) -> None:
+    def __init__(self, pool: TextPool, folder: Path) -> None:
         self.outputs = Outputs(folder)
         self.base = pool.add(self.outputs.pieces, np.diff(self.outputs.offsets))
         self.systems = np.array(self.outputs.systems)  # (systems, 3) columns
@@ -288,7 +298,7 @@ class OutputTexts:
 
     def sample(self, most: int) -> tuple[Ints, Ints]:
         """Lines and systems of rows, `BLOCK` lines of a system one behind the other."""
-        blocks = (self.outputs.lines - HELD_LINES) // BLOCK
+        blocks = (self.outputs.lines - HELD_OUT_LINES) // BLOCK
         chosen = np.random.default_rng(5).permutation(blocks * len(self.systems))[: most // BLOCK]
         first, system = BLOCK * (chosen // len(self.systems)), chosen % len(self.systems)
         lines = (first[:, None] + np.arange(BLOCK)).reshape(-1)
@@ -311,13 +321,13 @@ class OutputTexts:
 
 
 def output_paragraphs(
-    pool: Pool, texts: Ints, scores: Floats, most: int, rng: np.random.Generator
+    pool: TextPool, texts: Ints, scores: Floats, most: int, rng: np.random.Generator
 ) -> tuple[Ints, Floats]:
     """Lines of blocks joined, two to `BLOCK`, with the mean of their scores by length."""
     blocks = rng.permutation(len(texts) // BLOCK)[:most]
     count = rng.integers(2, BLOCK + 1, len(blocks))
     first = BLOCK * blocks + rng.integers(0, BLOCK - count + 1)
-    rows, _ = ranges(first, count)
+    rows, _ = expand_ranges(first, count)
     begins = np.cumsum(count) - count
     size = np.maximum(pool.lengths[texts[rows, 0]], 1).astype(float)
     mean = np.add.reduceat(scores[rows] * size[:, None], begins)
@@ -325,7 +335,7 @@ def output_paragraphs(
     return join_columns(pool, texts[rows], count), mean.astype(np.float32)
 
 
-def damages(pool: Pool, outputs: OutputTexts, path: Path, share: float) -> Source:
+def damages(pool: TextPool, outputs: OutputTexts, path: Path, share: float) -> TableSampler:
     """An output or a reference as it is, beside a damaged copy that must score lower."""
     with np.load(path) as stored:
         made = {name: stored[name] for name in stored.files}
@@ -360,16 +370,16 @@ def damages(pool: Pool, outputs: OutputTexts, path: Path, share: float) -> Sourc
     pairs = np.tile(np.array([0, 1], np.float32), (count, 1))
     table.margins = np.column_stack([pairs, made["costs"]]).astype(np.float32)
     table.margin_starts = np.arange(count + 1)
-    return Source(table, share, VIEW_SHARES)
+    return TableSampler(table, share, MODE_SHARES)
 
 
-def damage_some(job: tuple[Path, int, int]) -> dict[str, NDArray[Any]]:
+def make_damage(job: tuple[Path, int, int]) -> dict[str, NDArray[Any]]:
     """So many outputs with their damage, as columns."""
     parts, count, seed = job
     outputs = Outputs(parts / "outputs")
     damager = Damager(Pieces(parts / "encoder/tokenizer.json").names)
     rng = np.random.default_rng(seed)
-    lines_there = outputs.lines - HELD_LINES
+    lines_there = outputs.lines - HELD_OUT_LINES
     rows: list[tuple[int, int, int, float]] = []
     texts, spans = [], []
     while len(rows) < count:
@@ -407,7 +417,7 @@ def join_damage(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[A
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def write(path: Path, columns: dict[str, NDArray[Any]]) -> None:
+def save_arrays(path: Path, columns: dict[str, NDArray[Any]]) -> None:
     partial = path.with_suffix(".part.npz")
     np.savez(partial, allow_pickle=False, **columns)
     partial.rename(path)
@@ -419,21 +429,21 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--paragraphs", type=int, default=PARAGRAPHS)
     parser.add_argument("--damaged", type=int, default=DAMAGED)
-    given = parser.parse_args()
-    folder = given.parts / DERIVED
+    args = parser.parse_args()
+    folder = args.parts / DERIVED
     folder.mkdir(parents=True, exist_ok=True)
-    wait_for(given.parts / "judgements/READY")
-    store = Store.open(given.parts / "judgements")
-    groups = find_groups(store, given.paragraphs, np.random.default_rng(3))
-    write(folder / "groups.npz", {"rows": groups.rows, "starts": groups.starts})
+    wait_for_file(args.parts / "judgements/READY")
+    store = Store.open(args.parts / "judgements")
+    groups = find_paragraphs(store, args.paragraphs, np.random.default_rng(3))
+    save_arrays(folder / "groups.npz", {"rows": groups.rows, "starts": groups.starts})
     print(len(groups.starts) - 1, "paragraphs of", len(groups.rows), "rows", flush=True)
-    wait_for(given.parts / "outputs/READY")
+    wait_for_file(args.parts / "outputs/READY")
     jobs = [
-        (given.parts, -(-given.damaged // given.processes), 100 + n) for n in range(given.processes)
+        (args.parts, -(-args.damaged // args.processes), 100 + n) for n in range(args.processes)
     ]
-    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
-        made = join_damage(pool.map(damage_some, jobs))
-    write(folder / "damage.npz", made)
+    with multiprocessing.get_context("fork").Pool(args.processes) as pool:
+        made = join_damage(pool.map(make_damage, jobs))
+    save_arrays(folder / "damage.npz", made)
     print(len(made["sizes"]), "damaged,", len(made["spans"]), "spans", flush=True)
 
 

@@ -19,8 +19,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from recipes.multi import tables
-from recipes.multi.deck import Floats, Ints, in_view, judge_rows
-from recipes.multi.network import SCALES, Head, Multi, keep_there
+from recipes.multi.batching import Floats, Ints, score_rows, select_mode
+from recipes.multi.network import SCALES, Head, MultiNetwork, select_head_input
 from recipes.multi.store import ARCHIVE, read_lines, read_outputs
 from recipes.multi.tables import Parts
 from tertium.metrics.flagship.bundled_model import dequantize
@@ -31,12 +31,16 @@ from tertium.metrics.flagship.tertium_multi import INPUT_MODES, READOUT, Tertium
 from tertium.models.checkpoint import bundled_models_folder
 
 SHIPPED = "weights"  # the name of a file of `train start`
-SEEN = {"rankings": ("both",), "outputs": ("reference", "both"), "judgements": ("both", "source")}
-LEAST_ENGLISH = 1000
+TEACHER_MODES = {
+    "rankings": ("both",),
+    "outputs": ("reference", "both"),
+    "judgements": ("both", "source"),
+}
+MIN_ENGLISH_ROWS = 1000
 PART = 5000
 
 
-def taught_rows(parts: Parts, rows: int) -> dict[str, Ints]:
+def distillation_rows(parts: Parts, rows: int) -> dict[str, Ints]:
     """The rows that teachers score, (rows, 3) texts by kind."""
     ranked, _ = parts.rankings
     return {
@@ -46,20 +50,20 @@ def taught_rows(parts: Parts, rows: int) -> dict[str, Ints]:
     }
 
 
-def seen_rows(name: str, texts: Ints) -> Iterator[tuple[str, Ints, float]]:
+def iter_modes(name: str, texts: Ints) -> Iterator[tuple[str, Ints, float]]:
     """A view, the rows that are scored in it, and what share of their mean that is.
 
     Judged rows, many of which have no reference, are seen once, with all they have.
     """
     whole = texts[:, 2] >= 0
-    for view in SEEN[name]:
+    for mode in TEACHER_MODES[name]:
         if name == "judgements":
-            yield view, np.flatnonzero(whole == (view == "both")), 1.0
+            yield mode, np.flatnonzero(whole == (mode == "both")), 1.0
         else:
-            yield view, np.arange(len(texts)), 1 / len(SEEN[name])
+            yield mode, np.arange(len(texts)), 1 / len(TEACHER_MODES[name])
 
 
-class Corrected(nn.Module):
+class CorrectedHead(nn.Module):
     """The last layer of a network, which says what a correction makes of that, chrF left out.
 
     Scales that differ go on to do so. What counts copies is left out, too: damage teaches these;
@@ -69,8 +73,8 @@ class Corrected(nn.Module):
     def __init__(self, head: Head, folder: Path) -> None:
         super().__init__()
         last = self.last = head.last
-        self.view, self.given = INPUT_MODES[0], torch.zeros(0)
-        head.register_forward_pre_hook(self._keep)
+        self.mode, self._head_input = INPUT_MODES[0], torch.zeros(0)
+        head.register_forward_pre_hook(self._store_head_input)
         every = dequantize(load_file(folder / READOUT))
         self.readouts = nn.ModuleList()
         for number, _ in enumerate(INPUT_MODES):
@@ -83,24 +87,24 @@ class Corrected(nn.Module):
         config = json.loads((folder / "config.json").read_text())
         self.shares: dict[str, dict[str, float]] = config["corrections"]
 
-    def _keep(self, _: nn.Module, given: tuple[Tensor, ...]) -> None:
-        self.given = given[0].float()
+    def _store_head_input(self, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        self._head_input = inputs[0].float()
 
     @property
     def letters(self) -> float:
-        return self.shares[self.view]["letters"]
+        return self.shares[self.mode]["letters"]
 
     def forward(self, hidden: Tensor) -> Tensor:
-        out, own = self.last(hidden), self.shares[self.view]
+        out, own = self.last(hidden), self.shares[self.mode]
         scores, score = out[:, : len(SCALES)], out[:, :1]
         bounded = score / torch.sqrt(1 + (score / own["softness"]) ** 2)
-        found = torch.cat([hidden, keep_there(self.given, self.view)], 1)
-        raw = own["share"] * bounded + self.readouts[INPUT_MODES.index(self.view)](found)
+        found = torch.cat([hidden, select_head_input(self._head_input, self.mode)], 1)
+        raw = own["share"] * bounded + self.readouts[INPUT_MODES.index(self.mode)](found)
         return torch.cat([raw + scores - score, out[:, len(SCALES) :]], 1)
 
 
-def teach(
-    network: Multi, parts: Parts, rows: int, run: Path, stem: str, folder: Path | None = None
+def write_teacher_scores(
+    network: MultiNetwork, parts: Parts, rows: int, run: Path, stem: str, folder: Path | None = None
 ) -> None:
     """Writes what a network says of the rows, `run/taught-KIND-stem.npy`.
 
@@ -109,22 +113,22 @@ def teach(
     corrected = None
     if folder is not None or stem == SHIPPED:
         folder = folder or bundled_models_folder() / TertiumMulti.name
-        corrected = Corrected(network.head, folder)
+        corrected = CorrectedHead(network.head, folder)
         network.head.last = corrected  # type: ignore[assignment]
-    for name, texts in taught_rows(parts, rows).items():
-        letters = np.load(tables.wait_for(run / f"letters-{name}.npy")) if corrected else None
+    for name, texts in distillation_rows(parts, rows).items():
+        letters = np.load(tables.wait_for_file(run / f"letters-{name}.npy")) if corrected else None
         mean = np.zeros((len(texts), len(SCALES)), np.float32)
-        for view, some, share in seen_rows(name, texts):
+        for mode, some, share in iter_modes(name, texts):
             if corrected is not None:
-                corrected.view = view  # type: ignore[assignment]
-            said = judge_rows(network, parts.pool, in_view(texts[some], view))
+                corrected.mode = mode  # type: ignore[assignment]
+            said = score_rows(network, parts.pool, select_mode(texts[some], mode))
             if corrected is not None and letters is not None:
                 said = said + corrected.letters * letters[some, None]
             mean[some] += share * said
         np.save(run / f"taught-{name}-{stem}.npy", mean)
 
 
-def teachers_mean(run: Path, name: str, shipped: float, english: float) -> Floats:
+def average_teachers(run: Path, name: str, shipped: float, english: float) -> Floats:
     """What all teachers say of rows, (rows, scales), tertium-base mixed in where it spoke.
 
     A model that ships has one scale, that of direct assessment: it teaches no other, counts
@@ -134,20 +138,20 @@ def teachers_mean(run: Path, name: str, shipped: float, english: float) -> Float
     old = told.pop(f"taught-{name}-{SHIPPED}", None)
     mean = np.mean(list(told.values()), 0) if told else np.array(old)
     if told and old is not None:
-        fitted = like(old[:, 0], mean[:, 0])
+        fitted = match_moments(old[:, 0], mean[:, 0])
         mean[:, 0] = (len(told) * mean[:, 0] + shipped * fitted) / (len(told) + shipped)
     known = np.zeros(len(mean))
     if (path := run / f"english-{name}.npy").exists():
         known = np.load(path)
         there = np.isfinite(known)
-        if there.sum() > LEAST_ENGLISH:
-            fitted = like(known[there], mean[there, 0])
+        if there.sum() > MIN_ENGLISH_ROWS:
+            fitted = match_moments(known[there], mean[there, 0])
             mean[there, 0] = (1 - english) * mean[there, 0] + english * fitted
     print(name, mean.shape, [*told], old is not None, int(np.isfinite(known).sum()), flush=True)
     return np.asarray(mean, np.float32)
 
 
-def like(values: Floats, others: Floats) -> Floats:
+def match_moments(values: Floats, others: Floats) -> Floats:
     """The values with the mean and spread of others.
 
     >>> like(np.array([1.0, 3.0]), np.array([0.0, 10.0])).tolist()
@@ -156,7 +160,9 @@ def like(values: Floats, others: Floats) -> Floats:
     return np.asarray((values - values.mean()) / values.std() * others.std() + others.mean())
 
 
-def taught_pairs(parts: Parts, rows: int) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+def distillation_pairs(
+    parts: Parts, rows: int
+) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
     """By kind hypothesis and reference of the rows that teachers score, as strings."""
     for kind in ("rankings", "judgements"):
         store, _ = getattr(parts, kind)
@@ -171,7 +177,7 @@ def taught_pairs(parts: Parts, rows: int) -> Iterator[tuple[str, list[tuple[str,
     yield "outputs", [(blocks[names[h]][n], blocks[names[r]][n]) for n, (h, _, r) in found]
 
 
-def letters_of(pairs: Sequence[tuple[str, str | None]]) -> Floats:
+def chrf_scores(pairs: Sequence[tuple[str, str | None]]) -> Floats:
     there = [n for n, (_, reference) in enumerate(pairs) if reference is not None]
     found = np.zeros(len(pairs), np.float32)
     if there:
@@ -183,16 +189,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--parts", type=Path, required=True)
     parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=tables.TAUGHT, help="taught outputs")
+    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS, help="taught outputs")
     parser.add_argument("--processes", type=int, default=6)
-    given = parser.parse_args()
-    given.run.mkdir(parents=True, exist_ok=True)
-    with multiprocessing.get_context("fork").Pool(given.processes) as pool:
-        for name, pairs in taught_pairs(Parts(given.parts, "cpu"), given.rows):
+    args = parser.parse_args()
+    args.run.mkdir(parents=True, exist_ok=True)
+    with multiprocessing.get_context("fork").Pool(args.processes) as pool:
+        for name, pairs in distillation_pairs(Parts(args.parts, "cpu"), args.rows):
             parts = [pairs[n : n + PART] for n in range(0, len(pairs), PART)]
-            partial = given.run / f"letters-{name}.part.npy"
-            np.save(partial, np.concatenate(pool.map(letters_of, parts, chunksize=1)))
-            partial.rename(given.run / f"letters-{name}.npy")
+            partial = args.run / f"letters-{name}.part.npy"
+            np.save(partial, np.concatenate(pool.map(chrf_scores, parts, chunksize=1)))
+            partial.rename(args.run / f"letters-{name}.npy")
             print(name, len(pairs), flush=True)
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -28,13 +27,20 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from recipes.multi import evaluate, fit, references, tables, teachers
+from recipes.multi import evaluate, references, tables, teachers, training_loop
+from recipes.multi.batching import Floats, Ints, TableSampler, TextPool, rows_table
 from recipes.multi.damage import Damager
-from recipes.multi.deck import Floats, Ints, Pool, Source, rows_table
 from recipes.multi.e5 import BLOCK_BYTES, Pieces, load_weights
-from recipes.multi.examples import Outputs, Shares
-from recipes.multi.losses import Weights
-from recipes.multi.network import Multi, Ragged, Texts, attend_padded, attend_ragged, load_encoder
+from recipes.multi.losses import LossWeights
+from recipes.multi.network import (
+    MultiNetwork,
+    Ragged,
+    Texts,
+    attend_padded,
+    attend_ragged,
+    load_encoder,
+)
+from recipes.multi.packed_rows import Outputs, Shares
 from recipes.multi.store import Store
 from recipes.multi.tables import Parts
 from tertium.metrics.flagship.row_scorer import NETWORK, WORDS
@@ -76,33 +82,33 @@ CAREFUL = Shares(
     }
 )
 HIDDEN, TAGGER = 384, "tagger."
-HUMAN = 0.6  # of what people said beyond the teachers is in the target of a judged row
-ELSEWHERE = 0.2  # ... and on the scales they did not judge on
+HUMAN_WEIGHT = 0.6  # of what people said beyond the teachers is in the target of a judged row
+CROSS_SCALE_WEIGHT = 0.2  # ... and on the scales they did not judge on
 JOINED = 40_000  # paragraphs of taught outputs
-LEAST = 20  # seconds
 
 
-def build(given: argparse.Namespace, apart: int, weights: Path | None = None) -> Multi:
+def build_network(
+    args: argparse.Namespace, lower_layers: int, weights: Path | None = None
+) -> MultiNetwork:
     """The network on the device; from the published encoder, or from weights of a stage."""
-    encoder = load_weights(given.parts / "encoder")
-    torch.manual_seed(given.seed)
-    network = Multi(len(encoder["emb.word"]) // HIDDEN, hidden=HIDDEN, apart=apart)
+    encoder = load_weights(args.parts / "encoder")
+    torch.manual_seed(args.seed)
+    network = MultiNetwork(
+        len(encoder["emb.word"]) // HIDDEN, hidden=HIDDEN, lower_layers=lower_layers
+    )
     if len(encoder) > 1:
         load_encoder(network, encoder)
     else:  # a model that shipped: its table alone
         network.words.weight.data.copy_(encoder["emb.word"].view(-1, HIDDEN))
     if weights is not None:
-        whole = given.kept is not None and "layers.11.qkv.bias" in load_file(weights)
-        network = network if whole or given.kept is None else network.keep_layers(given.kept)
-        fit.restore(network, weights)
-        network = network.keep_layers(given.kept) if whole else network
-    if given.device.startswith("cuda"):
-        network.ragged = ragged_works(given.device)
-        return network.to_half().to(given.device)
+        training_loop.load_weights_into(network, weights)
+    if args.device.startswith("cuda"):
+        network.ragged = has_ragged_attention(args.device)
+        return network.to_bfloat16().to(args.device)
     return network
 
 
-def ragged_works(device: str) -> bool:
+def has_ragged_attention(device: str) -> bool:
     """Whether the kernel for ragged batches is there, and right, forwards and backwards."""
     starts = torch.tensor([0, 5, 40, 47], dtype=torch.int32, device=device)
     owner = torch.repeat_interleave(torch.arange(3, device=device), starts.diff().long())
@@ -112,11 +118,11 @@ def ragged_works(device: str) -> bool:
     try:
         for attend in (attend_padded, attend_ragged):
             torch.manual_seed(1)
-            given = torch.randn(47, 3, 12, 32, device=device).bfloat16().requires_grad_()
-            query, key, value = given.unbind(1)
+            qkv = torch.randn(47, 3, 12, 32, device=device).bfloat16().requires_grad_()
+            query, key, value = qkv.unbind(1)
             out = attend(query, key, value, within)
             out.float().square().sum().backward()
-            results.append((out.float(), given.grad.float()))  # type: ignore[union-attr]
+            results.append((out.float(), qkv.grad.float()))  # type: ignore[union-attr]
     except Exception as error:  # any failure of an optional kernel means the same
         print("no ragged attention:", str(error)[:200], flush=True)
         return False
@@ -127,39 +133,41 @@ def ragged_works(device: str) -> bool:
 
 
 def run_stage(
-    given: argparse.Namespace,
-    network: Multi,
+    args: argparse.Namespace,
+    network: MultiNetwork,
     name: str,
-    sources: list[Source],
-    pool: Pool,
+    sources: list[TableSampler],
+    pool: TextPool,
     seconds: float,
     rate: float,
-    weights: Weights,
+    weights: LossWeights,
 ) -> None:
-    fit.fit(
+    training_loop.fit(
         network,
         sources,
         pool,
-        seconds=seconds if given.until is None else max(given.until - time.time(), LEAST),
+        seconds=seconds,
         rate=rate,
         weights=weights,
-        seed=given.seed,
-        budget=given.budget,
-        log=given.run / f"{name}.log",
-        steps=given.steps,
+        seed=args.seed,
+        budget=args.budget,
+        log=args.run / f"{name}.log",
+        steps=args.steps,
     )
-    fit.save(network, given.run / f"{name}.safetensors")
+    training_loop.save(network, args.run / f"{name}.safetensors")
 
 
-def quick_look(given: argparse.Namespace, network: Multi, name: str, most: int) -> dict[str, float]:
+def evaluate_sample(
+    args: argparse.Namespace, network: MultiNetwork, name: str, most: int
+) -> dict[str, float]:
     """Correlations on a sample of what chooses."""
-    store = Store.open(tables.wait_for(given.parts / "held-out/READY").parent)
+    store = Store.open(tables.wait_for_file(args.parts / "held-out/READY").parent)
     figures = evaluate.measure_sets(
-        lambda texts: evaluate.judge(network, texts, given.device), store, "dev:", most
+        lambda texts: evaluate.predict(network, texts, args.device), store, "dev:", most
     )
     summary = evaluate.summarize(figures)
-    fit.note(given.run / f"{name}.log", {k: round(v, 4) for k, v in summary.items()})
-    (given.run / f"{name}.json").write_text(json.dumps(summary))
+    training_loop.log_entry(args.run / f"{name}.log", {k: round(v, 4) for k, v in summary.items()})
+    (args.run / f"{name}.json").write_text(json.dumps(summary))
     return summary
 
 
@@ -168,14 +176,14 @@ def judged_targets(store: Store, taught: Floats) -> Floats:
     targets = tables.human_targets(store)
     surprise = (targets - taught).clip(-3, 3)  # of people, on the scale they judged on
     elsewhere = np.nanmean(surprise, 1, keepdims=True)
-    told = np.where(np.isnan(targets), ELSEWHERE * elsewhere, HUMAN * surprise)
+    told = np.where(np.isnan(targets), CROSS_SCALE_WEIGHT * elsewhere, HUMAN_WEIGHT * surprise)
     return np.asarray(taught + told, np.float32)
 
 
-def judged_sources(parts: Parts, shares: Shares, targets: Floats) -> list[Source]:
+def judged_sources(parts: Parts, shares: Shares, targets: Floats) -> list[TableSampler]:
     """Judgments, paragraphs, comparisons and damage, by their shares of units."""
     store, base = parts.judgments
-    groups = tables.Groups.load(parts.derived("groups.npz"))
+    groups = tables.ParagraphRows.load(parts.derived("groups.npz"))
     return [
         tables.judgments(store, base, targets, shares, 0.78),
         tables.paragraphs(parts.pool, store, base, targets, shares, 0.05, groups),
@@ -184,166 +192,166 @@ def judged_sources(parts: Parts, shares: Shares, targets: Floats) -> list[Source
     ]
 
 
-def train_seed(given: argparse.Namespace) -> None:
-    network, name = build(given, given.apart), f"seed{given.seed}"
-    parts = Parts(given.parts, given.device)
+def train_seed(args: argparse.Namespace) -> None:
+    network, name = build_network(args, args.lower_layers), f"seed{args.seed}"
+    parts = Parts(args.parts, args.device)
     compared = [parts.comparisons]
-    first, second = given.seconds
-    run_stage(given, network, f"{name}-1", compared, parts.pool, first, given.rates[0], Weights())
+    first, second = args.seconds
+    run_stage(args, network, f"{name}-1", compared, parts.pool, first, args.rates[0], LossWeights())
     targets = tables.human_targets(parts.judgments[0])
-    sources = judged_sources(parts, (BROAD, CAREFUL)[given.seed % 2], targets)
-    run_stage(given, network, name, sources, parts.pool, second, given.rates[1], Weights())
-    quick_look(given, network, name, 300)
+    sources = judged_sources(parts, (BROAD, CAREFUL)[args.seed % 2], targets)
+    run_stage(args, network, name, sources, parts.pool, second, args.rates[1], LossWeights())
+    evaluate_sample(args, network, name, 300)
 
 
-def mix(given: argparse.Namespace) -> None:
+def mix(args: argparse.Namespace) -> None:
     """Writes the mean of networks, which count by their shares, to the file `--out`."""
-    networks = [build(given, given.apart, weights) for weights in given.weights]
-    fit.mix(networks, given.shares)
-    fit.save(networks[0], given.out)
+    networks = [build_network(args, args.lower_layers, weights) for weights in args.weights]
+    training_loop.mix(networks, args.shares)
+    training_loop.save(networks[0], args.out)
 
 
-def make_start(given: argparse.Namespace) -> None:
+def unpack_shipped_model(args: argparse.Namespace) -> None:
     """Takes the folder of a model that ships apart: tokenizer and table, and the rest in int8."""
-    shipped, encoder = given.weights[0], given.parts / "encoder"
+    shipped, encoder = args.weights[0], args.parts / "encoder"
     tensors = load_file(shipped / "weights.safetensors")
     nibbles, scales = (tensors[f"{WORDS}{name}"].numpy() for name in ("nibbles", "scales"))
     blocks = np.concatenate([scales[..., None].view(np.uint8), nibbles], -1)
-    for folder in (encoder, given.parts / "start"):
+    for folder in (encoder, args.parts / "start"):
         folder.mkdir(parents=True, exist_ok=True)
     table = blocks.reshape(-1, BLOCK_BYTES)
     np.savez(encoder / "e5.npz", allow_pickle=False, **{"emb.word": table})
     shutil.copy(shipped / "encoder/tokenizer.json", encoder)
     network = {n.removeprefix(NETWORK): v for n, v in tensors.items() if n.startswith(NETWORK)}
-    save_file(network, given.parts / "start/weights.safetensors")
+    save_file(network, args.parts / "start/weights.safetensors")
 
 
-def train_tags(given: argparse.Namespace) -> None:
+def train_tags(args: argparse.Namespace) -> None:
     """A tagger learns from marked errors and damage; everything below it is frozen."""
-    network = build(given, given.apart, given.weights[0])
+    network = build_network(args, args.lower_layers, args.weights[0])
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(name.startswith(TAGGER))
     for module in network.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-    parts = Parts(given.parts, given.device)
+    parts = Parts(args.parts, args.device)
     targets = tables.human_targets(parts.judgments[0])
     judged, joined, _, damaged = judged_sources(parts, CAREFUL, targets)
     joined.share = 0.03
-    weights = Weights(score=0.0, pairs=0.0, margin=0.0, tags=1.0, spread=0.0, clean=0.0)
-    sources = [judged, joined, damaged]
-    run_stage(
-        given, network, "tags", sources, parts.pool, given.seconds[0], given.rates[0], weights
+    weights = LossWeights(
+        score=0.0, pairs=0.0, margin=0.0, tags=1.0, fit_uncertainty=0.0, clean=0.0
     )
+    sources = [judged, joined, damaged]
+    run_stage(args, network, "tags", sources, parts.pool, args.seconds[0], args.rates[0], weights)
     tagger = {n: v.float().cpu() for n, v in network.state_dict().items() if n.startswith(TAGGER)}
-    save_file({n: v.contiguous() for n, v in tagger.items()}, given.run / "tagger.safetensors")
+    save_file({n: v.contiguous() for n, v in tagger.items()}, args.run / "tagger.safetensors")
 
 
-def teach(given: argparse.Namespace) -> None:
+def write_teacher_scores(args: argparse.Namespace) -> None:
     """Writes each teacher's scores, the mean of the views that have a reference."""
-    parts = Parts(given.parts, given.device)
-    for weights in given.weights:
-        network = build(given, given.apart, weights)
-        teachers.teach(network, parts, given.rows, given.run, weights.stem, given.correction)
+    parts = Parts(args.parts, args.device)
+    for weights in args.weights:
+        network = build_network(args, args.lower_layers, weights)
+        teachers.write_teacher_scores(
+            network, parts, args.rows, args.run, weights.stem, args.correction
+        )
         print("taught by", weights, flush=True)
 
 
-def taught_sources(
-    given: argparse.Namespace, parts: Parts, rows: dict[str, Ints], taught: dict[str, Floats]
-) -> list[Source]:
+def distillation_sources(
+    args: argparse.Namespace, parts: Parts, rows: dict[str, Ints], taught: dict[str, Floats]
+) -> list[TableSampler]:
     """Rows with the scores of teachers, in any view."""
-    rng = np.random.default_rng(given.seed)
-    lines, _ = parts.outputs.sample(given.rows)
+    rng = np.random.default_rng(args.seed)
+    lines, _ = parts.outputs.sample(args.rows)
     texts, said = rows["outputs"], taught["outputs"]
     third = parts.outputs.third_sources(texts, lines, rng)
     joined, joined_said = tables.output_paragraphs(parts.pool, texts, said, JOINED, rng)
     return [
-        Source(rows_table(texts, said), 0.20, (0.5, 0.25, 0.25)),
-        Source(rows_table(third, said), 0.06, (0.6, 0.0, 0.4)),
-        Source(
-            rows_table(joined, joined_said, weights=1.5), 0.03 * given.paragraphs, (0.45, 0.3, 0.25)
+        TableSampler(rows_table(texts, said), 0.20, (0.5, 0.25, 0.25)),
+        TableSampler(rows_table(third, said), 0.06, (0.6, 0.0, 0.4)),
+        TableSampler(
+            rows_table(joined, joined_said, weights=1.5), 0.03 * args.paragraphs, (0.45, 0.3, 0.25)
         ),
-        Source(rows_table(rows["rankings"], taught["rankings"]), 0.17, (0.35, 0.3, 0.35)),
+        TableSampler(rows_table(rows["rankings"], taught["rankings"]), 0.17, (0.35, 0.3, 0.35)),
     ]
 
 
-def train_student(given: argparse.Namespace) -> None:
-    network = build(given, given.apart, given.weights[0])
-    parts = Parts(given.parts, given.device)
+def train_student(args: argparse.Namespace) -> None:
+    network = build_network(args, args.lower_layers, args.weights[0])
+    parts = Parts(args.parts, args.device)
     _ = parts.comparisons, parts.judgments, parts.outputs  # while teachers still speak
-    if given.after:
-        tables.wait_for(given.after)
-    rows = teachers.taught_rows(parts, given.rows)
-    taught = {n: teachers.teachers_mean(given.run, n, given.shipped, given.english) for n in rows}
+    rows = teachers.distillation_rows(parts, args.rows)
+    taught = {n: teachers.average_teachers(args.run, n, args.shipped, args.english) for n in rows}
     said, texts = taught["judgements"], rows["judgements"]
     targets = judged_targets(parts.judgments[0], said)
     judged = judged_sources(parts, CAREFUL, targets)
     for source in judged:
         source.share *= 0.40
-    judged[1].share *= given.paragraphs
+    judged[1].share *= args.paragraphs
     # judged outputs once more as if nobody had: news into many languages, teachers less noisy
     whole = texts[:, 2] >= 0
-    unjudged = Source(rows_table(texts[whole], said[whole]), 0.14, (0.5, 0.25, 0.25))
-    name = f"student{given.seed}" if given.kept is None else f"student{len(given.kept)}layers"
-    sources = [*taught_sources(given, parts, rows, taught), unjudged, *judged]
-    weights = Weights()
-    if given.references:
+    unjudged = TableSampler(rows_table(texts[whole], said[whole]), 0.14, (0.5, 0.25, 0.25))
+    name = f"student{args.seed}"
+    sources = [*distillation_sources(args, parts, rows, taught), unjudged, *judged]
+    weights = LossWeights()
+    if args.references:
         told = {**taught, "judgements": targets}
-        sources += references.sources(parts, rows, told, given.rows, given.references)
-        weights = Weights(pairs=1.5)  # what people compared is to count as before
-    run_stage(given, network, name, sources, parts.pool, given.seconds[0], given.rates[0], weights)
-    if given.most != 0:
-        quick_look(given, network, name, given.most or 500)
+        sources += references.sources(parts, rows, told, args.rows, args.references)
+        weights = LossWeights(pairs=1.5)  # what people compared is to count as before
+    run_stage(args, network, name, sources, parts.pool, args.seconds[0], args.rates[0], weights)
+    if args.most != 0:
+        evaluate_sample(args, network, name, args.most or 500)
 
 
-def report(given: argparse.Namespace) -> None:
+def report(args: argparse.Namespace) -> None:
     """All figures of one file of weights, on what chooses and (with --test) on what tests."""
-    store = Store.open(tables.wait_for(given.parts / "held-out/READY").parent)
-    outputs = Outputs(tables.wait_for(given.parts / "outputs/READY").parent)
-    damager = Damager(Pieces(given.parts / "encoder" / "tokenizer.json").names)
-    for weights in given.weights:
-        network = build(given, given.apart, weights)
+    store = Store.open(tables.wait_for_file(args.parts / "held-out/READY").parent)
+    outputs = Outputs(tables.wait_for_file(args.parts / "outputs/READY").parent)
+    damager = Damager(Pieces(args.parts / "encoder" / "tokenizer.json").names)
+    for weights in args.weights:
+        network = build_network(args, args.lower_layers, weights)
 
-        def say(texts: Sequence[Texts], *, tags: bool = False, of: Multi = network) -> Any:
-            return evaluate.judge(of, texts, given.device, with_tags=tags)
+        def say(texts: Sequence[Texts], *, tags: bool = False, of: MultiNetwork = network) -> Any:
+            return evaluate.predict(of, texts, args.device, with_tags=tags)
 
         said: dict[str, NDArray[np.float32]] = {}
-        dev = evaluate.measure_sets(say, store, "dev:", given.most, said)
-        np.savez_compressed(given.run / f"said-{weights.stem}.npz", allow_pickle=False, **said)
+        dev = evaluate.measure_sets(say, store, "dev:", args.most, said)
+        np.savez_compressed(args.run / f"said-{weights.stem}.npz", allow_pickle=False, **said)
         figures: dict[str, Any] = {"dev": dev}
         figures["summary"] = evaluate.summarize(figures["dev"])
         print(weights.stem, json.dumps(figures["summary"]), flush=True)
-        if given.test:
-            figures["test"] = evaluate.measure_sets(say, store, "test:", given.most)
+        if args.test:
+            figures["test"] = evaluate.measure_sets(say, store, "test:", args.most)
             figures["comparisons"] = evaluate.measure_comparisons(say, store, "test:")
             print(weights.stem, json.dumps(evaluate.summarize(figures["test"])), flush=True)
             print(weights.stem, json.dumps(figures["comparisons"]), flush=True)
         figures["paragraphs"] = evaluate.measure_paragraphs(say, store, "dev:")
         figures["damage"] = evaluate.measure_damage(say, outputs, damager)
         figures["spans"] = evaluate.measure_spans(lambda t: say(t, tags=True), store, "dev:")
-        (given.run / f"report-{weights.stem}.json").write_text(json.dumps(figures))
+        (args.run / f"report-{weights.stem}.json").write_text(json.dumps(figures))
         for name in ("paragraphs", "damage", "spans"):
             print(weights.stem, name, json.dumps(figures[name]), flush=True)
 
 
-def export(given: argparse.Namespace) -> None:
+def export(args: argparse.Namespace) -> None:
     """Half-precision weights in files below 15 MiB each."""
-    given.out.mkdir(parents=True, exist_ok=True)
-    for weights in given.weights:
+    args.out.mkdir(parents=True, exist_ok=True)
+    for weights in args.weights:
         state = load_file(weights)
         files: list[dict[str, Any]] = [{}]
-        room = LARGEST
+        room = MAX_FILE_BYTES
         for name, tensor in state.items():
             if tensor.numel() * 2 > room:
                 files.append({})
-                room = LARGEST
+                room = MAX_FILE_BYTES
             files[-1][name] = tensor
             room -= tensor.numel() * 2
         for n, part in enumerate(files):
-            save_file(part, given.out / f"{weights.stem}.{n}.safetensors")
+            save_file(part, args.out / f"{weights.stem}.{n}.safetensors")
 
 
-LARGEST = 15 * 1024 * 1024
+MAX_FILE_BYTES = 15 * 1024 * 1024
 
 
 def main() -> None:
@@ -354,13 +362,11 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--apart", type=int, default=4)
+    parser.add_argument("--apart", dest="lower_layers", type=int, default=4)
     parser.add_argument("--seconds", type=float, nargs="+", default=[140, 320])
     parser.add_argument("--rates", type=float, nargs="+", default=[2e-4, 1.2e-4])
-    parser.add_argument("--until", type=float, help="when a stage ends (epoch) instead of seconds")
-    parser.add_argument("--after", type=Path, help="the student waits for this file")
     parser.add_argument("--steps", type=int, help="steps a stage instead of seconds")
-    parser.add_argument("--rows", type=int, default=tables.TAUGHT)
+    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS)
     parser.add_argument("--most", type=int, help="rows of a set in a report; 0: no look")
     parser.add_argument("--english", type=float, default=0.6, help="share of the English teacher")
     parser.add_argument("--shipped", type=float, default=1.5, help="share of the model that ships")
@@ -370,21 +376,20 @@ def main() -> None:
     )
     parser.add_argument("--correction", type=Path, help="what corrects who teaches: a folder")
     parser.add_argument("--paragraphs", type=float, default=1.0, help="times as many of them")
-    parser.add_argument("--kept", type=int, nargs="+", help="layers of a smaller student, from 1")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--budget", type=int, default=65_536, help="pieces of a batch")
     parser.add_argument("--device", default="cuda")
-    given = parser.parse_args()
-    given.run.mkdir(parents=True, exist_ok=True)
-    STAGES[given.stage](given)
+    args = parser.parse_args()
+    args.run.mkdir(parents=True, exist_ok=True)
+    STAGES[args.stage](args)
 
 
 STAGES = {
     "seed": train_seed,
-    "teach": teach,
+    "teach": write_teacher_scores,
     "student": train_student,
     "mix": mix,
-    "start": make_start,
+    "start": unpack_shipped_model,
     "tags": train_tags,
     "report": report,
     "export": export,

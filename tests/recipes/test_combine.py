@@ -15,18 +15,18 @@ from recipes.multi.combine import (
     AHEAD,
     BEHIND,
     COLUMNS,
+    IDENTITY_CORRECTION,
     LETTERS,
-    PLAIN,
-    bound,
-    climb,
+    detection_rates,
+    hill_climb,
     moments,
-    notice,
-    only,
-    put_corrections,
+    soft_clip,
+    unit_weights,
     value,
+    write_corrections,
 )
 from recipes.multi.e5 import Pieces
-from recipes.multi.readouts import READINGS
+from recipes.multi.readouts import READOUT_NAMES
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
     rng = np.random.default_rng(1)
     human, letters, read = rng.normal(size=400), rng.random(400), rng.normal(size=(400, 3))
     strange = np.tile([0.0, 0.5], 200)
-    read[:, READINGS.index("all")] += human
+    read[:, READOUT_NAMES.index("all")] += human
     letters += 0.3 * human
     said = rng.normal(size=400) * 4
     np.savez(
@@ -65,7 +65,7 @@ def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
     shares = np.array([0.3, 0.1, 0.7, 0.4, 1.5, 0.8, 0.2, 0.0])
     with np.load(folder / "dev.npz") as stored:
         total = (
-            (0.3 - 0.2 * stored["strange"]) * bound(stored["said_reference"], 2.0)
+            (0.3 - 0.2 * stored["strange"]) * soft_clip(stored["said_reference"], 2.0)
             + stored["read_reference"] @ [0.1, 0.7, 0.4]
             + 1.5 * stored["letters"][:, 1]
             + 0.8 * stored["strange"] * (stored["letters"][:, 1] - NEUTRAL_CHRF)
@@ -76,7 +76,7 @@ def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
 
 
 def test_the_search_takes_what_tells_and_leaves_what_does_not(folder: Path) -> None:
-    best, shares = climb(moments(folder, "dev", "reference", 2.0))
+    best, shares = hill_climb(moments(folder, "dev", "reference", 2.0))
     assert shares.min() >= 0
     every, letters = shares[COLUMNS.index("all")], shares[LETTERS]
     assert min(every, letters) > 0.4
@@ -86,8 +86,8 @@ def test_the_search_takes_what_tells_and_leaves_what_does_not(folder: Path) -> N
 
 def test_what_is_behind_chrf_or_behind_fewer_texts_costs(folder: Path) -> None:
     sets = moments(folder, "dev", "reference", 2.0)
-    shares, poor = only(COLUMNS.index("all")) + only(LETTERS), only(0)
-    r, chrf, own = (sets[0].r(weights) for weights in (shares, only(LETTERS), poor))
+    shares, poor = unit_weights(COLUMNS.index("all")) + unit_weights(LETTERS), unit_weights(0)
+    r, chrf, own = (sets[0].r(weights) for weights in (shares, unit_weights(LETTERS), poor))
     assert r > chrf > own
     assert r > chrf + AHEAD
     assert value(sets, shares) == pytest.approx(r)
@@ -106,12 +106,12 @@ def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) 
         strange=np.zeros(4),
         said_both=np.array([0.5, -1.0, 0.4, -0.6]),
         said_reference=np.array([0.5, -1.0, 0.4, -0.6]),
-        read_both=np.zeros((4, len(READINGS))),
-        read_reference=np.zeros((4, len(READINGS))),
+        read_both=np.zeros((4, len(READOUT_NAMES))),
+        read_reference=np.zeros((4, len(READOUT_NAMES))),
     )
-    weights = 0.1 * only(0) + only(LETTERS)
-    assert notice(tmp_path, "both", 2.0, weights) == {"dropped": 1.0, "copy": 1.0}
-    assert notice(tmp_path, "reference", 2.0, weights) == {"dropped": 1.0, "copy": 0.0}
+    weights = 0.1 * unit_weights(0) + unit_weights(LETTERS)
+    assert detection_rates(tmp_path, "both", 2.0, weights) == {"dropped": 1.0, "copy": 1.0}
+    assert detection_rates(tmp_path, "reference", 2.0, weights) == {"dropped": 1.0, "copy": 0.0}
 
 
 @pytest.fixture
@@ -130,27 +130,29 @@ def blank(value: float) -> dict[str, Tensor]:
 
 
 def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Path) -> None:
-    put_corrections(dict.fromkeys(INPUT_MODES, PLAIN), dict.fromkeys(INPUT_MODES, blank(0.0)))
+    write_corrections(
+        dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), dict.fromkeys(INPUT_MODES, blank(0.0))
+    )
     config = json.loads((shipped / "config.json").read_text())
     assert config["parts"] == {READOUT: hash_file(shipped / READOUT)}
     said = np.array([-12.0, 0.3, 5.0])
-    for view in INPUT_MODES:
-        correct = Correction(**config["corrections"][view])
+    for mode in INPUT_MODES:
+        correct = Correction(**config["corrections"][mode])
         row = (
             "ein Wort",
-            None if view == "reference" else "a word",
-            None if view == "source" else "x",
+            None if mode == "reference" else "a word",
+            None if mode == "source" else "x",
         )
         found = correct([row] * 3, said, np.zeros(3), np.ones(3))
         np.testing.assert_allclose(found, said, rtol=1e-9)
 
 
 def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
-    first = {view: blank(1.0 + n) for n, view in enumerate(INPUT_MODES)}
-    put_corrections(dict.fromkeys(INPUT_MODES, PLAIN), first)
-    put_corrections({"both": {**PLAIN, "share": 0.5}}, {"both": blank(7.0)})
+    first = {mode: blank(1.0 + n) for n, mode in enumerate(INPUT_MODES)}
+    write_corrections(dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), first)
+    write_corrections({"both": {**IDENTITY_CORRECTION, "share": 0.5}}, {"both": blank(7.0)})
     config = json.loads((shipped / "config.json").read_text())
-    assert [config["corrections"][view]["share"] for view in INPUT_MODES] == [1.0, 1.0, 0.5]
+    assert [config["corrections"][mode]["share"] for mode in INPUT_MODES] == [1.0, 1.0, 0.5]
     stored = dequantize(load_file(shipped / READOUT))
     for number, expected in enumerate((1.0, 2.0, 7.0)):
         readout = Readout(5, 3, 2)

@@ -17,7 +17,7 @@ from tertium.data.dataset_folder import DatasetFolder
 
 
 def test_it_reads_judged_rows_with_references_and_no_copies_of_them(tmp_path: Path) -> None:
-    folder = tmp_path / experts.EXPERTS
+    folder = tmp_path / experts.EXPERT_SET
     folder.mkdir(parents=True)
     plain = {
         "lp": "zh-en",
@@ -35,8 +35,8 @@ def test_it_reads_judged_rows_with_references_and_no_copies_of_them(tmp_path: Pa
     ]
     with gzip.open(folder / "zh-en.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
-    hypotheses, references, left = experts.read(DatasetFolder(tmp_path), 10)
-    assert sorted(zip(hypotheses, references, left.tolist(), strict=True)) == [
+    hypotheses, references, expert_scores = experts.read(DatasetFolder(tmp_path), 10)
+    assert sorted(zip(hypotheses, references, expert_scores.tolist(), strict=True)) == [
         ("five", "six", 0.0),
         ("one", "two", 0.8),
     ]
@@ -45,7 +45,7 @@ def test_it_reads_judged_rows_with_references_and_no_copies_of_them(tmp_path: Pa
 def test_the_map_rises_and_tells_the_spread_of_experts_around_it() -> None:
     rng = np.random.default_rng(8)
     sums = -rng.uniform(0, 0.4, 2000)
-    fitted = experts.fit_experts(sums, 1 + sums + rng.normal(0, 0.02, len(sums)))
+    fitted = experts.fit_expert_scale(sums, 1 + sums + rng.normal(0, 0.02, len(sums)))
     knots = fitted["calibration"]
     assert len(knots["raw"]) == experts.KNOTS
     assert np.diff(knots["score"]).min() > 0

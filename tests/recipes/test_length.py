@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("torch")
 
 from recipes.flagship import length
-from recipes.flagship.length import CROWDS, EXPERTS, OLD, Judged, choose
-from recipes.flagship.ship import KNOTS, calibration
+from recipes.flagship.length import CROWD_SET, EXPERT_SET, OLD_SET, ScoredSet, choose
+from recipes.flagship.ship import KNOTS, fit_calibration
 
 RNG = np.random.default_rng(5)
 COUNTS = RNG.integers(6, 65, size=1500)
@@ -19,33 +19,35 @@ QUALITY = RNG.normal(size=1500)
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(length, "DRAWS", 40)
+    monkeypatch.setattr(length, "BOOTSTRAP_SAMPLES", 40)
 
 
-def judged(known: float) -> list[Judged]:
+def judged(known: float) -> list[ScoredSet]:
     """People who charge so much for length, and see quality as the network does, with noise."""
     human = QUALITY + RNG.normal(size=1500) - known * np.log(COUNTS)
-    return [Judged(REFERENCES, QUALITY, human)]
+    return [ScoredSet(REFERENCES, QUALITY, human)]
 
 
 def test_the_least_cost_that_gains_enough_is_chosen() -> None:
-    told = {OLD: judged(0.4), EXPERTS: judged(1.0), CROWDS: judged(0.0)}
-    cost = choose(told)
-    experts = told[EXPERTS][0]
-    assert experts.sure_gain(cost - 0.05) < 0.05 <= experts.sure_gain(cost)
-    assert experts.agreement(cost) - experts.agreement(0) > experts.sure_gain(cost)
+    scored_sets = {OLD_SET: judged(0.4), EXPERT_SET: judged(1.0), CROWD_SET: judged(0.0)}
+    cost = choose(scored_sets)
+    experts = scored_sets[EXPERT_SET][0]
+    assert experts.gain_lower_bound(cost - 0.05) < 0.05 <= experts.gain_lower_bound(cost)
+    assert experts.dev_correlation(cost) - experts.dev_correlation(0) > experts.gain_lower_bound(
+        cost
+    )
 
 
 def test_what_older_judgments_lose_is_refused() -> None:
     with pytest.raises(SystemExit, match="no cost"):
-        choose({OLD: judged(-0.5), EXPERTS: judged(1.0), CROWDS: judged(0.0)})
+        choose({OLD_SET: judged(-0.5), EXPERT_SET: judged(1.0), CROWD_SET: judged(0.0)})
 
 
 def test_knots_that_rounding_would_make_equal_are_one() -> None:
     """A map whose levels do not increase as they are written is refused where it is read."""
     raw = np.repeat(np.arange(KNOTS, dtype=np.float64), 50)
     human = np.where(raw == 7, 6 + 1e-6, raw)
-    knots = calibration(raw, human)["calibration"]
+    knots = fit_calibration(raw, human)["calibration"]
     assert np.diff(knots["score"]).min() > 0
     assert len(knots["raw"]) == KNOTS - 1
     assert 6.5 in knots["raw"]

@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 
 from recipes.multi import losses, ship  # noqa: E402
 from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
-from recipes.multi.network import TAGS, Judgment  # noqa: E402
-from recipes.multi.pack import HeldOut, Packed, normalise  # noqa: E402
+from recipes.multi.network import TAGS, Prediction  # noqa: E402
+from recipes.multi.pack import HeldOut, Packed, normalize_text  # noqa: E402
 
 from tertium.metrics.flagship.row_scorer import RowScorer  # noqa: E402
 from tertium.metrics.flagship.scales import ErrorPenalty, NoErrorProbability  # noqa: E402
@@ -42,7 +42,7 @@ def test_a_row_is_held_out_by_its_reference_or_by_its_source_in_the_same_pair() 
     assert held.holds(record(reference="Another one."))
     assert not held.holds(record(lp="de-fr", reference="Un chien."))
     assert held.holds(record(lp="en-de", source="the dog", reference="Etwas."))
-    assert normalise("It’s  over!") == normalise("its over")
+    assert normalize_text("It’s  over!") == normalize_text("its over")
 
 
 def test_packed_scores_are_standardised_and_texts_are_kept_once() -> None:
@@ -53,7 +53,7 @@ def test_packed_scores_are_standardised_and_texts_are_kept_once() -> None:
     assert packed.texts.lines == ["Der Hund.", "The dog.", "A dog."]
     assert packed.columns["hypothesis"][1] == packed.columns["reference"][0]
     spans = [{"start": 0, "end": 1, "side": "hypothesis", "severity": "critical"}]
-    packed.add("marked", "mqm", [record(spans=spans), record(spans=[])], standardise=False)
+    packed.add("marked", "mqm", [record(spans=spans), record(spans=[])], standardize=False)
     assert packed.columns["clean"][2:] == [0, 1]
     assert packed.spans == [(2, 0, 1, 2, 0, 1.0)]
 
@@ -75,10 +75,10 @@ def test_pruning_keeps_wanted_pieces_single_characters_and_their_bits(tmp_path: 
         assert (stored["emb.word"] == table[[0, 1, 2, 3, 4, 6, 7]]).all()
 
 
-def said(scores: list[list[float]]) -> Judgment:
+def said(scores: list[list[float]]) -> Prediction:
     values = torch.tensor(scores)
     zeros = torch.zeros(len(scores), 2, TAGS)
-    return Judgment(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
+    return Prediction(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
 
 
 def test_scores_nobody_gave_cost_nothing_and_the_worst_is_a_bound() -> None:
@@ -92,7 +92,7 @@ def test_scores_nobody_gave_cost_nothing_and_the_worst_is_a_bound() -> None:
 def test_a_comparison_costs_what_bradley_and_terry_say() -> None:
     pairs = torch.tensor([[0.0, 1.0, 1.0, 1.0]])
     found = losses.pair_loss(said([[1.0] * 3, [0.0] * 3]), pairs)
-    assert float(found) == pytest.approx(math.log1p(math.exp(-losses.STEEPNESS)), rel=1e-5)
+    assert float(found) == pytest.approx(math.log1p(math.exp(-losses.LOGISTIC_SLOPE)), rel=1e-5)
 
 
 def test_damage_must_cost_its_price() -> None:
@@ -106,7 +106,7 @@ def test_the_chance_of_no_error_is_found_again() -> None:
     rng = np.random.default_rng(1)
     sums, told = -rng.lognormal(-2, 1, 20_000), NoErrorProbability(half=0.1, slope=1.5)
     truths = (rng.random(len(sums)) < told(sums)).astype(float)
-    found = ship.fit_chance(sums, truths)
+    found = ship.fit_no_error_probability(sums, truths)
     assert found["slope"] == pytest.approx(1.5, abs=0.05)
     assert found["half"] == pytest.approx(0.1, abs=0.005)
 
@@ -120,9 +120,9 @@ def test_shrinking_keeps_a_mixture_of_scales_the_chance_of_no_error_and_the_tags
     }
     table = np.random.default_rng(1).integers(0, 255, (24, BLOCK_BYTES), np.uint8)
     table[:, 1] &= 0x3B  # finite scales
-    compact = ship.shrink(trained, table, {"da": 1.0, "mqm": 0.0, "esa": 0.0})
+    compact = ship.compress(trained, table, {"da": 1.0, "mqm": 0.0, "esa": 0.0})
     assert compact["network.head.last.bias"].tolist() == [0.0, 6.0]
-    mixed = ship.shrink(trained, table, {"da": 0.5, "mqm": 0.25, "esa": 0.25})
+    mixed = ship.compress(trained, table, {"da": 0.5, "mqm": 0.25, "esa": 0.25})
     assert mixed["network.head.last.bias"].tolist() == [0.75, 6.0]
     assert mixed["network.head.last.weight"].shape == (2, 4)
     assert (compact["network.tagger.0.weight"] == 1).all()
@@ -138,9 +138,9 @@ def test_what_experts_leave_of_a_segment_is_counted_down_from_one(tmp_path: Path
     lines = [json.dumps(record(score=score, reference=None)) for score in (0.0, -5.0, -75.0)]
     with gzip.open(folder / "de-en.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-    judged = ship.expert_scores(tmp_path, 10)
+    judged = ship.read_expert_scores(tmp_path, 10)
     assert sorted(score for _, score in judged) == [0.0, 0.8, 1.0]
-    assert len(ship.expert_scores(tmp_path, 2)) == 2
+    assert len(ship.read_expert_scores(tmp_path, 2)) == 2
 
 
 def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,11 +153,9 @@ def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPat
     left = 1 + ErrorPenalty(**ship.ERRORS)(quality, pieces, np.zeros(len(pieces), dtype=bool))
     monkeypatch.setattr(TertiumMulti, "raw_scores", lambda _, rows: quality)
     monkeypatch.setattr(RowScorer, "count_pieces", lambda _, rows: pieces)
-    fitted = ship.fit_view_of_experts(
-        metric, [(row, left[int(n)]) for (row, n) in judged], "source"
-    )
+    fitted = ship.fit_expert_mode(metric, [(row, left[int(n)]) for (row, n) in judged], "source")
     knots = fitted["calibration"]
-    assert len(knots["raw"]) == ship.KNOTS
+    assert len(knots["raw"]) == ship.CALIBRATION_KNOTS
     assert knots["score"] == pytest.approx([1 + raw for raw in knots["raw"]], abs=1e-4)
     # what is left is the bend between knots, little where sums lie close
     assert min(fitted["uncertainty"]["deviation"]) < 0.01

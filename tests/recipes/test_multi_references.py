@@ -13,8 +13,8 @@ import pytest
 pytest.importorskip("torch")
 
 from recipes.multi import references, samples
-from recipes.multi.combine import notice, only
-from recipes.multi.readouts import READINGS
+from recipes.multi.combine import detection_rates, unit_weights
+from recipes.multi.readouts import READOUT_NAMES
 from recipes.multi.store import ARCHIVE, Store
 
 # hypothesis, source, reference by numbers of texts: two segments, the second without a reference
@@ -25,7 +25,7 @@ NONE = np.zeros(0, np.int64)
 
 def test_a_reference_stands_beside_outputs_that_are_clearly_worse_by_the_source() -> None:
     """Of rows 0, 1, 3, 5 (2 is its reference, 4 has none) the lowest third are 1 and 5."""
-    better, rows = references.beside_references(TEXTS, SCORES, NONE)
+    better, rows = references.pair_with_references(TEXTS, SCORES, NONE)
     assert rows.tolist() == [1, 5]
     assert better.tolist() == [[2, 1, -1], [5, 4, -1]]
     targets = np.repeat(SCORES[:, None], 3, 1)[rows]
@@ -33,19 +33,21 @@ def test_a_reference_stands_beside_outputs_that_are_clearly_worse_by_the_source(
     assert table.texts.tolist() == [[2, 1, -1], [11, 1, -1], [5, 4, -1], [14, 4, -1]]
     assert np.isnan(table.targets[::2]).all()  # no score of its own
     assert (table.targets[1::2] == targets).all()
-    assert table.pairs[:, :3].tolist() == [[0, 1, pytest.approx(references.PREFERRED)]] * 2
+    assert table.pairs[:, :3].tolist() == [[0, 1, pytest.approx(references.PREFERENCE_SHARE)]] * 2
     taken = table.take(np.array([1, 0]))
     assert taken.texts[:2].tolist() == [[5, 4, -1], [14, 4, -1]]
     assert len(taken.pairs) == 2
 
 
 def test_a_held_out_text_is_no_hypothesis() -> None:
-    better, rows = references.beside_references(TEXTS, SCORES, np.array([2]))
+    better, rows = references.pair_with_references(TEXTS, SCORES, np.array([2]))
     assert rows.tolist() == [5]
     assert better[:, 0].tolist() == [5]
     human = np.array([True, False, False, False, False, False])
-    assert references.beside_others(TEXTS, SCORES, human, NONE)[0][:, 0].tolist() == [10]
-    assert not len(references.beside_others(TEXTS, SCORES, human, np.array([10]))[1])
+    assert references.pair_with_second_references(TEXTS, SCORES, human, NONE)[0][:, 0].tolist() == [
+        10
+    ]
+    assert not len(references.pair_with_second_references(TEXTS, SCORES, human, np.array([10]))[1])
 
 
 def test_leaks_are_found_by_letters_in_every_part(tmp_path: Path) -> None:
@@ -76,11 +78,11 @@ def test_leaks_are_found_by_letters_in_every_part(tmp_path: Path) -> None:
 
 def test_a_second_reference_must_be_ahead_and_keeps_its_reference() -> None:
     human = np.array([False, False, False, True, False, False])  # scores .4, row 1 has -1
-    better, rows = references.beside_others(TEXTS, SCORES, human, NONE)
+    better, rows = references.pair_with_second_references(TEXTS, SCORES, human, NONE)
     assert rows.tolist() == [1]
     assert better.tolist() == [[12, 1, 2]]
     low = np.where(human, -0.8, SCORES)
-    assert not len(references.beside_others(TEXTS, low, human, NONE)[1])
+    assert not len(references.pair_with_second_references(TEXTS, low, human, NONE)[1])
 
 
 def test_a_sample_holds_each_reference_before_a_poor_output_of_what_chooses(tmp_path: Path) -> None:
@@ -102,6 +104,8 @@ def test_a_sample_holds_each_reference_before_a_poor_output_of_what_chooses(tmp_
     assert shown == [(11, 10, None), (1, 10, None), (11, 10, None), (3, 10, None)]
     assert rows.strings[:2] == [("text 11", "text 10", None), ("text 1", "text 10", None)]
     said = np.array([0.5, 0.1, 0.2, 0.9])
-    read, letters = np.zeros((4, len(READINGS))), np.full((4, 2), 0.1)
+    read, letters = np.zeros((4, len(READOUT_NAMES))), np.full((4, 2), 0.1)
     rows.save(tmp_path / "references.npz", said_source=said, read_source=read, letters=letters)
-    assert notice(tmp_path, "source", 2.0, only(0), "references") == {"dev:a/x": 0.5}
+    assert detection_rates(tmp_path, "source", 2.0, unit_weights(0), "references") == {
+        "dev:a/x": 0.5
+    }

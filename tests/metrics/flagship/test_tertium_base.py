@@ -40,8 +40,8 @@ TABLES = {
 @pytest.fixture(scope="module")
 def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model as the recipe writes it: a tiny mpnet with a delta of rank 3, and a head."""
-    from recipes.flagship.package import difference
-    from recipes.flagship.ship import base_settings
+    from recipes.flagship.package import low_rank_difference
+    from recipes.flagship.ship import base_config
     from safetensors.torch import save_file
     from transformers import AutoModel
 
@@ -60,9 +60,11 @@ def tuned(tiny_model: Callable[[str], Path], tmp_path_factory: pytest.TempPathFa
     }
     head = {f"head.{name}": value for name, value in CrossHead(16).state_dict().items()}
     folder = tmp_path_factory.mktemp("base")
-    save_file(difference({**weights, **head}, prefixed, rank=3), folder / "weights.safetensors")
+    save_file(
+        low_rank_difference({**weights, **head}, prefixed, rank=3), folder / "weights.safetensors"
+    )
     digest = hashlib.sha256((folder / "weights.safetensors").read_bytes()).hexdigest()
-    config = {**base_settings(f"dir/{encoder}", 1.5, -0.25), **TABLES, "weights_sha256": digest}
+    config = {**base_config(f"dir/{encoder}", 1.5, -0.25), **TABLES, "weights_sha256": digest}
     (folder / "config.json").write_text(json.dumps(config))
     return folder
 

@@ -44,7 +44,7 @@ from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
-    from recipes.multi.columns import Looking
+    from recipes.multi.columns import ProbedNetwork
 
 torch = pytest.importorskip("torch")
 SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."
@@ -61,11 +61,11 @@ def metric() -> TertiumMulti:
 
 
 @pytest.fixture(scope="module")
-def looking(metric: TertiumMulti) -> Looking:
+def looking(metric: TertiumMulti) -> ProbedNetwork:
     """The network of the training recipe with the bundled weights."""
-    from recipes.multi.columns import Looking
+    from recipes.multi.columns import ProbedNetwork
 
-    return Looking(metric.model).eval()
+    return ProbedNetwork(metric.model).eval()
 
 
 def network_scores(metric: TertiumMulti, rows: Sequence[Row]) -> FloatArray:
@@ -81,14 +81,16 @@ def test_network_outputs_equal_those_of_training(metric: TertiumMulti) -> None:
     np.testing.assert_allclose(outputs[:, 1], [row["clean"] for row in rows], atol=LOGIT_TOLERANCE)
 
 
-def test_network_equals_that_of_the_training_recipe(metric: TertiumMulti, looking: Looking) -> None:
-    from recipes.multi.evaluate import error_chance, judge
-    from recipes.multi.network import Multi
+def test_network_equals_that_of_the_training_recipe(
+    metric: TertiumMulti, looking: ProbedNetwork
+) -> None:
+    from recipes.multi.evaluate import error_probabilities, predict
+    from recipes.multi.network import MultiNetwork
 
     weights = looking.state_dict()
     with torch.device("meta"):  # skips the initialization of weights
         lower_layers = metric.model.settings(MultiSettings).shape.apart
-        network = Multi(len(weights["words.weight"]), apart=lower_layers, dropout=0.0)
+        network = MultiNetwork(len(weights["words.weight"]), lower_layers=lower_layers, dropout=0.0)
     for kind, parameter in network.head.last.named_parameters():
         last = torch.zeros(parameter.shape)  # only the first and the last row are bundled
         last[[0, -1]] = weights[f"head.last.{kind}"]
@@ -100,18 +102,20 @@ def test_network_equals_that_of_the_training_recipe(metric: TertiumMulti, lookin
         tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
         for row in rows
     ]
-    expected = judge(network, numbers, "cpu", with_tags=True)
+    expected = predict(network, numbers, "cpu", with_tags=True)
     outputs = network_scores(metric, rows)
     np.testing.assert_allclose(outputs[:, 0], expected.scores[:, 0], atol=1e-4)
     np.testing.assert_allclose(outputs[:, 1], expected.clean, atol=1e-4)
     for output, logits in zip(metric.raw_outputs(rows), expected.tags, strict=True):
         probabilities = piece_errors(output)[:, [WRONG[scheme] for scheme in LOGITS]]
-        np.testing.assert_allclose(probabilities, error_chance(logits), atol=1e-4)
+        np.testing.assert_allclose(probabilities, error_probabilities(logits), atol=1e-4)
 
 
-def test_readout_equals_that_of_the_training_recipe(metric: TertiumMulti, looking: Looking) -> None:
+def test_readout_equals_that_of_the_training_recipe(
+    metric: TertiumMulti, looking: ProbedNetwork
+) -> None:
     """The recipe computes its input in padded batches."""
-    from recipes.multi.network import make_layout, send_batch
+    from recipes.multi.network import make_layout, move_batch
 
     rows = [(GOOD, SOURCE, REFERENCE), ("train leaves not", None, REFERENCE), ("", SOURCE, None)]
     tokenizer = metric.reader._tokenizer
@@ -121,10 +125,10 @@ def test_readout_equals_that_of_the_training_recipe(metric: TertiumMulti, lookin
     ]
     readouts, expected = metric.reader._network.readouts, []
     for row, ids in zip(rows, numbers, strict=True):
-        looking.view = mode_of_row(row)
+        looking.mode = mode_of_row(row)
         with torch.no_grad():
-            looking(send_batch(make_layout([ids]), "cpu"))
-            expected.append(readouts[INPUT_MODES.index(looking.view)](looking.found)[0])
+            looking(move_batch(make_layout([ids]), "cpu"))
+            expected.append(readouts[INPUT_MODES.index(looking.mode)](looking.features)[0])
     outputs = np.array([output[[READOUT_COLUMN]] for output in metric.raw_outputs(rows)])
     np.testing.assert_allclose(outputs, torch.stack(expected), atol=1e-4)
     assert np.abs(outputs).min() > 0.05

@@ -13,19 +13,25 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from recipes.multi.deck import Pool, Source, batch_tables, lay_out_table, tell
-from recipes.multi.losses import Weights, total_loss
-from recipes.multi.network import SCALES, Batch, Multi
+from recipes.multi.batching import (
+    TableSampler,
+    TextPool,
+    build_batch,
+    build_targets,
+    iter_batch_tables,
+)
+from recipes.multi.losses import LossWeights, total_loss
+from recipes.multi.network import SCALES, Batch, MultiNetwork
 from tertium.metrics.flagship.bundled_model import dequantize
 
 WARM_UP = 0.06  # of the time
 FROZEN = "words.weight"
 
 
-class Optimiser:
+class MasterWeightAdamW:
     """AdamW on single-precision copies of the weights; those of the head learn faster."""
 
-    def __init__(self, network: Multi, rate: float, head_factor: float = 4.0) -> None:
+    def __init__(self, network: MultiNetwork, rate: float, head_factor: float = 4.0) -> None:
         named = [(n, p) for n, p in network.named_parameters() if p.requires_grad]
         self.live = [p for _, p in named]
         self.masters = [p.detach().float().clone() for p in self.live]
@@ -67,23 +73,23 @@ class Optimiser:
             torch._foreach_copy_(tuple(self.live), tuple(self.masters))
 
 
-def deal(
-    sources: Sequence[Source], pool: Pool, budget: int, seed: int
+def iter_batches(
+    sources: Sequence[TableSampler], pool: TextPool, budget: int, seed: int
 ) -> Iterator[tuple[Batch, dict[str, Tensor]]]:
     """The stream of batches with what the losses want."""
-    for table in batch_tables(sources, pool.lengths, budget, np.random.default_rng(seed)):
-        batch = lay_out_table(table, pool)
-        yield batch, tell(table, batch.widest[0], pool.device)
+    for table in iter_batch_tables(sources, pool.lengths, budget, np.random.default_rng(seed)):
+        batch = build_batch(table, pool)
+        yield batch, build_targets(table, batch.widest[0], pool.device)
 
 
 def fit(
-    network: Multi,
-    sources: Sequence[Source],
-    pool: Pool,
+    network: MultiNetwork,
+    sources: Sequence[TableSampler],
+    pool: TextPool,
     *,
     seconds: float,
     rate: float,
-    weights: Weights,
+    weights: LossWeights,
     seed: int,
     budget: int,
     log: Path,
@@ -91,8 +97,8 @@ def fit(
 ) -> None:
     """Trains for `seconds` of the clock (or `steps`), the rate falling to nothing at the end."""
     network.train()
-    optimiser = Optimiser(network, rate)
-    supply = deal(sources, pool, budget, seed)
+    optimizer = MasterWeightAdamW(network, rate)
+    supply = iter_batches(sources, pool, budget, seed)
     batch, told = next(supply)
     begin, pieces, number = time.monotonic(), 0, 0
     sums: dict[str, Tensor] = {}
@@ -102,30 +108,32 @@ def fit(
             break
         parts = total_loss(network(batch), told, weights)
         parts["all"].backward()
-        optimiser.step(min(share / WARM_UP, 1) * (1 - share))
+        optimizer.step(min(share / WARM_UP, 1) * (1 - share))
         for name, value in parts.items():
             sums[name] = sums.get(name, torch.zeros((), device=pool.device)) + value.detach()
         pieces += batch.size
         number += 1
         if number % 100 == 0 or number == 10:
-            _tell(log, number, share, pieces / (time.monotonic() - begin), sums)
+            _log_progress(log, number, share, pieces / (time.monotonic() - begin), sums)
             sums = {}
         batch, told = next(supply)
-    _tell(log, number, 1.0, pieces / (time.monotonic() - begin), sums)
+    _log_progress(log, number, 1.0, pieces / (time.monotonic() - begin), sums)
 
 
-def _tell(log: Path, step: int, share: float, speed: float, sums: dict[str, Tensor]) -> None:
+def _log_progress(
+    log: Path, step: int, share: float, speed: float, sums: dict[str, Tensor]
+) -> None:
     means = {name: round(float(value) / 100, 4) for name, value in sums.items()}
-    note(log, {"step": step, "share": round(share, 3), "pieces/s": round(speed), **means})
+    log_entry(log, {"step": step, "share": round(share, 3), "pieces/s": round(speed), **means})
 
 
-def note(log: Path, entry: dict[str, Any]) -> None:
+def log_entry(log: Path, entry: dict[str, Any]) -> None:
     with log.open("a") as stream_:
         stream_.write(json.dumps(entry) + "\n")
     print(log.stem, json.dumps(entry), flush=True)
 
 
-def save(network: Multi, path: Path) -> None:
+def save(network: MultiNetwork, path: Path) -> None:
     """All weights but the frozen word vectors, in half precision."""
     state = {
         n: v.detach().half().cpu().contiguous()
@@ -137,7 +145,7 @@ def save(network: Multi, path: Path) -> None:
     partial.rename(path)
 
 
-def restore(network: Multi, path: Path) -> None:
+def load_weights_into(network: MultiNetwork, path: Path) -> None:
     """Puts saved weights into a network, or those of a model that ships.
 
     The latter has int8 rows, one scale, and the tags it may have left behind start anew.
@@ -157,7 +165,7 @@ def restore(network: Multi, path: Path) -> None:
         raise ValueError(f"{path} does not fit: missing {missing}, unknown {unknown}")
 
 
-def mix(networks: Sequence[Multi], shares: Sequence[float]) -> None:
+def mix(networks: Sequence[MultiNetwork], shares: Sequence[float]) -> None:
     """Makes the first of several networks that began as one their mean, by shares."""
     states = [network.state_dict() for network in networks]
     with torch.no_grad():

@@ -16,12 +16,12 @@ from recipes.multi.store import Store
 
 Array = NDArray[np.int32]
 INPUT_MODES = {"source": (True, False), "reference": (False, True), "both": (True, True)}
-VIEW_SHARES = (0.4, 0.25, 0.35)
+MODE_SHARES = (0.4, 0.25, 0.35)
 DA, MQM, ESA, QE = range(4)
 NO_TAGS, MQM_TAGS, ESA_TAGS, WORD_TAGS = range(4)
 TAGS_OF = {DA: NO_TAGS, MQM: MQM_TAGS, ESA: ESA_TAGS, QE: WORD_TAGS}
 LONGEST = 300  # pieces of a hypothesis that is joined to be measured
-HELD_LINES = 200  # the last of FLORES: damage is measured on them
+HELD_OUT_LINES = 200  # the last of FLORES: damage is measured on them
 
 
 def row_texts(store: Store, row: int) -> Texts:

@@ -1,7 +1,7 @@
 """Training batches without a loop over rows: texts lie on the device, a batch is a few numbers.
 
 A worker process that joins texts row by row makes about 100,000 pieces a second, an H200 learns
-from ten times as many. So the pieces of all texts lie on the device once (`Pool`), rows are columns
+from ten times as many. So the pieces of all texts lie on the device once (`TextPool`), rows are columns
 of numbers that point at them (`Table`), a batch is drawn by indexing, and its layout is made where
 it is read.
 """
@@ -29,7 +29,7 @@ POOL = 16  # batches whose units are sorted together
 SCALES = 3
 
 
-def ranges(first: Ints, count: Ints) -> tuple[Ints, Ints]:
+def expand_ranges(first: Ints, count: Ints) -> tuple[Ints, Ints]:
     """All numbers of the ranges [first, first + count), and to which range each belongs.
 
     >>> ranges(np.array([5, 1]), np.array([2, 3]))[0].tolist()
@@ -40,7 +40,7 @@ def ranges(first: Ints, count: Ints) -> tuple[Ints, Ints]:
     return np.arange(len(owner)) - begins[owner] + np.asarray(first)[owner], owner
 
 
-class Pool:
+class TextPool:
     """Texts of several parts under one numbering, their pieces on the device."""
 
     def __init__(self, device: str) -> None:
@@ -62,7 +62,7 @@ class Pool:
     def join(self, numbers: Ints, sizes: Ints) -> int:
         """Takes in texts that are several others joined: `sizes` of `numbers` each."""
         lengths = self.whole[numbers]
-        where, _ = ranges(self.offsets[numbers], lengths)
+        where, _ = expand_ranges(self.offsets[numbers], lengths)
         flat = np.concatenate(self._parts)[where]
         ends = np.concatenate([[0], np.cumsum(lengths)])[np.cumsum(sizes)]
         return self.add(flat, np.diff(ends, prepend=0))
@@ -128,7 +128,7 @@ class Table:
 
         def some(starts: Ints, chosen: Ints) -> tuple[Ints, Ints]:
             count = starts[chosen + 1] - starts[chosen]
-            return ranges(starts[chosen], count)[0], np.concatenate([[0], np.cumsum(count)])
+            return expand_ranges(starts[chosen], count)[0], np.concatenate([[0], np.cumsum(count)])
 
         rows, row_starts = some(self.row_starts, units)
         pairs, pair_starts = some(self.pair_starts, units)
@@ -194,33 +194,37 @@ def rows_table(
 
 
 @dataclass
-class Source:
+class TableSampler:
     """A table to draw from: its share of units, how often each, and the shares of views."""
 
     table: Table
     share: float
-    views: tuple[float, float, float]  # source, reference, both
-    often: Floats | None = None
+    modes: tuple[float, float, float]  # source, reference, both
+    sampling_weights: Floats | None = None
 
     @cached_property
     def _cumulative(self) -> NDArray[np.float64]:
-        often = np.ones(len(self.table)) if self.often is None else self.often.astype(float)
-        return np.cumsum(often / often.sum())
+        sampling_weights = (
+            np.ones(len(self.table))
+            if self.sampling_weights is None
+            else self.sampling_weights.astype(float)
+        )
+        return np.cumsum(sampling_weights / sampling_weights.sum())
 
     def draw(self, count: int, rng: Generator) -> Table:
         """Units at random, each in a view; what is absent stays so."""
         units = np.searchsorted(self._cumulative, rng.random(count) * 0.999999)
         table = self.table.take(units)
-        view = rng.choice(3, count, p=self.views)[table.owners()]
+        mode = rng.choice(3, count, p=self.modes)[table.owners()]
         texts = table.texts
         whole = (texts[:, 1] >= 0) & (texts[:, 2] >= 0)
-        texts[whole & (view == 0), 2] = -1
-        texts[whole & (view == 1), 1] = -1
+        texts[whole & (mode == 0), 2] = -1
+        texts[whole & (mode == 1), 1] = -1
         return table
 
 
-def batch_tables(
-    sources: Sequence[Source], lengths: Ints, budget: int, rng: Generator
+def iter_batch_tables(
+    sources: Sequence[TableSampler], lengths: Ints, budget: int, rng: Generator
 ) -> Iterator[Table]:
     """Batches of about `budget` pieces, units of similar length together."""
     shares = np.array([source.share for source in sources])
@@ -244,7 +248,9 @@ def batch_tables(
             yield pool.take(order[number == n])
 
 
-def pack_batch(table: Table, pool: Pool) -> tuple[Ints, dict[str, tuple[int, int]], dict[str, int]]:
+def pack_batch(
+    table: Table, pool: TextPool
+) -> tuple[Ints, dict[str, tuple[int, int]], dict[str, int]]:
     """What a batch needs as one array of numbers, where each part lies, and its sizes."""
     row, role = np.nonzero(table.texts >= 0)
     number = table.texts[row, role]
@@ -284,7 +290,7 @@ def send(array: NDArray[Any], device: str) -> Tensor:
     return tensor.to(device)
 
 
-def lay_out_table(table: Table, pool: Pool) -> Batch:
+def build_batch(table: Table, pool: TextPool) -> Batch:
     """The batch that `network.make_layout` would make of the same texts, made on the device."""
     numbers, places, facts = pack_batch(table, pool)
     sent = send(numbers, pool.device)
@@ -313,7 +319,7 @@ def lay_out_table(table: Table, pool: Pool) -> Batch:
     )
 
 
-def tell(table: Table, width: int, device: str) -> dict[str, Tensor]:
+def build_targets(table: Table, width: int, device: str) -> dict[str, Tensor]:
     """What the losses want of a batch whose widest hypothesis has `width` places."""
     base = table.row_starts[:-1]
 
@@ -327,7 +333,7 @@ def tell(table: Table, width: int, device: str) -> dict[str, Tensor]:
     owner = np.repeat(np.arange(rows), np.diff(table.mark_starts))
     begin = table.marks[:, 0].astype(np.int64)
     end = np.minimum(table.marks[:, 1].astype(np.int64), width - 1)
-    where, mark = ranges(begin, np.maximum(end - begin, 0))
+    where, mark = expand_ranges(begin, np.maximum(end - begin, 0))
     severity = table.marks[mark, 2].astype(np.int64) - 1
     cell = (owner[mark] * width + 1 + where) * 3 + severity  # the first place is <s>
     shares = torch.zeros(rows * width * 3, device=device)
@@ -348,7 +354,7 @@ def tell(table: Table, width: int, device: str) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def judge_rows(network: Any, pool: Pool, texts: Ints, budget: int = 200_000) -> Floats:
+def score_rows(network: Any, pool: TextPool, texts: Ints, budget: int = 200_000) -> Floats:
     """The scores of rows (rows, 3) -> (rows, scales), long rows first."""
     network.eval()
     table = rows_table(texts, np.zeros((len(texts), SCALES), np.float32))
@@ -358,17 +364,17 @@ def judge_rows(network: Any, pool: Pool, texts: Ints, budget: int = 200_000) -> 
     scores = torch.zeros(len(texts), SCALES, device=pool.device)
     for n in np.unique(number):
         chosen = order[number == n]
-        said = network(lay_out_table(table.take(chosen), pool))
+        said = network(build_batch(table.take(chosen), pool))
         scores[send(chosen, pool.device)] = said.scores.float()
     network.train()
     return scores.cpu().numpy()
 
 
-def in_view(texts: Ints, view: str) -> Ints:
+def select_mode(texts: Ints, mode: str) -> Ints:
     """Rows with what a view hides taken away."""
     seen = texts.copy()
-    if view == "source":
+    if mode == "source":
         seen[:, 2] = -1
-    elif view == "reference":
+    elif mode == "reference":
         seen[:, 1] = -1
     return seen

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from recipes.multi import deck, tables  # noqa: E402
-from recipes.multi.network import Texts, make_layout, send_batch  # noqa: E402
+from recipes.multi import batching, tables  # noqa: E402
+from recipes.multi.network import Texts, make_layout, move_batch  # noqa: E402
 from recipes.multi.store import Store  # noqa: E402
 
 RNG = np.random.default_rng(1)
@@ -19,7 +19,7 @@ def some_texts(count: int) -> tuple[np.ndarray, np.ndarray]:
     return RNG.integers(4, 90, sizes.sum()).astype(np.int32), sizes
 
 
-def a_table(pool: deck.Pool, units: int = 12) -> deck.Table:
+def a_table(pool: batching.TextPool, units: int = 12) -> batching.Table:
     """Units of one to three rows with pairs, margins and marks at random."""
     sizes = RNG.integers(1, 4, units)
     rows = int(sizes.sum())
@@ -29,7 +29,7 @@ def a_table(pool: deck.Pool, units: int = 12) -> deck.Table:
     begin = RNG.integers(0, 4, held.sum())
     marks = np.stack([begin, begin + 2, RNG.integers(1, 4, len(begin))], 1)
     rest = np.stack([RNG.integers(0, 7, len(begin)), RNG.random(len(begin))], 1)
-    table = deck.rows_table(
+    table = batching.rows_table(
         texts,
         RNG.normal(size=(rows, 3)).astype(np.float32),
         marks=np.hstack([marks, rest]).astype(np.float32),
@@ -42,7 +42,7 @@ def a_table(pool: deck.Pool, units: int = 12) -> deck.Table:
     return table
 
 
-def texts_of(table: deck.Table, pieces: np.ndarray, pool: deck.Pool) -> list[Texts]:
+def texts_of(table: batching.Table, pieces: np.ndarray, pool: batching.TextPool) -> list[Texts]:
     starts = np.concatenate([[0], np.cumsum(pool.whole)])
     return [
         tuple(None if n < 0 else pieces[starts[n] : starts[n + 1]] for n in row)
@@ -51,12 +51,12 @@ def texts_of(table: deck.Table, pieces: np.ndarray, pool: deck.Pool) -> list[Tex
 
 
 def test_a_layout_made_on_the_device_is_that_of_the_texts_themselves() -> None:
-    pool = deck.Pool("cpu")
+    pool = batching.TextPool("cpu")
     pieces, sizes = some_texts(40)
     pool.add(pieces, sizes)
     table = a_table(pool).take(np.array([3, 0, 3, 7, 11]))
-    found = deck.lay_out_table(table, pool)
-    wanted = send_batch(make_layout(texts_of(table, pieces, pool)), "cpu")
+    found = batching.build_batch(table, pool)
+    wanted = move_batch(make_layout(texts_of(table, pieces, pool)), "cpu")
     for name in ("ids", "positions", "roles", "rank"):
         assert torch.equal(getattr(found, name), getattr(wanted, name)), name
     for name in ("texts", "rows"):
@@ -71,12 +71,12 @@ def test_a_layout_made_on_the_device_is_that_of_the_texts_themselves() -> None:
 
 
 def test_targets_of_a_batch_are_those_of_its_rows() -> None:
-    pool = deck.Pool("cpu")
+    pool = batching.TextPool("cpu")
     pool.add(*some_texts(40))
     whole = a_table(pool)
     units = np.array([5, 2, 2, 9])
     table = whole.take(units)
-    told = deck.tell(table, 7, "cpu")
+    told = batching.build_targets(table, 7, "cpu")
     rows = [r for u in units for r in range(whole.row_starts[u], whole.row_starts[u + 1])]
     assert told["targets"].numpy() == pytest.approx(whole.targets[rows])
     shares = np.zeros((len(rows), 7, 3))
@@ -94,10 +94,10 @@ def test_targets_of_a_batch_are_those_of_its_rows() -> None:
 
 
 def test_batches_hold_whole_units_of_about_the_budget() -> None:
-    pool = deck.Pool("cpu")
+    pool = batching.TextPool("cpu")
     pool.add(*some_texts(40))
-    source = deck.Source(a_table(pool), 1.0, (0.4, 0.3, 0.3))
-    batches = deck.batch_tables([source], pool.lengths, 300, np.random.default_rng(1))
+    source = batching.TableSampler(a_table(pool), 1.0, (0.4, 0.3, 0.3))
+    batches = batching.iter_batch_tables([source], pool.lengths, 300, np.random.default_rng(1))
     for _, table in zip(range(20), batches, strict=False):
         assert 150 < table.costs(pool.lengths).sum() < 450
         assert (np.diff(table.row_starts) > 0).all()
@@ -105,7 +105,7 @@ def test_batches_hold_whole_units_of_about_the_budget() -> None:
 
 
 def test_texts_are_joined_in_order() -> None:
-    pool = deck.Pool("cpu")
+    pool = batching.TextPool("cpu")
     pool.add(np.arange(10, dtype=np.int32), np.array([2, 3, 0, 5]))
     first = pool.join(np.array([3, 0, 2, 1]), np.array([2, 2]))
     assert pool.whole[first:].tolist() == [7, 3]
