@@ -17,7 +17,7 @@ from tertium.metrics.base.explanation import Explanation, FeatureAttribution, Li
 
 BLUE = [
     "--reference-text",
-    "The blue car stopped in front of the house.",
+    "The blue car stopped in front of the shop.",
     "--translation-text",
     "The red car stopped.",
 ]

@@ -455,7 +455,7 @@ def test_to_json_has_exclusion_counts(files, capsys, tmp_path):
         (["--scores", "{good}", "--gold", "mqm"], "no score (looked for mqm; found lp, item"),
         (["--scores", "{good}", "--confidence", "--resamples", "0"], "but --resamples is 0"),
         (["--scores", "{good}", "--p-values", "--resamples", "0"], "but --resamples is 0"),
-        (["--scores", "{good}", "--p-values", "--test", "none"], "but --test is none"),
+        (["--scores", "{good}", "--p-values", "--test", "none"], "but --test none disables it"),
         (
             ["--scores", "{good}", "--diagnostics", "--p-values", "-f", "tsv"],
             "either --diagnostics or --p-values",

@@ -188,9 +188,12 @@ def test_errors_are_one_line(
         (["rank", "-m", "chrf", "--nbest", "-t", str(lists), "-sl"], "omit -f, -w"),
         (
             ["rank", "-m", "chrf", "-m", "ter", "-t", one, one, "-r", one],
-            "-m chrf ter: one ranks at a",
+            "-m chrf ter: expected one ranker",
         ),
-        (["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one], "-m chrf ter: one ranks at a"),
+        (
+            ["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one],
+            "-m chrf ter: expected one ranker",
+        ),
         (["rank", "-m", "chrf", "--nbest", "-t", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"], "- is no file"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),

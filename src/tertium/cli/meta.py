@@ -247,7 +247,7 @@ def _check_output_options(args: argparse.Namespace) -> None:
     if args.confidence and not args.resamples:
         raise UsageError("--confidence needs resamples, but --resamples is 0")
     if args.p_values and (args.test == "none" or not args.resamples):
-        reason = "--test is none" if args.test == "none" else "--resamples is 0"
+        reason = "--test none disables it" if args.test == "none" else "--resamples is 0"
         raise UsageError(f"--p-values needs a significance test, but {reason}")
 
 

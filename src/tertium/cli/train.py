@@ -31,15 +31,15 @@ NOTES = """
 METRIC is a name, with settings as in a spec (esim:encoder=mpnet). `tertium train METRIC --help`
 shows its options and defaults. --train and --dev are files with one translation and its human score
 per row (JSONL, TSV, CSV). --preferences are files with one comparison per row, with the texts in
-the row or in FILE.texts.jsonl next to FILE.judgements.tsv. With both, training starts with
-comparisons. Segments that share a reference with --dev or --held-out are not used for training.
-Run the same command again to continue an interrupted training.
+the row or in a .texts.jsonl file next to them. With both, training starts with comparisons.
+Segments that share a reference with --dev or --held-out are not used for training. Run the same
+command again to continue an interrupted training.
 """
 EPILOG = f"""\
 examples:
   tertium train esim --train da/wmt16/*-en.jsonl.gz --dev da/wmt15/*-en.jsonl.gz -o models/esim
   tertium train bleu-r --recipe published --train mine.tsv -o models/published
-  tertium train pairwise --preferences rankings/wmt11/*-en.judgements.tsv.gz -o models/ranker
+  tertium train pairwise --preferences comparisons.tsv --dev-preferences dev.tsv -o models/ranker
   tertium score -t ours.txt -r reference.txt -m models/esim
 {NOTES}"""
 DATA_OPTIONS = {  # meaning, and the kind of data ("": used by all)
