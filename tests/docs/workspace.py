@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -29,6 +30,7 @@ ALIASES = {
     "system-poor.en.txt": ("c.txt",),
     "examples.jsonl": ("systems.jsonl",),
 }
+FILTERS = ("head", "sort")  # that a page may pipe the output into
 
 
 def build(folder: Path) -> None:
@@ -91,6 +93,7 @@ def _write_candidates(folder: Path) -> None:
 def run_command(command: str, *, fails: bool = False) -> str:
     """Run one command line here and give what it prints; it must succeed, or fail if it should."""
     words, target = _redirect(shlex.split(command))
+    words, *filters = _split_pipe(words)
     words = [word for pattern in words for word in _expand(pattern)]
     if words[0] != "tertium":
         check_other(words)
@@ -103,6 +106,11 @@ def run_command(command: str, *, fails: bool = False) -> str:
             code = int(stopped.code or 0)
     printed = out.getvalue()
     assert bool(code) == fails, f"{command}: exit code {code}: {err.getvalue()}"
+    for program in filters:
+        assert program[0] in FILTERS, f"pages do not pipe into {program[0]}"
+        printed = subprocess.run(
+            program, input=printed, capture_output=True, text=True, check=True
+        ).stdout
     if target:
         Path(target).write_text(printed)
         printed = ""
@@ -112,6 +120,7 @@ def run_command(command: str, *, fails: bool = False) -> str:
 def parse_command(command: str) -> None:
     """Check the options of a command that is not run."""
     words, _ = _redirect(shlex.split(command))
+    words, *_ = _split_pipe(words)
     if words[0] != "tertium":
         check_other(words)
         return
@@ -175,6 +184,17 @@ def _redirect(words: list[str]) -> tuple[list[str], str]:
         place = words.index(">")
         return words[:place], words[place + 1]
     return words, ""
+
+
+def _split_pipe(words: list[str]) -> list[list[str]]:
+    """The commands of a pipe."""
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if word == "|":
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return commands
 
 
 def _expand(word: str) -> list[str]:
