@@ -15,8 +15,8 @@
 
     # Rank systems, measure agreement with human scores, train a metric, filter a corpus.
     ranking = tertium.rank(testset, "pairwise")
-    agreement = tertium.meta_evaluate("judgements.tsv", ["bleu", "chrf"])
-    trained = tertium.train("bleu-r", "judgements.tsv", folder="models/mine")
+    agreement = tertium.meta_evaluate("judgments.tsv", ["bleu", "chrf"])
+    trained = tertium.train("bleu-r", "judgments.tsv", folder="models/mine")
     tertium.score_corpus("pairs/*.parquet", ["chrf"], "scored", keep="chrf >= 50")
 
     # Choose device, threads, batch size or cache for a block of calls.

@@ -97,8 +97,8 @@ def nodes() -> Iterator[tuple[str, Path]]:
     more = ["--num-cpus=1", "--object-store-memory=80000000"]
     head[head.index("6379")] = port
     try:
-        said = start([*head, *more, "--include-dashboard=false", f"--temp-dir={folder}"])
-        address = re.findall(r"--address='([^']+)'", said)[0]
+        output = start([*head, *more, "--include-dashboard=false", f"--temp-dir={folder}"])
+        address = re.findall(r"--address='([^']+)'", output)[0]
         for _ in range(2):
             start([address if word == "HEAD:6379" else word for word in (*other, *more)])
         yield address, folder

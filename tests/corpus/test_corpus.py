@@ -335,9 +335,9 @@ def test_a_nan_score_is_missing(partial: str, tmp_path: Path) -> None:
     """Regression: `not partial < 5` kept the row and `partial is null` did not match it."""
     rows = [*ROWS[:3], {"mt": UNSCORED, "src": "x", "ref": "y"}]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
-    for keep, kept in (("not partial < 5", 3), ("partial is null", 1)):
+    for keep, expected in (("not partial < 5", 3), ("partial is null", 1)):
         summary = tertium.score_corpus(file, partial, tmp_path / keep, keep=keep)
-        assert (summary.kept, summary.metrics[partial].missing) == (kept, 1)
+        assert (summary.kept, summary.metrics[partial].missing) == (expected, 1)
     assert read_shards(tmp_path / "partial is null")[0][partial] is None
 
 
@@ -378,8 +378,8 @@ def test_the_summary_agrees_with_the_scores(tmp_path: Path) -> None:
     assert tally.deciles() == pytest.approx(exact.tolist(), rel=0.002)
     segments = [Segment(r["mt"], r["src"], (r["ref"],)) for r in ROWS]
     assert tally.signature_text() == tertium.load_metric("chrf").signature(segments)
-    kept = json.loads((tmp_path / "out" / "_summary.json").read_text())
-    assert kept["metrics"]["chrf"]["mean"] == tally.mean
+    stored = json.loads((tmp_path / "out" / "_summary.json").read_text())
+    assert stored["metrics"]["chrf"]["mean"] == tally.mean
 
 
 def test_deciles_of_any_range() -> None:
@@ -501,19 +501,19 @@ def test_part_histograms_are_not_held_in_memory(
     file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
     run: dict[str, Any] = {"metrics": "chrf", "output": out, "part_rows": 10, "workers": workers}
     tallies: list[weakref.ref[Tally]] = []
-    held: list[int] = []
+    live_tallies: list[int] = []
     merge = Tally.merge
 
     def watch(self: Tally, other: Tally) -> None:
         tallies.append(weakref.ref(other))
-        held.append(sum(tally() is not None for tally in tallies))
+        live_tallies.append(sum(tally() is not None for tally in tallies))
         merge(self, other)
 
     monkeypatch.setattr(Tally, "merge", watch)
     first = tertium.score_corpus(file, **run)
     again = tertium.score_corpus(file, **run, resume=True)
-    assert len(held) == 2 * 15
-    assert max(held) <= 3
+    assert len(live_tallies) == 2 * 15
+    assert max(live_tallies) <= 3
     assert again.metrics == first.metrics
 
 

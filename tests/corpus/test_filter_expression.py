@@ -70,7 +70,7 @@ TABLE = pa.table(
 )
 def test_expressions_select_rows(text: str, expected: list[int]) -> None:
     mask = parse_filter(text).mask(lambda name: TABLE[name]).to_pylist()
-    assert [n for n, kept in enumerate(mask) if kept] == expected
+    assert [n for n, is_selected in enumerate(mask) if is_selected] == expected
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,11 @@ def test_no_part_waits_behind_another_while_a_worker_is_idle(
     """Otherwise Ray gives two parts to the first ready actor and none to the second."""
     from ray.data import Dataset
 
-    asked: list[Any] = []
+    requested: list[Any] = []
     usual = Dataset.map_batches
 
     def listen(*given: Any, **options: Any) -> Dataset:
-        asked.append(options["compute"])
+        requested.append(options["compute"])
         return usual(*given, **options)
 
     monkeypatch.setattr(Dataset, "map_batches", listen)
@@ -103,7 +103,7 @@ def test_no_part_waits_behind_another_while_a_worker_is_idle(
         tmp_path / "a.jsonl", "chrf", tmp_path / "out", engine="ray", part_rows=3, workers=1
     )
     assert found.rows == 6
-    assert [one.max_tasks_in_flight_per_actor for one in asked] == [1]
+    assert [one.max_tasks_in_flight_per_actor for one in requested] == [1]
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux: it looks for processes")

@@ -17,7 +17,7 @@ from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 METRIC_PAGES = [page for page in sorted((DOCS / "metrics").glob("*.md")) if page.stem != "index"]
-SECTIONS = ("## When to use it", "## Pitfalls", "## Agreement with people")
+SECTIONS = ("## When to use it", "## Limitations", "## Agreement with human scores")
 
 
 def links(page: Path) -> list[Path]:
@@ -74,11 +74,11 @@ def test_a_metric_page_is_complete_and_agrees_with_the_metric(page: Path) -> Non
         better = "higher" if getattr(cls, "higher_is_better", True) else "lower"
         assert f"{better} is better" in facts["range"], name
         try:
-            needs = getattr(cls(), "needs", frozenset({"references"}))
+            required = cls().required_inputs
         except MissingResourceError:  # nothing ships for it yet
             continue
-        said = "references or source" if not needs else " and ".join(sorted(needs))
-        assert facts["needs"].startswith(said), name
+        expected = " and ".join(sorted(required)) or "references or source"
+        assert facts["needs"].startswith(expected), name
 
 
 def test_the_metrics_index_links_every_page() -> None:

@@ -71,7 +71,7 @@ def _write_judged(folder: Path) -> None:
     )
     header = "\t".join(rows[0])
     lines = ["\t".join(map(str, row.values())) for row in rows]
-    (folder / "judgements.tsv").write_text("\n".join([header, *lines]) + "\n")
+    (folder / "judgments.tsv").write_text("\n".join([header, *lines]) + "\n")
 
 
 def _write_candidates(folder: Path) -> None:

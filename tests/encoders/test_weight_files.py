@@ -130,18 +130,18 @@ def test_the_main_revision_is_preferred(folders: dict[str, Path]) -> None:
 
 def test_the_hub_is_tried_last(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     hub = pytest.importorskip("huggingface_hub")
-    asked: list[str] = []
+    requested: list[str] = []
 
     def fetch(name: str, **options: object) -> str:
-        asked.append(name)
+        requested.append(name)
         return str(put(folders["hub"] / "fetched"))
 
     monkeypatch.setattr(hub, "snapshot_download", fetch)
     assert locate_weights(EncoderName("small")).origin == "hub"
-    assert asked == ["org/small"]
+    assert requested == ["org/small"]
     put(folders["models"] / "small")
     assert locate_weights(EncoderName("small")).origin == "models folder"
-    assert asked == ["org/small"]
+    assert requested == ["org/small"]
 
 
 def test_an_unreachable_hub_gives_a_helpful_error(

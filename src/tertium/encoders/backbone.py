@@ -196,14 +196,14 @@ class EncodingResults:
         keep = np.zeros(states.shape[:2], dtype=np.bool_)
         rows = []
         for number, job in enumerate(jobs):
-            first, last, row = self._kept_positions(job, prefix_length)
+            first, last, row = self._text_positions(job, prefix_length)
             keep[number, first:last] = True
             rows.append(np.arange(row, row + last - first))
-        kept = states[torch.from_numpy(keep).to(states.device)]
-        self.tokens[layer][np.concatenate(rows)] = kept.cpu().numpy()
+        token_states = states[torch.from_numpy(keep).to(states.device)]
+        self.tokens[layer][np.concatenate(rows)] = token_states.cpu().numpy()
 
-    def _kept_positions(self, job: WindowJob, prefix_length: int) -> tuple[int, int, int]:
-        """Return the kept positions first:last of a job, and the row of the first one's vector."""
+    def _text_positions(self, job: WindowJob, prefix_length: int) -> tuple[int, int, int]:
+        """Return the positions first:last that belong to the text of a job, and the row of the first one's vector."""
         (before, after), (start, _, first, last) = self.special_counts, job.window
         begin, end = int(self.offsets[job.text]), int(self.offsets[job.text + 1])
         if begin == end:

@@ -238,23 +238,23 @@ def _iter_embeddings(
     cached_encoder = encoder
     if isinstance(encoder, BackboneEncoder):
         cached_encoder = encoder.with_special_tokens()
-    kept: PartEntries = {}
+    retained: PartEntries = {}
     for number, text_set in enumerate(text_sets):
         chunk_texts = [texts[i] for i in text_set]
         entries = {
-            part: {texts[i]: kept[part, i] for i in text_set.tolist() if (part, i) in kept}
+            part: {texts[i]: retained[part, i] for i in text_set.tolist() if (part, i) in retained}
             for part in parts
         }
         _complete_entries(cached_encoder, chunk_texts, entries)
         columns = {part: [entries[part][text] for text in chunk_texts] for part in parts}
-        kept = _keep_entries(kept, columns, text_set, last_use > number)
+        retained = _keep_entries(retained, columns, text_set, last_use > number)
         if cached_encoder is not encoder and tokens:
             columns["tokens"] = [strip_special_tokens(entry) for entry in columns["tokens"]]
         yield _entries_to_embeddings(encoder, columns, len(chunk_texts))
 
 
 def _keep_entries(
-    kept: PartEntries,
+    retained: PartEntries,
     columns: Mapping[str, list[CacheEntry]],
     text_set: IntArray,
     is_needed: NDArray[np.bool_],
@@ -267,7 +267,7 @@ def _keep_entries(
     }
     free_bytes = current_runtime().memory
     result: PartEntries = {}
-    for key, entry in {**kept, **new}.items():
+    for key, entry in {**retained, **new}.items():
         if is_needed[key[1]] and free_bytes >= entry.nbytes:
             free_bytes -= entry.nbytes
             result[key] = entry
@@ -330,7 +330,7 @@ def _run_requests(
 
 
 def _make_entries(result: Embeddings, part: str) -> Iterator[CacheEntry]:
-    """Yield a copy of each text's vectors, so that a kept entry does not keep the whole result."""
+    """Yield a copy of each text's vectors, so that a retained entry does not keep the whole result."""
     for i in range(len(result)):
         is_truncated = bool(result.truncated[i])
         if part == "tokens":

@@ -54,7 +54,7 @@ class ModelCard(Resource):
     """A model with a short name.
 
     `layer` is the default layer of its token vectors, chosen on da/wmt15 and da/wmt16 (`python -m
-    papers.calibrate`). `prefix` is a prompt before every text. `hub_name` is its name on the
+    papers.calibrate_encoder`). `prefix` is a prompt before every text. `hub_name` is its name on the
     Hugging Face hub.
 
     With `archive_prefix`, each package holds one part of a zip file, in this order, in a file whose

@@ -20,7 +20,7 @@ from tertium.segment import Judgment, Preference, Segment
 
 logger = logging.getLogger(__name__)
 
-Judged = TypeVar("Judged", JudgmentSet, RankingSet)
+AnyHumanSet = TypeVar("AnyHumanSet", JudgmentSet, RankingSet)
 TrainingData = Iterable[JudgmentSet | RankingSet | Judgment | Preference]
 
 
@@ -134,7 +134,7 @@ def remove_leaks(
     )
 
 
-def _drop_shared(judgment_set: Judged, held_out: Sequence[JudgmentSet]) -> Judged:
+def _drop_shared(judgment_set: AnyHumanSet, held_out: Sequence[JudgmentSet]) -> AnyHumanSet:
     try:
         return drop_overlap(judgment_set, held_out)
     except DataError:

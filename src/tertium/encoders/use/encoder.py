@@ -120,9 +120,9 @@ class UniversalEncoder:
             if sentences:
                 result.sentences[text : text + count] = sentence_vectors
             if tokens:
-                kept = vectors[_token_rows(ids[text : text + count])]
-                result.vectors[row : row + len(kept)] = kept
-                row += len(kept)
+                token_vectors = vectors[_token_rows(ids[text : text + count])]
+                result.vectors[row : row + len(token_vectors)] = token_vectors
+                row += len(token_vectors)
             text += count
 
 
@@ -146,7 +146,7 @@ def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]
 def load(
     name: EncoderName, *, precision: str, long: str, special: bool, device: str
 ) -> UniversalEncoder:
-    """Load `use` or `use@LAYER`; special tokens are never kept."""
+    """Load `use` or `use@LAYER`; special tokens are never token_vectors."""
     if precision != "fp32":
         raise UsageError(f"encoder use supports only fp32, not {precision}")
     layer = name.layer or str(MODEL_CARDS["use"].layer)
