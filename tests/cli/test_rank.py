@@ -194,8 +194,11 @@ def test_errors_are_one_line(
             ["rank", "-m", "chrf", "ter", "-t", one, one, "-r", one],
             "-m chrf ter: expected one ranker",
         ),
-        (["rank", "-m", "chrf", "--nbest", "-t", "-"], "- is no file"),
-        (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"], "- is no file"),
+        (["rank", "-m", "chrf", "--nbest", "-t", "-"], "standard input: cannot be read"),
+        (
+            ["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"],
+            "standard input: cannot be read",
+        ),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),
         (["rank", "-m", "parwise", "-t", one, one, "-r", one], "did you mean 'pairwise'"),
     ):
