@@ -195,10 +195,7 @@ def test_errors_are_one_line(
             "-m chrf ter: expected one ranker",
         ),
         (["rank", "-m", "chrf", "--nbest", "-t", "-"], "standard input: cannot be read"),
-        (
-            ["rank", "-m", "chrf", "-t", one, one, "-r", one, "--documents", "-"],
-            "standard input: cannot be read",
-        ),
+        (["rank", "-m", "chrf", "-t", one, "-r", "-", "--documents", "-"], "is given twice"),
         (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),
         (["rank", "-m", "parwise", "-t", one, one, "-r", one], "did you mean 'pairwise'"),
     ):
