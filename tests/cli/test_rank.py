@@ -196,7 +196,10 @@ def test_errors_are_one_line(
         ),
         (["rank", "-m", "chrf", "--nbest", "-t", "-"], "standard input: cannot be read"),
         (["rank", "-m", "chrf", "-t", one, "-r", "-", "--documents", "-"], "is given twice"),
-        (["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"], "--to-json -: no"),
+        (
+            ["rank", "-m", "chrf", "-t", one, one, "-r", one, "--to-json", "-"],
+            "--to-json -: expected a",
+        ),
         (["rank", "-m", "parwise", "-t", one, one, "-r", one], "did you mean 'pairwise'"),
     ):
         assert main(arguments) == 2
