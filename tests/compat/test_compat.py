@@ -358,7 +358,7 @@ def test_published_checkpoint_names_are_errors() -> None:
     with pytest.raises(UsageError, match="nothing is downloaded or saved"):
         comet.download_model("chrf", saving_directory="models")
     unnamed: Any = None
-    with pytest.raises(UsageError, match="not by None"):
+    with pytest.raises(UsageError, match="got None"):
         comet.load_from_checkpoint(unnamed)
     assert comet.download_model("chrf", local_files_only=True) == "chrf"
     assert comet.load_from_checkpoint("chrf", True, True, True).metric == model.metric
