@@ -1,8 +1,8 @@
-"""The laws at random: `make fuzz`, for FUZZ_SECONDS, from FUZZ_SEED.
+"""Check laws on random inputs: `make fuzz`, with FUZZ_SECONDS and FUZZ_SEED.
 
-Each round draws a subject, now and then under other settings, a shape, and hostile texts, whole or
-mutated; scores them once and tries the laws of the table on the result. What fails is shrunk,
-printed as one command and kept in `tests/fuzz/found.jsonl`, which the tests try again for ever.
+Each round draws a subject (sometimes with other settings), a shape and unusual texts, scores them
+once and checks the laws. A violation is shrunk, printed as a command and saved in
+`tests/fuzz/found.jsonl`. Every test run checks saved violations again.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from pathlib import Path
 
 import numpy as np
 from tests import gallery
-from tests.laws.field_laws import settings_of
-from tests.laws.findings import Finding, keep_finding, read_finding, smallest
-from tests.laws.table import LAWS, Law, hold_law
-from tests.laws.trial import Broken, Subject, Trial, is_possible, missing_resource, subjects
+from tests.laws.field_laws import setting_variants
+from tests.laws.table import LAWS, Law, check_law
+from tests.laws.trial import LawViolation, Subject, Trial, can_run, missing_resource, subjects
+from tests.laws.violations import Violation, parse_violation, save_violation, shrink_violation
 
 from tertium.data.testset import TestSet
 
 MANY_SEGMENTS = 20  # segments of most rounds; one call costs nearly as much as many
 EXPENSIVE_SHARE = 0.15  # fraction of rounds that run expensive laws
-OTHER_SETTINGS = 0.25
-LONG_TEXTS = 0.002  # fraction of texts; they cost as much as hundreds of others
+OTHER_SETTINGS_SHARE = 0.25
+LONG_TEXT_SHARE = 0.002  # fraction of texts; they cost as much as hundreds of others
 SHRINK_SECONDS = 60.0  # seconds for one violation
 
 
 def draw_text(rng: np.random.Generator) -> str:
     """Draw a text of the gallery, two of them joined, or one with changed characters."""
-    if rng.random() < LONG_TEXTS:
+    if rng.random() < LONG_TEXT_SHARE:
         return gallery.LONG[rng.integers(len(gallery.LONG))]
     text = gallery.SHORT[rng.integers(len(gallery.SHORT))]
     chance = rng.random()
@@ -64,7 +64,10 @@ def draw_testset(rng: np.random.Generator) -> tuple[str, TestSet]:
     make = gallery.SHAPES.get(shape, many_segments)
     testset = make(lambda: draw_text(rng), rng)
     systems = {
-        name: [near(text, refs, rng) for text, refs in zip(texts, testset.references, strict=True)]
+        name: [
+            mix_with_reference(text, refs, rng)
+            for text, refs in zip(texts, testset.references, strict=True)
+        ]
         for name, texts in testset.systems.items()
     }
     if shape == "identical systems":
@@ -79,7 +82,7 @@ def many_segments(draw: gallery.Draw, rng: np.random.Generator) -> TestSet:
     )
 
 
-def near(text: str, references: list[str], rng: np.random.Generator) -> str:
+def mix_with_reference(text: str, references: list[str], rng: np.random.Generator) -> str:
     """Return the text, a reference, or a reference mixed with the text."""
     chance, reference = rng.random(), references[rng.integers(len(references))]
     if chance < 0.2:
@@ -90,16 +93,16 @@ def near(text: str, references: list[str], rng: np.random.Generator) -> str:
 class Campaign:
     """A fuzzing run: counts by law, and violations."""
 
-    def __init__(self, seed: int, keep: bool, only: str = "") -> None:
-        self.seed, self.keep = seed, keep
-        everyone = [s for s in subjects() if not only or s.spec == only]
-        self.subjects = [s for s in everyone if not missing_resource(s)]
-        self.settings = {s: settings_of(s) for s in self.subjects}
+    def __init__(self, seed: int, save: bool, only: str = "") -> None:
+        self.seed, self.save = seed, save
+        candidates = [s for s in subjects() if not only or s.spec == only]
+        self.subjects = [s for s in candidates if not missing_resource(s)]
+        self.settings = {s: setting_variants(s) for s in self.subjects}
         self.cases: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
         self.seconds: dict[str, float] = defaultdict(float)
-        self.findings: list[Finding] = []
-        self.broken: set[tuple[str, str]] = set()
+        self.violations: list[Violation] = []
+        self.reported: set[tuple[str, str]] = set()
 
     def run(self, seconds: float) -> None:
         start, number = time.monotonic(), 0
@@ -114,35 +117,35 @@ class Campaign:
         rng = np.random.default_rng([self.seed, number])
         shape, testset = draw_testset(rng)
         variants = self.settings[subject]
-        if variants and rng.random() < OTHER_SETTINGS:
+        if variants and rng.random() < OTHER_SETTINGS_SHARE:
             changed = variants[rng.integers(len(variants))]
-            subject = changed if is_possible(changed) else subject
+            subject = changed if can_run(changed) else subject
         self.kinds[f"shape {shape}"] += 1
         self.kinds.update(gallery.kinds([t for o in testset.systems.values() for t in o]))
         seed = int(rng.integers(1 << 30))
         with tempfile.TemporaryDirectory() as folder:
             trial = Trial(subject, testset, seed, Path(folder))
-            for law in chosen_laws(rng):
-                self.try_one(law, trial)
+            for law in draw_laws(rng):
+                self.check_one(law, trial)
 
-    def try_one(self, law: Law, trial: Trial) -> None:
+    def check_one(self, law: Law, trial: Trial) -> None:
         started = time.monotonic()
         try:
-            self.cases[str(law)] += hold_law(law, trial)
-        except Broken as broken:
+            self.cases[str(law)] += check_law(law, trial)
+        except LawViolation as violation:
             key = (str(law), trial.subject.spec)
-            if key not in self.broken:
-                self.broken.add(key)
-                print(f"BROKEN {broken}", flush=True)
+            if key not in self.reported:
+                self.reported.add(key)
+                print(f"VIOLATION {violation}", flush=True)
                 self.add(law, trial)
         self.seconds[str(law)] += time.monotonic() - started
 
     def add(self, law: Law, trial: Trial) -> None:
-        finding = smallest(law, trial.subject, trial.testset, trial.seed, SHRINK_SECONDS)
-        self.findings.append(finding)
-        if self.keep:
-            keep_finding(finding)
-        print(f"  {finding.fault}\n  {finding.command}", flush=True)
+        violation = shrink_violation(law, trial.subject, trial.testset, trial.seed, SHRINK_SECONDS)
+        self.violations.append(violation)
+        if self.save:
+            save_violation(violation)
+        print(f"  {violation.fault}\n  {violation.command}", flush=True)
 
     def summary(self) -> Iterator[str]:
         """Yield the numbers of cases by operation and law, and by kind of text."""
@@ -152,32 +155,34 @@ class Campaign:
         yield f"{sum(self.cases.values()):>9,}  cases of {len(self.subjects)} metrics and rankers"
         for kind, count in self.kinds.most_common():
             yield f"{count:>9,}  rounds: {kind}"
-        yield f"{len(self.findings):>9,}  findings (seed {self.seed})"
+        yield f"{len(self.violations):>9,}  violations (seed {self.seed})"
 
 
-def chosen_laws(rng: np.random.Generator) -> list[Law]:
+def draw_laws(rng: np.random.Generator) -> list[Law]:
     """Return all cheap laws and some of the expensive ones."""
-    return [law for law in LAWS if not law.costly or rng.random() < EXPENSIVE_SHARE]
+    return [law for law in LAWS if not law.is_expensive or rng.random() < EXPENSIVE_SHARE]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("FUZZ_SECONDS", 60)))
     parser.add_argument("--seed", type=int, default=int(os.environ.get("FUZZ_SEED", 1)))
-    parser.add_argument("--only", default="", metavar="SPEC", help="this metric or ranker alone")
-    parser.add_argument("--forget", action="store_true", help="do not keep what is found")
-    parser.add_argument("--replay", metavar="JSON", help="one finding, as it was printed")
+    parser.add_argument(
+        "--only", default="", metavar="SPEC", help="check only this metric or ranker"
+    )
+    parser.add_argument("--no-save", action="store_true", help="do not save violations")
+    parser.add_argument("--replay", metavar="JSON", help="check one printed violation again")
     args = parser.parse_args()
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     if args.replay:
-        print(f"{read_finding(args.replay).try_again()} cases hold")
+        print(f"{parse_violation(args.replay).recheck()} cases passed")
         return 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         os.environ["TERTIUM_CACHE"] = cache
-        campaign = Campaign(args.seed, keep=not args.forget, only=args.only)
+        campaign = Campaign(args.seed, save=not args.no_save, only=args.only)
         campaign.run(args.seconds)
     print("\n".join(campaign.summary()))
-    return 1 if campaign.findings else 0
+    return 1 if campaign.violations else 0
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ def shrink(testset: TestSet, fails: Fails, seconds: float = 60.0) -> TestSet:
     is_smaller = True
     while is_smaller and time.monotonic() < end:
         is_smaller = False
-        for smaller in _smaller(testset):
+        for smaller in _smaller_testsets(testset):
             if time.monotonic() > end:
                 break
             if fails(smaller):
@@ -27,7 +27,7 @@ def shrink(testset: TestSet, fails: Fails, seconds: float = 60.0) -> TestSet:
     return testset
 
 
-def _smaller(testset: TestSet) -> Iterator[TestSet]:
+def _smaller_testsets(testset: TestSet) -> Iterator[TestSet]:
     """Yield smaller test sets, the smallest first."""
     yield from _fewer_systems(testset)
     yield from _fewer_segments(testset)
@@ -37,12 +37,12 @@ def _smaller(testset: TestSet) -> Iterator[TestSet]:
 
 def _fewer_systems(testset: TestSet) -> Iterator[TestSet]:
     names = list(testset.systems)
-    for part in _parts(len(names)):
+    for part in _subsets(len(names)):
         yield replace(testset, systems={names[n]: testset.systems[names[n]] for n in part})
 
 
 def _fewer_segments(testset: TestSet) -> Iterator[TestSet]:
-    for part in _parts(len(testset)):
+    for part in _subsets(len(testset)):
         yield TestSet(
             systems={name: [texts[n] for n in part] for name, texts in testset.systems.items()},
             references=[testset.references[n] for n in part],
@@ -55,26 +55,26 @@ def _fewer_references(testset: TestSet) -> Iterator[TestSet]:
     for n, texts in enumerate(testset.references):
         for k in range(len(texts) if len(texts) > 1 else 0):
             remaining = [*texts[:k], *texts[k + 1 :]]
-            yield replace(testset, references=_put(testset.references, n, remaining))
+            yield replace(testset, references=_replace_at(testset.references, n, remaining))
 
 
 def _shorter_texts(testset: TestSet) -> Iterator[TestSet]:
     for name, texts in testset.systems.items():
         for n, text in enumerate(texts):
-            for shorter in _shorter(text):
-                changed = {**testset.systems, name: _put(texts, n, shorter)}
+            for shorter in _shorter_versions(text):
+                changed = {**testset.systems, name: _replace_at(texts, n, shorter)}
                 yield replace(testset, systems=changed)
     for n, references in enumerate(testset.references):
         for k, text in enumerate(references):
-            for shorter in _shorter(text):
-                fewer = _put(references, k, shorter)
-                yield replace(testset, references=_put(testset.references, n, fewer))
+            for shorter in _shorter_versions(text):
+                fewer = _replace_at(references, k, shorter)
+                yield replace(testset, references=_replace_at(testset.references, n, fewer))
     for n, text in enumerate(testset.sources):
-        for shorter in _shorter(text):
-            yield replace(testset, sources=_put(testset.sources, n, shorter))
+        for shorter in _shorter_versions(text):
+            yield replace(testset, sources=_replace_at(testset.sources, n, shorter))
 
 
-def _shorter(text: str) -> Iterator[str]:
+def _shorter_versions(text: str) -> Iterator[str]:
     """Yield a text without all, halves, quarters ... single characters; then simplified."""
     size = len(text)
     while size:
@@ -86,15 +86,15 @@ def _shorter(text: str) -> Iterator[str]:
             yield text[:n] + "a" + text[n + 1 :]
 
 
-def _parts(count: int) -> Iterator[list[int]]:
+def _subsets(count: int) -> Iterator[list[int]]:
     """Yield halves of the positions, then all but one; never an empty list."""
-    places = list(range(count))
+    positions = list(range(count))
     if count > 2:
-        yield places[: count // 2]
-        yield places[count // 2 :]
+        yield positions[: count // 2]
+        yield positions[count // 2 :]
     for n in range(count if count > 1 else 0):
-        yield places[:n] + places[n + 1 :]
+        yield positions[:n] + positions[n + 1 :]
 
 
-def _put(values: Any, place: int, value: Any) -> list[Any]:
+def _replace_at(values: Any, place: int, value: Any) -> list[Any]:
     return [*values[:place], value, *values[place + 1 :]]

@@ -14,26 +14,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests import gallery
-from tests.laws.findings import Finding, kind_of, read_findings, smallest
-from tests.laws.table import LAWS, Law, hold_law, law_named
+from tests.laws.table import LAWS, Law, check_law, find_law
 from tests.laws.trial import (
-    Broken,
+    LawViolation,
     Subject,
     Trial,
-    commands_score_once,
-    hold,
     missing_resource,
+    require,
+    reuse_command_scores,
     subjects,
 )
+from tests.laws.violations import Violation, failure_kind, read_violations, shrink_violation
 from tests.short_windows import short_windows
 
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 
 SUBJECTS = subjects()
-LARGE = ("tertium-base", "tertium-multi")  # too slow for all texts in every run
-WINDOWED = "tertium-multi"  # reads long texts in windows
-SAVED_VIOLATIONS = read_findings()
+SLOW_METRICS = ("tertium-base", "tertium-multi")  # too slow for all texts in every run
+WINDOWED_METRIC = "tertium-multi"  # reads long texts in windows
+SAVED_VIOLATIONS = read_violations()
 
 
 @pytest.fixture(params=SUBJECTS, ids=lambda s: Path(s.spec).name)
@@ -43,15 +43,15 @@ def subject(request: pytest.FixtureRequest) -> Subject:
     return request.param
 
 
-def hold_laws(trials: list[tuple[Law, Trial]]) -> int:
+def check_laws(trials: list[tuple[Law, Trial]]) -> int:
     """Check all laws, report all violations at once, and return the number of cases."""
-    count, faults = 0, []
+    count, violations = 0, []
     for law, trial in trials:
         try:
-            count += hold_law(law, trial)
-        except Broken as broken:
-            faults.append(str(broken))
-    assert not faults, "\n".join(faults)
+            count += check_law(law, trial)
+        except LawViolation as violation:
+            violations.append(str(violation))
+    assert not violations, "\n".join(violations)
     return count
 
 
@@ -67,10 +67,10 @@ def small_testset(shape: str) -> TestSet:
     return gallery.SHAPES[shape](lambda: str(rng.choice(gallery.SHORT)), rng)
 
 
-def test_scores_of_the_whole_gallery(subject: Subject, tmp_path: Path) -> None:
-    trial = Trial(subject, full_testset(subject.spec in LARGE), 1, tmp_path)
-    with short_windows() if subject.spec == WINDOWED else nullcontext():
-        count = hold_laws([(law, trial) for law in LAWS if not law.costly])
+def test_scores_of_the_full_gallery(subject: Subject, tmp_path: Path) -> None:
+    trial = Trial(subject, full_testset(subject.spec in SLOW_METRICS), 1, tmp_path)
+    with short_windows() if subject.spec == WINDOWED_METRIC else nullcontext():
+        count = check_laws([(law, trial) for law in LAWS if not law.is_expensive])
     assert count >= len(trial.segments) or subject.kind == "ranker"
 
 
@@ -88,25 +88,25 @@ def test_operations_on_each_shape(subject: Subject, tmp_path: Path) -> None:
             name for name in gallery.SHAPES if len(small_testset(name).systems) >= law.systems
         ]
         shape = shapes[next(turn) % len(shapes)]
-        if law.costly or law.systems > 1:
+        if law.is_expensive or law.systems > 1:
             chosen.append((law, trials[shape]))
-    with commands_score_once():
-        hold_laws(chosen)
+    with reuse_command_scores():
+        check_laws(chosen)
 
 
 @pytest.mark.parametrize(
-    "finding", SAVED_VIOLATIONS, ids=[f"{f.law}, {f.spec}" for f in SAVED_VIOLATIONS]
+    "violation", SAVED_VIOLATIONS, ids=[f"{f.law}, {f.spec}" for f in SAVED_VIOLATIONS]
 )
-def test_saved_violations_are_fixed(finding: Finding) -> None:
-    if reason := missing_resource(finding.subject):
+def test_saved_violations_are_fixed(violation: Violation) -> None:
+    if reason := missing_resource(violation.subject):
         pytest.skip(reason)
-    assert finding.try_again() > 0
+    assert violation.recheck() > 0
 
 
 def test_every_law_applies_to_a_subject() -> None:
-    able = [s for s in SUBJECTS if not missing_resource(s)]
-    assert all(any(law.applies(s) for s in able) for law in LAWS)
-    assert law_named(str(LAWS[3])) is LAWS[3]
+    available = [s for s in SUBJECTS if not missing_resource(s)]
+    assert all(any(law.applies(s) for s in available) for law in LAWS)
+    assert find_law(str(LAWS[3])) is LAWS[3]
 
 
 def test_shrunk_case_has_the_same_failure() -> None:
@@ -116,18 +116,20 @@ def test_shrunk_case_has_the_same_failure() -> None:
         for segment in trial.segments:
             if not segment.hypothesis.strip():
                 raise DataError("nothing to read")
-            hold("long" not in segment.hypothesis, f"{segment.hypothesis!r} is long")
+            require("long" not in segment.hypothesis, f"{segment.hypothesis!r} is long")
         return len(trial.segments)
 
     law, subject = Law("score", texts_are_short, lambda subject: True), Subject("chrf", "metric")
     texts = ["short", "a long text", "another long text of 7 words"]
     testset = TestSet({"a": texts}, [["x"]] * 3, ["x"] * 3)
-    finding = smallest(law, subject, testset, seed=1, seconds=20)
-    assert finding.systems == {"a": ["long"]}
-    assert finding.fault == "score: texts are short, chrf: 'long' is long"
+    violation = shrink_violation(law, subject, testset, seed=1, seconds=20)
+    assert violation.systems == {"a": ["long"]}
+    assert violation.fault == "score: texts are short, chrf: 'long' is long"
 
 
 def test_kind_of_failure_ignores_texts_and_numbers() -> None:
-    assert kind_of("'a b' scored 0.5 above 'it'") == kind_of("\"it's\" scored -1e-05 above ''")
-    assert kind_of("refused whole texts: a") != kind_of("refused whole texts: b")
-    assert kind_of("ValueError: size 0") != kind_of("TypeError: size 0")
+    assert failure_kind("'a b' scored 0.5 above 'it'") == failure_kind(
+        "\"it's\" scored -1e-05 above ''"
+    )
+    assert failure_kind("error for valid texts: a") != failure_kind("error for valid texts: b")
+    assert failure_kind("ValueError: size 0") != failure_kind("TypeError: size 0")

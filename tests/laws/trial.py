@@ -1,7 +1,6 @@
 """Subjects and trials of laws: every metric and ranker on a test set, scored once.
 
-Subjects come from the registry and the folders of trained models that ship, so that whatever is
-registered or shipped is tried, and nothing is named here by hand.
+Subjects come from the registry and the folders of bundled models, so that all of them are checked.
 """
 
 from __future__ import annotations
@@ -34,17 +33,17 @@ from tertium.scores import Scores
 from tertium.segment import Segment
 
 RESAMPLES = 20
-TRY = Segment("it is raining", "es regnet", ("it is raining",))
+PROBE = Segment("it is raining", "es regnet", ("it is raining",))
 
 
-class Broken(AssertionError):
+class LawViolation(AssertionError):
     """A law violation."""
 
 
-def hold(condition: Any, message: str) -> None:
-    """Raise `Broken` unless the condition holds."""
+def require(condition: Any, message: str) -> None:
+    """Raise `LawViolation` unless the condition holds."""
     if not condition:
-        raise Broken(message)
+        raise LawViolation(message)
 
 
 @dataclass(frozen=True)
@@ -95,17 +94,17 @@ def missing_resource(subject: Subject) -> str:
     """Return why the subject cannot run on this machine, or an empty string."""
     try:
         if subject.kind == "metric":
-            subject.metric.score([TRY])
+            subject.metric.score([PROBE])
         else:
-            subject.ranker.prefer([TRY], [TRY])
+            subject.ranker.prefer([PROBE], [PROBE])
     except MissingResourceError as error:
         return str(error)
     return ""
 
 
 @lru_cache(maxsize=512)
-def is_possible(subject: Subject) -> bool:
-    """Return whether settings can run here: fp16 needs a GPU, other features other weights."""
+def can_run(subject: Subject) -> bool:
+    """Return whether settings can run here: fp16 needs a GPU, other features need other weights."""
     try:
         return not missing_resource(subject)
     except TertiumError:
@@ -151,11 +150,11 @@ class Trial:
 
     @cached_property
     def values(self) -> FloatArray:
-        """The oriented score of each segment: higher is better."""
-        return self.better(self.scores.segments)
+        """The oriented score of each segment: higher is orient."""
+        return self.orient(self.scores.segments)
 
-    def better(self, values: FloatArray) -> FloatArray:
-        """Orient scores so that higher is better."""
+    def orient(self, values: FloatArray) -> FloatArray:
+        """Orient scores so that higher is orient."""
         return values if self.metric.higher_is_better else -values
 
     @cached_property
@@ -167,7 +166,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Printed:
+class CommandOutput:
     """The output of a command."""
 
     code: int
@@ -177,35 +176,35 @@ class Printed:
     @property
     def json(self) -> Any:
         """The printed JSON; NaN and infinity raise an error."""
-        return json.loads(self.out, parse_constant=_refuse)
+        return json.loads(self.out, parse_constant=_reject_constant)
 
 
-def _refuse(constant: str) -> Any:
-    raise Broken(f"JSON with {constant}")
+def _reject_constant(constant: str) -> Any:
+    raise LawViolation(f"JSON with {constant}")
 
 
 Rows = dict[tuple[str, Segment], FloatArray]
-_scored_by_commands: ContextVar[Rows | None] = ContextVar("scored by commands", default=None)
+_command_scores: ContextVar[Rows | None] = ContextVar("scored by commands", default=None)
 
 
 @contextlib.contextmanager
-def commands_score_once() -> Iterator[None]:
+def reuse_command_scores() -> Iterator[None]:
     """Let commands reuse the scores of earlier commands, since laws check their output.
 
     Calls of the library itself are computed again, so that both can be compared.
     """
-    token = _scored_by_commands.set({})
+    token = _command_scores.set({})
     try:
         yield
     finally:
-        _scored_by_commands.reset(token)
+        _command_scores.reset(token)
 
 
 @contextlib.contextmanager
-def _recalling(rows: Rows | None) -> Iterator[None]:
+def _reuse_scores(rows: Rows | None) -> Iterator[None]:
     score = Metric.compute_statistics
 
-    def recall_or_score(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
+    def score_new_segments(metric: Metric, segments: Sequence[Segment]) -> FloatArray:
         if rows is None or metric.reads_corpus or metric.reads_context:
             return score(metric, segments)
         keys = [(metric.spec, segment) for segment in segments]
@@ -213,23 +212,23 @@ def _recalling(rows: Rows | None) -> Iterator[None]:
             rows.update(zip(((metric.spec, s) for s in new), score(metric, new), strict=True))
         return np.stack([rows[key] for key in keys])
 
-    with mock.patch.object(Metric, "compute_statistics", recall_or_score):
+    with mock.patch.object(Metric, "compute_statistics", score_new_segments):
         yield
 
 
-def run_command(argv: Sequence[str]) -> Printed:
+def run_command(argv: Sequence[str]) -> CommandOutput:
     """Run a command in this process; exceptions propagate."""
-    out, err, rows = io.StringIO(), io.StringIO(), _scored_by_commands.get()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _recalling(rows):
+    out, err, rows = io.StringIO(), io.StringIO(), _command_scores.get()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _reuse_scores(rows):
         try:
             code = main([str(part) for part in argv])
         except SystemExit as stop:
             code = int(stop.code or 0)
-    return Printed(code, out.getvalue(), err.getvalue())
+    return CommandOutput(code, out.getvalue(), err.getvalue())
 
 
-def run_well(argv: Sequence[str]) -> Printed:
+def run_successfully(argv: Sequence[str]) -> CommandOutput:
     """Run a command that must succeed."""
     printed = run_command(argv)
-    hold(printed.code == 0, f"exit {printed.code}: {printed.err.strip()[:300]}")
+    require(printed.code == 0, f"exit {printed.code}: {printed.err.strip()[:300]}")
     return printed

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from tests.laws.shrink import shrink
-from tests.laws.table import Law, law_named, try_law
-from tests.laws.trial import Broken, Subject
+from tests.laws.table import Law, check_law_on, find_law
+from tests.laws.trial import LawViolation, Subject
 
 from tertium.data.testset import TestSet
 from tertium.models.checkpoint import bundled_models_folder
 
 SAVED_VIOLATIONS = Path(__file__).parent.parent / "fuzz" / "found.jsonl"
-PLACE = "TRAINED"  # placeholder for the folder of bundled models
+MODELS_PLACEHOLDER = "TRAINED"  # placeholder for the folder of bundled models
 
 
 @dataclass(frozen=True)
-class Finding:
+class Violation:
     """A law violation: the law, the subject, the test set and the message."""
 
     law: str
@@ -35,13 +35,13 @@ class Finding:
     documents: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, law: Law, subject: Subject, testset: TestSet, seed: int, fault: str) -> Finding:
+    def of(cls, law: Law, subject: Subject, testset: TestSet, seed: int, fault: str) -> Violation:
         return cls(
             law=str(law),
-            spec=subject.spec.replace(str(bundled_models_folder()), PLACE),
+            spec=subject.spec.replace(str(bundled_models_folder()), MODELS_PLACEHOLDER),
             kind=subject.kind,
             seed=seed,
-            fault=fault[:500].replace(str(bundled_models_folder()), PLACE),
+            fault=fault[:500].replace(str(bundled_models_folder()), MODELS_PLACEHOLDER),
             systems={name: list(texts) for name, texts in testset.systems.items()},
             references=[list(texts) for texts in testset.references],
             sources=list(testset.sources),
@@ -50,15 +50,17 @@ class Finding:
 
     @property
     def subject(self) -> Subject:
-        return Subject(self.spec.replace(PLACE, str(bundled_models_folder())), self.kind)  # type: ignore[arg-type]
+        return Subject(
+            self.spec.replace(MODELS_PLACEHOLDER, str(bundled_models_folder())), self.kind
+        )  # type: ignore[arg-type]
 
     @property
     def testset(self) -> TestSet:
         return TestSet(self.systems, self.references, self.sources, self.documents)
 
-    def try_again(self) -> int:
-        """Check the law again and return the number of cases; raises `Broken` if it still fails."""
-        return try_law(law_named(self.law), self.subject, self.testset, self.seed)
+    def recheck(self) -> int:
+        """Check the law again and return the number of cases; raise `LawViolation` if it fails."""
+        return check_law_on(find_law(self.law), self.subject, self.testset, self.seed)
 
     @property
     def line(self) -> str:
@@ -70,55 +72,59 @@ class Finding:
         return f"python -m tests.laws.fuzz --replay {shlex.quote(self.line)}"
 
 
-def read_finding(line: str) -> Finding:
+def parse_violation(line: str) -> Violation:
     fields: dict[str, Any] = json.loads(line)
-    return Finding(**fields)
+    return Violation(**fields)
 
 
-def read_findings(path: Path = SAVED_VIOLATIONS) -> list[Finding]:
+def read_violations(path: Path = SAVED_VIOLATIONS) -> list[Violation]:
     """Read all saved violations."""
     if not path.exists():
         return []
-    return [read_finding(line) for line in path.read_text("utf-8").splitlines() if line]
+    return [parse_violation(line) for line in path.read_text("utf-8").splitlines() if line]
 
 
-def keep_finding(finding: Finding, path: Path = SAVED_VIOLATIONS) -> None:
+def save_violation(violation: Violation, path: Path = SAVED_VIOLATIONS) -> None:
     """Save a violation unless it is already saved."""
-    if finding not in read_findings(path):
+    if violation not in read_violations(path):
         path.parent.mkdir(exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            file.write(finding.line + "\n")
+            file.write(violation.line + "\n")
 
 
-WORDS = 6  # first words of a message that identify the kind of failure
+KIND_WORDS = 6  # first words of a message that identify the kind of failure
 _TEXTS_AND_NUMBERS = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[-+]?\d[\w.+-]*""")
 
 
-def kind_of(fault: str) -> str:
+def failure_kind(fault: str) -> str:
     """Return the first words of a message without its texts and numbers.
 
-    >>> kind_of("'a b' scored 0.5 above ''") == kind_of("'c' scored 1e-5 above 'd'")
+    >>> failure_kind("'a b' scored 0.5 above ''") == failure_kind("'c' scored 1e-5 above 'd'")
     True
     """
-    return " ".join(_TEXTS_AND_NUMBERS.sub("...", fault).split()[:WORDS])
+    return " ".join(_TEXTS_AND_NUMBERS.sub("...", fault).split()[:KIND_WORDS])
 
 
-def smallest(law: Law, subject: Subject, testset: TestSet, seed: int, seconds: float) -> Finding:
+def shrink_violation(
+    law: Law, subject: Subject, testset: TestSet, seed: int, seconds: float
+) -> Violation:
     """Return the violation with the smallest test set that fails in the same way.
 
-    Less text may break it otherwise: a metric refuses what is left, say. That is another fault.
+    A smaller test set that fails for another reason is not accepted.
     """
     prefix = f"{law}, {subject.spec}: "
 
-    def fault_of(candidate: TestSet) -> str:
+    def failure_of(candidate: TestSet) -> str:
         try:
-            try_law(law, subject, candidate, seed)
-        except Broken as broken:
-            return str(broken).removeprefix(prefix)
+            check_law_on(law, subject, candidate, seed)
+        except LawViolation as violation:
+            return str(violation).removeprefix(prefix)
         return ""
 
-    first = fault_of(testset)
+    first = failure_of(testset)
     if not first:
-        return Finding.of(law, subject, testset, seed, "broken once, and not again")
-    small = shrink(testset, lambda less: kind_of(fault_of(less)) == kind_of(first), seconds)
-    return Finding.of(law, subject, small, seed, prefix + (fault_of(small) or first))
+        return Violation.of(law, subject, testset, seed, "violated once, but not again")
+    smallest = shrink(
+        testset, lambda smaller: failure_kind(failure_of(smaller)) == failure_kind(first), seconds
+    )
+    return Violation.of(law, subject, smallest, seed, prefix + (failure_of(smallest) or first))

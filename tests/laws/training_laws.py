@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from tests.laws.trial import Subject, Trial, hold, run_well
+from tests.laws.trial import Subject, Trial, require, run_successfully
 
 from tertium.errors import DataError
 from tertium.meta.aligned_scores import AlignedScores
@@ -21,23 +21,23 @@ from tertium.segment import Judgment, Preference, Segment
 
 STATISTICS = ("pearson", "kendall", "spearman")
 # smaller variants of classes that are slow to train or load: settings, then options
-SMALL: dict[str, Any] = {"encoder": "toy", "encoders": ("toy",), "hidden": 4}
-BRIEF: dict[str, Any] = {"epochs": 1, "batch_size": 8, "folds": 2}
+SMALL_SETTINGS: dict[str, Any] = {"encoder": "toy", "encoders": ("toy",), "hidden": 4}
+SHORT_TRAINING: dict[str, Any] = {"epochs": 1, "batch_size": 8, "folds": 2}
 
-HELD_OUT = [
+DEV_PAIRS = [
     Preference(Segment(text, "x", (text,)), Segment("something else", "x", (text,)), 1.0)
     for text in ("The weather was fine.", "Nobody came to the door.", "We paid in the evening.")
 ]  # development data must share no reference with training data
 
 
-def people(trial: Trial) -> np.ndarray:
+def random_human_scores(trial: Trial) -> np.ndarray:
     """Draw a human score for each segment of each system."""
     shape = (len(trial.testset.systems), len(trial.testset))
     return trial.rng().integers(0, 100, size=shape).astype(float)
 
 
 def judgments(trial: Trial) -> list[Judgment]:
-    scores = people(trial).ravel().tolist()
+    scores = random_human_scores(trial).ravel().tolist()
     size = len(trial.testset)
     return [
         Judgment(segment, value, item=str(n % size), system=f"s{n // size}", lp="de-en")
@@ -45,19 +45,19 @@ def judgments(trial: Trial) -> list[Judgment]:
     ]
 
 
-def agreement_is_sound(trial: Trial) -> int:
+def agreement_is_valid(trial: Trial) -> int:
     """Correlations are in [-1, 1] or undefined; the command equals the library."""
-    human = ScoreMatrix("human", tuple(trial.testset.systems), people(trial))
+    human = ScoreMatrix("human", tuple(trial.testset.systems), random_human_scores(trial))
     evaluation = trial.evaluation
     (spec,) = evaluation.metrics
-    rows = np.stack([trial.better(s.segments) for s in evaluation.metric_scores(spec)])
+    rows = np.stack([trial.orient(s.segments) for s in evaluation.metric_scores(spec)])
     aligned = AlignedScores.align("set", [ScoreMatrix(spec, evaluation.systems, rows)], human=human)
     tasks = [task for s in STATISTICS for task in tasks_for(["set"], s, resamples=0)]
     records = MetaEvaluation([aligned], seed=1).run(tasks).records()
-    _hold_bounded(records)
+    _require_correlations(records)
     file = trial.folder / "human.jsonl"
     file.write_text("".join(_line(j, trial) for j in judgments(trial)), encoding="utf-8")
-    printed = run_well(
+    printed = run_successfully(
         [
             "meta",
             "--human",
@@ -73,10 +73,10 @@ def agreement_is_sound(trial: Trial) -> int:
             "-q",
         ]
     ).json
-    _hold_bounded(printed)
+    _require_correlations(printed)
     values, expected = _values(printed), _values(records)
     close = all(_close(a, b) for a, b in zip(values, expected, strict=True))
-    hold(len(values) == len(STATISTICS) and close, f"{values}, not {expected}")
+    require(len(values) == len(STATISTICS) and close, f"got {values}, expected {expected}")
     return len(STATISTICS) * len(trial.segments)
 
 
@@ -104,59 +104,67 @@ def _close(a: float | None, b: float | None) -> bool:
     return all(missing) or (not any(missing) and abs(a - b) <= 1e-12)  # type: ignore[operator]
 
 
-def _hold_bounded(records: Any) -> None:
+def _require_correlations(records: Any) -> None:
     for value in _values(records):
-        hold(value is None or value != value or -1 - 1e-12 <= value <= 1 + 1e-12, f"r = {value}")
+        require(value is None or value != value or -1 - 1e-12 <= value <= 1 + 1e-12, f"r = {value}")
 
 
-def training_is_sound(trial: Trial) -> int:
+def training_is_valid(trial: Trial) -> int:
     """Metrics trained on unusual texts give finite scores, also after saving and loading.
 
-    Data from which nothing can be learned are refused in our own words.
+    Data that cannot be learned from raise a `DataError`.
     """
     try:
-        trained = train_small(trial.subject, trial)
-        again = train_small(trial.subject, trial)
+        trained = train_with_small_settings(trial.subject, trial)
+        again = train_with_small_settings(trial.subject, trial)
     except DataError:
         return 0
     folder = trial.folder / "model"
     saved = trained.save(folder)
     if trial.subject.kind == "metric":
         loaded, values = load_metric(str(folder)), trained.score(trial.segments).segments
-        hold(np.isfinite(values).all(), "a trained metric gives what is no number")
-        hold((again.score(trial.segments).segments == values).all(), "one seed, two models")
-        hold((loaded.score(trial.segments).segments == values).all(), "saved, it scores otherwise")
-        hold(loaded == saved, "saved and loaded are not equal")
+        require(np.isfinite(values).all(), "a trained metric returns a score that is not finite")
+        require(
+            (again.score(trial.segments).segments == values).all(),
+            "the same seed gives different models",
+        )
+        require(
+            (loaded.score(trial.segments).segments == values).all(),
+            "the loaded model scores differently",
+        )
+        require(loaded == saved, "the saved and the loaded model differ")
     else:
         pairs = preferences(trial)
         left, right = [p.left for p in pairs], [p.right for p in pairs]
         ranker = load_ranker(str(folder))
         values = trained.prefer(left, right)
-        hold(np.isfinite(values).all(), "a trained ranker gives what is no number")
-        hold((ranker.prefer(left, right) == values).all(), "saved, it ranks otherwise")
-        hold(ranker == saved, "saved and loaded are not equal")
+        require(
+            np.isfinite(values).all(), "a trained ranker returns a probability that is not finite"
+        )
+        require((ranker.prefer(left, right) == values).all(), "the loaded model ranks differently")
+        require(ranker == saved, "the saved and the loaded model differ")
     return 1
 
 
-def train_small(subject: Subject, trial: Trial) -> Any:
+def train_with_small_settings(subject: Subject, trial: Trial) -> Any:
     """Train a class on a few texts with the smallest settings."""
     cls = type(subject.loaded)
-    config = _known_to(cls.settings or cls, SMALL)
-    options = cls.options(**_known_to(cls.options, BRIEF))
+    config = _select_fields(cls.settings or cls, SMALL_SETTINGS)
+    options = cls.options(**_select_fields(cls.options, SHORT_TRAINING))
     if subject.kind == "ranker":
         pairs = preferences(trial)
-        return cls.train(pairs, dev=HELD_OUT, options=options, **config, features=("bleu", "chrf"))
+        return cls.train(pairs, dev=DEV_PAIRS, options=options, **config, features=("bleu", "chrf"))
     return cls.train(judgments(trial), options=options, **config)
 
 
-def _known_to(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
+def _select_fields(cls: Any, values: dict[str, Any]) -> dict[str, Any]:
     fields = {field.name for field in dataclasses.fields(cls)}
     return {name: value for name, value in values.items() if name in fields}
 
 
 def preferences(trial: Trial) -> list[Preference]:
     """Return random human preferences of the first system against the others."""
-    scores, size = people(trial), len(trial.testset)
+    scores, size = random_human_scores(trial), len(trial.testset)
     return [
         Preference(
             trial.segments[n], trial.segments[k * size + n], float(scores[0, n] > scores[k, n])
@@ -167,5 +175,5 @@ def preferences(trial: Trial) -> list[Preference]:
 
 
 @cache
-def can_learn(subject: Subject) -> bool:
+def is_trainable(subject: Subject) -> bool:
     return hasattr(type(subject.loaded), "train")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tests.laws.trial import RESAMPLES, Trial, hold, run_command, run_well
+from tests.laws.trial import RESAMPLES, Trial, require, run_command, run_successfully
 
 from tertium.cli.output import to_json
 from tertium.data.testset import TestSet
@@ -25,11 +25,11 @@ from tertium.reporting.page.report import read_asset
 from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
 from tertium.reporting.tables.table import render_table
 
-PAIRS = 30  # translations compared with one of another system
-STYLES = ("text", "tsv", "md", "latex")
-FRAMES = (".jsonl", ".tsv", ".csv", ".parquet")
-VOID = {"meta", "br", "hr", "img", "input", "link", "col", "wbr"}
-HANDLERS = ("onerror", "onload", "onclick", "onmouseover")
+MAX_PAIRS = 30  # translations compared with one of another system
+TABLE_FORMATS = ("text", "tsv", "md", "latex")
+FILE_SUFFIXES = (".jsonl", ".tsv", ".csv", ".parquet")
+VOID_TAGS = {"meta", "br", "hr", "img", "input", "link", "col", "wbr"}
+EVENT_HANDLERS = ("onerror", "onload", "onclick", "onmouseover")
 
 
 def numbers_in(value: Any) -> Iterator[float]:
@@ -44,64 +44,64 @@ def numbers_in(value: Any) -> Iterator[float]:
         yield value
 
 
-def texts_come_back_from_a_file(trial: Trial) -> int:
+def texts_survive_a_round_trip(trial: Trial) -> int:
     """A test set that is written and read again has the same texts."""
     again = TestSet.from_records(trial.records)
-    same = again.systems == {k: tuple(v) for k, v in trial.testset.systems.items()}
-    hold(same, "other hypotheses")
-    hold(
+    has_same_systems = again.systems == {k: tuple(v) for k, v in trial.testset.systems.items()}
+    require(has_same_systems, "the hypotheses differ")
+    require(
         [list(r) for r in again.references] == [list(r) for r in trial.testset.references],
-        "other references",
+        "the references differ",
     )
-    hold(list(again.sources) == list(trial.testset.sources), "other sources")
+    require(list(again.sources) == list(trial.testset.sources), "the sources differ")
     return len(trial.segments)
 
 
-def the_command_scores_as_the_library(trial: Trial) -> int:
+def score_command_equals_library(trial: Trial) -> int:
     """`score -f json -sl` prints the records of the library, digit by digit."""
-    printed = run_well(
+    printed = run_successfully(
         ["score", "-t", trial.records, "-m", trial.subject.spec, "-f", "json", "-sl", "-q"]
     ).json
     records = printed if isinstance(printed, list) else [printed]
-    hold(records == plain(trial.evaluation.records()), "other records")
+    require(records == after_json_round_trip(trial.evaluation.records()), "the records differ")
     return len(trial.segments)
 
 
-def plain(records: Any) -> Any:
+def after_json_round_trip(records: Any) -> Any:
     """Return records after a JSON round trip."""
     return json.loads(to_json(records))
 
 
-def tables_hold_what_the_library_returns(trial: Trial) -> int:
+def printed_tables_equal_library(trial: Trial) -> int:
     """Every table format prints the library's table; TSV has full precision."""
-    evaluation, style = trial.evaluation, drawn(trial, STYLES)
+    evaluation, style = trial.evaluation, choose_by_seed(trial, TABLE_FORMATS)
     call = ["score", "-t", trial.records, "-m", trial.subject.spec, "-q", "-f", style]
     for printed, table in (
-        (run_well(call).out, system_table(evaluation, None, warnings=False)),
-        (run_well([*call, "-sl"]).out, segment_table(evaluation, None)),
+        (run_successfully(call).out, system_table(evaluation, None, warnings=False)),
+        (run_successfully([*call, "-sl"]).out, segment_table(evaluation, None)),
     ):
         expected = render_table(table, style)
-        hold(printed == expected, f"{style}: {printed[:200]!r}, not {expected[:200]!r}")
+        require(printed == expected, f"{style}: got {printed[:200]!r}, expected {expected[:200]!r}")
     if style == "tsv":
-        _hold_tsv(printed, evaluation)
+        _require_tsv_scores(printed, evaluation)
     return len(trial.segments)
 
 
-def drawn(trial: Trial, choices: Sequence[Any]) -> Any:
+def choose_by_seed(trial: Trial, choices: Sequence[Any]) -> Any:
     """Choose an output variant by the seed."""
     return choices[trial.seed % len(choices)]
 
 
-def _hold_tsv(text: str, evaluation: Evaluation) -> None:
+def _require_tsv_scores(text: str, evaluation: Evaluation) -> None:
     rows = list(csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE))
     (metric,) = evaluation.metrics
     expected = sorted(v for s in evaluation.metric_scores(metric) for v in s.segments.tolist())
     values = sorted(_floats(row[1:]) for row in rows[1:])
     flat = sorted(value for row in values for value in row)
-    hold(len({len(row) for row in rows}) == 1, "ragged rows")
-    hold(
+    require(len({len(row) for row in rows}) == 1, "rows differ in length")
+    require(
         all(any(math.isclose(w, f, rel_tol=1e-9, abs_tol=1e-9) for f in flat) for w in expected),
-        "the TSV lacks a score",
+        "a score is missing in the TSV",
     )
 
 
@@ -115,12 +115,12 @@ def _floats(cells: list[str]) -> list[float]:
     return values
 
 
-def files_hold_what_the_library_returns(trial: Trial) -> int:
+def written_files_equal_library(trial: Trial) -> int:
     """`score -o` in every format and `--to-json` write the library's own numbers."""
-    evaluation, suffix = trial.evaluation, drawn(trial, FRAMES)
+    evaluation, suffix = trial.evaluation, choose_by_seed(trial, FILE_SUFFIXES)
     frame = evaluation.to_frame()
     file, saved = trial.folder / f"scores{suffix}", trial.folder / "scores.json"
-    run_well(
+    run_successfully(
         [
             "score",
             "-t",
@@ -135,10 +135,16 @@ def files_hold_what_the_library_returns(trial: Trial) -> int:
         ]
     )
     records = _read_table(file)
-    hold([list(record) for record in records] == [list(frame.columns)] * len(frame), "columns")
+    require(
+        [list(record) for record in records] == [list(frame.columns)] * len(frame),
+        "the columns differ",
+    )
     values = [float(record["score"]) for record in records]
-    hold(values == frame["score"].tolist(), f"{suffix}: other scores")
-    hold(json.loads(saved.read_text("utf-8")) == plain(evaluation.records()), "--to-json")
+    require(values == frame["score"].tolist(), f"{suffix}: the scores differ")
+    require(
+        json.loads(saved.read_text("utf-8")) == after_json_round_trip(evaluation.records()),
+        "--to-json: the records differ",
+    )
     return len(trial.segments)
 
 
@@ -157,28 +163,30 @@ def _read_table(file: Path) -> list[dict[str, Any]]:
     return list(csv.DictReader(rows, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def comparisons_are_sound(trial: Trial) -> int:
+def comparisons_are_valid(trial: Trial) -> int:
     """p-values are in (0, 1] (undefined for a single segment); equal systems do not differ."""
     result = trial.comparison
     (spec,) = result.metrics
     p_values, clusters = result.p_values[spec], result.clusters[spec]
-    lone = len(trial.testset) < 2
+    is_single_segment = len(trial.testset) < 2
     off = ~np.eye(len(p_values), dtype=bool)
-    sound = np.isnan(p_values[off]) if lone else (p_values[off] > 0) & (p_values[off] <= 1)
-    hold(sound.all() and (p_values.diagonal() == 1).all(), f"p-values {p_values.tolist()}")
-    hold(min(clusters) == 1, f"clusters {clusters}")
+    others = p_values[off]
+    is_valid = np.isnan(others) if is_single_segment else (others > 0) & (others <= 1)
+    require(is_valid.all() and (p_values.diagonal() == 1).all(), f"p-values {p_values.tolist()}")
+    require(min(clusters) == 1, f"clusters {clusters}")
     outputs = list(trial.testset.systems.values())
     for a in range(len(outputs)):
         for b in range(a):
             if list(outputs[a]) == list(outputs[b]):
-                hold(lone or p_values[a, b] == 1, f"equal systems differ with p {p_values[a, b]}")
-                hold(clusters[a] == clusters[b], "equal systems are in two clusters")
-    finite = [n for n in numbers_in(result.records(segments=True)) if not math.isfinite(n)]
-    hold(lone or not finite, "a number of the comparison is not finite")
+                p = p_values[a, b]
+                require(is_single_segment or p == 1, f"equal systems differ with p {p}")
+                require(clusters[a] == clusters[b], "equal systems are in two clusters")
+    not_finite = [n for n in numbers_in(result.records(segments=True)) if not math.isfinite(n)]
+    require(is_single_segment or not not_finite, "a number of the comparison is not finite")
     return len(outputs) * (len(outputs) - 1) // 2
 
 
-def the_command_compares_as_the_library(trial: Trial) -> int:
+def compare_command_equals_library(trial: Trial) -> int:
     result = trial.comparison
     call = [
         "compare",
@@ -190,27 +198,27 @@ def the_command_compares_as_the_library(trial: Trial) -> int:
         "--resamples",
         RESAMPLES,
     ]
-    printed = run_well([*call, "-f", "json"]).json
-    hold(printed == plain(result.records()), "other records")
-    style = drawn(trial, STYLES)
+    printed = run_successfully([*call, "-f", "json"]).json
+    require(printed == after_json_round_trip(result.records()), "the records differ")
+    style = choose_by_seed(trial, TABLE_FORMATS)
     expected = render_table(comparison_table(result, None, warnings=False), style)
-    hold(run_well([*call, "-f", style]).out == expected, f"{style}: another table")
+    require(run_successfully([*call, "-f", style]).out == expected, f"{style}: the tables differ")
     return 2 * len(trial.testset.systems)
 
 
-def explanations_are_sound(trial: Trial) -> int:
+def explanations_are_valid(trial: Trial) -> int:
     """An explanation has the score and finite numbers, and the command prints the same."""
     segments = trial.segments[:3]
     values = trial.metric.score(segments).segments
     for segment, value in zip(segments, values, strict=True):
         values = explain(segment, metric=trial.metric)
         finite = all(math.isfinite(number) for number in numbers_in(values.as_dict()))
-        hold(finite, "a number of the explanation is not finite")
-        hold(
+        require(finite, "a number of the explanation is not finite")
+        require(
             abs(values.score - value) <= 2e-5 * max(1.0, abs(value)),
-            f"explains {values.score!r}, not {value!r}",
+            f"explained score {values.score!r}, expected {value!r}",
         )
-        hold_fragment(values._repr_html_())
+        require_safe_fragment(values._repr_html_())
         call = [
             "explain",
             "-m",
@@ -219,42 +227,45 @@ def explanations_are_sound(trial: Trial) -> int:
             f"--source-text={segment.source}",
             *(f"--reference-text={reference}" for reference in segment.references),
         ]
-        hold(run_well([*call, "-f", "json"]).json == plain(values.as_dict()), "another explanation")
-        run_well(call)
+        require(
+            run_successfully([*call, "-f", "json"]).json == after_json_round_trip(values.as_dict()),
+            "the explanations differ",
+        )
+        run_successfully(call)
     return len(segments)
 
 
-def displays_are_whole(trial: Trial) -> int:
+def notebook_output_is_well_formed(trial: Trial) -> int:
     """Notebook output is well-formed HTML without scripts."""
-    hold_fragment(trial.scores._repr_html_())
-    hold_fragment(trial.evaluation._repr_html_())
+    require_safe_fragment(trial.scores._repr_html_())
+    require_safe_fragment(trial.evaluation._repr_html_())
     if len(trial.testset.systems) > 1:
-        hold_fragment(trial.comparison._repr_html_())
+        require_safe_fragment(trial.comparison._repr_html_())
     return len(trial.segments)
 
 
-def reports_are_whole(trial: Trial) -> int:
+def reports_are_well_formed(trial: Trial) -> int:
     """Reports are well-formed HTML with no scripts but our own, whatever the texts contain."""
     file = trial.folder / "report.html"
-    several = len(trial.testset.systems) > 1
+    has_several_systems = len(trial.testset.systems) > 1
     command = (
         ["report", "--explain", 2, "--resamples", RESAMPLES, "-o"]
-        if several
+        if has_several_systems
         else ["score", "--report"]
     )
-    run_well([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
+    run_successfully([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
     page = Page(file.read_text("utf-8"))
-    hold(page.open == [], f"unclosed {page.open[:3]}")
-    hold(page.scripts == read_asset("page.html").count("<script"), f"{page.scripts} scripts")
-    hold(not page.handlers, f"attributes {page.handlers[:3]}")
+    require(page.open == [], f"unclosed {page.open[:3]}")
+    require(page.scripts == read_asset("page.html").count("<script"), f"{page.scripts} scripts")
+    require(not page.handlers, f"attributes {page.handlers[:3]}")
     return len(trial.segments)
 
 
-def hold_fragment(html: str) -> None:
+def require_safe_fragment(html: str) -> None:
     page = Page(html)
-    hold(not page.open, f"unclosed {page.open[:3]}")
-    hold(page.scripts == 0, f"{page.scripts} scripts")
-    hold(not page.handlers, f"attributes {page.handlers[:3]}")
+    require(not page.open, f"unclosed {page.open[:3]}")
+    require(page.scripts == 0, f"{page.scripts} scripts")
+    require(not page.handlers, f"attributes {page.handlers[:3]}")
 
 
 class Page(HTMLParser):
@@ -269,65 +280,69 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handlers += [name for name, _ in attrs if name in HANDLERS]
+        self.handlers += [name for name, _ in attrs if name in EVENT_HANDLERS]
         if tag == "script":
             self.scripts += 1
-        if tag not in VOID:
+        if tag not in VOID_TAGS:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handlers += [name for name, _ in attrs if name in HANDLERS]
+        self.handlers += [name for name, _ in attrs if name in EVENT_HANDLERS]
 
     def handle_endtag(self, tag: str) -> None:
         if self.open and self.open[-1] == tag:
             self.open.pop()
-        elif tag not in VOID:
+        elif tag not in VOID_TAGS:
             self.open.append(f"/{tag}")
 
 
-def rankings_are_sound(trial: Trial) -> int:
+def rankings_are_valid(trial: Trial) -> int:
     """Probabilities are in [0, 1] and sum to 1 over both orders; equal texts get 1/2."""
     ranker = trial.subject.ranker
-    rng, everything = trial.rng(), trial.segments
-    size, several = len(trial.testset), len(trial.testset.systems)
-    places = rng.permutation(len(everything))[:PAIRS]
-    other_rows = (places + size * rng.integers(0, several, len(places))) % len(everything)
-    left, right = [everything[n] for n in places], [everything[n] for n in other_rows]
-    chances = ranker.prefer(left, right)
-    hold(((chances >= 0) & (chances <= 1)).all(), f"chances {chances.tolist()[:5]}")
-    both = chances + ranker.prefer(right, left)
-    hold(np.allclose(both, 1.0, rtol=0, atol=1e-6), "two orders do not add up to 1")
+    rng, segments = trial.rng(), trial.segments
+    size, system_count = len(trial.testset), len(trial.testset.systems)
+    rows = rng.permutation(len(segments))[:MAX_PAIRS]
+    other_rows = (rows + size * rng.integers(0, system_count, len(rows))) % len(segments)
+    left, right = [segments[n] for n in rows], [segments[n] for n in other_rows]
+    probabilities = ranker.prefer(left, right)
+    require(
+        ((probabilities >= 0) & (probabilities <= 1)).all(), f"got {probabilities.tolist()[:5]}"
+    )
+    both = probabilities + ranker.prefer(right, left)
+    require(np.allclose(both, 1.0, rtol=0, atol=1e-6), "both orders do not sum to 1")
     equal = [a.hypothesis == b.hypothesis for a, b in zip(left, right, strict=True)]
-    hold((chances[equal] == 0.5).all(), "equal translations are not even")
-    hold((ranker.prefer(left, left) == 0.5).all(), "a translation beats itself")
+    require((probabilities[equal] == 0.5).all(), "equal translations do not get 1/2")
+    require((ranker.prefer(left, left) == 0.5).all(), "a translation and itself do not get 1/2")
     order = rng.permutation(len(left))
     again = ranker.prefer([left[n] for n in order], [right[n] for n in order])
-    _hold_chances(again, chances[order], "in another order")
+    _require_equal_probabilities(again, probabilities[order], "in another order")
     reads_all = trial.subject.kind == "metric" and trial.metric.reads_corpus
     for n in range(0 if reads_all else min(3, len(left))):
         single = ranker.prefer([left[n]], [right[n]])
-        _hold_chances(single, chances[[n]], "single")
+        _require_equal_probabilities(single, probabilities[[n]], "one by one")
     return len(left)
 
 
-def _hold_chances(values: Any, expected: Any, where: str) -> None:
+def _require_equal_probabilities(values: Any, expected: Any, where: str) -> None:
     off = values != expected
-    hold(not off.any(), f"{where}: {values[off][:1]} and not {expected[off][:1]}")
+    require(not off.any(), f"{where}: got {values[off][:1]}, expected {expected[off][:1]}")
 
 
-def the_command_ranks_as_the_library(trial: Trial) -> int:
+def rank_command_equals_library(trial: Trial) -> int:
     matrix = trial.subject.ranker.rank(trial.testset)
     call = ["rank", "-t", trial.records, "-m", trial.subject.spec, "-q", "-sl"]
-    records = run_well([*call, "-f", "json"]).json
+    records = run_successfully([*call, "-f", "json"]).json
     for record in records:
-        hold(record["segments"] == matrix[record["system"]].tolist(), "other chances")
-    run_well([*call, "-f", drawn(trial, STYLES)])
+        require(record["segments"] == matrix[record["system"]].tolist(), "the probabilities differ")
+    run_successfully([*call, "-f", choose_by_seed(trial, TABLE_FORMATS)])
     sums = matrix.values.sum(axis=0)
-    hold(np.allclose(sums, len(matrix.systems) / 2, atol=1e-6), "chances do not add up")
+    require(
+        np.allclose(sums, len(matrix.systems) / 2, atol=1e-6), "the probabilities have a wrong sum"
+    )
     return len(trial.segments)
 
 
-def own_errors_alone(trial: Trial) -> int:
+def missing_input_is_a_one_line_error(trial: Trial) -> int:
     """A metric without its required inputs raises a one-line error with a remedy."""
     bare = trial.folder / "bare.jsonl"
     rows = [
@@ -336,6 +351,8 @@ def own_errors_alone(trial: Trial) -> int:
     ]
     bare.write_text("\n".join(rows) + "\n", encoding="utf-8")
     printed = run_command(["score", "-t", bare, "-m", trial.subject.spec, "-q"])
-    hold(printed.code == 2, f"exit {printed.code}")
-    hold(printed.err.startswith("tertium: error: ") and printed.err.count("\n") == 1, printed.err)
+    require(printed.code == 2, f"exit {printed.code}")
+    require(
+        printed.err.startswith("tertium: error: ") and printed.err.count("\n") == 1, printed.err
+    )
     return len(rows)
