@@ -272,7 +272,8 @@ class Metric(CompatibilityCalls, Scorer):
     def explain(self, segment: Segment) -> Explanation:
         """Explain the score of one segment; raises `UsageError` unless `can_explain`."""
         raise UsageError(
-            f"{self.name} cannot explain its scores: choose a metric whose `can_explain` is true"
+            f"{self.name} cannot explain its scores: choose a metric whose `can_explain` is true, "
+            "such as bertscore"
         )
 
     @property

@@ -67,7 +67,7 @@ def _attribution_parts(
             yield f"\n{title}"
             yield from (f"  - {sentence}" for sentence in sentences[:MAX_ITEMS])
             if len(sentences) > MAX_ITEMS:
-                yield f"  - and {len(sentences) - MAX_ITEMS} more (all are in --json and as_dict())"
+                yield f"  - and {len(sentences) - MAX_ITEMS} more (-f json and as_dict() have all)"
     if reasons.alignment:
         yield word_alignment_table(reasons)
     tables = (feature_group_table(reasons), feature_table(reasons, top))
