@@ -1,7 +1,7 @@
-"""For MkDocs: pages of the repository that lie outside of docs/ join the site, and links follow.
+"""MkDocs hooks: add pages from outside docs/ to the site and adjust links.
 
-On the site the folder docs/ and the root of the repository are one. What is not a page there, such
-as the license, keeps its text and loses its link.
+On the site, docs/ and the root of the repository are one folder. Links to files that are not pages,
+such as the license, become plain text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:)([^)#\s]+)(#[^)\s]*)?\)")
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pages from outside."""
+    """Add the pages from outside docs/."""
     for name in OUTSIDE:
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, name, content=text))
@@ -27,7 +27,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Let links between docs/ and the rest of the repository lead where the pages are now."""
+    """Adjust links between docs/ and the rest of the repository."""
     here = page.file.src_uri
     folder = posixpath.dirname(here if here in OUTSIDE else f"docs/{here}")
 

@@ -1,18 +1,17 @@
-"""What a Markdown page asks a reader to type, in the order of the page.
+"""Extract the commands and snippets of a Markdown page, in order.
 
-Conventions, which docs/index.md states for readers:
+Conventions (docs/index.md explains them to readers):
 
-- ```console: lines after `$ ` are commands, what follows up to the next `$` is what they print.
-- ```bash or ```sh: a command a line; what they print is not shown.
-- ```python: runs in order, all blocks of a page in one namespace. A ```text block that follows
-  directly is what it prints.
-- A block of any language with title="PATH" behind it is a file that the reader writes.
-- `...` in a shown output stands for anything; white space and blank lines do not count.
+- ```console: lines after `$ ` are commands, followed by their output.
+- ```bash or ```sh: one command per line, without output.
+- ```python: all blocks of a page run in one namespace. A ```text block directly after it is its
+  output.
+- A block of any language with title="PATH" is a file that the reader creates.
+- `...` in an output matches anything; white space and blank lines are ignored.
 - A trailing backslash continues a command, `# ...` after it is a comment. A command whose comment
-  says `takes hours`, `takes minutes`, `needs the network` or `needs judgments` is not run, but its
-  options are parsed by the real parser.
-- `<!-- setup` ... `-->` is Python that a page needs and a reader does not: names that its snippets
-  take as given. It is as bound to run as any other block.
+  says `takes hours`, `takes minutes`, `needs the network` or `needs judgments` is only parsed, by
+  the real parser.
+- `<!-- setup` ... `-->` is hidden Python that defines names used by the snippets of the page.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ class Block:
     kind: str
     body: str
     line: int
-    joined: bool = False  # nothing but blanks between it and the block before
-    title: str = ""  # the path of the file that it is
+    joined: bool = False  # directly after the previous block
+    title: str = ""  # path of the file, if the block is one
 
 
 @dataclass(frozen=True)
 class Step:
-    """Something to run, and what it should print; None where the page does not say."""
+    """Something to run, and its expected output (None if the page shows none)."""
 
     kind: str  # "shell", "python" or "file: PATH"
     code: str
@@ -64,22 +63,22 @@ class Step:
 
 
 def blocks(text: str) -> list[Block]:
-    """All fenced blocks and setups of a page."""
-    found: list[Block] = []
+    """Return all fenced blocks and setup blocks of a page."""
+    result: list[Block] = []
     end = 0
     for match in _FENCE.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
-        joined = bool(found) and not text[end : match.start()].strip()
+        joined = bool(result) and not text[end : match.start()].strip()
         if match["setup"] is not None:
-            found.append(Block("setup", match["setup"], line, joined))
+            result.append(Block("setup", match["setup"], line, joined))
         else:
-            found.append(Block(match["kind"], match["body"], line, joined, match["title"] or ""))
+            result.append(Block(match["kind"], match["body"], line, joined, match["title"] or ""))
         end = match.end()
-    return found
+    return result
 
 
 def steps(text: str) -> list[Step]:
-    """Everything on a page that can be run, in order."""
+    """Return everything on a page that can be run, in order."""
     result: list[Step] = []
     before = ""
     for block in blocks(text):
@@ -117,18 +116,18 @@ def _session(block: Block) -> Iterator[Step]:
         while line.rstrip().endswith("\\"):
             line = line.rstrip()[:-1] + lines.pop(0)
         command, comment = split_comment(line)
-        shown = "\n".join(lines)
+        output = "\n".join(lines)
         yield Step(
             "shell",
             command,
             block.line,
-            shown if shown.strip() else None,
+            output if output.strip() else None,
             run=not NOT_RUN.search(comment),
         )
 
 
 def split_comment(line: str) -> tuple[str, str]:
-    """A command and the comment after it; a hash inside a word or quotes is no comment."""
+    """Split a command from its comment; a hash inside a word or quotes is not a comment."""
     quote = ""
     for place, character in enumerate(line):
         if quote:
@@ -141,6 +140,6 @@ def split_comment(line: str) -> tuple[str, str]:
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether a shown output is what was printed, white space aside; `...` is anything."""
+    """Return whether an output matches a page, ignoring white space; `...` matches anything."""
     parts = [re.escape(" ".join(part.split())) for part in expected.split("...")]
     return re.fullmatch(r"\s*.*?\s*".join(parts), " ".join(printed.split()), re.DOTALL) is not None

@@ -1,7 +1,7 @@
-"""Every command and snippet of README and docs runs, and prints what the page shows.
+"""Run every command and snippet of README and docs, and compare the output with the page.
 
-`pages` says how a page marks them; `workspace` is the folder they run in. Commands that take hours
-or need data that is not here are parsed by the real parser.
+`pages` explains how pages mark them; `workspace` creates the folder they run in. Commands that take
+hours or need missing data are only parsed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from tests.docs.workspace import build, parse_command, run_command
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """A folder for each page, so that none leans on what another one wrote."""
+    """A separate folder for each page, so that pages do not depend on each other."""
     build(tmp_path)
     return tmp_path
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_what_a_page_shows_is_true(
+def test_page_commands_run_and_print_what_is_shown(
     page: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(workspace)
-    monkeypatch.syspath_prepend(str(workspace))  # and taken off again, with what a page installs
+    monkeypatch.syspath_prepend(str(workspace))  # undone with everything a page installs
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
-    monkeypatch.setenv("COLUMNS", "100")  # argparse folds help to the terminal's width
-    module = ModuleType(f"page_{page.stem.replace('-', '_')}")  # dataclasses look themselves up
+    monkeypatch.setenv("COLUMNS", "100")  # argparse wraps help to the terminal width
+    module = ModuleType(f"page_{page.stem.replace('-', '_')}")  # dataclasses look up their module
     monkeypatch.setitem(sys.modules, module.__name__, module)
     namespace = module.__dict__
     for step in steps(page.read_text(encoding="utf-8")):
@@ -69,7 +69,7 @@ def _run(step: Step, where: str, namespace: dict[str, Any]) -> str:
     return out.getvalue()
 
 
-def test_the_reader_of_pages_reads_them() -> None:
+def test_steps_are_extracted_from_a_page() -> None:
     page = (
         "```console\n$ tertium list \\\n    bleu  # short\nBLEU ...\n$ tertium cite bleu\n```\n"
         "```bash\ntertium train x -o y  # takes hours\n\n# a remark\n```\n"
@@ -88,21 +88,21 @@ def test_the_reader_of_pages_reads_them() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_no_command_hides_in_a_block_without_a_language(page: Path) -> None:
+def test_commands_are_in_console_bash_or_python_blocks(page: Path) -> None:
     for block in blocks(page.read_text(encoding="utf-8")):
         if block.kind not in ("console", "bash", "sh", "python", "setup"):
             command = r"^(\$ |>>> )" if block.kind == "text" else r"^(\$ |tertium |>>> )"
             hidden = re.search(command, block.body, re.MULTILINE)
-            assert hidden is None, f"{page.name}, line {block.line}: say console, bash or python"
+            assert hidden is None, f"{page.name}, line {block.line}: use console, bash or python"
 
 
-def test_a_shown_output_is_compared() -> None:
+def test_outputs_are_compared() -> None:
     assert matches("a  b\n\n...\nz", "a b\nc d\n z\n")
     assert not matches("a b", "a b c")
     assert not matches("0.35", "0.36")
 
 
-def test_a_wrong_command_is_found(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_commands_fail(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(workspace)
     with pytest.raises(AssertionError):
         run_command("tertium score -t ours.txt --no-such-option")

@@ -1,4 +1,4 @@
-"""Where the commands of the pages run: a folder with the example under the names pages use."""
+"""Create the folder in which page commands run: the example under the names that pages use."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ FILTERS = ("head", "sort")  # that a page may pipe the output into
 
 
 def build(folder: Path) -> None:
-    """Fill a folder with what pages name."""
+    """Create the files that pages refer to."""
     shutil.copytree(EXAMPLES, folder / "examples")
-    for name, others in ALIASES.items():
-        for other in others:
+    for name, copies in ALIASES.items():
+        for other in copies:
             shutil.copy(EXAMPLES / name, folder / other)
     _write_judged(folder)
     _write_candidates(folder)
 
 
 def _write_judged(folder: Path) -> None:
-    """Judgments with texts, from the example's invented ratings."""
+    """Write judgments with texts, from the invented ratings of the example."""
     texts = {
         (name, str(n)): line
         for name in ("good", "fair", "poor")
@@ -75,7 +75,7 @@ def _write_judged(folder: Path) -> None:
 
 
 def _write_candidates(folder: Path) -> None:
-    """The three systems' outputs as candidate lists."""
+    """Write the outputs of the three systems as candidate lists."""
     outputs = [
         (EXAMPLES / f"system-{name}.en.txt").read_text().splitlines()
         for name in ("poor", "good", "fair")
@@ -91,7 +91,7 @@ def _write_candidates(folder: Path) -> None:
 
 
 def run_command(command: str, *, fails: bool = False) -> str:
-    """Run one command line here and give what it prints; it must succeed, or fail if it should."""
+    """Run a command line and return its output; check that it succeeds, or fails if expected."""
     words, target = _redirect(shlex.split(command))
     words, *filters = _split_pipe(words)
     words = [word for pattern in words for word in _expand(pattern)]
@@ -118,7 +118,7 @@ def run_command(command: str, *, fails: bool = False) -> str:
 
 
 def parse_command(command: str) -> None:
-    """Check the options of a command that is not run."""
+    """Check the options of a command without running it."""
     words, _ = _redirect(shlex.split(command))
     words, *_ = _split_pipe(words)
     if words[0] != "tertium":
@@ -131,19 +131,19 @@ def parse_command(command: str) -> None:
 
 
 def check_other(words: list[str]) -> None:
-    """What is not tertium must at least exist: an extra, a make target, a module, a program."""
+    """Check that other commands refer to existing extras, make targets, modules or programs."""
     program, *rest = words
     if program == "pip" and rest[:1] == ["install"] and Path(rest[-1], "pyproject.toml").is_file():
         _install(Path(rest[-1]))
     elif program == "pip":
         extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        known = set(extras["optional-dependencies"])
+        declared = set(extras["optional-dependencies"])
         for name in re.findall(r"\[([\w,]+)\]", " ".join(rest)):
-            assert set(name.split(",")) <= known, f"no extra {name}"
+            assert set(name.split(",")) <= declared, f"no extra {name}"
     elif program == "make":
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-        given = {word for word in rest if "=" not in word}
-        assert given <= set(targets), f"no such target: make {' '.join(rest)}"
+        requested = {word for word in rest if "=" not in word}
+        assert requested <= set(targets), f"no such target: make {' '.join(rest)}"
     elif program == "python" and rest[:1] == ["-m"]:
         package, _, name = rest[1].partition(".")
         if package == "benchmarks":
@@ -158,7 +158,7 @@ def check_other(words: list[str]) -> None:
 
 
 def _check_ray(words: list[str]) -> None:
-    """Parse a command of Ray with its own parser, where it is installed; tests/corpus runs it."""
+    """Parse a Ray command with Ray's own parser, if installed; tests/corpus runs it."""
     if importlib.util.find_spec("ray"):
         from ray.scripts.scripts import cli
 
@@ -166,7 +166,7 @@ def _check_ray(words: list[str]) -> None:
 
 
 def _install(folder: Path) -> None:
-    """What pip leaves behind of a package that is used where it lies, in no time."""
+    """Create the metadata that an editable pip install would create."""
     project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     about = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     about.mkdir()
@@ -187,7 +187,7 @@ def _redirect(words: list[str]) -> tuple[list[str], str]:
 
 
 def _split_pipe(words: list[str]) -> list[list[str]]:
-    """The commands of a pipe."""
+    """Split a pipe into its commands."""
     commands: list[list[str]] = [[]]
     for word in words:
         if word == "|":

@@ -1,4 +1,4 @@
-"""The pages are one whole: links lead somewhere, all can be reached, every metric has its page."""
+"""Links are valid, every page is reachable, and every metric has a page."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def links(page: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_are_valid(page: Path) -> None:
     missing = [str(target) for target in links(page) if not target.exists()]
     assert not missing
 
 
-def test_every_page_can_be_reached_from_the_readme() -> None:
+def test_every_page_is_reachable_from_the_readme() -> None:
     seen: set[Path] = set()
     waiting = [ROOT / "README.md"]
     while waiting:
@@ -45,20 +45,20 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
 
 
 def names_of(page: Path) -> list[str]:
-    """The names on the line that says which metrics a page is about."""
+    """Return the metric names on the `Names:` line of a page."""
     (line,) = re.findall(r"^Names: (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return re.findall(r"`([^`]+)`", line)
 
 
-def test_every_registered_name_has_one_page_and_every_page_a_name() -> None:
+def test_every_registered_name_has_one_page() -> None:
     named = [name for page in METRIC_PAGES for name in names_of(page)]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    plugins = project["entry-points"]["tertium.metrics"]  # ours, registered as others would
+    plugins = project["entry-points"]["tertium.metrics"]  # our own plugin
     assert sorted(named) == sorted([*METRICS.builtin, *ALIASES, *RANKERS.builtin, *plugins])
 
 
 @pytest.mark.parametrize("page", METRIC_PAGES, ids=lambda p: p.stem)
-def test_a_metric_page_is_complete_and_agrees_with_the_metric(page: Path) -> None:
+def test_metric_pages_are_complete_and_match_the_metric(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     facts = dict(re.findall(r"^\| (paper|needs|range) \| (.+) \|$", text, re.MULTILINE))
     assert set(facts) == {"paper", "needs", "range"}
@@ -68,14 +68,14 @@ def test_a_metric_page_is_complete_and_agrees_with_the_metric(page: Path) -> Non
     assert re.search(r"<!-- agreement: .+? -->\n.*?<!-- end -->", text, re.DOTALL)
     for name in names_of(page):
         base = ALIASES.get(name, name).partition(":")[0]
-        if base not in METRICS and base not in RANKERS:  # a checkout that is not installed
+        if base not in METRICS and base not in RANKERS:  # the checkout is not installed
             continue
         cls = resolve_scorer(base)
         better = "higher" if getattr(cls, "higher_is_better", True) else "lower"
         assert f"{better} is better" in facts["range"], name
         try:
             required = cls().required_inputs
-        except MissingResourceError:  # nothing ships for it yet
+        except MissingResourceError:  # no bundled model
             continue
         expected = " and ".join(sorted(required)) or "references or source"
         assert facts["needs"].startswith(expected), name
@@ -93,8 +93,8 @@ def test_the_site_lists_every_page() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_list_begins_behind_a_blank_line(page: Path) -> None:
-    """The site's Markdown takes its items for the end of a paragraph otherwise."""
+def test_lists_follow_a_blank_line(page: Path) -> None:
+    """Otherwise Python-Markdown renders the items as part of the paragraph."""
     text = re.sub(r"^```.*?^```|^<!--.*?-->", "", page.read_text("utf-8"), flags=re.M | re.DOTALL)
     joined = re.findall(r"^(?![-*] |\d+\. |[ #]).+\n(?:[-*]|\d+\.) .*", text, re.MULTILINE)
     assert not joined
@@ -102,13 +102,13 @@ def test_a_list_begins_behind_a_blank_line(page: Path) -> None:
 
 def test_building_the_site_fails_on_a_warning() -> None:
     (build,) = re.findall(r"mkdocs build (.*)", (ROOT / "Makefile").read_text("utf-8"))
-    assert build.split() == ["--strict"]  # with --quiet MkDocs counts no warning
+    assert build.split() == ["--strict"]  # with --quiet, MkDocs does not count warnings
 
 
-def test_links_of_the_site_to_what_is_no_page_keep_their_text(
+def test_site_links_to_other_files_become_plain_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    files = SimpleNamespace(File=object, Files=object)  # MkDocs is no requirement of the tests
+    files = SimpleNamespace(File=object, Files=object)  # the tests do not need MkDocs
     monkeypatch.setitem(sys.modules, "mkdocs", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "mkdocs.structure", SimpleNamespace())
     monkeypatch.setitem(sys.modules, "mkdocs.structure.files", files)
