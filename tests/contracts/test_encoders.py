@@ -29,7 +29,7 @@ TEXTS = [
     "   ",
     "Zürich – naïve café",
 ]
-# What floating-point arithmetic in another order may change, on vectors of length about 1 to 10.
+# rounding differences of vectors of norm 1 to 10 if sums are in another order
 TOLERANCE = 2e-5
 
 
@@ -53,7 +53,7 @@ def test_name_hash_and_signature(encoder: Encoder) -> None:
     assert encoder.signature_fields()["model"].endswith(encoder.weights_hash[:8])
 
 
-def test_shapes_fit_together(encoder: Encoder) -> None:
+def test_shapes_are_consistent(encoder: Encoder) -> None:
     encoded = encoder.encode(TEXTS)
     assert encoded.vectors.shape == (int(encoded.offsets[-1]), encoder.dim)
     assert encoded.sentences.shape == (len(TEXTS), encoder.sentence_dim)
@@ -65,13 +65,13 @@ def test_shapes_fit_together(encoder: Encoder) -> None:
     assert np.isfinite(encoded.sentences).all()
 
 
-def test_an_empty_text_has_no_token(encoder: Encoder) -> None:
+def test_empty_text_has_no_tokens(encoder: Encoder) -> None:
     assert encoder.encode(TEXTS).lengths[[2, 5]].tolist() == [0, 0]
     assert len(encoder.encode([""])) == 1
     assert len(encoder.encode([])) == 0
 
 
-def test_parts_not_requested_are_empty(encoder: Encoder) -> None:
+def test_outputs_not_requested_are_empty(encoder: Encoder) -> None:
     tokens = encoder.encode(TEXTS, sentences=False)
     sentences = encoder.encode(TEXTS, tokens=False)
     both = encoder.encode(TEXTS)
@@ -87,14 +87,14 @@ def test_equal_texts_have_equal_vectors(encoder: Encoder) -> None:
     assert np.array_equal(encoded.sentences[1], encoded.sentences[4])
 
 
-def test_order_neighbors_and_batches_change_nothing(encoder: Encoder) -> None:
+def test_vectors_do_not_depend_on_order_or_batches(encoder: Encoder) -> None:
     together = encoder.encode(TEXTS)
     order = np.random.default_rng(2).permutation(len(TEXTS))
     with runtime(batch_size=2, token_budget=16):
         shuffled = encoder.encode([TEXTS[i] for i in order])
-    for place, i in enumerate(order):
-        alone = encoder.encode([TEXTS[i]])
-        for other, row in ((shuffled, place), (alone, 0)):
+    for position, i in enumerate(order):
+        single = encoder.encode([TEXTS[i]])
+        for other, row in ((shuffled, position), (single, 0)):
             assert other.tokens[row] == together.tokens[i]
             np.testing.assert_allclose(
                 other.token_vectors(row), together.token_vectors(i), atol=TOLERANCE
@@ -102,13 +102,13 @@ def test_order_neighbors_and_batches_change_nothing(encoder: Encoder) -> None:
             np.testing.assert_allclose(other.sentences[row], together.sentences[i], atol=TOLERANCE)
 
 
-def test_the_cache_changes_nothing(
+def test_vectors_do_not_depend_on_the_cache(
     encoder: Encoder, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from tertium.execution import resolve_device
 
     if encoder.dim > MAX_STORED_WIDTH and resolve_device("auto") != "cpu":
-        pytest.skip("too wide to be stored: what a GPU computes again may differ in last bits")
+        pytest.skip("vectors are too wide for the cache, and a GPU may round differently")
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path_factory.mktemp("cache")))
     cold = embed_texts(encoder, TEXTS)
     clear_memory()
@@ -119,7 +119,7 @@ def test_the_cache_changes_nothing(
     assert np.array_equal(cold.truncated, warm.truncated)
 
 
-def test_long_texts_are_counted(encoder: Encoder) -> None:
+def test_truncated_texts_are_counted(encoder: Encoder) -> None:
     long = "word and " * 2000
     encoded = encoder.encode([long, "short"])
     assert encoded.truncated.sum() == encoder.count_truncated([long, "short"])

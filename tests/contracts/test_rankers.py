@@ -23,7 +23,7 @@ def ranker(request: pytest.FixtureRequest) -> Ranker:
     return load_ranker(request.param)
 
 
-def test_a_perfect_translation_beats_a_wrong_one(ranker: Ranker) -> None:
+def test_perfect_translation_beats_wrong_one(ranker: Ranker) -> None:
     reference = "the parliament rejected the new budget on Tuesday"
     source = "das Parlament lehnte am Dienstag den neuen Haushalt ab"
     good = Segment(reference, source, (reference,))
@@ -42,7 +42,7 @@ def test_ranking_orders_the_example(ranker: Ranker, example: TestSet) -> None:
     np.testing.assert_allclose(matrix.values.sum(axis=0), 1.5, atol=1e-6)  # pairs: 3, systems: 3
 
 
-def test_win_rates_are_means_over_the_others(ranker: Ranker, segments: list[Segment]) -> None:
+def test_win_rates_are_means_over_other_systems(ranker: Ranker, segments: list[Segment]) -> None:
     group = [dataclasses.replace(segments[0], hypothesis=t) for t in ("the cat", "cat mat", "sat")]
     lone = [segments[1]]
     rates, missing = ranker.win_rates([group, lone])
@@ -58,7 +58,7 @@ def test_spec_rebuilds_the_ranker(ranker: Ranker) -> None:
     assert hash(load_ranker(ranker.spec)) == hash(ranker)
 
 
-def test_signature_is_made_of_fields(ranker: Ranker, segments: list[Segment]) -> None:
+def test_signature_is_well_formed(ranker: Ranker, segments: list[Segment]) -> None:
     head, *parts = ranker.signature(segments).split("|")
     assert head == ranker.title
     assert all(part.count(":") == 1 for part in parts)
@@ -78,7 +78,7 @@ def test_invalid_input_is_refused(ranker: Ranker, segments: list[Segment]) -> No
         ranker.rank(TestSet(systems={"a": ["x"]}, references=[("y",)]))
 
 
-def test_an_unknown_ranker_is_refused() -> None:
+def test_unknown_ranker_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'pairwise'"):
         load_ranker("pairwse")
 
@@ -97,7 +97,7 @@ def test_explanation_equals_pairwise_probabilities(ranker: Ranker, segments: lis
         ranker.explain([first])
 
 
-def test_a_metric_that_reads_the_corpus_ranks_as_it_scores() -> None:
+def test_corpus_metric_ranks_by_its_scores() -> None:
     # idf weights must come from the corpus of each system, including equal outputs
     rng = np.random.default_rng(0)
     words = [f"w{n}" for n in range(30)]

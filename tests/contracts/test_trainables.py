@@ -31,7 +31,7 @@ HEAD: dict[str, Any] = {"encoder": "toy", "hidden": 8, "dropout": 0.0}
 
 
 def make_judgments(count: int, seed: int = 0) -> list[Judgment]:
-    """Translations scored by the number of wrong words."""
+    """Create translations scored by their number of wrong words."""
     rng = np.random.default_rng(seed)
     rows = []
     for n in range(count):
@@ -74,15 +74,15 @@ HEADS = [name for name in TRAINERS if name != "svr"]
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """Small products are faster on one thread, and equal from run to run."""
+    """Use one thread: faster for small networks, and deterministic."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
 
 
-class TrainedOnce(dict[str, Any]):
-    """Metrics trained on sixteen judgments, on first use."""
+class TrainedMetrics(dict[str, Any]):
+    """Metrics by name, trained on sixteen judgments on first use."""
 
     def __missing__(self, name: str) -> Any:
         self[name] = TRAINERS[name](make_judgments(16))
@@ -91,8 +91,8 @@ class TrainedOnce(dict[str, Any]):
 
 @pytest.fixture(scope="session")
 def trained() -> dict[str, Any]:
-    """Shared by all tests of a process."""
-    return TrainedOnce()
+    """Trained metrics, shared by all tests of a process."""
+    return TrainedMetrics()
 
 
 @pytest.fixture(params=sorted(TRAINERS))
@@ -104,19 +104,19 @@ def segment_scores(metric: Any, rows: list[Judgment]) -> np.ndarray:
     return metric.score([row.segment for row in rows]).segments
 
 
-def test_a_tiny_set_is_learned(name: str, trained: dict[str, Any]) -> None:
+def test_tiny_dataset_is_memorized(name: str, trained: dict[str, Any]) -> None:
     rows = make_judgments(16)
     r = np.corrcoef(segment_scores(trained[name], rows), [row.score for row in rows])[0, 1]
     assert r > 0.95
 
 
-def test_a_batch_of_one_scores_as_a_batch_of_many(name: str, trained: dict[str, Any]) -> None:
+def test_batch_size_does_not_change_scores(name: str, trained: dict[str, Any]) -> None:
     rows = [*make_judgments(6, seed=3), Judgment(Segment("", "x", ("the cat",)), 0.0)]
-    alone = [segment_scores(trained[name], [row])[0] for row in rows]
-    np.testing.assert_allclose(alone, segment_scores(trained[name], rows), atol=1e-6)
+    single = [segment_scores(trained[name], [row])[0] for row in rows]
+    np.testing.assert_allclose(single, segment_scores(trained[name], rows), atol=1e-6)
 
 
-def test_one_seed_gives_equal_weights(name: str) -> None:
+def test_equal_seeds_give_equal_weights(name: str) -> None:
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
     first, second = (TRAINERS[name](make_judgments(8), **short) for _ in range(2))
     assert first.checkpoint.hash == second.checkpoint.hash
@@ -125,7 +125,7 @@ def test_one_seed_gives_equal_weights(name: str) -> None:
         assert other != first
 
 
-def test_several_references_take_the_best_or_the_mean(name: str, trained: dict[str, Any]) -> None:
+def test_several_references_use_best_or_mean(name: str, trained: dict[str, Any]) -> None:
     a, b = "the cat sat", "a big red house"
     single = [trained[name].sentence_score("the cat sat", [r]) for r in (a, b)]
     best, mean = (replace(trained[name], references=value) for value in ("best", "mean"))
@@ -134,7 +134,7 @@ def test_several_references_take_the_best_or_the_mean(name: str, trained: dict[s
 
 
 @pytest.mark.parametrize("against", ["source", "both"])
-def test_sources_can_be_compared_with(name: str, against: str) -> None:
+def test_source_based_variants_read_the_source(name: str, against: str) -> None:
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=2)}
     metric = TRAINERS[name](make_judgments(8), against=against, **short)
     assert "source" in metric.required_inputs
@@ -150,10 +150,10 @@ def test_sources_can_be_compared_with(name: str, against: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("against", "cut"), [("reference", (1, 1, 0)), ("source", (1, 0, 1)), ("both", (1, 1, 1))]
+    ("against", "truncated"), [("reference", (1, 1, 0)), ("source", (1, 0, 1)), ("both", (1, 1, 1))]
 )
-def test_what_it_reads_and_does_not_fit_is_counted(
-    name: str, against: str, cut: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+def test_truncation_is_counted_for_the_texts_that_are_read(
+    name: str, against: str, truncated: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](make_judgments(8), against=against, **short)
@@ -162,7 +162,7 @@ def test_what_it_reads_and_does_not_fit_is_counted(
     )
     long, fits = " ".join(WORDS[:9]), "the cat sat"
     for texts, count in zip(
-        [(long, fits, fits), (fits, fits, long), (fits, long, fits)], cut, strict=True
+        [(long, fits, fits), (fits, fits, long), (fits, long, fits)], truncated, strict=True
     ):
         hypothesis, source, reference = texts
         result = metric.score([Segment(hypothesis, source, (reference,))])
@@ -170,12 +170,12 @@ def test_what_it_reads_and_does_not_fit_is_counted(
         assert f"|trunc:{count}|" in result.signature
 
 
-def test_several_encoders_stand_side_by_side_in_a_signature(
+def test_signature_lists_several_encoders(
     trained: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @dataclass(frozen=True)
     class Other(ToyEncoder):
-        """Cuts after two words and says so."""
+        """Truncates after two words."""
 
         def count_truncated(self, texts: Sequence[str]) -> int:
             return sum(len(text.split()) > 2 for text in texts)
@@ -190,14 +190,14 @@ def test_several_encoders_stand_side_by_side_in_a_signature(
     assert (fields["prec"], fields["maxlen"], fields["trunc"]) == ("fp32", "2", "1")
 
 
-def test_the_signature_names_weights_and_encoder(name: str, trained: dict[str, Any]) -> None:
+def test_signature_contains_weights_and_encoder(name: str, trained: dict[str, Any]) -> None:
     signature = trained[name].score([make_judgments(1)[0].segment]).signature
     assert f"@{trained[name].checkpoint.hash[:8]}" in signature
     assert "model:toy@" in signature
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_comparisons_alone_teach_an_order(name: str) -> None:
+def test_training_on_comparisons_only(name: str) -> None:
     options = HeadOptions(comparison_epochs=15, comparison_rate=4e-2, items=4)
     metric = TRAINERS[name](preferences(6), options=options)
     pairs = preferences(6)
@@ -207,7 +207,7 @@ def test_comparisons_alone_teach_an_order(name: str) -> None:
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_comparisons_and_scores_together(mixed: bool) -> None:
+def test_training_on_comparisons_and_scores(mixed: bool) -> None:
     short = replace(OPTIONS, epochs=2, comparison_epochs=2, mixed=mixed)
     stages = []
     TRAINERS["esim"](
@@ -219,7 +219,7 @@ def test_comparisons_and_scores_together(mixed: bool) -> None:
     assert stages == (["both"] * 2 if mixed else separate)
 
 
-def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Path) -> None:
+def test_interrupted_training_is_resumed(tmp_path: Path) -> None:
     options = replace(OPTIONS, epochs=4, patience=4, comparison_epochs=4)
     data, dev = [*make_judgments(8), *preferences(3)], make_judgments(6, seed=9)
     uninterrupted = TRAINERS["esim"](data, dev=dev, options=options)
@@ -233,7 +233,7 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
     with pytest.raises(KeyboardInterrupt):
         TRAINERS["esim"](data, on_epoch=kill, **arguments)
     assert np.isfinite(segment_scores(load_metric(str(folder)), dev)).all()
-    negated = [replace(row, score=-row.score) for row in dev]  # other epochs would be the best
+    negated = [replace(row, score=-row.score) for row in dev]  # another epoch would be the best
     with pytest.raises(UsageError, match="other data or settings"):
         TRAINERS["esim"](data, **{**arguments, "dev": negated})
     epochs: list[Any] = []
@@ -245,7 +245,7 @@ def test_an_interrupted_training_goes_on_and_its_best_epoch_scores(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", HEADS)
-def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path) -> None:
+def test_training_overwrites_an_existing_folder(name: str, tmp_path: Path) -> None:
     short = replace(OPTIONS, epochs=1)
     first = TRAINERS[name](make_judgments(8), folder=tmp_path / "m", options=short)
     before, digest = segment_scores(first, make_judgments(4)), first.checkpoint.hash
@@ -254,7 +254,7 @@ def test_training_into_a_folder_forgets_what_lay_there(name: str, tmp_path: Path
     assert (segment_scores(again, make_judgments(4)) != before).any()
 
 
-def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgments() -> None:
+def test_best_epoch_is_selected_by_the_mean_over_language_pairs() -> None:
     from tertium.metrics.heads.training import NumberedSets
     from tertium.models.training_data import TrainingSets
 
@@ -266,7 +266,7 @@ def test_an_epoch_is_chosen_by_the_average_over_the_pairs_of_single_judgments() 
     assert set(NumberedSets.from_sets(TrainingSets([bare]), "reference", {}).groups) == {"cs-en"}
 
 
-def test_a_folder_is_checked_also_where_assertions_are_off(
+def test_model_folder_is_checked_with_assertions_disabled(
     trained: dict[str, Any], tmp_path: Path
 ) -> None:
     trained["svr"].save(tmp_path / "model")
@@ -286,11 +286,11 @@ def test_a_folder_is_checked_also_where_assertions_are_off(
     assert process.stdout == "refused\n"
 
 
-def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
+def test_training_data_overlapping_held_out_data_are_removed() -> None:
     rows = make_judgments(10)
     dev = [replace(rows[3], segment=replace(rows[3].segment, hypothesis="another"))]
-    shouted = replace(dev[0].segment, references=(dev[0].segment.references[0].upper() + "!",))
-    held_out, _ = sort_training_sets([replace(dev[0], segment=shouted)])
+    uppercased = replace(dev[0].segment, references=(dev[0].segment.references[0].upper() + "!",))
+    held_out, _ = sort_training_sets([replace(dev[0], segment=uppercased)])
     (remaining,), _ = remove_leaks(*sort_training_sets(rows), held_out)
     assert len(remaining) == 9
     assert remaining.excluded_counts == {OVERLAP_REASON: 1}
@@ -299,7 +299,7 @@ def test_what_shares_a_reference_with_held_out_data_is_not_trained_on() -> None:
         remove_leaks(*sort_training_sets([rows[3]]), held_out)
 
 
-def test_training_leaves_out_what_dev_holds_and_says_so(
+def test_training_data_overlapping_dev_are_removed_and_logged(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = make_judgments(10)
@@ -307,17 +307,17 @@ def test_training_leaves_out_what_dev_holds_and_says_so(
     metric = TRAINERS[name](rows, dev=rows[:2], **short)
     assert metric.checkpoint.training["data"] == {"judgments": 8}
     assert f"judgments: 8 judgments (2 excluded; {OVERLAP_REASON}: 2)" in caplog.text
-    assert ("dev chooses nothing" in caplog.text) == (name == "svr")
+    assert ("dev data are not used" in caplog.text) == (name == "svr")
 
 
-def test_a_missing_source_is_named(name: str) -> None:
+def test_error_names_the_segment_without_source(name: str) -> None:
     rows = make_judgments(6)
     rows[4] = replace(rows[4], segment=replace(rows[4].segment, source=None))
     with pytest.raises(DataError, match="segment 5 of judgments has no"):
         TRAINERS[name](rows, against="source")
 
 
-def test_rows_without_a_reference_are_left_out_and_counted(
+def test_rows_without_reference_are_excluded_and_counted(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rows = make_judgments(6)
@@ -335,14 +335,14 @@ def test_constant_and_missing_scores_are_refused(name: str) -> None:
         TRAINERS[name]([replace(row, score=float("nan")) for row in make_judgments(6)])
 
 
-def test_no_data_and_an_empty_dev_set(name: str) -> None:
+def test_empty_training_and_dev_data_are_refused(name: str) -> None:
     with pytest.raises(DataError, match="no training data"):
         TRAINERS[name]([])
     with pytest.raises(DataError, match="no usable judgment"):
         JudgmentSet(name="dev", judgments=())
 
 
-def test_an_unknown_encoder_and_setting(name: str) -> None:
+def test_unknown_encoder_and_setting_are_refused(name: str) -> None:
     field = "encoders" if name == "svr" else "encoder"
     value: Any = ["minilmm"] if name == "svr" else "minilmm"
     with pytest.raises(UnknownNameError, match="did you mean 'minilm'"):
@@ -351,7 +351,7 @@ def test_an_unknown_encoder_and_setting(name: str) -> None:
         TRAINERS[name](make_judgments(6), against="target")
 
 
-def test_an_encoder_of_another_hash_is_refused(
+def test_encoder_with_another_hash_is_refused(
     name: str, trained: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ToyEncoder, "weights_hash", property(lambda self: "f" * 64))
@@ -359,7 +359,9 @@ def test_an_encoder_of_another_hash_is_refused(
         segment_scores(trained[name], make_judgments(2))
 
 
-def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_path: Path) -> None:
+def test_damaged_model_folders_are_refused(
+    name: str, trained: dict[str, Any], tmp_path: Path
+) -> None:
     folder = tmp_path / "model"
     trained[name].save(folder)
     weights = (folder / "weights.safetensors").read_bytes()
@@ -371,7 +373,7 @@ def test_damaged_folders_are_refused(name: str, trained: dict[str, Any], tmp_pat
         load_metric(str(folder))
 
 
-def test_weights_that_do_not_fit_their_settings_are_refused(tmp_path: Path) -> None:
+def test_weights_inconsistent_with_settings_are_refused(tmp_path: Path) -> None:
     TRAINERS["esim"](make_judgments(4), options=replace(OPTIONS, epochs=1)).save(tmp_path / "m")
     config = tmp_path / "m" / "config.json"
     config.write_text(config.read_text().replace('"hidden": 8', '"hidden": 9'))
@@ -379,7 +381,7 @@ def test_weights_that_do_not_fit_their_settings_are_refused(tmp_path: Path) -> N
         segment_scores(load_metric(str(tmp_path / "m")), make_judgments(2))
 
 
-def test_svr_without_support_vectors_is_a_constant(tmp_path: Path) -> None:
+def test_svr_without_support_vectors_is_constant(tmp_path: Path) -> None:
     """All targets are inside the epsilon tube, so there are no support vectors."""
     options = SVROptions(c=(1.0,), epsilon=(10.0,), gamma=(0.1,), folds=3)
     metric = SVR.train(make_judgments(16), encoders=["toy"], options=options).save(tmp_path / "m")

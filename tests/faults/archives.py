@@ -39,11 +39,11 @@ def _member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile
     return info
 
 
-def escaping(name: str) -> Case:
+def escaping_path(name: str) -> Case:
     return lambda home: _open(_tar(home / "a.tar.gz", (_member(name), b"{}")))
 
 
-def through_link(kind: bytes) -> Case:
+def write_through_link(kind: bytes) -> Case:
     """A link to a folder outside, and a member that would be written through it."""
 
     def case(home: Path) -> None:
@@ -80,7 +80,7 @@ def long_name(home: Path) -> None:
     _open(_tar(home / "a.tar.gz", (_member("x" * 5000), b"y")))
 
 
-def cut(home: Path) -> None:
+def truncated(home: Path) -> None:
     file = _tar(home / "a.tar.gz", (_member("a"), os.urandom(5000)))
     file.write_bytes(file.read_bytes()[:900])
     _open(file)
@@ -128,15 +128,15 @@ def _install(home: Path) -> None:
 
 
 ARCHIVES: dict[str, Case] = {
-    **{f"tar {name}": escaping(name) for name in OUTSIDE},
-    "tar symbolic link": through_link(tarfile.SYMTYPE),
-    "tar hard link": through_link(tarfile.LNKTYPE),
+    **{f"tar {name}": escaping_path(name) for name in OUTSIDE},
+    "tar symbolic link": write_through_link(tarfile.SYMTYPE),
+    "tar hard link": write_through_link(tarfile.LNKTYPE),
     "tar device": device,
     "tar pipe": pipe,
     "tar file as folder": file_as_folder,
     "tar bomb": bomb,
     "tar long name": long_name,
-    "tar cut": cut,
+    "tar truncated": truncated,
     "tar random bytes": random_bytes,
     **{f"wheel {name}": escaping_wheel(name) for name in OUTSIDE},
     "wheel bomb": bomb_wheel,
@@ -155,26 +155,30 @@ def try_archive(case: Case, home: Path) -> str:
     evil = [p for top in (home.parent, Path("/tmp")) for p in top.glob("evil*")]
     evil += list(home.glob("outside/*")) + list(home.glob("evil*"))
     assert not evil, f"written outside: {evil}"
-    assert sum(p.stat().st_size for p in home.rglob("*") if p.is_file()) < 32 << 20, "a bomb"
+    assert sum(p.stat().st_size for p in home.rglob("*") if p.is_file()) < 32 << 20, (
+        "an archive bomb was unpacked"
+    )
     return result
 
 
 DAMAGES: dict[str, Callable[[bytes, random.Random], bytes]] = {
     "empty": lambda data, rng: b"",
-    "cut": lambda data, rng: data[: rng.randrange(1, len(data))],
+    "truncated": lambda data, rng: data[: rng.randrange(1, len(data))],
     "not UTF-8": lambda data, rng: data[:9] + b"\xff\xfe\xc3" + data[9:],
     "NUL": lambda data, rng: data[:9] + b"\0" + data[9:],
-    "a key less": lambda data, rng: data.replace(b'"reference"', b'"ref"', 1),
-    "a text as number": lambda data, rng: data.replace(b'"hypothesis": ', b'"hypothesis": 5, "', 1),
-    "no number": lambda data, rng: data.replace(b'"score": 0', b'"score": "zero"', 1),
+    "missing key": lambda data, rng: data.replace(b'"reference"', b'"ref"', 1),
+    "number instead of text": lambda data, rng: data.replace(
+        b'"hypothesis": ', b'"hypothesis": 5, "', 1
+    ),
+    "score is not a number": lambda data, rng: data.replace(b'"score": 0', b'"score": "zero"', 1),
     "NaN": lambda data, rng: data.replace(b'"score": 0', b'"score": NaN, "x": 0', 1),
-    "infinite": lambda data, rng: data.replace(b'"score": 0', b'"score": 1e999, "x": 0', 1),
-    "a list": lambda data, rng: b"[" + data + b"]",
+    "infinity": lambda data, rng: data.replace(b'"score": 0', b'"score": 1e999, "x": 0', 1),
+    "list instead of rows": lambda data, rng: b"[" + data + b"]",
     "nested": lambda data, rng: b"[" * 100_000,
-    "a quote": lambda data, rng: data.replace(b" ", b' "', 1),
+    "unbalanced quote": lambda data, rng: data.replace(b" ", b' "', 1),
     "not compressed": lambda data, rng: b"\x1f\x8b" + data,
     "one long line": lambda data, rng: data.replace(b"\n", b" "),
-    "flipped": lambda data, rng: bytes(b ^ (rng.random() < 0.01) * 64 for b in data),
+    "flipped bits": lambda data, rng: bytes(b ^ (rng.random() < 0.01) * 64 for b in data),
 }
 
 

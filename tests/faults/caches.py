@@ -1,4 +1,4 @@
-"""A damaged, foreign, locked, read-only, deleted, full or shared cache: scores stay equal."""
+"""A damaged, replaced, locked, read-only, deleted, full or shared cache: scores stay equal."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def corrupt(folder: Path, rng: random.Random) -> None:
     file.write_bytes(data)
 
 
-def cut(folder: Path, rng: random.Random) -> None:
+def truncated(folder: Path, rng: random.Random) -> None:
     os.truncate(folder / FILE, rng.randrange((folder / FILE).stat().st_size))
 
 
@@ -53,14 +53,14 @@ def random_bytes(folder: Path, rng: random.Random) -> None:
     (folder / FILE).write_bytes(rng.randbytes(5000))
 
 
-def foreign(folder: Path, rng: random.Random) -> None:
+def other_database(folder: Path, rng: random.Random) -> None:
     _remove(folder)
     with contextlib.closing(sqlite3.connect(folder / FILE)) as other:
         other.execute("CREATE TABLE other (value INTEGER)")
         other.commit()
 
 
-def a_folder(folder: Path, rng: random.Random) -> None:
+def replaced_by_folder(folder: Path, rng: random.Random) -> None:
     _remove(folder)
     (folder / FILE).mkdir()
 
@@ -95,7 +95,7 @@ def full_disk(folder: Path, rng: random.Random) -> Iterator[None]:
     _remove(folder)
     size = rng.choice((16, 64, 128, FULL_DISK_BYTES >> 10))
     if not _mount("-t", "tmpfs", "-o", f"size={size}k", "none", folder):
-        raise NotPossible
+        raise NotPossibleError
     try:
         yield
     finally:
@@ -120,49 +120,49 @@ def deleted(folder: Path, rng: random.Random) -> Iterator[None]:
 
 DAMAGES: dict[str, Damage] = {
     "corrupt": corrupt,
-    "cut": cut,
+    "truncated": truncated,
     "random bytes": random_bytes,
-    "foreign": foreign,
-    "a folder": a_folder,
+    "other database": other_database,
+    "replaced by a folder": replaced_by_folder,
     "locked": locked,
     "read-only": read_only,
     "full disk": full_disk,
-    "deleted under way": deleted,
+    "deleted during use": deleted,
 }
 
 
-class NotPossible(Exception):
+class NotPossibleError(Exception):
     """Mounting needs root; file size limits are tested in any case."""
 
 
 def try_damage(name: str, folder: Path, rng: random.Random) -> str:
     """Damage a filled cache and score with it."""
     folder.mkdir(parents=True)
-    for file, content in filled().items():
+    for file, content in filled_cache_files().items():
         (folder / file).write_bytes(content)
     assert (folder / FILE).stat().st_size > FULL_DISK_BYTES
     context = DAMAGES[name](folder, rng) or contextlib.nullcontext()
     try:
         with context:
             assert _scores(folder) == _uninterrupted()[0], f"different scores with a cache: {name}"
-    except NotPossible:
+    except NotPossibleError:
         return "not possible here"
-    if name == "foreign":
+    if name == "other database":
         with contextlib.closing(sqlite3.connect(folder / FILE)) as other:
             assert other.execute("SELECT count(*) FROM other").fetchone() == (0,)
     shutil.rmtree(folder, ignore_errors=True)
-    return "sound"
+    return "passed"
 
 
 @cache
-def filled() -> dict[str, bytes]:
+def filled_cache_files() -> dict[str, bytes]:
     """Return the files of a cache that a process has filled."""
     with tempfile.TemporaryDirectory() as folder:
         _scores(Path(folder))
         return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 
 
-def limit_files(size: int) -> Callable[[], None]:
+def limit_file_size(size: int) -> Callable[[], None]:
     """Limit the size of files, as on a full disk."""
     import resource  # Linux and macOS only
 
@@ -177,11 +177,11 @@ def try_file_limit(folder: Path, rng: random.Random) -> None:
     """Score with a limit on file sizes."""
     folder.mkdir(parents=True)
     size = rng.choice((0, 4096, 40_000, 200_000))
-    assert _scores(folder, limit_files(size)) == _uninterrupted()[0]
+    assert _scores(folder, limit_file_size(size)) == _uninterrupted()[0]
     assert _scores(folder) == _uninterrupted()[0], "different scores after a full disk"
 
 
-def share(folder: Path) -> None:
+def share_cache(folder: Path) -> None:
     """Run two writers and eight readers at once; all must get the same scores."""
     folder.mkdir(parents=True)
     pids = []

@@ -26,7 +26,7 @@ class Tally:
     def attempt(self, kind: str, case: str, test: Callable[[], Any]) -> str:
         """Run one case; record an exception as a failure and continue."""
         try:
-            result = str(test() or "sound")
+            result = str(test() or "passed")
         except Exception as error:  # any exception is a failure
             result = "FAILED"
             self.failures.append(f"{kind}, {case}: {type(error).__name__}: {error}"[:600])
@@ -62,20 +62,22 @@ def run_kills(
         kills.warm_up()
     for number, make in enumerate(jobs):
         share = count // len(jobs) + (number < count % len(jobs))
-        done = 0
+        effective_kills = 0
         for attempt in range(4 * share):
-            if done == share:
+            if effective_kills == share:
                 break
             folder = home / f"kill-{number}-{attempt}"
             job: list[kills.Job] = []
 
             def test() -> str:
                 job.append(make(folder))  # noqa: B023 (called at once)
-                hit = job[0].disturb(rng)  # noqa: B023
-                return "killed" if hit else "done before"
+                hit = job[0].kill_once(rng)  # noqa: B023
+                return "killed" if hit else "finished first"
 
             name = str(getattr(make, "name", make))
-            done += tally.attempt(f"kill -9: {name}", str(attempt), test) != "done before"
+            effective_kills += (
+                tally.attempt(f"kill -9: {name}", str(attempt), test) != "finished first"
+            )
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -97,20 +99,20 @@ def run_caches(tally: Tally, home: Path, times: int, rng: random.Random) -> None
         tally.attempt(
             "cache: two writers, eight readers",
             str(time),
-            lambda t=time: caches.share(home / f"shared-{t}"),
+            lambda t=time: caches.share_cache(home / f"shared-{t}"),
         )
 
 
 def run_folders(tally: Tally, home: Path, share: float, rng: random.Random) -> None:
     """Try a share of all hostile model folders."""
-    for original in folders.originals(home / "sound"):
-        assert folders.outcome(original) == "scored", original
+    for original in folders.valid_folders(home / "valid"):
+        assert folders.try_folder(original) == "scored", original
         cases = {
             "config.json": folders.config_cases(original),
             "weights": folders.weight_cases(original, rng),
         }
-        for part, several in cases.items():
-            for case, change in several:
+        for part, part_cases in cases.items():
+            for case, change in part_cases:
                 if rng.random() < share:
                     tally.attempt(
                         f"model folder: {part}",

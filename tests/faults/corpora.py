@@ -59,8 +59,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @functools.cache
-def undisturbed(workers: int) -> tuple[dict[str, bytes], float]:
-    """Return the output of an undisturbed run, and its duration."""
+def uninterrupted(workers: int) -> tuple[dict[str, bytes], float]:
+    """Return the output of an uninterrupted run, and its duration."""
     corpus()
     with tempfile.TemporaryDirectory() as folder:
         end = run(lambda report: score(Path(folder) / "out", workers))
@@ -75,7 +75,7 @@ class ScoringCorpus(Job):
 
     @property
     def seconds(self) -> float:
-        return undisturbed(1)[1]
+        return uninterrupted(1)[1]
 
     def work(self, report: Report) -> None:
         score(self.folder / "out", 1)
@@ -83,7 +83,7 @@ class ScoringCorpus(Job):
     def check(self, reported: Sequence[str]) -> None:
         end = run(lambda report: score(self.folder / "out", 1))
         assert end.status == 0, "\n".join(end.lines)
-        assert content(self.folder / "out") == undisturbed(1)[0], "different rows after a kill"
+        assert content(self.folder / "out") == uninterrupted(1)[0], "different rows after a kill"
 
 
 class KillingWorkers(ScoringCorpus):
@@ -91,8 +91,8 @@ class KillingWorkers(ScoringCorpus):
 
     name = "scoring a corpus, a worker"
 
-    def disturb(self, rng: random.Random) -> bool:
-        wait, choice = rng.uniform(0.2, 1.0) * undisturbed(2)[1], rng.random()
+    def kill_once(self, rng: random.Random) -> bool:
+        wait, choice = rng.uniform(0.2, 1.0) * uninterrupted(2)[1], rng.random()
         end = run(functools.partial(self._score_and_kill, wait, choice))
         assert end.status == 0, "\n".join(end.lines)
         reported = json.loads(end.lines[-1])
@@ -125,7 +125,7 @@ class KillingDriver(ScoringCorpus):
 
     @property
     def seconds(self) -> float:
-        return undisturbed(2)[1]
+        return uninterrupted(2)[1]
 
     def work(self, report: Report) -> None:
         score(self.folder / "out", 2)

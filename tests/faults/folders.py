@@ -59,11 +59,11 @@ INVALID_VALUES: tuple[Any, ...] = (
     {},
     {"x": 1},
 )
-Folder = Callable[[Path], None]
+Change = Callable[[Path], None]
 NUMBERS = itertools.count()
 
 
-def use(folder: Path) -> float:
+def score_with(folder: Path) -> float:
     """Load a folder and score one segment."""
     load_checkpoint.cache_clear()
     if "encoder" in folder.name:
@@ -82,10 +82,10 @@ def use(folder: Path) -> float:
     return load_metric(str(folder)).score([SEGMENT]).system
 
 
-def outcome(folder: Path) -> str:
+def try_folder(folder: Path) -> str:
     """Use a hostile folder: "scored" or "refused"; anything else is a failure."""
     try:
-        score = use(folder)
+        score = score_with(folder)
     except TertiumError as error:
         check_line(str(error))
         return "refused"
@@ -94,21 +94,21 @@ def outcome(folder: Path) -> str:
 
 
 @cache
-def originals(home: Path) -> tuple[Path, ...]:
+def valid_folders(home: Path) -> tuple[Path, ...]:
     """Create one valid folder of each kind."""
     rows = [Judgment(s, float(len(s.hypothesis) % 7), lp="x-y") for s in texts(24, 3)]
     options = HeadOptions(epochs=1, patience=0, batch_size=8)
     ESIM.train(rows, options=options, encoder="toy", hidden=3, dropout=0.0).save(home / "esim")
     search = SVROptions(c=(1.0,), epsilon=(0.1,), gamma=(0.1,), folds=3)
     SVR.train(rows, encoders=["toy"], options=search).save(home / "svr")
-    for name, shipped in {
+    for name, bundled in {
         "bleu-r": "bleu-r",
         "nist-r": "nist-r",
         "ranker": "pairwise",
         "base": "tertium-base",
     }.items():
         if not (home / name).exists():
-            shutil.copytree(bundled_models_folder() / shipped, home / name)
+            shutil.copytree(bundled_models_folder() / bundled, home / name)
     (home / "encoder").mkdir(exist_ok=True)
     save_model("bert", home / "encoder")
     names = ("esim", "svr", "bleu-r", "nist-r", "ranker", "base", "encoder")
@@ -119,55 +119,65 @@ def paths(value: Any, depth: int = 0) -> Iterator[tuple[Any, ...]]:
     """Yield the path of every part of a JSON value; a few items of each list."""
     yield ()
     if isinstance(value, dict):
-        for key, one in value.items():
-            deeper = [()] if key == "training" or depth > 3 else paths(one, depth + 1)
+        for key, item in value.items():
+            deeper = [()] if key == "training" or depth > 3 else paths(item, depth + 1)
             yield from ((key, *rest) for rest in deeper)
     elif isinstance(value, list):
         for number in range(min(2, len(value))):
             yield from ((number, *rest) for rest in paths(value[number], depth + 1))
 
 
-def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
+def replace_at(value: Any, key_path: tuple[Any, ...], new: Any) -> Any:
     """Copy a JSON value and replace the value at a path."""
-    if not place:
+    if not key_path:
         return new
     result = copy.deepcopy(value)
     inside = result
-    for key in place[:-1]:
+    for key in key_path[:-1]:
         inside = inside[key]
-    inside[place[-1]] = new
+    inside[key_path[-1]] = new
     return result
 
 
-def config_cases(folder: Path) -> Iterator[tuple[str, Folder]]:
+def config_cases(folder: Path) -> Iterator[tuple[str, Change]]:
     """Yield config.json with each key invalid or missing, and with an unknown key."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    for place in paths(config):
+    for key_path in paths(config):
         for wrong in INVALID_VALUES:
-            yield f"{folder.name} {place} {wrong!r}", _writes(changed(config, place, wrong))
-        if place and isinstance(place[-1], str):
+            yield (
+                f"{folder.name} {key_path} {wrong!r}",
+                _write_config(replace_at(config, key_path, wrong)),
+            )
+        if key_path and isinstance(key_path[-1], str):
             without = copy.deepcopy(config)
             inside = without
-            for key in place[:-1]:
+            for key in key_path[:-1]:
                 inside = inside[key]
-            del inside[place[-1]]
-            yield f"{folder.name} {place} gone", _writes(without)
-    yield f"{folder.name} unknown key", _writes({**config, "surprise": 1})
-    for text in ("", "{", "[" * 100_000, "\x00", '{"metric": 1e999}', '{"metric": "unheard-of"}'):
-        yield f"{folder.name} text {text[:20]!r}", _writes_text(text)
+            del inside[key_path[-1]]
+            yield f"{folder.name} {key_path} missing", _write_config(without)
+    yield f"{folder.name} unknown key", _write_config({**config, "unknown": 1})
+    for text in (
+        "",
+        "{",
+        "[" * 100_000,
+        "\x00",
+        '{"metric": 1e999}',
+        '{"metric": "no-such-metric"}',
+    ):
+        yield f"{folder.name} text {text[:20]!r}", _write_text(text)
 
 
-def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Folder]]:
+def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Change]]:
     """Yield weights that are truncated, inconsistent with their header, or not finite."""
-    file = weights_of(folder)
+    file = weights_file(folder)
     data, arrays = file.read_bytes(), load_file(file)
     for _ in range(4):
         cut = rng.randrange(len(data))
-        yield f"{folder.name} cut at {cut}", _puts(data[:cut])
+        yield f"{folder.name} cut at {cut}", _write_weights(data[:cut])
     for size in (0, 7, 10**6, 2**63, 2**64 - 1):
-        yield f"{folder.name} header of {size}", _puts(struct.pack("<Q", size) + data[8:])
+        yield f"{folder.name} header of {size}", _write_weights(struct.pack("<Q", size) + data[8:])
     for name in rng.sample(sorted(arrays), min(4, len(arrays))):
-        lies: tuple[dict[str, Any], ...] = (
+        wrong_headers: tuple[dict[str, Any], ...] = (
             {"shape": [10**18]},
             {"shape": [2**40, 2**40]},
             {"shape": []},
@@ -179,53 +189,59 @@ def weight_cases(folder: Path, rng: random.Random) -> Iterator[tuple[str, Folder
             {"data_offsets": [0, 10**18]},
             {"data_offsets": [5, 1]},
         )
-        for lie in lies:
-            yield f"{folder.name} {name} {lie}", _puts(_lying(data, name, lie))
+        for fields in wrong_headers:
+            yield (
+                f"{folder.name} {name} {fields}",
+                _write_weights(_change_header(data, name, fields)),
+            )
         array = arrays[name]
         for kind, other in {
             "NaN": np.full_like(array, np.nan) if array.dtype.kind == "f" else array[:0],
-            "infinite": np.full_like(array, np.inf) if array.dtype.kind == "f" else array[:0],
-            "turned": np.ascontiguousarray(array[..., None]),
+            "infinity": np.full_like(array, np.inf) if array.dtype.kind == "f" else array[:0],
+            "extra axis": np.ascontiguousarray(array[..., None]),
             "longer": np.concatenate([array.ravel(), array.ravel()]),
-            "whole numbers": array.astype(np.int8),
-            "nothing": array.ravel()[:0],
+            "integers": array.astype(np.int8),
+            "empty": array.ravel()[:0],
         }.items():
-            yield f"{folder.name} {name} {kind}", _saves({**arrays, name: other})
-        rest = {key: one for key, one in arrays.items() if key != name}
-        yield f"{folder.name} {name} missing", _saves(rest)
-    yield f"{folder.name} one more", _saves({**arrays, "surprise": np.ones(3, np.float32)})
+            yield f"{folder.name} {name} {kind}", _write_arrays({**arrays, name: other})
+        remaining = {key: value for key, value in arrays.items() if key != name}
+        yield f"{folder.name} {name} missing", _write_arrays(remaining)
+    yield (
+        f"{folder.name} unknown tensor",
+        _write_arrays({**arrays, "unknown": np.ones(3, np.float32)}),
+    )
 
 
-def weights_of(folder: Path) -> Path:
+def weights_file(folder: Path) -> Path:
     """Return the weights file of a folder."""
     return folder / ("model.safetensors" if "encoder" in folder.name else "weights.safetensors")
 
 
-def _lying(data: bytes, name: str, lie: dict[str, Any]) -> bytes:
+def _change_header(data: bytes, name: str, fields: dict[str, Any]) -> bytes:
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + size])
-    header[name] |= lie
+    header[name] |= fields
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data[8 + size :]
 
 
-def _writes(config: Any) -> Folder:
-    return _writes_text(json.dumps(config))
+def _write_config(config: Any) -> Change:
+    return _write_text(json.dumps(config))
 
 
-def _writes_text(text: str) -> Folder:
+def _write_text(text: str) -> Change:
     def write(folder: Path) -> None:
         (folder / "config.json").write_text(text, "utf-8")
 
     return write
 
 
-def _puts(data: bytes) -> Folder:
+def _write_weights(data: bytes) -> Change:
     """Write weights and their hash in the settings."""
 
     def change(folder: Path) -> None:
-        weights_of(folder).unlink()  # a link to the valid file
-        weights_of(folder).write_bytes(data)
+        weights_file(folder).unlink()  # a link to the valid file
+        weights_file(folder).write_bytes(data)
         if "encoder" in folder.name:
             return
         config = json.loads((folder / "config.json").read_text("utf-8"))
@@ -235,15 +251,15 @@ def _puts(data: bytes) -> Folder:
     return change
 
 
-def _saves(arrays: dict[str, Any]) -> Folder:
+def _write_arrays(arrays: dict[str, Any]) -> Change:
     def change(folder: Path) -> None:
         save_file(arrays, folder / "new")
-        _puts((folder / "new").read_bytes())(folder)
+        _write_weights((folder / "new").read_bytes())(folder)
 
     return change
 
 
-def try_case(original: Path, change: Folder, home: Path) -> str:
+def try_case(original: Path, change: Change, home: Path) -> str:
     """Copy a folder, change it, use it, and remove it."""
     folder = (
         home / f"hostile-{original.name}-{next(NUMBERS)}"
@@ -256,6 +272,6 @@ def try_case(original: Path, change: Folder, home: Path) -> str:
             (folder / file.name).symlink_to(file)
     change(folder)
     try:
-        return outcome(folder)
+        return try_folder(folder)
     finally:
         shutil.rmtree(folder)

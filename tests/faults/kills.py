@@ -66,7 +66,7 @@ class Job(ABC):
     def seconds(self) -> float:
         """The approximate duration of the relevant part."""
 
-    def disturb(self, rng: random.Random) -> bool:
+    def kill_once(self, rng: random.Random) -> bool:
         """Kill the work once and check the folder; return False if it was done before the kill."""
         end = run(self.work, kill_after=rng.uniform(0.0, 1.1 * self.seconds))
         if not end.killed:
@@ -155,11 +155,11 @@ class Training(Job):
         except TertiumError:
             pass  # an error is fine: no damaged file was accepted
         end = run(lambda report: report(_train(self.folder)))
-        assert end.answer == _trained_whole()[0], "a resumed training ends elsewhere"
+        assert end.answer == _uninterrupted_training()[0], "a resumed training gives other weights"
 
     @functools.cached_property
     def seconds(self) -> float:
-        return _trained_whole()[1]
+        return _uninterrupted_training()[1]
 
 
 def _train(folder: Path) -> str:
@@ -172,7 +172,7 @@ def _train(folder: Path) -> str:
 
 
 @functools.cache
-def _trained_whole() -> tuple[str, float]:
+def _uninterrupted_training() -> tuple[str, float]:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
@@ -193,11 +193,11 @@ class Writing(Job):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.wholes = []
+        self.contents = []
         for number in (0, 1):
             self.write(number)
-            self.wholes.append(self.read())
-        assert self.wholes[0] != self.wholes[1]
+            self.contents.append(self.read())
+        assert self.contents[0] != self.contents[1]
 
     def work(self, report: Report) -> None:
         for number in range(1000):
@@ -205,7 +205,7 @@ class Writing(Job):
             report(str(number))
 
     def check(self, reported: Sequence[str]) -> None:
-        assert self.read() in self.wholes, "what was read is neither of the two"
+        assert self.read() in self.contents, "the content is neither of the two"
 
     seconds = 0.3
 
@@ -270,10 +270,10 @@ def _two_models() -> list[ESIM]:
     ]
 
 
-class KeepingFigures(Job):
+class WritingLedger(Job):
     """A ledger: every reported figure is stored, and the next run continues from it."""
 
-    name = "keeping a ledger"
+    name = "writing a ledger"
     seconds = 0.3
 
     def work(self, report: Report) -> None:
@@ -299,11 +299,11 @@ class KeepingFigures(Job):
         assert not set(computed) & set(reported), "a finished figure was lost"
 
 
-class Products:
+class ToyExperiment:
     """An experiment whose figures need no data."""
 
     columns = tuple(f"c{n}" for n in range(4))
-    data = "made up"
+    data = "synthetic"
     statistic = "a product"
 
     def measure(self, *_: object) -> Figure:
@@ -312,7 +312,7 @@ class Products:
 
 def _table() -> PaperTable:
     rows = [Row(label=f"row {n}", model="chrf") for n in range(20)]
-    return PaperTable(paper="faults", number="1", title="", experiment=Products(), rows=rows)
+    return PaperTable(paper="faults", number="1", title="", experiment=ToyExperiment(), rows=rows)
 
 
 def _figure(row: Row, column: str) -> Figure:
@@ -324,6 +324,6 @@ JOBS: tuple[Callable[[Path], Job], ...] = (
     Training,
     WritingModel,
     WritingReport,
-    KeepingFigures,
+    WritingLedger,
     WritingParquet,
 )

@@ -47,7 +47,7 @@ def count_threads() -> int:
     return len(list(tasks.iterdir())) if tasks.is_dir() else 0
 
 
-def test_some_hostile_model_folders(tmp_path: Path) -> None:
+def test_sample_of_hostile_model_folders(tmp_path: Path) -> None:
     tally = campaign.Tally(print)
     campaign.run_folders(tally, tmp_path, 0.02, random.Random(13))
     assert not tally.failures, "\n".join(tally.failures)
@@ -71,12 +71,14 @@ def test_undamaged_folders_are_accepted(tmp_path: Path) -> None:
     from tertium.data.dataset_folder import DatasetFolder
 
     assert len(DatasetFolder.open(tmp_path).judgments("da/wmt17", "de-en")) == 30
-    for original in folders.originals(tmp_path / "sound"):
-        assert folders.outcome(original) == "scored"
+    for original in folders.valid_folders(tmp_path / "valid"):
+        assert folders.try_folder(original) == "scored"
 
 
 def test_all_kinds_of_damage_are_listed() -> None:
-    assert {"corrupt", "foreign", "locked", "read-only", "deleted under way"} <= set(caches.DAMAGES)
+    assert {"corrupt", "other database", "locked", "read-only", "deleted during use"} <= set(
+        caches.DAMAGES
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,4 +97,4 @@ def test_invalid_encoder_settings_raise_errors(key: str, wrong: float, tmp_path:
     save_model("bert", encoder)
     config = json.loads((encoder / "config.json").read_text())
     (encoder / "config.json").write_text(json.dumps({**config, key: wrong}))
-    assert folders.outcome(encoder) == "refused"
+    assert folders.try_folder(encoder) == "refused"

@@ -148,13 +148,8 @@ class Trial:
         """A comparison of the systems with a few resamples."""
         return compare(self.testset, self.metric, resamples=RESAMPLES)
 
-    @cached_property
-    def values(self) -> FloatArray:
-        """The oriented score of each segment: higher is orient."""
-        return self.orient(self.scores.segments)
-
     def orient(self, values: FloatArray) -> FloatArray:
-        """Orient scores so that higher is orient."""
+        """Orient scores so that higher is better."""
         return values if self.metric.higher_is_better else -values
 
     @cached_property

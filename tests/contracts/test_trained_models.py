@@ -48,19 +48,21 @@ SPECS = {
 }
 
 
-def test_every_learner_is_tried() -> None:
+def test_all_trainable_classes_are_tested() -> None:
     assert {"bilstm", "bilstm-attention", "esim", "svr", "pairwise"} <= set(NAMES)
     assert {"bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r"} <= set(NAMES)
 
 
 def judgments(seed: int, count: int = 12) -> list[Judgment]:
-    """Translations with more and more missing words, each with its own reference."""
+    """Create translations with 0 to 3 missing words, each with its own reference."""
     rng = np.random.default_rng(seed)
     rows = []
     for n in range(count):
         words = [*rng.permutation(WORDS)[:8], f"{seed} {n}"]
-        lost = " ".join(words[: 8 - n % 4])
-        rows.append(Judgment(Segment(lost, "x", (" ".join(words),)), -float(n % 4) + seed / 9))
+        hypothesis = " ".join(words[: 8 - n % 4])
+        rows.append(
+            Judgment(Segment(hypothesis, "x", (" ".join(words),)), -float(n % 4) + seed / 9)
+        )
     return rows
 
 
@@ -78,16 +80,14 @@ def data_for(cls: type[TrainedModel], seed: int) -> list[Any]:
 @lru_cache(maxsize=32)
 def trained(name: str, seed: int = 1) -> Any:
     """Train a model quickly (cached)."""
-    cls, reads = (
-        find_trainable_class(name),
-        {option.name for option in trainable_options(find_trainable_class(name))},
-    )
-    options = {k: v for key, quick in QUICK.items() if key in reads for k, v in quick.items()}
+    cls = find_trainable_class(name)
+    supported = {option.name for option in trainable_options(cls)}
+    options = {k: v for key, quick in QUICK.items() if key in supported for k, v in quick.items()}
     spec = f"{name}:{SPECS[name]}" if name in SPECS else name
     return train(spec, data_for(cls, seed), dev=data_for(cls, 7), **options)
 
 
-def judge(model: Any) -> np.ndarray:
+def score_unseen(model: Any) -> np.ndarray:
     """Score segments that are not in the training data."""
     segments = [row.segment for row in judgments(5, 4)]
     if model.kind == "metric":
@@ -105,17 +105,17 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_what_is_saved_is_what_is_loaded(name: str, tmp_path: Path) -> None:
+def test_saved_model_equals_loaded_model(name: str, tmp_path: Path) -> None:
     model = trained(name)
     saved, again = model.save(tmp_path / "m"), load(type(model))
     assert again(str(tmp_path / "m")) == saved == model == again(saved.spec) == again(model.spec)
     assert hash(saved) == hash(model)
     assert type(saved).load(tmp_path / "m").weights_hash == model.weights_hash
     load_checkpoint.cache_clear()
-    assert (judge(again(str(tmp_path / "m"))) == judge(model)).all()
+    assert (score_unseen(again(str(tmp_path / "m"))) == score_unseen(model)).all()
 
 
-def test_equal_are_those_of_equal_weights_wherever_they_lie(name: str, tmp_path: Path) -> None:
+def test_equality_depends_on_weights_not_on_folder(name: str, tmp_path: Path) -> None:
     model, other = trained(name), trained(name, 2)
     assert model.weights_hash != other.weights_hash
     assert model != other
@@ -125,15 +125,15 @@ def test_equal_are_those_of_equal_weights_wherever_they_lie(name: str, tmp_path:
     shutil.copytree(tmp_path / "here", tmp_path / "copy")
     assert type(model).load(tmp_path / "copy") == here
     other.save(tmp_path / "there")
-    assert here != there  # other weights now lie in the same folder
+    assert here != there  # the folder now has other weights
 
 
-def test_how_a_metric_is_used_is_saved_with_it(tmp_path: Path) -> None:
-    chosen = dataclasses.replace(trained("svr"), references="mean")
-    saved = chosen.save(tmp_path / "m")
-    assert load_metric(str(tmp_path / "m")) == saved == chosen != trained("svr")
+def test_fields_are_saved_with_the_model(tmp_path: Path) -> None:
+    changed = dataclasses.replace(trained("svr"), references="mean")
+    saved = changed.save(tmp_path / "m")
+    assert load_metric(str(tmp_path / "m")) == saved == changed != trained("svr")
     assert "- references: mean" in (tmp_path / "m" / CARD).read_text()
-    trained("svr").save(tmp_path / "m")  # which chooses nothing
+    trained("svr").save(tmp_path / "m")  # default fields
     assert load_metric(str(tmp_path / "m")) == trained("svr")
     config = json.loads((tmp_path / "m" / "config.json").read_text())
     (tmp_path / "m" / "config.json").write_text(json.dumps({**config, "fields": {"long": 3}}))
@@ -142,7 +142,7 @@ def test_how_a_metric_is_used_is_saved_with_it(tmp_path: Path) -> None:
         load_metric(str(tmp_path / "m"))
 
 
-def test_a_model_saved_where_python_runs_is_not_the_one_that_ships(
+def test_model_saved_in_working_directory_is_not_the_bundled_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -150,33 +150,33 @@ def test_a_model_saved_where_python_runs_is_not_the_one_that_ships(
     assert saved.weights_hash == trained("svr").weights_hash
 
 
-def test_a_ranker_whose_folder_names_no_metrics_says_the_same(tmp_path: Path) -> None:
+def test_ranker_without_metrics_in_config_uses_its_default(tmp_path: Path) -> None:
     model = trained("pairwise")
     model.save(tmp_path)
     config = json.loads((tmp_path / "config.json").read_text())
     del config["config"]["metrics"]
     (tmp_path / "config.json").write_text(json.dumps(config))
-    assert (judge(load_ranker(str(tmp_path))) == judge(model)).all()
+    assert (score_unseen(load_ranker(str(tmp_path))) == score_unseen(model)).all()
 
 
-def test_a_model_that_was_not_saved_lives_with_its_process(name: str) -> None:
+def test_unsaved_model_of_another_process_is_an_error(name: str) -> None:
     model = trained(name)
     assert model.model.startswith(UNSAVED)
     with pytest.raises(TertiumError, match="was not saved"):
-        judge(dataclasses.replace(model, model=f"{UNSAVED}0123"))
+        score_unseen(dataclasses.replace(model, model=f"{UNSAVED}0123"))
 
 
-def test_the_folder_of_another_learner_is_refused(name: str, tmp_path: Path) -> None:
+def test_folder_of_another_class_is_refused(name: str, tmp_path: Path) -> None:
     trained(name).save(tmp_path / "m")
     other: Any = find_trainable_class("svr" if name != "svr" else "esim")
     with pytest.raises(ModelError, match=f"expected a model of {other.name}, got {name}"):
         other.load(tmp_path / "m")
-    foreign_file: Any = other(model=str(tmp_path / "m"))
+    mismatched: Any = other(model=str(tmp_path / "m"))
     with pytest.raises(ModelError, match=f"expected a model of {other.name}, got {name}"):
-        _ = foreign_file.checkpoint
+        _ = mismatched.checkpoint
 
 
-def test_a_folder_has_a_card_and_keeps_one_that_a_person_wrote(name: str, tmp_path: Path) -> None:
+def test_model_card_is_written_and_edited_cards_are_kept(name: str, tmp_path: Path) -> None:
     trained(name).save(tmp_path)
     text = (tmp_path / CARD).read_text()
     assert text.startswith(MARKER)
@@ -190,7 +190,7 @@ def test_a_folder_has_a_card_and_keeps_one_that_a_person_wrote(name: str, tmp_pa
     assert (tmp_path / CARD).read_text() == "mine"
 
 
-def test_it_learns_from_its_teachers_only(name: str) -> None:
+def test_unsupported_training_data_are_refused(name: str) -> None:
     cls = find_trainable_class(name)
     with pytest.raises(DataError, match="no training data"):
         cls.train([])
@@ -202,7 +202,7 @@ def test_it_learns_from_its_teachers_only(name: str) -> None:
                 cls.train(rows)
 
 
-def test_what_shares_a_reference_with_dev_or_held_out_is_not_learned(name: str) -> None:
+def test_training_data_overlapping_dev_or_held_out_are_removed(name: str) -> None:
     rows = data_for(find_trainable_class(name), 1)
     with pytest.raises(DataError, match="nothing is left"):
         train(name, rows, dev=rows)
@@ -210,7 +210,7 @@ def test_what_shares_a_reference_with_dev_or_held_out_is_not_learned(name: str) 
         train(name, rows, held_out=rows)
 
 
-def test_both_recipes_are_settings_and_options_of_it(name: str) -> None:
+def test_recipes_are_valid_settings_and_options(name: str) -> None:
     cls = find_trainable_class(name)
     assert set(cls.recipes) == {"published", "ours"}
     for recipe, preset in cls.recipes.items():
@@ -226,14 +226,14 @@ def test_both_recipes_are_settings_and_options_of_it(name: str) -> None:
         TrainingPlan.make(name, epoch_s=3)
 
 
-def test_the_spec_and_the_call_go_before_the_recipe() -> None:
+def test_spec_and_arguments_override_the_recipe() -> None:
     plan = TrainingPlan.make("esim:hidden=3", "ours", epochs=2)
     assert plan.settings == {"difference": "absolute", "input_dropout": 0.0, "hidden": 3}
     assert (plan.options.epochs, plan.options.schedule) == (2, "linear")
     assert TrainingPlan.make("esim", "published").settings == {}
 
 
-def test_what_ships_is_equal_by_weights_too(tmp_path: Path) -> None:
+def test_bundled_models_are_equal_by_weights(tmp_path: Path) -> None:
     shutil.copytree(bundled_models_folder() / "tertium-base", tmp_path / "base")
     shutil.copytree(bundled_models_folder() / "bleu-r", tmp_path / "bleu-r")
     assert TertiumBase(folder=str(tmp_path / "base")) == TertiumBase()
@@ -242,7 +242,7 @@ def test_what_ships_is_equal_by_weights_too(tmp_path: Path) -> None:
     assert load_metric(str(tmp_path / "bleu-r")) == load_metric("bleu-r")
 
 
-def test_a_model_that_ships_is_found_by_its_name() -> None:
+def test_bundled_model_is_found_by_name() -> None:
     ranker = load_ranker("pairwise:model=pairwise-minilm")
     assert ranker == load_ranker(str(bundled_models_folder() / "pairwise-minilm"))
     assert load_metric("esim:model=esim") == load_metric("esim")

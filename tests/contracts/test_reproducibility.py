@@ -38,14 +38,16 @@ SAMPLE = 2  # segments per system of the example
 
 @pytest.fixture(scope="module")
 def texts(example: TestSet) -> list[Segment]:
-    """Outputs of three systems on the same segments, empty and odd ones among them."""
+    """Outputs of three systems on the same segments, and some unusual texts."""
     rows = [s for name in example.systems for s in example.segments(name)[:SAMPLE]]
-    odd = [Segment(text, "Hallo.", ("Hello there.",)) for text in ("", "?", "Hello", "word " * 90)]
-    return [*rows, *odd]
+    unusual = [
+        Segment(text, "Hallo.", ("Hello there.",)) for text in ("", "?", "Hello", "word " * 90)
+    ]
+    return [*rows, *unusual]
 
 
 def score_uncached(spec: str, segments: list[Segment], **options: object) -> np.ndarray:
-    """Scores computed without any cache, with these runtime options."""
+    """Score segments without any cache, with these runtime options."""
     clear_memory()
     with runtime(cache=False, memory=0, **options):
         return load_metric(spec).score(segments).segments
@@ -57,26 +59,28 @@ def test_metric_scores_depend_on_the_text_only(spec: str, texts: list[Segment]) 
     order = rng.permutation(len(texts))
     clear_memory()
     try:
-        scores = metric.score(texts).segments  # in batches as they come, which fills the cache
+        scores = metric.score(texts).segments  # default batches; fills the cache
     except MissingResourceError as error:
         pytest.skip(str(error))
     shuffled = metric.score([texts[n] for n in order]).segments
-    assert (shuffled == scores[order]).all(), "order, or a cache that is full"
-    # neighbors and duplicates matter only where a metric does not read the corpus
+    assert (shuffled == scores[order]).all(), "order or a warm cache changes scores"
+    # a metric that reads the corpus may depend on other segments
     part = order if metric.reads_corpus else [*order, *rng.integers(0, len(texts), 4)]
     again = score_uncached(spec, [texts[n] for n in part], batch_size=2, threads=2)
-    assert (again == scores[part]).all(), "order, neighbors, duplicates, batches, threads, no cache"
+    assert (again == scores[part]).all(), (
+        "order, duplicates, batches, threads or the cache change scores"
+    )
     if not metric.reads_corpus:
-        assert score_uncached(spec, texts[-1:])[0] == scores[-1], "alone"
+        assert score_uncached(spec, texts[-1:])[0] == scores[-1], "other segments change a score"
 
 
 @pytest.mark.parametrize("spec", [*RANKERS, *RANKER_VARIANTS])
 def test_preferences_depend_on_the_two_texts_only(spec: str, texts: list[Segment]) -> None:
     left, right = texts[:SAMPLE], texts[SAMPLE : 2 * SAMPLE]
 
-    def prefer(rows: Sequence[int], **choices: object) -> np.ndarray:
+    def prefer(rows: Sequence[int], **options: object) -> np.ndarray:
         clear_memory()
-        with runtime(cache=False, memory=0, **choices):
+        with runtime(cache=False, memory=0, **options):
             return load_ranker(spec).prefer([left[n] for n in rows], [right[n] for n in rows])
 
     scores = prefer(range(SAMPLE))
