@@ -12,6 +12,7 @@ import math
 import resource
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from benchmarks.corpus import wmt17
 from tertium.execution import runtime
@@ -23,7 +24,7 @@ from tertium.metrics.regression.entailment.feature_extraction import (
     clear_sentence_cache,
     load_sentences,
 )
-from tertium.metrics.regression.linear_metric import extract_features
+from tertium.metrics.regression.parallel_extraction import extract_features
 from tertium.metrics.regression.regression_metrics import RTER, MetricColumns
 from tertium.segment import Segment
 
@@ -82,9 +83,7 @@ def cores(segments: Sequence[Segment]) -> None:
             clear_sentence_cache()
             with runtime(threads=threads):
                 label = f"batch of {len(part)}, {threads or 'all'} core(s)"
-                show(
-                    label, lambda part=part: extract_features(EntailmentFeatures(), part), len(part)
-                )  # type: ignore[misc]
+                show(label, partial(extract_features, EntailmentFeatures(), part), len(part))
 
 
 def memory(segments: Sequence[Segment]) -> None:

@@ -1,4 +1,4 @@
-"""The WordNet reader; facts checked against the dictionary files and NLTK 3.9's reader of them."""
+"""WordNet reader: expected values come from the dictionary files and from NLTK 3.9."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tertium.linguistics.wordnet import (
     WORDNET,
     Relation,
     WordNet,
+    candidate_folders,
     find_wordnet,
     load_arrays,
     load_wordnet,
-    places,
     read_dictionary,
 )
 
@@ -24,27 +24,27 @@ def wordnet() -> WordNet:
     return load_wordnet()
 
 
-def first(wordnet: WordNet, word: str, pos: str) -> list[str]:
-    return list(wordnet.lemmas(wordnet.rows(word, pos)[0]))  # type: ignore[arg-type]
+def first_synset_lemmas(wordnet: WordNet, word: str, pos: str) -> list[str]:
+    return list(wordnet.lemmas(wordnet.synsets(word, pos)[0]))  # type: ignore[arg-type]
 
 
-def test_it_is_wordnet_3(wordnet: WordNet) -> None:
+def test_installed_version_is_wordnet_3(wordnet: WordNet) -> None:
     assert len(wordnet) == 117_659  # wnstats(7WN) of WordNet 3.0
 
 
-def test_synsets_come_most_frequent_first(wordnet: WordNet) -> None:
-    assert first(wordnet, "dog", "n") == ["dog", "domestic_dog", "canis_familiaris"]
-    nouns, verbs = wordnet.rows("dog", "n"), wordnet.rows("dog", "v")
+def test_synsets_are_ordered_by_frequency(wordnet: WordNet) -> None:
+    assert first_synset_lemmas(wordnet, "dog", "n") == ["dog", "domestic_dog", "canis_familiaris"]
+    nouns, verbs = wordnet.synsets("dog", "n"), wordnet.synsets("dog", "v")
     assert wordnet.offset(nouns[0]) == 2_084_071
     assert (len(nouns), len(verbs)) == (7, 1)
-    assert wordnet.rows("dog") == nouns + verbs
+    assert wordnet.synsets("dog") == nouns + verbs
 
 
-def test_words_are_found_in_any_case_and_with_spaces(wordnet: WordNet) -> None:
-    assert wordnet.rows("New York", "n") == wordnet.rows("new_york", "n") != ()
+def test_words_match_in_any_case_and_with_spaces(wordnet: WordNet) -> None:
+    assert wordnet.synsets("New York", "n") == wordnet.synsets("new_york", "n") != ()
     assert "Paris" in wordnet
     assert "qwertz" not in wordnet
-    assert wordnet.rows("qwertz") == wordnet.rows("") == ()
+    assert wordnet.synsets("qwertz") == wordnet.synsets("") == ()
 
 
 @pytest.mark.parametrize(
@@ -66,43 +66,43 @@ def test_base_forms(wordnet: WordNet, word: str, pos: str, bases: list[str]) -> 
     assert list(wordnet.base_forms(word, pos)) == bases  # type: ignore[arg-type]
 
 
-def related(wordnet: WordNet, word: str, relation: Relation) -> set[str]:
-    """The words of all synsets that any synset of a word leads to."""
-    rows = (target for row in wordnet.rows(word) for target in wordnet.related_rows(row, relation))
-    return {lemma for row in rows for lemma in wordnet.lemmas(row)}
+def related_lemmas(wordnet: WordNet, word: str, relation: Relation) -> set[str]:
+    """Collect the words of all synsets related to any synset of a word."""
+    related = (wordnet.related_synsets(synset, relation) for synset in wordnet.synsets(word))
+    return {lemma for synsets in related for synset in synsets for lemma in wordnet.lemmas(synset)}
 
 
-def test_relations_lead_where_the_files_say(wordnet: WordNet) -> None:
-    dog = wordnet.rows("dog", "n")[0]
-    above = wordnet.related_rows(dog, "hypernym")
+def test_relations_match_the_files(wordnet: WordNet) -> None:
+    dog = wordnet.synsets("dog", "n")[0]
+    above = wordnet.related_synsets(dog, "hypernym")
     assert [wordnet.lemmas(row)[0] for row in above] == ["canine", "domestic_animal"]
-    below = wordnet.related_rows(dog, "hyponym")
+    below = wordnet.related_synsets(dog, "hyponym")
     assert "poodle" in [wordnet.lemmas(row)[0] for row in below]
-    assert "cold" in related(wordnet, "hot", "antonym")
-    assert "invasion" in related(wordnet, "invade", "derivation")
-    assert "slow" in related(wordnet, "slowly", "pertainym")
-    assert "sleep" in related(wordnet, "snore", "entailment")
-    assert "die" in related(wordnet, "kill", "cause")
-    assert "wet" in related(wordnet, "damp", "similar_to")
-    assert related(wordnet, "qwertz", "antonym") == set()
+    assert "cold" in related_lemmas(wordnet, "hot", "antonym")
+    assert "invasion" in related_lemmas(wordnet, "invade", "derivation")
+    assert "slow" in related_lemmas(wordnet, "slowly", "pertainym")
+    assert "sleep" in related_lemmas(wordnet, "snore", "entailment")
+    assert "die" in related_lemmas(wordnet, "kill", "cause")
+    assert "wet" in related_lemmas(wordnet, "damp", "similar_to")
+    assert related_lemmas(wordnet, "qwertz", "antonym") == set()
 
 
-def test_relations_of_single_words_start_at_any_word_of_a_synset(wordnet: WordNet) -> None:
-    assert "large" in first(wordnet, "big", "a")
-    assert "little" in related(wordnet, "big", "antonym")
+def test_lexical_relations_start_at_any_word_of_a_synset(wordnet: WordNet) -> None:
+    assert "large" in first_synset_lemmas(wordnet, "big", "a")
+    assert "little" in related_lemmas(wordnet, "big", "antonym")
 
 
-def test_every_relation_can_be_followed_both_ways(wordnet: WordNet) -> None:
+def test_hypernyms_and_hyponyms_are_inverse(wordnet: WordNet) -> None:
     for there, back in (("hypernym", "hyponym"), ("instance_hypernym", "instance_hyponym")):
         for row in range(0, len(wordnet), 997):
-            for above in wordnet.related_rows(row, there):  # type: ignore[arg-type]
-                assert row in wordnet.related_rows(above, back)  # type: ignore[arg-type]
+            for above in wordnet.related_synsets(row, there):  # type: ignore[arg-type]
+                assert row in wordnet.related_synsets(above, back)  # type: ignore[arg-type]
     with pytest.raises(UnknownNameError, match="hypernym"):
-        wordnet.related_rows(0, "hyperonym")  # type: ignore[arg-type]
+        wordnet.related_synsets(0, "hyperonym")  # type: ignore[arg-type]
 
 
 def test_ancestors(wordnet: WordNet) -> None:
-    entity, dog = wordnet.rows("entity", "n")[0], wordnet.rows("dog", "n")[0]
+    entity, dog = wordnet.synsets("entity", "n")[0], wordnet.synsets("dog", "n")[0]
     assert wordnet.ancestors(dog)[entity] == 8  # NLTK: min_depth 8
     assert wordnet.ancestors(dog)[dog] == 0
 
@@ -128,7 +128,7 @@ SMALL = {
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A dictionary of four synsets in the format of WordNet's files, and an empty cache."""
+    """Write a dictionary of five synsets in WordNet's format, with an empty cache."""
     folder = tmp_path / "dictionary"
     folder.mkdir()
     for name, text in SMALL.items():
@@ -138,70 +138,67 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_small_dictionary_by_hand(small: Path) -> None:
+def test_small_dictionary(small: Path) -> None:
     wordnet = WordNet(read_dictionary(small))
-    (stone,), (rock,) = wordnet.rows("stonen", "n"), wordnet.rows("rock", "v")
+    (stone,), (rock,) = wordnet.synsets("stonen", "n"), wordnet.synsets("rock", "v")
     assert wordnet.lemmas(stone) == ("stone", "rock")
-    assert wordnet.related_rows(rock, "derivation") == (stone,)
-    assert wordnet.related_rows(stone, "derivation") == (rock,)
-    assert related(wordnet, "stony", "similar_to") == {"rocky"}
+    assert wordnet.related_synsets(rock, "derivation") == (stone,)
+    assert wordnet.related_synsets(stone, "derivation") == (rock,)
+    assert related_lemmas(wordnet, "stony", "similar_to") == {"rocky"}
 
 
-def test_the_folder_named_by_the_environment_is_used(small: Path) -> None:
+def test_environment_variable_selects_the_folder(small: Path) -> None:
     assert find_wordnet() == small
     assert len(load_arrays(find_wordnet())["offset"]) == 5
 
 
-def test_the_index_is_kept_and_renewed_when_the_source_changes(small: Path) -> None:
+def test_index_is_cached_and_rebuilt_when_the_files_change(small: Path) -> None:
     folder = small.parent / "cache" / "indexes"
     load_arrays(small)
-    (kept,) = folder.glob("wordnet-*.npz")
-    before = kept.stat().st_mtime_ns
+    (index,) = folder.glob("wordnet-*.npz")
+    before = index.stat().st_mtime_ns
     load_arrays(small)
-    assert kept.stat().st_mtime_ns == before
+    assert index.stat().st_mtime_ns == before
     (small / "noun.exc").write_text("stonen stone\nrocken rock\n")
     assert WordNet(load_arrays(small)).exceptions["rocken", "n"] == ("rock",)
     assert len(list(folder.glob("wordnet-*.npz"))) == 2
 
 
-def test_a_damaged_index_is_made_anew(small: Path) -> None:
+def test_damaged_index_is_rebuilt(small: Path) -> None:
     load_arrays(small)
-    (kept,) = (small.parent / "cache" / "indexes").glob("wordnet-*.npz")
-    for damage in (b"", b"not an archive", kept.read_bytes()[:-100]):
-        kept.write_bytes(damage)
+    (index,) = (small.parent / "cache" / "indexes").glob("wordnet-*.npz")
+    for damage in (b"", b"not an archive", index.read_bytes()[:-100]):
+        index.write_bytes(damage)
         assert len(load_arrays(small)["offset"]) == 5
-    assert kept.stat().st_size > 1000
+    assert index.stat().st_size > 1000
 
 
-def test_a_cache_that_cannot_be_written_costs_nothing_but_time(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_cache_is_ignored(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (small.parent / "file").write_text("in the way")
     monkeypatch.setenv("TERTIUM_CACHE", str(small.parent / "file"))
     assert len(load_arrays(small)["offset"]) == 5
 
 
-def test_the_models_folder_comes_before_packages(
+def test_models_folder_comes_before_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TERTIUM_WORDNET", raising=False)
     monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
     folder = tmp_path / "wordnet" / "wordnet-3.0"
     folder.mkdir(parents=True)
-    assert next(iter(places())) == folder
+    assert next(iter(candidate_folders())) == folder
     (folder / "data.noun").touch()
     assert find_wordnet() == folder
 
 
-def test_what_is_installed_is_what_the_reader_reads() -> None:
-    """Every dictionary file, and the license."""
+def test_installed_files_include_all_that_are_read() -> None:
     names = {Path(name).name for name in WORDNET.files}
     parts = ("noun", "verb", "adj", "adv")
     assert {f"data.{part}" for part in parts} | {f"index.{part}" for part in parts} <= names
     assert {f"{part}.exc" for part in parts} | {"LICENSE"} <= names
 
 
-def test_without_wordnet_the_install_command_is_named(
+def test_error_without_wordnet_shows_the_install_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("TERTIUM_WORDNET", raising=False)
@@ -215,7 +212,7 @@ def test_without_wordnet_the_install_command_is_named(
         find_wordnet()
 
 
-def test_incomplete_and_damaged_files_are_refused(small: Path) -> None:
+def test_incomplete_and_damaged_files_are_rejected(small: Path) -> None:
     (small / "data.verb").write_text("00000030 30 v zz rock\n")
     with pytest.raises(DataError, match="cannot be read"):
         read_dictionary(small)

@@ -1,1 +1,1 @@
-"""Text to analysis: what words and sentences mean, before any score is computed."""
+"""Linguistic analysis of text: parsing, WordNet, word similarity and alignment."""

@@ -1,7 +1,7 @@
-"""Closed lists of English words that change what follows from a sentence.
+"""Closed lists of English words that change the entailments of a sentence.
 
-Entries are lemmas in lower case, multi-words joined by underscores. The lists are short and
-hand-made on purpose: who negates, who doubts, who knows, who counts.
+Entries are lower-case lemmas; multi-words are joined by underscores. The lists are short and
+written by hand: negation, modality, attitude, quantifiers, pronouns, connectives.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ CONDITIONALS = _words("if unless whether provided assuming lest in_case otherwis
 
 ATTITUDES: Mapping[str, Attitude] = _by_class(
     factive="""know realize realise regret discover learn notice remember forget reveal confirm
-    prove acknowledge recognize recognize find see hear understand aware glad sorry happy proud
+    prove acknowledge recognize recognise find see hear understand aware glad sorry happy proud
     surprise discovery fact demonstrate show establish observe resent ignore""",
     report="""say tell report announce declare state claim allege assert argue maintain insist
     explain add write note mention suggest warn accuse statement announcement according emphasize
@@ -78,7 +78,7 @@ QUANTIFIERS: Mapping[str, Quantifier] = _by_class(
 )
 QUANTIFIER_ORDER: tuple[Quantifier, ...] = ("none", "few", "some", "many", "most", "all")
 
-# Words that turn "more general" into "does not follow": their scope is downward monotone.
+# Words with a downward monotone scope: a more general statement does not follow.
 DOWNWARD = _words(
     "not n't no never nobody nothing none no_one neither nor without few hardly barely scarcely "
     "rarely seldom if unless doubt deny refuse fail avoid prevent forbid lack reject every all each"
@@ -89,7 +89,7 @@ INDEFINITE_PEOPLE = _words(
 )
 INDEFINITE_THINGS = _words("anything something nothing everything thing")
 
-# person, number, gender; an empty field is left open
+# person, number, gender; an empty field means any
 PRONOUNS: Mapping[str, tuple[str, str, str]] = {
     word: features
     for features, listed in {
@@ -106,7 +106,7 @@ PRONOUNS: Mapping[str, tuple[str, str, str]] = {
     for word in listed.split()
 }
 
-# discourse markers that can stand for each other
+# discourse markers that can replace each other
 MARKER_SENSES: Mapping[str, str] = _by_class(
     contrast="""however nevertheless nonetheless yet though although but while whereas even_so
     despite in_spite_of""",
@@ -116,7 +116,7 @@ MARKER_SENSES: Mapping[str, str] = _by_class(
     cause="because since as due_to because_of owing_to",
 )
 
-# Contiguous groups that act as one word and that a dictionary of nouns and verbs does not list.
+# Contiguous groups that act as one word and that are not in WordNet.
 FIXED_EXPRESSIONS = _words(
     """no_one as_well_as as_well in_order_to due_to because_of according_to in_spite_of instead_of
     such_as out_of up_to at_least at_most more_than less_than no_longer of_course for_example

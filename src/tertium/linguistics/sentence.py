@@ -1,4 +1,4 @@
-"""A sentence ready to be compared: its graph, what holds of its nodes, and what its words bring."""
+"""A parsed sentence with all properties that an alignment needs."""
 
 from __future__ import annotations
 
@@ -8,67 +8,64 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import Float32Array
-from tertium.linguistics.graph import Graph, Node, build_graph
-from tertium.linguistics.interpretation import Marks, interpret
-from tertium.linguistics.parse import Analysis
-from tertium.linguistics.similarity import BRIDGES, WordProfile, profile
+from tertium.linguistics.dependency_graph import Graph, Node, build_graph
+from tertium.linguistics.parser import Analysis
+from tertium.linguistics.semantic_attributes import SemanticAttributes, extract_attributes
+from tertium.linguistics.word_similarity import CROSS_CLASS_WORDS, WordProfile, build_profile
 
-# a unit vector for each node of a graph, zeros where it has none, (nodes, dim)
-NodeVectors = Callable[[Graph], Float32Array]
+# graph -> one unit vector per node, zeros for nodes without a vector, (nodes, dim)
+NodeVectorizer = Callable[[Graph], Float32Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sentence:
-    """A text as features see it.
+    """A dependency graph with node attributes, word profiles and word vectors.
 
-    `marks[i]` and `profiles[i]` belong to `graph.nodes[i]`; row i of `vectors` (nodes, dim) is the
-    unit vector of its word, zeros where it has none; `initials` leads from the first letters of
-    each name of several words to the node at its head. `contents` and `grammar` number the nodes of
-    either sort; `bridges` are those of grammar that can stand for content.
+    `attributes[i]`, `profiles[i]` and row i of `vectors` (nodes, dim) belong to `graph.nodes[i]`.
+    `acronyms` maps the initials of each multi-word name to its head node. `content_nodes` and
+    `function_nodes` are node indices; `cross_class_nodes` are function words that can match a
+    content word.
     """
 
     graph: Graph
-    marks: tuple[Marks, ...]
+    attributes: tuple[SemanticAttributes, ...]
     profiles: tuple[WordProfile, ...]
     vectors: Float32Array
-    initials: dict[str, int]
-    contents: tuple[int, ...]
-    grammar: tuple[int, ...]
-    bridges: tuple[int, ...]
-
-    @property
-    def text(self) -> str:
-        return self.graph.analysis.text
+    acronyms: dict[str, int]
+    content_nodes: tuple[int, ...]
+    function_nodes: tuple[int, ...]
+    cross_class_nodes: tuple[int, ...]
 
     @property
     def nodes(self) -> tuple[Node, ...]:
         return self.graph.nodes
 
 
-def build_sentence(analysis: Analysis, vectors: NodeVectors | None = None) -> Sentence:
-    """Everything about one analysed text that a comparison needs; without vectors, all are zero."""
+def build_sentence(analysis: Analysis, vectorize: NodeVectorizer | None = None) -> Sentence:
+    """Build a sentence from an analysis; without `vectorize`, all vectors are zero."""
     graph = build_graph(analysis)
-    rows = vectors(graph) if vectors else np.zeros((len(graph.nodes), 1), dtype=np.float32)
+    vectors = vectorize(graph) if vectorize else np.zeros((len(graph.nodes), 1), dtype=np.float32)
+    function_nodes = [node for node in graph.nodes if not node.is_content]
     return Sentence(
         graph,
-        interpret(graph),
-        tuple(profile(node.lemma, node.kind) for node in graph.nodes),
-        rows,
-        _initials(graph),
-        tuple(n.index for n in graph.nodes if n.content),
-        tuple(n.index for n in graph.nodes if not n.content),
-        tuple(n.index for n in graph.nodes if not n.content and n.lemma in BRIDGES),
+        extract_attributes(graph),
+        tuple(build_profile(node.lemma, node.kind) for node in graph.nodes),
+        vectors,
+        _find_acronyms(graph),
+        tuple(node.index for node in graph.nodes if node.is_content),
+        tuple(node.index for node in function_nodes),
+        tuple(node.index for node in function_nodes if node.lemma in CROSS_CLASS_WORDS),
     )
 
 
-def _initials(graph: Graph) -> dict[str, int]:
+def _find_acronyms(graph: Graph) -> dict[str, int]:
     tokens = graph.analysis.tokens
-    found: dict[str, int] = {}
+    acronyms: dict[str, int] = {}
     for span in graph.analysis.entities:
         words = [t.text for t in tokens[span.start : span.end] if t.pos != "DET"]
         letters = [word[0] for word in words if word[0].isupper()]
         if len(letters) > 1:
             inside = [n for n in graph.nodes if span.start <= n.head < span.end]
             if inside:
-                found["".join(letters).lower()] = min(inside, key=lambda n: n.depth).index
-    return found
+                acronyms["".join(letters).lower()] = min(inside, key=lambda n: n.depth).index
+    return acronyms

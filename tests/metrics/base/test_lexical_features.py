@@ -20,16 +20,16 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.lexical.nist import NIST
-from tertium.metrics.regression import linear_metric
+from tertium.metrics.regression import parallel_extraction
 from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,
     locate_pieces,
 )
-from tertium.metrics.regression.linear_metric import CHUNK, rows_of
+from tertium.metrics.regression.parallel_extraction import WORKER_CHUNK, extract_features
 from tertium.metrics.regression.regression_metrics import (
     EmbeddingFeatures,
-    MetricColumn,
-    greedy_match,
+    MetricColumns,
+    greedy_match_scores,
 )
 from tertium.segment import Segment
 from tertium.text.ter_edits import Costs
@@ -131,8 +131,10 @@ def test_segments_are_split_by_reference() -> None:
 
 def test_many_segments_are_computed_in_processes_with_the_same_rows() -> None:
     extractor = LexicalFeatures(parts=("bleu",))
-    segments = [Segment(f"the cat {n}", None, (f"a cat {n % 97}",)) for n in range(5 * CHUNK)]
-    rows = rows_of(extractor, segments)
+    segments = [
+        Segment(f"the cat {n}", None, (f"a cat {n % 97}",)) for n in range(5 * WORKER_CHUNK)
+    ]
+    rows = extract_features(extractor, segments)
     np.testing.assert_array_equal(rows, extractor(segments))
 
 
@@ -146,9 +148,9 @@ def test_extractors_with_a_network_cannot_fork(vectors: str, can_fork: bool) -> 
 
 
 def test_metric_columns_can_fork_without_a_network() -> None:
-    assert MetricColumn(METEOR()).can_fork
-    assert not MetricColumn(load_metric("bertscore:encoder=toy")).can_fork
-    assert not MetricColumn(load_metric("tertium-small")).can_fork
+    assert MetricColumns(METEOR()).can_fork
+    assert not MetricColumns(load_metric("bertscore:encoder=toy")).can_fork
+    assert not MetricColumns(load_metric("tertium-small")).can_fork
 
 
 def test_many_segments_over_contextual_vectors_stay_in_this_process(
@@ -160,18 +162,21 @@ def test_many_segments_over_contextual_vectors_stay_in_this_process(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("forked")
 
-    monkeypatch.setattr(linear_metric, "ProcessPoolExecutor", refuse)
-    monkeypatch.setattr(linear_metric, "usable_cores", lambda: 2)
+    monkeypatch.setattr(parallel_extraction, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(parallel_extraction, "usable_cores", lambda: 2)
     extractor = EntailmentFeatures(groups=("alignment",), vectors="toy")
-    segments = [Segment(f"cat {n % 8}", None, (f"a {n}",)) for n in range(linear_metric.WORTHWHILE)]
-    rows = rows_of(extractor, segments)
+    segments = [
+        Segment(f"cat {n % 8}", None, (f"a {n}",))
+        for n in range(parallel_extraction.MIN_PARALLEL_SEGMENTS)
+    ]
+    rows = extract_features(extractor, segments)
     np.testing.assert_array_equal(rows[:8], extractor(segments[:8]))
     with pytest.raises(AssertionError, match="forked"):
-        rows_of(LexicalFeatures(parts=("ter",)), segments)
+        extract_features(LexicalFeatures(parts=("ter",)), segments)
 
 
 def test_rows_are_in_order_and_duplicates_equal() -> None:
-    rows = rows_of(LexicalFeatures(parts=("bleu",)), [*SEGMENTS, *reversed(SEGMENTS)])
+    rows = extract_features(LexicalFeatures(parts=("bleu",)), [*SEGMENTS, *reversed(SEGMENTS)])
     np.testing.assert_array_equal(rows[: len(SEGMENTS)], rows[len(SEGMENTS) :][::-1])
 
 
@@ -181,12 +186,12 @@ def test_embedding_columns_of_a_toy() -> None:
     )
     np.testing.assert_allclose(rows[0], 1.0, atol=1e-6)
     assert (rows[1, :3] == 0).all()
-    recall, precision, f1 = greedy_match(
+    recall, precision, f1 = greedy_match_scores(
         np.eye(3, dtype=np.float32)[:1], np.eye(3, dtype=np.float32)[:2]
     )
     assert (recall, precision) == (0.5, 1.0)
     assert f1 == pytest.approx(2 / 3)
-    recall, precision, f1 = greedy_match(
+    recall, precision, f1 = greedy_match_scores(
         np.array([[1, 0]], dtype=np.float32), np.array([[-1, 0], [3, 4]], dtype=np.float32)
     )
     assert (recall, precision, f1) == (pytest.approx(-0.2), pytest.approx(0.6), 0.0)

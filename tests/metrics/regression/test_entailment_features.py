@@ -1,6 +1,6 @@
-"""Every entailment feature on a pair of sentences that must fire it and on one that must not.
+"""Entailment features: each fires on one pair of sentences and does not fire on another.
 
-A pair is (hypothesis, premise): does the hypothesis follow from the premise?
+A pair is (hypothesis, premise).
 """
 
 from __future__ import annotations
@@ -8,20 +8,20 @@ from __future__ import annotations
 import pytest
 
 from tertium.metrics.regression.entailment import GROUPS
-from tertium.metrics.regression.entailment.feature import (
+from tertium.metrics.regression.entailment.feature_extraction import load_sentences
+from tertium.metrics.regression.entailment.feature_types import (
     AnyFeature,
     Feature,
     Pair,
-    Quality,
+    QualityMeasure,
     make_pairs,
 )
-from tertium.metrics.regression.entailment.featurizer import sentences
 
 FEATURES: dict[str, AnyFeature] = {f.name: f for group in GROUPS.values() for f in group}
 SAME = ("The minister visited Paris.", "The minister visited Paris.")
 Texts = tuple[str, str]
 
-# feature: ((hypothesis, premise) on which it fires, (hypothesis, premise) on which it does not)
+# feature: (pair on which it fires, pair on which it does not)
 CASES: dict[str, tuple[Texts, Texts]] = {
     "modality.same": (
         ("He may come tomorrow.", "He might come tomorrow."),
@@ -380,9 +380,9 @@ CASES: dict[str, tuple[Texts, Texts]] = {
     ),
 }
 
-# quality: (the pair with the higher value, the pair with the lower value)
+# quality measure: (pair with the higher value, pair with the lower value)
 WORSE = ("The minister ate an apple.", "The minister visited Paris.")
-QUALITIES: dict[str, tuple[Texts, Texts]] = {
+QUALITY_CASES: dict[str, tuple[Texts, Texts]] = {
     "alignment.score": (SAME, WORSE),
     "alignment.content": (SAME, WORSE),
     "alignment.prominence": (SAME, WORSE),
@@ -399,22 +399,22 @@ QUALITIES: dict[str, tuple[Texts, Texts]] = {
 
 
 @pytest.fixture(scope="module", autouse=True)
-def parsed() -> None:
+def parse_all_sentences() -> None:
     """Parse all sentences in one batch."""
-    cases = (*CASES.values(), *QUALITIES.values())
-    sentences([text for case in cases for texts in case for text in texts])
+    cases = (*CASES.values(), *QUALITY_CASES.values())
+    load_sentences([text for case in cases for texts in case for text in texts])
 
 
-def pair_of(texts: Texts) -> Pair:
-    hypothesis, premise = (sentences(texts)[text] for text in texts)
+def make_pair(texts: Texts) -> Pair:
+    hypothesis, premise = (load_sentences(texts)[text] for text in texts)
     return make_pairs(hypothesis, premise)[0]
 
 
-def test_every_feature_has_its_pairs() -> None:
-    assert set(CASES) | set(QUALITIES) == set(FEATURES)
-    assert not set(CASES) & set(QUALITIES)
+def test_every_feature_has_a_case() -> None:
+    assert set(CASES) | set(QUALITY_CASES) == set(FEATURES)
+    assert not set(CASES) & set(QUALITY_CASES)
     assert all(isinstance(FEATURES[name], Feature) for name in CASES)
-    assert all(isinstance(FEATURES[name], Quality) for name in QUALITIES)
+    assert all(isinstance(FEATURES[name], QualityMeasure) for name in QUALITY_CASES)
 
 
 def test_groups_have_the_published_sizes() -> None:
@@ -430,22 +430,23 @@ def test_groups_have_the_published_sizes() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_feature_fires_where_it_should(name: str) -> None:
-    feature, pair = FEATURES[name], pair_of(CASES[name][0])
+def test_feature_fires(name: str) -> None:
+    feature, pair = FEATURES[name], make_pair(CASES[name][0])
+    assert isinstance(feature, Feature)
     assert feature.find(pair), pair.alignment
     assert feature.value(pair) > 0
     for direction in ("forward", "backward"):
-        assert all("{" not in s and "''" not in s for s in feature.sentences(pair, direction))
+        assert all("{" not in s and "''" not in s for s in feature.describe(pair, direction))
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_feature_is_silent_where_it_should(name: str) -> None:
-    feature, pair = FEATURES[name], pair_of(CASES[name][1])
+def test_feature_does_not_fire(name: str) -> None:
+    feature, pair = FEATURES[name], make_pair(CASES[name][1])
     assert not feature.find(pair)
     assert feature.value(pair) == 0.0
 
 
-@pytest.mark.parametrize("name", QUALITIES)
-def test_quality_tells_good_from_bad(name: str) -> None:
-    high, low = (FEATURES[name].value(pair_of(texts)) for texts in QUALITIES[name])
+@pytest.mark.parametrize("name", QUALITY_CASES)
+def test_quality_measure_is_higher_for_the_better_pair(name: str) -> None:
+    high, low = (FEATURES[name].value(make_pair(texts)) for texts in QUALITY_CASES[name])
     assert 0 <= low < high <= 1

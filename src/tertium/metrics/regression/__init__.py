@@ -1,1 +1,1 @@
-"""Regressions on named features: lexical scores, entailment, sentence vectors."""
+"""Metrics that are regressions on features: lexical scores, entailment, sentence vectors."""

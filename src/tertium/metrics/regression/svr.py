@@ -1,12 +1,11 @@
-"""SVR: regression on matched sentence vectors (Shimanaka, Kajiwara, Komachi 2018).
+"""SVR: support vector regression on sentence vectors (Shimanaka, Kajiwara and Komachi 2018).
 
     K_ij = exp(-gamma |x_i - x_j|^2)        y(x) = sum_i a_i K(x_i, x) + b
 
-All settings and folds of a search differ in gamma, C, epsilon and rows only: the squared distances,
-which cost (n^2 d), are computed once, a kernel once for each gamma and fold. The solver is libsvm
-as scikit-learn brings it; what was learned is arrays, and predicting needs numpy alone. Predictions
-are made of exact distances (`tertium.arrays`) and kernels added up row by row, so that none depends
-on the rows beside it.
+The settings and folds of a grid search share the squared distances, which cost O(n^2 d) and are
+computed once. A kernel is computed once for each gamma and fold. The solver is libsvm through
+scikit-learn; a trained model consists of arrays and needs only numpy to predict. Predictions use
+exact distances (`tertium.arrays`), so that none depends on the other rows.
 """
 
 from __future__ import annotations
@@ -22,31 +21,38 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, on_grid
+from tertium.arrays import FloatArray, IntArray, round_to_grid
 from tertium.data.judgments import JudgmentSet
-from tertium.encoders import Encoder, embed, load_encoder
+from tertium.encoders import Encoder, embed_texts, load_encoder
 from tertium.errors import DataError, UsageError
+from tertium.execution import progress_task, usable_cores
 from tertium.extras import explain_missing
-from tertium.metrics.base.metric import compared_columns, over_references
-from tertium.metrics.base.trainable import ComparingMetric
-from tertium.models.checkpoint import Checkpoint, Like, check_arrays, halve, read_declared
-from tertium.models.judged import check_targets
-from tertium.models.options import NEEDS, Against, Options, Rates, Recipe, check_against
-from tertium.models.trained import Lesson
-from tertium.runtime import cores, task
-from tertium.schema import NOT_NEGATIVE, POSITIVE
+from tertium.metrics.base.metric import reduce_references, text_columns
+from tertium.metrics.base.trainable import FrozenEncoderMetric
+from tertium.models.checkpoint import (
+    ArraySpec,
+    Checkpoint,
+    check_arrays,
+    parse_config,
+    round_to_half,
+)
+from tertium.models.inputs import REQUIRED_INPUTS, Against, check_against
+from tertium.models.training_data import check_targets
+from tertium.models.training_job import TrainingJob
+from tertium.models.training_options import Options, Rates, Recipe
+from tertium.schema import NON_NEGATIVE, POSITIVE
 from tertium.segment import Segment
 from tertium.specs import Range
 
 logger = logging.getLogger(__name__)
 
-VALUES = (0.01, 0.1, 1.0, 10.0)
-ROWS = 512  # of a distance matrix that are predicted from at once
+DEFAULT_VALUES = (0.01, 0.1, 1.0, 10.0)
+PREDICTION_ROWS = 512  # rows of the distance matrix computed at once
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
-    """What a search chooses: the penalty `c`, the tube `epsilon`, the kernel's `gamma`."""
+class Hyperparameters:
+    """Values chosen by the search: penalty `c`, tube width `epsilon`, kernel parameter `gamma`."""
 
     c: float
     epsilon: float
@@ -55,37 +61,37 @@ class Setting:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """The settings to try; the defaults are those of Shimanaka et al. (2018), 64 in all."""
+    """Values to search; the defaults are the 64 settings of Shimanaka et al. (2018)."""
 
-    c: tuple[float, ...] = VALUES
-    epsilon: tuple[float, ...] = VALUES
-    gamma: tuple[float, ...] = VALUES
+    c: tuple[float, ...] = DEFAULT_VALUES
+    epsilon: tuple[float, ...] = DEFAULT_VALUES
+    gamma: tuple[float, ...] = DEFAULT_VALUES
 
     def __len__(self) -> int:
         return len(self.c) * len(self.epsilon) * len(self.gamma)
 
-    def __iter__(self) -> Iterator[Setting]:
+    def __iter__(self) -> Iterator[Hyperparameters]:
         for gamma, c, epsilon in itertools.product(self.gamma, self.c, self.epsilon):
-            yield Setting(c=c, epsilon=epsilon, gamma=gamma)
+            yield Hyperparameters(c=c, epsilon=epsilon, gamma=gamma)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Solution:
-    """What libsvm found: rows that are support vectors, their coefficients, the intercept."""
+class SVRSolution:
+    """A libsvm solution: indices of the support vectors, their coefficients, the intercept."""
 
     rows: IntArray
     coefficients: FloatArray
     intercept: float
 
     def predict(self, kernel: FloatArray) -> FloatArray:
-        """Values from kernels with all training rows, (n, training rows) -> (n,)."""
+        """Predict from kernel values with all training rows, (n, training rows) -> (n,)."""
         values: FloatArray = kernel[:, self.rows] @ self.coefficients + self.intercept
         return values
 
 
 @dataclass(frozen=True, kw_only=True)
 class SVRSettings:
-    """Which sentence vectors are matched, and with what."""
+    """Sentence encoders, and the texts to compare the hypothesis with."""
 
     encoders: tuple[str, ...] = ("minilm",)
     against: Against = "reference"
@@ -93,35 +99,35 @@ class SVRSettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "encoders", tuple(self.encoders))
         if not self.encoders:
-            raise UsageError("svr needs at least one sentence encoder, such as encoders=minilm")
+            raise UsageError("svr needs at least one sentence encoder: give encoders=minilm")
         check_against(self.against)
 
     @property
-    def needs(self) -> frozenset[str]:
-        """What a segment must have."""
-        return NEEDS[self.against]
+    def required_inputs(self) -> frozenset[str]:
+        """Inputs a segment must have."""
+        return REQUIRED_INPUTS[self.against]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SVRConfig(SVRSettings):
-    """The same with the setting that a search chose."""
+    """Settings and chosen hyperparameters of a trained model."""
 
     c: Annotated[float, POSITIVE] = 1.0
-    epsilon: Annotated[float, NOT_NEGATIVE] = 0.1
+    epsilon: Annotated[float, NON_NEGATIVE] = 0.1
     gamma: Annotated[float, POSITIVE] = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class SVROptions(Options):
-    """How the setting is searched; the defaults are the published grid and folds."""
+    """Options of the grid search; the defaults are the published grid and folds."""
 
-    folds: Annotated[int, Range(2), "of cross validation"] = 10
-    c: Annotated[Rates, "costs of an error to try"] = Grid().c
-    epsilon: Annotated[tuple[float, ...], Range(0), "errors that cost nothing to try"] = (
+    folds: Annotated[int, Range(2), "number of cross-validation folds"] = 10
+    c: Annotated[Rates, "penalties C to search"] = Grid().c
+    epsilon: Annotated[tuple[float, ...], Range(0), "tube widths epsilon to search"] = (
         Grid().epsilon
     )
-    gamma: Annotated[Rates, "widths of the kernel to try"] = Grid().gamma
-    seed: Annotated[int, Range(0), "of the folds"] = 1
+    gamma: Annotated[Rates, "kernel parameters gamma to search"] = Grid().gamma
+    seed: Annotated[int, Range(0), "seed of the folds"] = 1
 
     @property
     def grid(self) -> Grid:
@@ -129,16 +135,29 @@ class SVROptions(Options):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SVR(ComparingMetric):
-    """Support vector regression on [t; r; t*r; |t-r|] of universal sentence vectors.
+class SVR(FrozenEncoderMetric):
+    """Support vector regression on [t; r; t*r; |t-r|] of sentence vectors t and r.
 
-    t and r are the vectors of hypothesis and reference from one sentence encoder or several side by
-    side; against both reference and source the four matchings are made with each. RBF kernel; C,
-    epsilon and gamma by cross validation. Reads whole sentences, so it sees meaning where words
-    differ, and misses single words that `esim` would find.
+        score = sum_i a_i exp(-gamma |x_i - x|^2) + b
 
-    `model` names the folder it was saved to (empty: the one that ships); `references` takes the
-    best or the mean over several; `precision` and `long` are the encoders'.
+    x is the feature vector of the segment and x_i are the support vectors. t and r are the vectors
+    of hypothesis and reference; the vectors of several encoders are concatenated. With
+    `against="both"` the features are computed for the reference and the source. C, epsilon and
+    gamma are chosen by cross-validation on human scores.
+
+    It compares whole sentences. It recognizes the same meaning in other words, but misses single
+    wrong words that a token-level metric such as `esim` finds.
+
+    - `model`: folder of a saved model; empty for the bundled one
+    - `references`: use the best score or the mean over several references
+    - `precision`, `long`: options of the encoders
+
+    Reference: Shimanaka, Kajiwara and Komachi 2018, Metric for Automatic Machine Translation
+    Evaluation based on Universal Sentence Representations.
+
+    >>> from tertium import load_metric
+    >>> metric = load_metric("svr")  # doctest: +SKIP
+    >>> metric.sentence_score("A cat sat there.", ["The cat was sitting there."])  # doctest: +SKIP
     """
 
     name: ClassVar[str] = "svr"
@@ -148,11 +167,13 @@ class SVR(ComparingMetric):
     options: ClassVar[type[Any]] = SVROptions
     recipes: ClassVar[Mapping[str, Recipe]] = {
         "published": Recipe(
-            says="Shimanaka et al. (2018): ten folds, the published grid", options=SVROptions()
+            description="Shimanaka et al. (2018): ten folds, published grid", options=SVROptions()
         ),
-        "ours": Recipe(says="as the one that ships: the published search", options=SVROptions()),
+        "ours": Recipe(
+            description="same as the bundled model: the published search", options=SVROptions()
+        ),
     }
-    teachers: ClassVar[tuple[str, ...]] = ("scores",)
+    accepted_data: ClassVar[tuple[str, ...]] = ("scores",)
     citation: ClassVar[str] = """\
 @inproceedings{shimanaka-etal-2018-metric,
     title = "Metric for Automatic Machine Translation Evaluation based on Universal Sentence
@@ -164,60 +185,65 @@ class SVR(ComparingMetric):
 
     @property
     def config(self) -> SVRConfig:
-        """What was trained."""
-        return read_declared(SVRConfig, self.checkpoint, self.where)
+        """Settings the model was trained with."""
+        return parse_config(SVRConfig, self.checkpoint, self.location)
 
     @property
     def encoders(self) -> tuple[Encoder, ...]:
-        return tuple(self.load_frozen(name) for name in self.config.encoders)
+        return tuple(self.load_training_encoder(name) for name in self.config.encoders)
 
     @property
     def arrays(self) -> Mapping[str, Any]:
-        """Support vectors with their coefficients, of the width its encoders give."""
+        """Support vectors and coefficients, checked against the width of the encoders."""
         config = self.config
         sides = 3 if config.against == "both" else 2
         width = sides * sum(encoder.sentence_dim for encoder in self.encoders)
-        wanted = {
-            "vectors": Like("f", ("rows", width)),
-            "coefficients": Like("f", ("rows",)),
-            "intercept": Like("f", ()),
+        specs = {
+            "vectors": ArraySpec("f", ("rows", width)),
+            "coefficients": ArraySpec("f", ("rows",)),
+            "intercept": ArraySpec("f", ()),
         }
-        check_arrays(self.checkpoint.arrays, wanted, self.where)
+        check_arrays(self.checkpoint.arrays, specs, self.location)
         return self.checkpoint.arrays
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         arrays, config = self.arrays, self.config
-        owners, columns = compared_columns(segments, config.against)
+        owners, columns = text_columns(segments, config.against)
         values = predict(
-            features(sentence_vectors(self.encoders, columns)),
-            *_support(self.checkpoint, len(columns)),
+            build_features(sentence_vectors(self.encoders, columns)),
+            *_support_vectors(self.checkpoint, len(columns)),
             arrays["coefficients"],
             float(arrays["intercept"]),
             config.gamma,
         )
-        return over_references(values, owners, self.references)
+        return reduce_references(values, owners, self.references)
 
     @classmethod
-    def fit(cls, lesson: Lesson) -> Checkpoint:
-        """Search the grid by cross validation on judgments, then fit the best setting to all.
+    def fit(cls, job: TrainingJob) -> Checkpoint:
+        """Search the grid by cross-validation, then fit the best setting to all data.
 
-        `dev` chooses nothing here, which is told; what shares a reference with it is left out.
+        `dev` data are not used for the search; training rows that share a reference with them are
+        left out.
         """
-        if lesson.dev.all:
-            logger.warning("%s searches by cross validation: dev chooses nothing", cls.name)
-        settings, options = lesson.settings, lesson.options
+        if job.dev.all:
+            logger.warning("%s uses cross-validation: dev data are not used", cls.name)
+        settings, options = job.settings, job.options
         encoders = {name: load_encoder(name) for name in settings.encoders}
-        sets = lesson.data.scores
-        vectors, targets = _examples(sets, settings.against, [*encoders.values()], options.seed)
-        distances = squared_distances(*[features(vectors)] * 2)
-        found = search(distances, targets, grid=options.grid, folds=options.folds, threads=cores())
-        best = found[0][0]
-        solution = solve(rbf(distances, best.gamma), targets, best)
+        sets = job.data.scores
+        vectors, targets = _build_examples(
+            sets, settings.against, [*encoders.values()], options.seed
+        )
+        distances = squared_distances(*[build_features(vectors)] * 2)
+        results = search_grid(
+            distances, targets, grid=options.grid, folds=options.folds, threads=usable_cores()
+        )
+        best = results[0][0]
+        solution = fit_svr(rbf_kernel(distances, best.gamma), targets, best)
         return Checkpoint(
             name=cls.name,
             config={**asdict(settings), "encoders": list(settings.encoders), **asdict(best)},
             encoders={name: encoder.weights_hash for name, encoder in encoders.items()},
-            arrays=halve(
+            arrays=round_to_half(
                 {
                     "vectors": vectors.reshape(len(vectors), -1)[solution.rows],
                     "coefficients": solution.coefficients,
@@ -225,51 +251,51 @@ class SVR(ComparingMetric):
                 }
             ),
             training={
-                "data": lesson.data.sizes,
-                "left out for": lesson.dev.sizes,
+                "data": job.data.sizes,
+                "left out for": job.dev.sizes,
                 "options": asdict(options),
-                "search": [[asdict(s), value] for s, value in found],
+                "search": [[asdict(s), value] for s, value in results],
             },
         )
 
 
-def _examples(
+def _build_examples(
     sets: Sequence[JudgmentSet], against: str, encoders: Sequence[Encoder], seed: int
 ) -> tuple[Any, FloatArray]:
-    """Vectors (n, 1 + sides, d), rounded as they are stored, and targets (n,), shuffled."""
+    """Compute vectors (n, 1 + sides, d), rounded as in storage, and targets (n,), shuffled."""
     segments = [j.segment for one in sets for j in one.judgments]
     scores = np.array([j.score for one in sets for j in one.judgments], dtype=np.float64)
-    owners, columns = compared_columns(segments, against)
+    owners, columns = text_columns(segments, against)
     order = np.random.default_rng(seed).permutation(len(owners))
     vectors = sentence_vectors(encoders, columns)[order].astype(np.float16).astype(np.float32)
     return vectors, check_targets(scores[owners][order])
 
 
 def sentence_vectors(encoders: Sequence[Encoder], columns: Sequence[Sequence[str]]) -> Any:
-    """Vectors of k columns of m texts from several encoders side by side, (m, k, d)."""
-    places: dict[str, int] = {}
-    index = np.array([[places.setdefault(t, len(places)) for t in column] for column in columns]).T
-    parts = [embed(encoder, list(places), tokens=False).sentences for encoder in encoders]
-    return np.hstack(parts)[index]
+    """Encode k columns of m texts and concatenate the vectors of all encoders, (m, k, d)."""
+    rows: dict[str, int] = {}
+    index = np.array([[rows.setdefault(t, len(rows)) for t in column] for column in columns]).T
+    vectors = [embed_texts(encoder, list(rows), tokens=False).sentences for encoder in encoders]
+    return np.hstack(vectors)[index]
 
 
-@lru_cache(maxsize=2)  # tens of megabytes each, and most of the time of a short call
-def _support(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, FloatArray]:
-    """The features of the support vectors on the grid, (s, 4 sides d), their squared lengths."""
+@lru_cache(maxsize=2)  # tens of megabytes each; takes most of the time of a short call
+def _support_vectors(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, FloatArray]:
+    """Return rounded features of the support vectors, (s, 4 sides d), and their squared norms."""
     vectors = checkpoint.arrays["vectors"]
-    rows = on_grid(features(vectors.reshape(-1, sides, vectors.shape[1] // sides)))
+    rows = round_to_grid(build_features(vectors.reshape(-1, sides, vectors.shape[1] // sides)))
     return rows, squared_lengths(rows)
 
 
-def features(vectors: Any) -> FloatArray:
-    """The four matchings of a hypothesis with each side, (m, 1 + sides, d) -> (m, 4 sides d)."""
+def build_features(vectors: Any) -> FloatArray:
+    """Compute the features of a hypothesis and each side, (m, 1 + sides, d) -> (m, 4 sides d)."""
     hypothesis = vectors[:, 0]
     others = [vectors[:, side] for side in range(1, vectors.shape[1])]
     return np.hstack([match_vectors(hypothesis, other) for other in others])
 
 
 def squared_lengths(rows: FloatArray) -> FloatArray:
-    """|r_i|^2, (n, d) -> (n,)."""
+    """Compute |r_i|^2, (n, d) -> (n,)."""
     lengths: FloatArray = (np.asarray(rows, np.float64) ** 2).sum(axis=1)
     return lengths
 
@@ -277,7 +303,7 @@ def squared_lengths(rows: FloatArray) -> FloatArray:
 def squared_distances(
     left: FloatArray, right: FloatArray, lengths: FloatArray | None = None
 ) -> FloatArray:
-    """|l_i - r_j|^2, (n, d), (m, d) -> (n, m), given the squared lengths of r where known.
+    """Compute |l_i - r_j|^2, (n, d), (m, d) -> (n, m); `lengths` are the squared norms of r.
 
     >>> squared_distances(np.array([[0.0, 0.0]]), np.array([[3.0, 4.0]]))
     array([[25.]])
@@ -290,73 +316,80 @@ def squared_distances(
     return np.maximum(result, 0.0, out=result)
 
 
-def search(
+def search_grid(
     distances: FloatArray,
     targets: FloatArray,
     *,
     grid: Grid = Grid(),  # noqa: B008
     folds: int = 10,
     threads: int = 2,
-) -> list[tuple[Setting, float]]:
-    """Cross-validate every setting, the best first; `distances` (n, n) are squared, `targets` (n,).
+) -> list[tuple[Hyperparameters, float]]:
+    """Cross-validate every setting, best first; `distances` (n, n) are squared, `targets` (n,).
 
-    Folds are consecutive rows, as scikit-learn's are, so shuffle before; the score of a setting is
-    the mean of R^2 over folds whose targets differ, and of equal ones the earlier wins. A grid of
-    one setting has nothing to choose: its score is NaN.
+    Folds are consecutive rows, as in scikit-learn, so shuffle the rows first. The score of a
+    setting is the mean R^2 over folds whose targets differ; of equal scores the earlier setting
+    wins. The score of a grid with one setting is NaN.
     """
     if len(grid) == 1:
         return [(next(iter(grid)), math.nan)]
     if not 2 <= folds <= len(targets):
-        raise UsageError(f"{folds} folds of {len(targets)} judgments: expected 2 to as many")
-    parts = np.array_split(np.arange(len(targets)), folds)
+        raise UsageError(
+            f"folds={folds} with {len(targets)} judgments: expected 2 to {len(targets)}"
+        )
+    fold_rows = np.array_split(np.arange(len(targets)), folds)
     tasks = list(itertools.product(grid.gamma, range(folds)))
-    scores: dict[Setting, list[float]] = {setting: [] for setting in grid}
-    with ThreadPoolExecutor(threads) as pool, task("searching", total=len(tasks)) as advance:
-        found = pool.map(lambda t: _fold(distances, targets, grid, t[0], parts[t[1]]), tasks)
-        for values in found:
+    scores: dict[Hyperparameters, list[float]] = {setting: [] for setting in grid}
+    with (
+        ThreadPoolExecutor(threads) as pool,
+        progress_task("searching", total=len(tasks)) as advance,
+    ):
+        results = pool.map(
+            lambda t: _score_fold(distances, targets, grid, t[0], fold_rows[t[1]]), tasks
+        )
+        for values in results:
             for setting, value in values:
                 scores[setting].append(value)
             advance(1)
     if np.isnan(list(scores.values())).all():
-        raise DataError("the human scores of every fold are all equal: use fewer folds")
+        raise DataError("the human scores in every fold are all equal: use fewer folds")
     means = [(setting, float(np.nanmean(values))) for setting, values in scores.items()]
     return sorted(means, key=lambda item: -item[1])
 
 
-def _fold(
-    distances: FloatArray, targets: FloatArray, grid: Grid, gamma: float, held: IntArray
-) -> list[tuple[Setting, float]]:
-    """R^2 on one fold of all settings that share a gamma."""
-    train = np.setdiff1d(np.arange(len(targets)), held)
-    kernel = rbf(distances[np.ix_(train, train)], gamma)
-    against = rbf(distances[np.ix_(held, train)], gamma)
+def _score_fold(
+    distances: FloatArray, targets: FloatArray, grid: Grid, gamma: float, held_out: IntArray
+) -> list[tuple[Hyperparameters, float]]:
+    """Compute R^2 on one fold for all settings with the same gamma."""
+    train = np.setdiff1d(np.arange(len(targets)), held_out)
+    kernel = rbf_kernel(distances[np.ix_(train, train)], gamma)
+    held_out_kernel = rbf_kernel(distances[np.ix_(held_out, train)], gamma)
     result = []
     for c, epsilon in itertools.product(grid.c, grid.epsilon):
-        setting = Setting(c=c, epsilon=epsilon, gamma=gamma)
-        predicted = solve(kernel, targets[train], setting).predict(against)
-        result.append((setting, r_squared(predicted, targets[held])))
+        setting = Hyperparameters(c=c, epsilon=epsilon, gamma=gamma)
+        predicted = fit_svr(kernel, targets[train], setting).predict(held_out_kernel)
+        result.append((setting, r_squared(predicted, targets[held_out])))
     return result
 
 
-def solve(kernel: FloatArray, targets: FloatArray, setting: Setting) -> Solution:
+def fit_svr(kernel: FloatArray, targets: FloatArray, setting: Hyperparameters) -> SVRSolution:
     """Fit one setting to a kernel matrix (n, n) and targets (n,)."""
-    why = "training a support vector regression"
-    with explain_missing(why, hint="scoring with a trained one does not"):
+    purpose = "training a support vector regression"
+    with explain_missing(purpose, hint="scoring with a trained one does not"):
         from sklearn.svm import SVR
-    size = 4 * len(targets) ** 2 / 1e6 + 50  # megabytes: the whole matrix in single precision
+    size = 4 * len(targets) ** 2 / 1e6 + 50  # megabytes: the kernel in single precision
     machine = SVR(kernel="precomputed", C=setting.c, epsilon=setting.epsilon, cache_size=size)
     machine.fit(kernel, targets)
-    return Solution(
+    return SVRSolution(
         rows=machine.support_.astype(np.int64),
         coefficients=machine.dual_coef_[0].astype(np.float64),
         intercept=float(machine.intercept_[0]),
     )
 
 
-def rbf(distances: FloatArray, gamma: float) -> FloatArray:
-    """exp(-gamma D) of squared distances, in a new array.
+def rbf_kernel(distances: FloatArray, gamma: float) -> FloatArray:
+    """Compute exp(-gamma D) of squared distances D.
 
-    >>> rbf(np.array([[0.0, 1.0]]), 0.5).round(4)
+    >>> rbf_kernel(np.array([[0.0, 1.0]]), 0.5).round(4)
     array([[1.    , 0.6065]])
     """
     kernel: FloatArray = np.exp(-gamma * distances)
@@ -371,19 +404,17 @@ def predict(
     intercept: float,
     gamma: float,
 ) -> FloatArray:
-    """Scores of new rows (n, d) by support vectors on the grid (s, d).
-
-    Their squared lengths and coefficients are (s,).
-    """
+    """Predict scores of rows (n, d) from support vectors (s, d), norms and coefficients (s,)."""
     result = np.full(len(features), intercept, dtype=np.float64)
-    for start in range(0, len(features), ROWS):
-        part = squared_distances(on_grid(features[start : start + ROWS]), vectors, lengths)
-        result[start : start + ROWS] += (rbf(part, gamma) * coefficients).sum(axis=1)
+    for start in range(0, len(features), PREDICTION_ROWS):
+        block = slice(start, start + PREDICTION_ROWS)
+        distances = squared_distances(round_to_grid(features[block]), vectors, lengths)
+        result[block] += (rbf_kernel(distances, gamma) * coefficients).sum(axis=1)
     return result
 
 
 def r_squared(predicted: FloatArray, targets: FloatArray) -> float:
-    """1 - sum (y - y^)^2 / sum (y - mean y)^2; NaN where all targets are equal.
+    """Compute 1 - sum (y - y^)^2 / sum (y - mean y)^2; NaN if all targets are equal.
 
     >>> r_squared(np.array([1.0, 2.0]), np.array([1.0, 2.0]))
     1.0
@@ -393,7 +424,7 @@ def r_squared(predicted: FloatArray, targets: FloatArray) -> float:
 
 
 def match_vectors(left: FloatArray, right: FloatArray) -> FloatArray:
-    """[l; r; l*r; |l-r|] of sentence vectors, (n, d) each -> (n, 4d).
+    """Compute [l; r; l*r; |l-r|] of sentence vectors, (n, d) each -> (n, 4d).
 
     >>> match_vectors(np.array([[1.0]]), np.array([[3.0]]))
     array([[1., 3., 3., 2.]])

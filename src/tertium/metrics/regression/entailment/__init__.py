@@ -1,6 +1,6 @@
-"""Does it follow? About a hundred features for each direction between translation and reference.
+"""Entailment features: about a hundred per direction between translation and reference.
 
-A new group is a tuple of features and a line in `GROUPS`.
+To add a group, define a tuple of features and add a line to `GROUPS`.
 (Pado, Galley, Jurafsky and Manning 2009; MacCartney et al. 2006.)
 """
 
@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tertium.metrics.regression.entailment import compatibility, structure, words
-from tertium.metrics.regression.entailment.feature import AnyFeature
+from tertium.metrics.regression.entailment import (
+    semantic_compatibility,
+    sentence_structure,
+    words_and_entities,
+)
+from tertium.metrics.regression.entailment.feature_types import AnyFeature
 
 GROUPS: Mapping[str, tuple[AnyFeature, ...]] = {
-    "alignment": words.ALIGNMENT,
-    "compatibility": compatibility.FEATURES,
-    "insertions": words.INSERTIONS,
-    "reference": words.REFERENCE,
-    "structure": structure.FEATURES,
+    "alignment": words_and_entities.ALIGNMENT,
+    "compatibility": semantic_compatibility.FEATURES,
+    "insertions": words_and_entities.INSERTIONS,
+    "reference": words_and_entities.REFERENCE,
+    "structure": sentence_structure.FEATURES,
 }

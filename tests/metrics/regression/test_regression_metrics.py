@@ -1,4 +1,4 @@
-"""The regressions of Pado et al. 2009: their own examples, training, storage, faults, reasons."""
+"""Regressions of Pado et al. (2009): examples of the paper, training, storage, explanations."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ import pytest
 
 import tertium
 from tertium.cli import main
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.metrics import load_metric
-from tertium.metrics.base.explanation import Reasons
+from tertium.metrics.base.explanation import FeatureAttribution
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.meteor import METEOR
-from tertium.metrics.regression import linear
-from tertium.metrics.regression.linear import LinearModel
-from tertium.metrics.regression.regressions import BLEUR, MTRTER, RTER
-from tertium.models.checkpoint import shipped_models
-from tertium.models.trained import load_checkpoint
+from tertium.metrics.regression import ridge_regression
+from tertium.metrics.regression.regression_metrics import BLEUR, MTRTER, RTER
+from tertium.metrics.regression.ridge_regression import LinearModel
+from tertium.models.checkpoint import bundled_models_folder
+from tertium.models.trained_model import load_checkpoint
 from tertium.segment import Judgment, Preference, Segment
 
+KIDNAPPED = "Three aid workers were kidnapped."
 PIRATES = "Three aid workers were kidnapped by pirates."
 VIRUS = "No one was infected by the virus."
-# Pado et al. 2009, table 2: (reference, translation, judged 6 and 1 of 7)
+# Pado et al. 2009, table 2: (reference, translation), human scores 6 and 1 of 7
 GOOD = ("I shall face that fact today.", "Today I will face this reality.")
 BAD = (
     "What does BBC's Haroon Rasheed say after a visit to Lal Masjid Jamia Hafsa complex? There are "
@@ -47,46 +48,48 @@ def rter() -> RTER:
     return RTER()
 
 
-def reasons_of(metric: Metric, hypothesis: str, *references: str) -> Reasons:
-    reasons = metric.explain(Segment(hypothesis, None, references)).reasons
-    assert reasons is not None
-    return reasons
+def explain(metric: Metric, hypothesis: str, *references: str) -> FeatureAttribution:
+    attribution = metric.explain(Segment(hypothesis, None, references)).attribution
+    assert attribution is not None
+    return attribution
 
 
-def test_a_dropped_agent_breaks_one_direction(rter: RTER) -> None:
+def test_dropped_agent_breaks_entailment_in_one_direction(rter: RTER) -> None:
     # figure 1, bottom: the hypothesis follows from the reference, but not the reverse
-    found = reasons_of(rter, "Three aid workers were kidnapped.", PIRATES)
-    assert found.follows == {"forward": True, "backward": False}
-    assert found.faults == ("the hypothesis drops the agent 'by pirates'",)
+    attribution = explain(rter, "Three aid workers were kidnapped.", PIRATES)
+    assert attribution.follows == {"forward": True, "backward": False}
+    assert attribution.faults == ("the hypothesis drops the agent 'by pirates'",)
 
 
-def test_a_passive_paraphrase_entails_both_ways(rter: RTER) -> None:
+def test_passive_paraphrase_is_entailed_in_both_directions(rter: RTER) -> None:
     # figure 1, top
-    found = reasons_of(rter, "The virus did not infect anybody.", VIRUS)
-    assert found.follows == {"forward": True, "backward": True}
-    assert found.faults == ()
-    assert "'infect' and 'infected' are both negated" in found.merits
-    assert any("active and passive with the same arguments" in merit for merit in found.merits)
+    attribution = explain(rter, "The virus did not infect anybody.", VIRUS)
+    assert attribution.follows == {"forward": True, "backward": True}
+    assert attribution.faults == ()
+    assert "'infect' and 'infected' are both negated" in attribution.merits
+    assert any(
+        "active and passive with the same arguments" in merit for merit in attribution.merits
+    )
 
 
 def test_modal_adverbs_break_entailment(rter: RTER) -> None:
-    # example 2: broken, and yet not judged crucially lower, since all else is the same
+    # example 2: no entailment, but only a slightly lower score, since all else is the same
     reference = "Peter is possibly from Lincolnshire."
     hypothesis = "Peter is certainly from Lincolnshire."
-    found = reasons_of(rter, hypothesis, reference)
+    attribution = explain(rter, hypothesis, reference)
     score = rter.sentence_score(hypothesis, [reference])
-    assert found.follows == {"forward": False, "backward": False}
-    assert "main clauses differ in modality" in found.faults[0]
+    assert attribution.follows == {"forward": False, "backward": False}
+    assert "main clauses differ in modality" in attribution.faults[0]
     unrelated = rter.sentence_score("Apples are sold by the market.", [reference])
-    assert unrelated < score < found.perfect
-    assert found.perfect - score < (found.perfect - unrelated) / 2
+    assert unrelated < score < attribution.perfect
+    assert attribution.perfect - score < (attribution.perfect - unrelated) / 2
 
 
-def test_table_2_comes_out_as_published(rter: RTER) -> None:
-    good, bad = reasons_of(rter, GOOD[1], GOOD[0]), reasons_of(rter, BAD[1], BAD[0])
+def test_table_2_of_the_paper_is_reproduced(rter: RTER) -> None:
+    good, bad = explain(rter, GOOD[1], GOOD[0]), explain(rter, BAD[1], BAD[0])
     scores = [rter.sentence_score(text, [reference]) for reference, text in (GOOD, BAD)]
     assert scores[0] > scores[1] + 0.5
-    meteor = METEOR()  # ranks them the wrong way round, as METEORR did
+    meteor = METEOR()  # ranks them in the wrong order, like METEORR in the paper
     assert meteor.sentence_score(GOOD[1], [GOOD[0]]) < meteor.sentence_score(BAD[1], [BAD[0]]) + 0.1
     # "Alignment fact/reality: hypernymy is ok in upward monotone context"
     assert "'reality' follows from 'fact' in its context" in good.merits
@@ -98,34 +101,35 @@ def test_table_2_comes_out_as_published(rter: RTER) -> None:
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)
-def test_reasons_add_up_to_the_score(name: str) -> None:
+def test_contributions_add_up_to_the_score(name: str) -> None:
     metric = load_metric(name)
     segment = Segment("Three aid workers were caught.", None, (PIRATES,))
-    found = metric.explain(segment)
-    reasons = found.reasons
-    assert reasons is not None
-    total = reasons.perfect + sum(part.contribution for part in reasons.contributions)
-    assert found.score == pytest.approx(total)
-    assert found.score == pytest.approx(metric.score([segment]).segments[0])
-    assert sum(reasons.groups.values()) == pytest.approx(found.score - reasons.perfect)
-    json.dumps(found.as_dict(), allow_nan=False)
+    explanation = metric.explain(segment)
+    attribution = explanation.attribution
+    assert attribution is not None
+    total = attribution.perfect + sum(part.contribution for part in attribution.contributions)
+    assert explanation.score == pytest.approx(total)
+    assert explanation.score == pytest.approx(metric.score([segment]).segments[0])
+    difference = explanation.score - attribution.perfect
+    assert sum(attribution.groups.values()) == pytest.approx(difference)
+    json.dumps(explanation.as_dict(), allow_nan=False)
 
 
 @pytest.mark.parametrize("name", REGRESSIONS)
-def test_the_reference_itself_has_no_faults(name: str) -> None:
+def test_reference_as_translation_has_no_errors(name: str) -> None:
     metric = load_metric(name)
-    found = reasons_of(metric, VIRUS, VIRUS)
-    assert metric.sentence_score(VIRUS, [VIRUS]) == pytest.approx(found.perfect)
-    assert found.faults == ()
+    attribution = explain(metric, VIRUS, VIRUS)
+    assert metric.sentence_score(VIRUS, [VIRUS]) == pytest.approx(attribution.perfect)
+    assert attribution.faults == ()
 
 
-def test_the_best_of_several_references_counts(rter: RTER) -> None:
+def test_best_of_several_references_counts(rter: RTER) -> None:
     texts = ("Apples are cheap.", "The workers were taken by pirates.", PIRATES)
     both = rter.sentence_score("Pirates kidnapped three aid workers.", texts)
     each = [rter.sentence_score("Pirates kidnapped three aid workers.", [t]) for t in texts]
     assert both == max(each)
-    found = reasons_of(rter, "Pirates kidnapped three aid workers.", *texts)
-    assert found.reference == PIRATES
+    attribution = explain(rter, "Pirates kidnapped three aid workers.", *texts)
+    assert attribution.reference == PIRATES
 
 
 @pytest.mark.parametrize(
@@ -143,13 +147,13 @@ def test_the_best_of_several_references_counts(rter: RTER) -> None:
         "the " * 500,
     ],
 )
-def test_faults_have_finite_features(rter: RTER, text: str) -> None:
+def test_features_of_unusual_texts_are_finite(rter: RTER, text: str) -> None:
     for segment in (Segment(text, None, (PIRATES,)), Segment(PIRATES, None, (text,))):
-        assert np.isfinite(rter.features([segment])).all()
+        assert np.isfinite(rter.compute_features([segment])).all()
         assert np.isfinite(rter.score([segment]).segments).all()
 
 
-def test_other_languages_are_counted(rter: RTER) -> None:
+def test_texts_in_other_languages_are_counted(rter: RTER) -> None:
     scores = rter.score(
         [
             Segment("Drei Helfer wurden von Piraten entführt.", None, (PIRATES,)),
@@ -165,19 +169,19 @@ GERMAN = "Wir gehen alle in den Park, weil die Sonne scheint und es warm ist, wi
 
 
 @pytest.mark.parametrize("name", ["bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r"])
-def test_references_that_what_ships_did_not_learn_from_are_counted(name: str) -> None:
+def test_bundled_models_warn_about_other_languages(name: str) -> None:
     segments = [Segment(text, None, (text,)) for text in (GERMAN, GERMAN[3:])]
     assert load_metric(name).score(segments).warnings == {"reference not English": 2}
     assert load_metric(name).score([Segment(PIRATES, None, (PIRATES,))]).warnings == {}
 
 
-def test_a_model_of_ones_own_may_be_of_any_language(tmp_path: Path) -> None:
+def test_custom_model_may_be_for_any_language(tmp_path: Path) -> None:
     german = [Judgment(Segment(GERMAN[n:], None, (GERMAN,)), -n, str(n)) for n in range(24)]
     trained = tertium.train("bleu-r", german, folder=tmp_path / "german")
     assert trained.warnings([german[0].segment]) == {}
 
 
-def test_entailment_goes_by_the_hypothesis_not_its_neighbors(rter: RTER) -> None:
+def test_score_does_not_depend_on_other_segments(rter: RTER) -> None:
     texts = ["The virus did not infect anybody.", "The virus infected somebody.", "Virus no."]
     segments = [Segment(text, None, (VIRUS,)) for text in texts]
     alone = [rter.score([segment]).segments[0] for segment in segments]
@@ -187,142 +191,147 @@ def test_entailment_goes_by_the_hypothesis_not_its_neighbors(rter: RTER) -> None
 # ---- training and storage
 
 
-def judgments(n: int = 60, day: str = "yesterday") -> list[Judgment]:
-    """Translations that lost the more words the worse they are."""
+def make_judgments(n: int = 60, day: str = "yesterday") -> list[Judgment]:
+    """Make translations whose score is minus the number of missing words."""
     reference = f"the old man sold the red car to a young woman in paris {day}"
     words = reference.split()
     rng = np.random.default_rng(5)
     rows = []
     for number in range(n):
-        lost = number % len(words)
-        kept = sorted(rng.permutation(len(words))[: len(words) - lost])
-        text = " ".join(words[i] for i in kept)
-        rows.append(Judgment(Segment(text, None, (reference,)), -float(lost), lp="xy"[number % 2]))
+        missing = number % len(words)
+        positions = sorted(rng.permutation(len(words))[: len(words) - missing])
+        text = " ".join(words[i] for i in positions)
+        rows.append(
+            Judgment(Segment(text, None, (reference,)), -float(missing), lp="xy"[number % 2])
+        )
     return rows
 
 
-def test_training_learns_and_is_remembered(tmp_path: Path) -> None:
-    data = judgments()
+def test_trained_model_fits_and_can_be_saved_and_loaded(tmp_path: Path) -> None:
+    data = make_judgments()
     metric = BLEUR.train(data, note="made up")
     predicted = metric.score([j.segment for j in data]).segments
     assert np.corrcoef(predicted, [j.score for j in data])[0, 1] > 0.95
     assert load_metric(metric.spec) == metric
     saved = metric.save(tmp_path / "mine")
-    again = BLEUR.load(tmp_path / "mine")
-    assert again == saved
-    np.testing.assert_array_equal(again.score([j.segment for j in data]).segments, predicted)
+    loaded = BLEUR.load(tmp_path / "mine")
+    assert loaded == saved
+    np.testing.assert_array_equal(loaded.score([j.segment for j in data]).segments, predicted)
     assert load_metric(saved.spec) == saved
     config = json.loads((tmp_path / "mine" / "config.json").read_text())
     assert list(config["training"].pop("coefficients")) == list(metric.coefficients)
     assert config["training"] == {
         "judgements": 60,
         "dev": 0,
-        "strength": metric.trained.linear.strength,
+        "strength": metric.fitted.linear.strength,
         "data": "made up",
     }
     assert load_metric(str(tmp_path / "mine")) == saved
 
 
-def test_a_model_that_puts_references_below_translations_is_told_of(
+def test_warning_if_translations_score_above_references(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    BLEUR.train(judgments())
+    BLEUR.train(make_judgments())
     assert not caplog.messages
-    upside_down = [Judgment(j.segment, -j.score, lp=j.lp) for j in judgments()]
-    BLEUR.train(upside_down)
-    (said,) = caplog.messages
-    assert re.match(r"BLEUR puts \d+ % of translations above their references, whose scores", said)
+    negated = [Judgment(j.segment, -j.score, lp=j.lp) for j in make_judgments()]
+    BLEUR.train(negated)
+    (message,) = caplog.messages
+    assert re.match(r"BLEUR scores \d+ % of translations above their references", message)
 
 
-def test_training_again_is_not_taken_from_memory() -> None:
-    data = judgments(20)
+def test_second_training_is_not_cached() -> None:
+    data = make_judgments(20)
     assert BLEUR.train(data, note="first").checkpoint.training["data"] == "first"
     assert BLEUR.train(data, note="second").checkpoint.training["data"] == "second"
 
 
-def test_comparisons_are_refused() -> None:
-    data, (better, worse) = judgments(20), judgments(2, day="today")
-    said = [Preference(better.segment, worse.segment, 1.0)]
-    for arguments in ({"data": [*data, *said]}, {"data": data, "dev": said}):
+def test_preferences_are_rejected() -> None:
+    data, (better, worse) = make_judgments(20), make_judgments(2, day="today")
+    preferences = [Preference(better.segment, worse.segment, 1.0)]
+    for arguments in ({"data": [*data, *preferences]}, {"data": data, "dev": preferences}):
         with pytest.raises(UsageError, match="bleu-r learns from human scores"):
             BLEUR.train(**arguments)
 
 
-def test_development_data_choose_the_strength() -> None:
-    metric = BLEUR.train(judgments(40), dev=judgments(20, day="today"))
+def test_strength_is_chosen_on_dev_data() -> None:
+    metric = BLEUR.train(make_judgments(40), dev=make_judgments(20, day="today"))
     assert metric.checkpoint.training["dev"] == 20
-    equal = [replace(row, score=1.0) for row in judgments(20, day="today")]
+    equal = [replace(row, score=1.0) for row in make_judgments(20, day="today")]
     with pytest.raises(DataError, match="all 20 human scores are 1: nothing can be chosen by them"):
-        BLEUR.train(judgments(40), dev=equal)  # took the first strength
+        BLEUR.train(make_judgments(40), dev=equal)
 
 
-def test_language_pairs_of_sets_are_left_out_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
+def test_language_pairs_are_held_out_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups: list[Any] = []
 
-    def fit(*arguments: Any) -> LinearModel:
-        seen.append(arguments[3])
-        return linear.fit(*arguments)
+    def fit_ridge(*arguments: Any) -> LinearModel:
+        groups.append(arguments[3])
+        return ridge_regression.fit_ridge(*arguments)
 
-    monkeypatch.setattr("tertium.metrics.regression.metric.fit", fit)
-    rows = tuple(replace(row, lp="") for row in judgments(10))
+    monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", fit_ridge)
+    rows = tuple(replace(row, lp="") for row in make_judgments(10))
     pairs = ("cs-en", "de-en", "fi-en")
     BLEUR.train([JudgmentSet(name="mine", lp=lp, judgments=rows) for lp in pairs])
-    assert set(seen[0]) == set(pairs)
+    assert set(groups[0]) == set(pairs)
 
 
-def test_segments_are_left_out_whole_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[dict[str, set[str]]] = []
+def test_references_are_held_out_together_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    folds_by_reference: list[dict[str, set[str]]] = []
 
-    def fit(*arguments: Any) -> LinearModel:
+    def fit_ridge(*arguments: Any) -> LinearModel:
         folds: dict[str, set[str]] = {}
         for row, fold in zip(data, arguments[3], strict=True):
             folds.setdefault(row.segment.references[0], set()).add(fold)
-        seen.append(folds)
-        return linear.fit(*arguments)
+        folds_by_reference.append(folds)
+        return ridge_regression.fit_ridge(*arguments)
 
-    monkeypatch.setattr("tertium.metrics.regression.metric.fit", fit)
-    days = [judgments(6, day=f"on day {number}") for number in range(10)]
+    monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", fit_ridge)
+    days = [make_judgments(6, day=f"on day {number}") for number in range(10)]
     data = [row for rows in days for row in rows]
     first = BLEUR.train(data)
     data = [row for rows in zip(*days, strict=True) for row in rows]  # by system, not by segment
-    again = BLEUR.train(data)
-    assert seen[0] == seen[1]
-    assert all(len(folds) == 1 for folds in seen[0].values())
-    assert len({fold for folds in seen[0].values() for fold in folds}) == linear.FOLDS
-    assert first.trained.linear.strength == again.trained.linear.strength
+    second = BLEUR.train(data)
+    assert folds_by_reference[0] == folds_by_reference[1]
+    assert all(len(folds) == 1 for folds in folds_by_reference[0].values())
+    assert (
+        len({fold for folds in folds_by_reference[0].values() for fold in folds})
+        == ridge_regression.FOLDS
+    )
+    assert first.fitted.linear.strength == second.fitted.linear.strength
 
 
-def test_groups_can_be_chosen_and_must_be_trained() -> None:
-    metric = RTER.train(judgments(), groups=("alignment", "insertions"))
+def test_feature_groups_need_a_model_trained_on_them() -> None:
+    metric = RTER.train(make_judgments(), groups=("alignment", "insertions"))
     assert len(metric.coefficients) == 2 * (8 + 20)
     assert load_metric(metric.spec) == metric
-    with pytest.raises(ModelError, match=r"was trained with groups=.*, not with groups=alignment"):
+    with pytest.raises(ModelError, match=r"was trained with groups=.*, not groups=alignment"):
         RTER(groups=("alignment",)).sentence_score("a", ["b"])
-    with pytest.raises(ModelError, match="trained with vectors=glove, not with vectors=minilm"):
-        RTER(vectors="minilm").sentence_score("a", ["b"])  # whose features had weights of glove's
+    with pytest.raises(ModelError, match="trained with vectors=glove, not vectors=minilm"):
+        RTER(vectors="minilm").sentence_score("a", ["b"])
     with pytest.raises(UnknownNameError, match="alignment"):
         RTER(groups=("alignmend",))
 
 
-def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+def test_loading_errors_give_the_reason(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no config"):
         BLEUR(model=str(tmp_path)).sentence_score("a", ["b"])
-    saved = BLEUR.train(judgments()).save(tmp_path / "m")
-    with pytest.raises(ModelError, match="of bleu-r"):
+    saved = BLEUR.train(make_judgments()).save(tmp_path / "m")
+    with pytest.raises(ModelError, match="expected a model of rte-r, got bleu-r"):
         RTER.load(tmp_path / "m")
     (tmp_path / "m" / "weights.safetensors").write_bytes(b"cut")
     load_checkpoint.cache_clear()
     with pytest.raises(ModelError, match="damaged"):
         saved.sentence_score("a", ["b"])
-    with pytest.raises(UsageError, match="never saved"):
+    with pytest.raises(UsageError, match="was not saved"):
         BLEUR(model="unsaved-123").sentence_score("a", ["b"])
     with pytest.raises(DataError, match="learn"):
         BLEUR.train([])
 
 
-def test_every_default_ships_and_is_small() -> None:
+def test_bundled_models_are_small() -> None:
     for name in (*REGRESSIONS, "mt-rte-r-embeddings"):
-        folder = shipped_models() / name
+        folder = bundled_models_folder() / name
         config = json.loads((folder / "config.json").read_text())
         assert "wmt17" not in config["training"]["data"]
         assert "wmt12" not in config["training"]["data"]
@@ -331,38 +340,41 @@ def test_every_default_ships_and_is_small() -> None:
 
 
 @pytest.mark.parametrize("name", ["rte-r", "mt-rte-r", "mt-rte-r:embeddings=true"])
-def test_a_fault_never_adds_and_a_merit_never_takes(name: str) -> None:
+def test_weights_have_the_expected_sign(name: str) -> None:
     metric = load_metric(name)
     assert isinstance(metric, RTER)
-    good = {feature.name: feature.good for feature in metric.entailment.features}
+    expected_positive = {
+        feature.name: feature.is_positive for feature in metric.entailment.features
+    }
     checked = 0
     for column, weight in metric.coefficients.items():
         direction, _, feature = column.partition(".")
         if direction in ("forward", "backward"):
-            assert weight >= 0 if good[feature] else weight <= 0, column
+            assert weight >= 0 if expected_positive[feature] else weight <= 0, column
             checked += 1
     assert checked == 212
 
 
-def test_the_signature_names_model_and_parser() -> None:
+def test_signature_has_model_and_parser() -> None:
     signature = MTRTER().score([Segment(VIRUS, None, (VIRUS,))]).signature
     assert "|weights:default@" in signature
     assert "|parser:en_core_web_sm-3.8.0|vectors:glove|" in signature
 
 
-# ---- the command
+# ---- command line
 
 
-def test_explain_tells_a_person(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "-r", PIRATES, "-t", "Three aid workers were kidnapped."]) == 0
+def test_explain_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "--reference-text", PIRATES, "--translation-text", KIDNAPPED]) == 0
     text = capsys.readouterr().out
     assert "the hypothesis drops the agent 'by pirates'" in text
-    assert "does the hypothesis follow from the reference? yes" in text
+    assert "does the reference entail the translation? yes" in text
     assert "kidnapped     kidnapped" in text
 
 
 def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["-r", PIRATES, "-r", VIRUS, "-t", "Three aid workers were kidnapped.", "--json"]
+    arguments = ["--reference-text", PIRATES, "--reference-text", VIRUS, "-f", "json"]
+    arguments += ["--translation-text", KIDNAPPED]
     assert main(["explain", *arguments]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["reference"] == PIRATES
@@ -370,22 +382,22 @@ def test_explain_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"hypothesis": "", "reference": "pirates"}.items() <= record["alignment"][-1].items()
 
 
-def test_explain_refuses_a_metric_without_features(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", "-m", "bleu", "-r", "a", "-t", "b"]) == 2
+def test_explain_rejects_a_metric_without_explanations(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "-m", "bleu", "--reference-text", "a", "--translation-text", "b"]) == 2
     assert "cannot explain" in capsys.readouterr().err
 
 
-# ---- what the paper claims
+# ---- claims of the paper
 
 
 @pytest.mark.slow
-def test_the_papers_claims_hold_on_wmt17(human_data: Path) -> None:
+def test_claims_of_the_paper_hold_on_wmt17(human_data: Path) -> None:
     from tertium.meta.correlation import pearson
     from tertium.meta.significance import williams
 
-    collection = Collection.at(human_data)
+    datasets = DatasetFolder.open(human_data)
     pairs = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
-    sets = [collection.judgments("da/wmt17", lp) for lp in pairs]
+    sets = [datasets.judgments("da/wmt17", lp) for lp in pairs]
     segments = [segment for one in sets for segment in one.segments]
     bounds = np.cumsum([0, *(len(one) for one in sets)])
     scores = {name: load_metric(name).score(segments).segments for name in REGRESSIONS}
@@ -408,7 +420,7 @@ def test_the_papers_claims_hold_on_wmt17(human_data: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", [*REGRESSIONS, "mt-rte-r:embeddings=true"])
-def test_nothing_is_worse_than_an_empty_text_or_better_than_the_reference(spec: str) -> None:
+def test_empty_text_scores_lowest_and_reference_highest(spec: str) -> None:
     metric = load_metric(spec)
     texts = ["word", "?", "x y z", "the the the the", "My old bicycle is green.", PIRATES, VIRUS]
     for reference in (PIRATES, "?", "Yes"):
@@ -420,9 +432,9 @@ def test_nothing_is_worse_than_an_empty_text_or_better_than_the_reference(spec: 
     assert blank[0] >= blank[1]
 
 
-def test_an_explanation_adds_up_at_the_end_of_the_scale() -> None:
+def test_contributions_add_up_at_the_lower_bound() -> None:
     metric = BLEUR()
     score = metric.sentence_score("", [PIRATES])
-    found = reasons_of(metric, "", PIRATES)
-    assert "ends of the scale" in found.groups
-    assert found.perfect + sum(found.groups.values()) == pytest.approx(score)
+    attribution = explain(metric, "", PIRATES)
+    assert "ends of the scale" in attribution.groups
+    assert attribution.perfect + sum(attribution.groups.values()) == pytest.approx(score)

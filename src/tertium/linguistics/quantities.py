@@ -1,8 +1,8 @@
-"""Numbers, amounts, dates and times in a text, each brought to one written form.
+"""Find numbers, amounts, dates and times in a text and convert them to a canonical form.
 
 `1,000`, `a thousand` and `1000` are one number; `15 November 2016`, `Nov. 15th, 2016` and
-`2016-11-15` are one date. The scanner reads characters, not tokens, so that it needs no parser and
-no tokenization can hide a number from it.
+`2016-11-15` are one date. The scanner works on characters, not on tokens, so it needs no parser
+and does not depend on the tokenization.
 """
 
 from __future__ import annotations
@@ -16,34 +16,36 @@ from itertools import pairwise
 from typing import Protocol
 
 
-def _count(words: str, start: int = 1, step: int = 1) -> dict[str, int]:
+def _number_words(words: str, start: int = 1, step: int = 1) -> dict[str, int]:
     return {word: start + step * n for n, word in enumerate(words.split())}
 
 
-ONES: Mapping[str, int] = _count(
+ONES: Mapping[str, int] = _number_words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
     "sixteen seventeen eighteen nineteen",
     start=0,
 )
-TENS: Mapping[str, int] = _count("twenty thirty forty fifty sixty seventy eighty ninety", 20, 10)
+TENS: Mapping[str, int] = _number_words(
+    "twenty thirty forty fifty sixty seventy eighty ninety", 20, 10
+)
 SCALES: Mapping[str, int] = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
     "k": 10**3, "m": 10**6, "mln": 10**6, "mn": 10**6, "bn": 10**9, "tn": 10**12,
 }  # fmt: skip
 ORDINALS: Mapping[str, int] = {
-    **_count(
+    **_number_words(
         "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth "
         "thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth"
     ),
-    **_count(
+    **_number_words(
         "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth", 20, 10
     ),
     **{"hundredth": 100, "thousandth": 1000, "millionth": 10**6},
 }
 GROUPS: Mapping[str, Decimal] = {"dozen": Decimal(12), "half": Decimal("0.5")}
 
-MONTHS: Mapping[str, int] = _count("jan feb mar apr may jun jul aug sep oct nov dec")
-WEEKDAYS: Mapping[str, int] = _count("mon tue wed thu fri sat sun")
+MONTHS: Mapping[str, int] = _number_words("jan feb mar apr may jun jul aug sep oct nov dec")
+WEEKDAYS: Mapping[str, int] = _number_words("mon tue wed thu fri sat sun")
 CURRENCIES: Mapping[str, str] = {
     "$": "USD", "us$": "USD", "usd": "USD", "dollar": "USD", "dollars": "USD", "buck": "USD",
     "bucks": "USD", "€": "EUR", "eur": "EUR", "euro": "EUR", "euros": "EUR", "£": "GBP",
@@ -66,16 +68,16 @@ NUMERAL = re.compile(
 )
 
 
-def read_numeral(text: str) -> tuple[Decimal, bool] | None:
-    """The value of a spelled number, and whether it is an ordinal; nothing if it is not one number.
+def parse_number_words(text: str) -> tuple[Decimal, bool] | None:
+    """Parse a spelled-out number; return its value and whether it is an ordinal, or None.
 
-    >>> read_numeral("two hundred and five"), read_numeral("twenty-first")
+    >>> parse_number_words("two hundred and five"), parse_number_words("twenty-first")
     ((Decimal('205'), False), (Decimal('21'), True))
-    >>> read_numeral("one two three") is None
+    >>> parse_number_words("one two three") is None
     True
     """
     words = [w for w in re.split(r"[\s-]+", text.lower()) if w not in ("and", "a", "an", "")]
-    if not words or any(not _may_follow(a, b) for a, b in pairwise(words)):
+    if not words or any(not _can_follow(a, b) for a, b in pairwise(words)):
         return None
     total, current = Decimal(0), Decimal(0)
     for word in words:
@@ -94,7 +96,7 @@ def read_numeral(text: str) -> tuple[Decimal, bool] | None:
     return total + current, words[-1] in ORDINALS
 
 
-def _may_follow(left: str, right: str) -> bool:
+def _can_follow(left: str, right: str) -> bool:
     if left in ORDINALS or left in GROUPS:
         return False
     if right in ONES or right in ORDINALS:
@@ -106,16 +108,16 @@ def _may_follow(left: str, right: str) -> bool:
     return True
 
 
-UNKNOWN = "?"
+UNSPECIFIED = "?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantity:
-    """A number, amount, date or time: characters `start` to `end` of its text, and what they say.
+    """A number, amount, date or time at characters `start` to `end` of its text.
 
-    `kind` is one of number, ordinal, percent, money, date, time; `value` is canonical: a decimal
-    without needless zeros (money led by its currency), `year-month-day-weekday` with `?` for what
-    was left open, or `hour:minute`.
+    `kind` is number, ordinal, percent, money, date or time. `value` is canonical: a decimal without
+    trailing zeros (money has its currency in front), `year-month-day-weekday` with `?` for missing
+    parts, or `hour:minute`.
     """
 
     start: int
@@ -125,23 +127,23 @@ class Quantity:
 
 
 def find_quantities(text: str) -> tuple[Quantity, ...]:
-    """All quantities of a text from left to right, none inside another.
+    """Find all quantities of a text from left to right, without overlaps.
 
     >>> [(q.kind, q.value) for q in find_quantities("On May 5th, two thousand paid $1.5 million.")]
     [('date', '?-5-5-?'), ('number', '2000'), ('money', 'USD 1500000')]
     """
-    plain = western_digits(text)
-    found: list[Quantity] = []
-    for start in map(re.Match.start, _START.finditer(plain)):
-        if not found or start >= found[-1].end:
-            quantity = _read(plain, start)
+    text = normalize_digits(text)
+    quantities: list[Quantity] = []
+    for start in map(re.Match.start, _START.finditer(text)):
+        if not quantities or start >= quantities[-1].end:
+            quantity = _parse_quantity(text, start)
             if quantity is not None:
-                found.append(quantity)
-    return tuple(found)
+                quantities.append(quantity)
+    return tuple(quantities)
 
 
-class Valued(Protocol):
-    """Whatever has a kind and a canonical value: a `Quantity`, or its span in an analysis."""
+class HasQuantity(Protocol):
+    """An object with a kind and a canonical value: a `Quantity` or its `TokenSpan`."""
 
     @property
     def kind(self) -> str: ...
@@ -149,14 +151,14 @@ class Valued(Protocol):
     def value(self) -> str: ...
 
 
-def same_quantity(left: Valued, right: Valued) -> bool:
-    """Whether two quantities can mean the same: nothing that both say differs.
+def quantities_agree(left: HasQuantity, right: HasQuantity) -> bool:
+    """Check whether two quantities can mean the same.
 
-    Dates agree where every part that both give is equal; a plain number agrees with an amount,
-    share or year of the same size, for its unit may stand elsewhere in the sentence.
+    Dates agree if all parts given in both are equal. A plain number agrees with an amount,
+    percentage or year of the same size, because its unit may be elsewhere in the sentence.
 
     >>> a, b = find_quantities("5 May 2016 or May 5")
-    >>> same_quantity(a, b)
+    >>> quantities_agree(a, b)
     True
     """
     if left.kind == right.kind:
@@ -168,18 +170,18 @@ def same_quantity(left: Valued, right: Valued) -> bool:
     return _amount(left) == _amount(right)
 
 
-def western_digits(text: str) -> str:
-    """The text with every decimal digit and full-width sign in its plain form, of the same length.
+def normalize_digits(text: str) -> str:
+    """Replace decimal digits and full-width signs by ASCII ones; the length does not change.
 
-    >>> western_digits("٣ and ５")
+    >>> normalize_digits("٣ and ５")
     '3 and 5'
     """
     if text.isascii():
         return text
-    return "".join(map(_western, text))
+    return "".join(map(_normalize_character, text))
 
 
-def _western(character: str) -> str:
+def _normalize_character(character: str) -> str:
     if character.isascii():
         return character
     digit = unicodedata.digit(character, None)
@@ -188,37 +190,39 @@ def _western(character: str) -> str:
     return _PLAIN.get(character, character)
 
 
-def _read(text: str, start: int) -> Quantity | None:
-    for pattern, reader in _READERS:
+def _parse_quantity(text: str, start: int) -> Quantity | None:
+    for pattern, parse in _PARSERS:
         match = pattern.match(text, start)
         if match is not None and match.end() > start:
-            answer = reader(match)
-            if answer is not None:
-                kind, value = answer
-                return _grow(text, Quantity(start=start, end=match.end(), kind=kind, value=value))
+            parsed = parse(match)
+            if parsed is not None:
+                kind, value = parsed
+                return _extend_with_unit(
+                    text, Quantity(start=start, end=match.end(), kind=kind, value=value)
+                )
     return None
 
 
-def _grow(text: str, quantity: Quantity) -> Quantity:
-    """A number with what follows it: a scale word, a percent sign, a currency."""
+def _extend_with_unit(text: str, quantity: Quantity) -> Quantity:
+    """Extend a number by the scale word, percent sign or currency that follows it."""
     if quantity.kind != "number":
         return quantity
     value, end = Decimal(quantity.value), quantity.end
     while scale := _SCALE.match(text, end):
         value, end = value * SCALES[scale.group(1).lower().rstrip("s")], scale.end()
-    kind, shown = "number", write_decimal(value)
+    kind, formatted = "number", format_decimal(value)
     if percent := _PERCENT.match(text, end):
         kind, end = "percent", percent.end()
     elif currency := _CURRENCY_AFTER.match(text, end):
         kind, end = "money", currency.end()
-        shown = f"{CURRENCIES[currency.group(1).lower()]} {shown}"
-    return Quantity(start=quantity.start, end=end, kind=kind, value=shown)
+        formatted = f"{CURRENCIES[currency.group(1).lower()]} {formatted}"
+    return Quantity(start=quantity.start, end=end, kind=kind, value=formatted)
 
 
-def write_decimal(value: Decimal) -> str:
-    """A decimal without exponent and needless zeros.
+def format_decimal(value: Decimal) -> str:
+    """Format a decimal without exponent and trailing zeros.
 
-    >>> write_decimal(Decimal("1500.00"))
+    >>> format_decimal(Decimal("1500.00"))
     '1500'
     """
     if value == value.to_integral_value():
@@ -226,13 +230,13 @@ def write_decimal(value: Decimal) -> str:
     return f"{value.normalize():f}"
 
 
-def read_digits(text: str) -> Decimal | None:
-    """The number that digits with separators stand for, or nothing.
+def parse_digits(text: str) -> Decimal | None:
+    """Parse digits with separators; return None if they are not a number.
 
-    A comma or space before exactly three digits separates thousands; otherwise a comma is a
-    decimal point, as in much of Europe. A point before three zeros separates thousands too.
+    A comma or space before exactly three digits separates thousands. Any other comma is a decimal
+    point, as in much of Europe. A point before three zeros separates thousands too.
 
-    >>> read_digits("1,000"), read_digits("1,5"), read_digits("1 234.5")
+    >>> parse_digits("1,000"), parse_digits("1,5"), parse_digits("1 234.5")
     (Decimal('1000'), Decimal('1.5'), Decimal('1234.5'))
     """
     plain = text.replace(" ", "").replace("\u00a0", "").replace("\u202f", "").replace("'", "")
@@ -248,71 +252,71 @@ def read_digits(text: str) -> Decimal | None:
         return None
 
 
-def _number(match: re.Match[str]) -> tuple[str, str] | None:
-    value = read_digits(match.group(1))
-    return None if value is None else ("number", write_decimal(value))
+def _parse_number(match: re.Match[str]) -> tuple[str, str] | None:
+    value = parse_digits(match.group(1))
+    return None if value is None else ("number", format_decimal(value))
 
 
-def _signed_money(match: re.Match[str]) -> tuple[str, str] | None:
-    value = read_digits(match.group(2))
+def _parse_money(match: re.Match[str]) -> tuple[str, str] | None:
+    value = parse_digits(match.group(2))
     if value is None:
         return None
     if match.group(3):
         value *= SCALES[match.group(3).lower().rstrip("s")]
-    return "money", f"{CURRENCIES[match.group(1).lower()]} {write_decimal(value)}"
+    return "money", f"{CURRENCIES[match.group(1).lower()]} {format_decimal(value)}"
 
 
-def _fraction(match: re.Match[str]) -> tuple[str, str] | None:
-    top, bottom = int(match.group(1)), int(match.group(2))
-    if not 0 < top < bottom <= 100:
+def _parse_fraction(match: re.Match[str]) -> tuple[str, str] | None:
+    numerator, denominator = int(match.group(1)), int(match.group(2))
+    if not 0 < numerator < denominator <= 100:
         return None
-    return "number", write_decimal(round(Decimal(top) / Decimal(bottom), 4))
+    return "number", format_decimal(round(Decimal(numerator) / Decimal(denominator), 4))
 
 
-def _vulgar(match: re.Match[str]) -> tuple[str, str]:
+def _parse_vulgar_fraction(match: re.Match[str]) -> tuple[str, str]:
     whole = Decimal(match.group(1) or 0)
     part = Decimal(str(unicodedata.numeric(match.group(2))))
-    return "number", write_decimal(round(whole + part, 4))
+    return "number", format_decimal(round(whole + part, 4))
 
 
-def _ordinal(match: re.Match[str]) -> tuple[str, str]:
+def _parse_ordinal(match: re.Match[str]) -> tuple[str, str]:
     return "ordinal", str(int(match.group(1)))
 
 
-def _words(match: re.Match[str]) -> tuple[str, str] | None:
-    read = read_numeral(match.group())
-    if read is None:
+def _parse_words(match: re.Match[str]) -> tuple[str, str] | None:
+    parsed = parse_number_words(match.group())
+    if parsed is None:
         return None
-    value, ordinal = read
-    return ("ordinal" if ordinal else "number"), write_decimal(value)
+    value, is_ordinal = parsed
+    return ("ordinal" if is_ordinal else "number"), format_decimal(value)
 
 
-def _named_month(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_named_month(match: re.Match[str]) -> tuple[str, str] | None:
     parts = match.groupdict()
     month = MONTHS[parts["m"].lower().rstrip(".")[:3]]
-    return _date(parts.get("y"), month, parts.get("d"), parts.get("w"))
+    return _format_date(parts.get("y"), month, parts.get("d"), parts.get("w"))
 
 
-def _iso(match: re.Match[str]) -> tuple[str, str] | None:
-    return _date(match.group(1), int(match.group(2)), match.group(3), None)
+def _parse_iso_date(match: re.Match[str]) -> tuple[str, str] | None:
+    return _format_date(match.group(1), int(match.group(2)), match.group(3), None)
 
 
-def _slash_date(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_slash_date(match: re.Match[str]) -> tuple[str, str] | None:
     first, second, year = int(match.group(1)), int(match.group(2)), match.group(3)
     day, month = (second, first) if second > 12 else (first, second)
-    return _date(year, month, str(day), None)
+    return _format_date(year, month, str(day), None)
 
 
-def _year(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_year(match: re.Match[str]) -> tuple[str, str] | None:
     decade = match.group(2)
     return "date", f"{match.group(1)}{'s' if decade else ''}-?-?-?"
 
 
-def _weekday(match: re.Match[str]) -> tuple[str, str]:
+def _parse_weekday(match: re.Match[str]) -> tuple[str, str]:
     return "date", f"?-?-?-{WEEKDAYS[match.group(1).lower()[:3]]}"
 
 
-def _clock(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_time(match: re.Match[str]) -> tuple[str, str] | None:
     hour, minute = int(match.group(1)), int(match.group(2) or 0)
     half = (match.group(3) or "").lower()[:1]
     if match.group(2) is None and not half:
@@ -324,7 +328,7 @@ def _clock(match: re.Match[str]) -> tuple[str, str] | None:
     return ("time", f"{hour}:{minute:02d}") if hour < 25 and minute < 60 else None
 
 
-def _date(
+def _format_date(
     year: str | None, month: int, day: str | None, weekday: str | None
 ) -> tuple[str, str] | None:
     number = int(re.sub(r"\D", "", day)) if day else None
@@ -332,17 +336,17 @@ def _date(
         return None
     if year is not None and len(year) == 2:
         year = ("19" if int(year) > 40 else "20") + year
-    week = str(WEEKDAYS[weekday.lower()[:3]]) if weekday else UNKNOWN
-    return "date", f"{year or UNKNOWN}-{month}-{number or UNKNOWN}-{week}"
+    week = str(WEEKDAYS[weekday.lower()[:3]]) if weekday else UNSPECIFIED
+    return "date", f"{year or UNSPECIFIED}-{month}-{number or UNSPECIFIED}-{week}"
 
 
 def _dates_agree(left: str, right: str) -> bool:
     parts = list(zip(left.split("-"), right.split("-"), strict=True))
-    shared = [(a, b) for a, b in parts if UNKNOWN not in (a, b)]
+    shared = [(a, b) for a, b in parts if UNSPECIFIED not in (a, b)]
     return bool(shared) and all(a == b for a, b in shared)
 
 
-def _amount(quantity: Valued) -> str:
+def _amount(quantity: HasQuantity) -> str:
     return quantity.value.rpartition(" ")[2].removesuffix("-?-?-?")
 
 
@@ -359,36 +363,39 @@ _W = r"(?:(?P<w>Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day,?\s+)?(?:the\s+)?"
 _Y = r"(?:,?\s+(?:of\s+)?(?P<y>1\d{3}|20\d{2})\b)?"
 _D = r"(?P<d>[0-3]?\d(?:st|nd|rd|th)?)\b"
 _SCALE_NAMES = "|".join(f"{name}s?" for name in SCALES if len(name) > 3)
-_SCALE_BEHIND = rf"[\s-]?({_SCALE_NAMES}|bn|tn|mln|m|k)\b"
-_SCALE = re.compile(_SCALE_BEHIND, re.IGNORECASE)
+_SCALE_SUFFIX = rf"[\s-]?({_SCALE_NAMES}|bn|tn|mln|m|k)\b"
+_SCALE = re.compile(_SCALE_SUFFIX, re.IGNORECASE)
 _PERCENT = re.compile(r"\s?%|[\s-](?:percent|per\s?cent|pc|pct)\b", re.IGNORECASE)
 _NAMES = "|".join(re.escape(name) for name in CURRENCIES if name.isalpha())
 _SIGNS = "|".join(re.escape(name) for name in CURRENCIES if not name.isalpha())
 _CURRENCY_AFTER = re.compile(rf"(?:\s|-)?((?:{_NAMES})\b|{_SIGNS})", re.IGNORECASE)
 _CURRENCY_BEFORE = re.compile(
-    rf"(usd|eur|gbp|us\$|rub|cny|jpy|{_SIGNS})\s?({_DIGITS})(?:{_SCALE_BEHIND})?",
+    rf"(usd|eur|gbp|us\$|rub|cny|jpy|{_SIGNS})\s?({_DIGITS})(?:{_SCALE_SUFFIX})?",
     re.IGNORECASE,
 )
-_READERS = (
-    (re.compile(rf"{_W}{_D}\s+(?:of\s+)?{_M}{_Y}"), _named_month),
-    (re.compile(rf"{_W}{_M}\s*(?:the\s+)?{_D}(?![:,.]?\d){_Y}"), _named_month),
-    (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _named_month),
-    (re.compile(_M), _named_month),
-    (re.compile(r"((?:1\d|20)\d{2})-([01]?\d)-([0-3]?\d)(?!\d)"), _iso),
-    (re.compile(r"([0-3]?\d)[/.]([0-3]?\d)[/.]((?:1\d|20)?\d{2})(?![\d.])"), _slash_date),
-    (re.compile(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"), _weekday),
-    (re.compile(r"([0-2]?\d)(?:[:.]([0-5]\d))?\s?([ap])\.?m\b\.?", re.IGNORECASE), _clock),
-    (re.compile(r"([0-2]?\d):([0-5]\d)(?!\d)()"), _clock),
-    (_CURRENCY_BEFORE, _signed_money),
-    (re.compile(r"(\d{1,6})(?:st|nd|rd|th)\b"), _ordinal),
-    (re.compile(r"(\d*)\s?([½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])"), _vulgar),
-    (re.compile(r"(\d{1,2})/(\d{1,3})(?![\d/])"), _fraction),
-    (re.compile(r"(1[5-9]\d{2}|20\d{2})('?s)?\b(?![.,%]\d|\s?%|\s(?:percent|per\s?cent))"), _year),
-    (re.compile(rf"({_DIGITS})"), _number),
-    (NUMERAL, _words),
+_PARSERS = (
+    (re.compile(rf"{_W}{_D}\s+(?:of\s+)?{_M}{_Y}"), _parse_named_month),
+    (re.compile(rf"{_W}{_M}\s*(?:the\s+)?{_D}(?![:,.]?\d){_Y}"), _parse_named_month),
+    (re.compile(rf"{_M},?\s+(?:of\s+)?(?P<y>1\d{{3}}|20\d{{2}})\b"), _parse_named_month),
+    (re.compile(_M), _parse_named_month),
+    (re.compile(r"((?:1\d|20)\d{2})-([01]?\d)-([0-3]?\d)(?!\d)"), _parse_iso_date),
+    (re.compile(r"([0-3]?\d)[/.]([0-3]?\d)[/.]((?:1\d|20)?\d{2})(?![\d.])"), _parse_slash_date),
+    (re.compile(r"(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b"), _parse_weekday),
+    (re.compile(r"([0-2]?\d)(?:[:.]([0-5]\d))?\s?([ap])\.?m\b\.?", re.IGNORECASE), _parse_time),
+    (re.compile(r"([0-2]?\d):([0-5]\d)(?!\d)()"), _parse_time),
+    (_CURRENCY_BEFORE, _parse_money),
+    (re.compile(r"(\d{1,6})(?:st|nd|rd|th)\b"), _parse_ordinal),
+    (re.compile(r"(\d*)\s?([½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞])"), _parse_vulgar_fraction),
+    (re.compile(r"(\d{1,2})/(\d{1,3})(?![\d/])"), _parse_fraction),
+    (
+        re.compile(r"(1[5-9]\d{2}|20\d{2})('?s)?\b(?![.,%]\d|\s?%|\s(?:percent|per\s?cent))"),
+        _parse_year,
+    ),
+    (re.compile(rf"({_DIGITS})"), _parse_number),
+    (NUMERAL, _parse_words),
 )
 _OPENERS = "|".join((*ONES, *TENS, *ORDINALS, *GROUPS, "hundred", "thousand", "million", "an?"))
-_START = re.compile(  # where a quantity may begin; digits inside a word (H5N1) are not one
+_START = re.compile(  # where a quantity may begin; digits inside a word (H5N1) do not count
     rf"(?<!\w)(?<!\d[.,:/])\d|{_SIGNS}|[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞]"
     rf"|\b(?:{_OPENERS}|usd|eur|gbp|us\$|jpy|cny|rub)\b"
     r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec|Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)",

@@ -1,9 +1,9 @@
-"""The graph of a sentence: a tree of meaning-bearing nodes.
+"""Dependency graphs: trees of content and function words with deep relations.
 
-The parser's tree is rearranged so that relations hold between content words: an object of a
-preposition hangs on what the preposition hangs on, with the preposition below it; multi-words,
-numbers and dates are one node; punctuation is left out. Relations are deep: the subject of a
-passive is an object, its agent a subject, so that both voices have one tree.
+The parser's tree is rearranged so that relations hold between content words. The object of a
+preposition is attached to the head of the preposition, with the preposition below it. Multi-words,
+numbers and dates are one node; punctuation is dropped. Relations are deep: the subject of a passive
+is an object and its agent a subject, so that both voices have the same tree.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tertium.linguistics.parse import Analysis, Token, TokenRun
+from tertium.linguistics.parser import Analysis, Token, TokenSpan
 
 ROOT = -1
 
-KINDS: Mapping[str, str] = {
+KIND_BY_POS: Mapping[str, str] = {
     "NOUN": "noun", "PROPN": "name", "VERB": "verb", "AUX": "verb", "ADJ": "adjective",
     "ADV": "adverb", "NUM": "number", "PRON": "pronoun", "DET": "determiner",
     "ADP": "preposition", "CCONJ": "conjunction", "SCONJ": "conjunction", "PART": "particle",
     "INTJ": "other", "SYM": "other", "X": "other",
 }  # fmt: skip
-CONTENT = frozenset({"noun", "name", "verb", "adjective", "adverb", "number"})
-LIGHT = frozenset({"be", "have", "do", "so", "then", "there", "here", "very", "as", "also", "just"})
+CONTENT_KINDS = frozenset({"noun", "name", "verb", "adjective", "adverb", "number"})
+NOMINAL_KINDS = frozenset({"noun", "name", "number", "pronoun"})
+CLAUSE_ROLES = frozenset({"clause", "relative clause", "adverbial clause"})
+LIGHT_WORDS = frozenset(
+    {"be", "have", "do", "so", "then", "there", "here", "very", "as", "also", "just"}
+)
 
-ROLES: Mapping[str, str] = {
+ROLE_BY_LABEL: Mapping[str, str] = {
     "ROOT": "root", "nsubj": "subject", "csubj": "subject", "nsubjpass": "object",
     "csubjpass": "object", "agent": "subject", "dobj": "object", "obj": "object",
     "dative": "recipient", "attr": "predicate", "acomp": "predicate", "oprd": "predicate",
@@ -41,11 +45,11 @@ ROLES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node: tokens `start` to `end`, headed by token `head`.
+    """A node that covers tokens `start` to `end`, headed by token `head`.
 
-    `kind` is a coarse part of speech, `role` the deep relation to `parent` (a node, or `ROOT`),
-    `label` the parser's own; `marker` the preposition it came with; `quantity` the span of a number
-    or date; `content` whether it bears meaning of its own; `depth` its distance from the top.
+    `kind` is a coarse part of speech. `role` is the deep relation to `parent` (a node or `ROOT`),
+    `label` the parser's own label. `marker` is the preposition of the node, `quantity` the span of
+    a number or date. `is_content` marks content words. `depth` is the distance from the root.
     """
 
     index: int
@@ -62,62 +66,64 @@ class Node:
     end: int
     head: int
     entity: str
-    quantity: TokenRun | None
-    content: bool
+    quantity: TokenSpan | None
+    is_content: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """The nodes of a text in its order, with the nodes below each."""
+    """The nodes of a text in text order, and the children of each node."""
 
     analysis: Analysis
     nodes: tuple[Node, ...]
     children: tuple[tuple[int, ...], ...]
 
+    def child_nodes(self, index: int) -> list[Node]:
+        return [self.nodes[child] for child in self.children[index]]
+
     @property
     def roots(self) -> tuple[int, ...]:
-        """The nodes at the top, the one that governs most first."""
+        """Return the root nodes, the one with the largest subtree first."""
         tops = [n.index for n in self.nodes if n.parent == ROOT]
-        return tuple(sorted(tops, key=lambda i: -len(self.below(i))))
+        return tuple(sorted(tops, key=lambda i: -len(self.subtree(i))))
 
-    def below(self, index: int) -> list[int]:
-        """A node and all nodes under it, in the order of the text."""
-        found = [index]
-        for i in found:
-            found.extend(self.children[i])
-        return sorted(found)
+    def subtree(self, index: int) -> list[int]:
+        """Return a node and all nodes below it, in text order."""
+        nodes = [index]
+        for i in nodes:
+            nodes.extend(self.children[i])
+        return sorted(nodes)
 
-    def phrase(self, index: int) -> str:
-        """The words of a node and of what is under it, as far as they are one stretch of text."""
-        nodes, tokens = self.nodes, self.analysis.tokens
-        inside = {t for i in self.below(index) for t in range(nodes[i].start, nodes[i].end)}
+    def phrase_text(self, index: int) -> str:
+        """Return the contiguous text of a node and the nodes below it."""
+        nodes = self.nodes
+        inside = {t for i in self.subtree(index) for t in range(nodes[i].start, nodes[i].end)}
         start, end = nodes[index].start, nodes[index].end
         while start - 1 in inside:
             start -= 1
         while end in inside:
             end += 1
-        if start >= end:
-            return nodes[index].text
-        return self.analysis.words(TokenRun(start, end, "", "")) or tokens[start].text
+        start, end = self.analysis.character_span(start, end)
+        return self.analysis.text[start:end]
 
 
 def build_graph(analysis: Analysis) -> Graph:
-    """The graph of an analysis.
+    """Build the graph of an analysis.
 
-    >>> from tertium.linguistics.parse import load_parser
-    >>> [a] = load_parser().analyse(["No one was infected by the virus."])
+    >>> from tertium.linguistics.parser import load_parser
+    >>> [a] = load_parser().analyze(["No one was infected by the virus."])
     >>> [f"{n.role} {n.lemma} of {n.parent}" for n in build_graph(a).nodes if not n.depth % 2]
     ['root infect of -1', 'marker by of 5', 'determiner the of 5']
     """
     tokens = analysis.tokens
-    heads, labels, markers, token_depths = _collapse(tokens)
-    group_of, groups = _groups(analysis)
+    heads, labels, markers, token_depths = _attach_prepositions(tokens)
+    group_of, groups = _group_tokens(analysis)
     tops = [min(members, key=token_depths.__getitem__) for members in groups]
-    parents = [_parent(top, heads, group_of) for top in tops]
-    depths = _depths([p if p != ROOT else i for i, p in enumerate(parents)])
+    parents = [_find_parent(top, heads, group_of) for top in tops]
+    depths = _compute_depths([p if p != ROOT else i for i, p in enumerate(parents)])
     spans = {s.start: s for s in (*analysis.multiwords, *analysis.quantities) if s.end > s.start}
     nodes = tuple(
-        _node(i, tokens, members, tops[i], labels, markers, parents[i], depths[i], spans)
+        _build_node(i, tokens, members, tops[i], labels, markers, parents[i], depths[i], spans)
         for i, members in enumerate(groups)
     )
     children: list[list[int]] = [[] for _ in nodes]
@@ -127,8 +133,10 @@ def build_graph(analysis: Analysis) -> Graph:
     return Graph(analysis, nodes, tuple(map(tuple, children)))
 
 
-def _collapse(tokens: Sequence[Token]) -> tuple[list[int], list[str], list[str], list[int]]:
-    """Heads, labels, prepositions and depths, with each preposition hung below its object."""
+def _attach_prepositions(
+    tokens: Sequence[Token],
+) -> tuple[list[int], list[str], list[str], list[int]]:
+    """Compute heads, labels, prepositions and depths, with each preposition below its object."""
     heads = [t.head for t in tokens]
     labels = [t.label for t in tokens]
     markers = [""] * len(tokens)
@@ -136,23 +144,24 @@ def _collapse(tokens: Sequence[Token]) -> tuple[list[int], list[str], list[str],
         preposition = token.head
         if token.label not in ("pobj", "pcomp") or preposition == i:
             continue
-        chain = _prepositions(tokens, preposition)
+        chain = _preposition_chain(tokens, preposition)
         top, outer = chain[-1], tokens[chain[-1]].head
-        first = all(heads[p] == tokens[p].head for p in chain)
+        is_first_object = all(heads[p] == tokens[p].head for p in chain)
         heads[i] = i if outer == top else outer
         labels[i] = _object_label(token, tokens[preposition], outer == top)
         markers[i] = "_".join(tokens[p].lemma.lower() for p in reversed(chain))
-        if first:
+        if is_first_object:
             for p in chain:
                 heads[p], labels[p] = i, "case"
-    depths = _depths(heads)
+    depths = _compute_depths(heads)
     if max(depths, default=0) < max(1, len(heads)):
         return heads, labels, markers, depths
-    plain = [t.head for t in tokens]  # not a tree any more: leave the parser's
-    return plain, [t.label for t in tokens], [""] * len(tokens), _depths(plain)
+    parser_heads = [t.head for t in tokens]  # the result is not a tree: keep the parser's
+    labels = [t.label for t in tokens]
+    return parser_heads, labels, [""] * len(tokens), _compute_depths(parser_heads)
 
 
-def _prepositions(tokens: Sequence[Token], innermost: int) -> list[int]:
+def _preposition_chain(tokens: Sequence[Token], innermost: int) -> list[int]:
     chain = [innermost]
     while True:
         outer = tokens[chain[-1]].head
@@ -161,16 +170,16 @@ def _prepositions(tokens: Sequence[Token], innermost: int) -> list[int]:
         chain.append(outer)
 
 
-def _object_label(token: Token, preposition: Token, top: bool) -> str:
-    if top:
+def _object_label(token: Token, preposition: Token, is_root: bool) -> str:
+    if is_root:
         return "ROOT"
     if token.label == "pcomp":
         return "pcomp"
     return preposition.label if preposition.label in ("agent", "dative") else "prep"
 
 
-def _depths(heads: Sequence[int]) -> list[int]:
-    """The distance of each place from its root; the number of places where there is a cycle."""
+def _compute_depths(heads: Sequence[int]) -> list[int]:
+    """Compute the distance of each position from its root; `len(heads)` for all if cyclic."""
     depths = [-1] * len(heads)
     for start in range(len(heads)):
         path: list[int] = []
@@ -187,17 +196,17 @@ def _depths(heads: Sequence[int]) -> list[int]:
     return depths
 
 
-def _groups(analysis: Analysis) -> tuple[list[int], list[list[int]]]:
-    """The node each token belongs to (-1 for punctuation), and the tokens of each node."""
-    start_of = {s.start: s.end for s in (*analysis.multiwords, *analysis.quantities)}
+def _group_tokens(analysis: Analysis) -> tuple[list[int], list[list[int]]]:
+    """Return the node of each token (-1 for punctuation) and the tokens of each node."""
+    span_ends = {s.start: s.end for s in (*analysis.multiwords, *analysis.quantities)}
     group_of: list[int] = [-1] * len(analysis.tokens)
     groups: list[list[int]] = []
     i = 0
     while i < len(group_of):
-        end = start_of.get(i, i + 1)
+        end = span_ends.get(i, i + 1)
         token = analysis.tokens[i]
-        mark = token.pos in ("PUNCT", "SPACE") or not any(map(str.isalnum, token.text))
-        if end > i + 1 or not mark:
+        is_word = token.pos not in ("PUNCT", "SPACE") and any(map(str.isalnum, token.text))
+        if end > i + 1 or is_word:
             for t in range(i, end):
                 group_of[t] = len(groups)
             groups.append(list(range(i, end)))
@@ -205,17 +214,17 @@ def _groups(analysis: Analysis) -> tuple[list[int], list[list[int]]]:
     return group_of, groups
 
 
-def _parent(top: int, heads: Sequence[int], group_of: Sequence[int]) -> int:
-    """The node above a token's node, past punctuation."""
-    own, i = group_of[top], top
+def _find_parent(top: int, heads: Sequence[int], group_of: Sequence[int]) -> int:
+    """Find the node above the node of a token, skipping punctuation."""
+    own_group, i = group_of[top], top
     while heads[i] != i:
         i = heads[i]
-        if group_of[i] not in (-1, own):
+        if group_of[i] not in (-1, own_group):
             return group_of[i]
     return ROOT
 
 
-def _node(
+def _build_node(
     index: int,
     tokens: Sequence[Token],
     members: Sequence[int],
@@ -224,35 +233,35 @@ def _node(
     markers: Sequence[str],
     parent: int,
     depth: int,
-    spans: Mapping[int, TokenRun],
+    spans: Mapping[int, TokenSpan],
 ) -> Node:
     token = tokens[top]
     span = spans.get(members[0])
-    quantity = span if span is not None and span.kind in _QUANTITIES else None
+    quantity = span if span is not None and span.kind in _QUANTITY_KINDS else None
     grouped = span is not None and quantity is None and len(members) > 1
     lemma = span.value if grouped and span is not None else token.lemma.lower()
-    kind = _kind(token, labels[top], span, quantity)
-    role = "root" if parent == ROOT else ROLES.get(labels[top], "loose")
+    kind = _node_kind(token, labels[top], span, quantity)
+    role = "root" if parent == ROOT else ROLE_BY_LABEL.get(labels[top], "loose")
     if role == "adjunct" and markers[top] == "of":
         role = "genitive"
     return Node(
         index, " ".join(tokens[t].text for t in members), lemma, kind, token.tag, role,
         labels[top], markers[top], parent, depth, members[0], members[-1] + 1, top,
-        token.entity, quantity, kind in CONTENT and lemma not in LIGHT,
+        token.entity, quantity, kind in CONTENT_KINDS and lemma not in LIGHT_WORDS,
     )  # fmt: skip
 
 
-_QUANTITIES = frozenset({"number", "ordinal", "percent", "money", "date", "time"})
-_EXPRESSIONS = {"no_one": "pronoun", "each_other": "pronoun", "one_another": "pronoun"}
+_QUANTITY_KINDS = frozenset({"number", "ordinal", "percent", "money", "date", "time"})
+_EXPRESSION_KINDS = {"no_one": "pronoun", "each_other": "pronoun", "one_another": "pronoun"}
 
 
-def _kind(token: Token, label: str, span: TokenRun | None, quantity: TokenRun | None) -> str:
+def _node_kind(token: Token, label: str, span: TokenSpan | None, quantity: TokenSpan | None) -> str:
     if quantity is not None:
         return "number"
     if span is not None and span.kind == "expression":
-        return _EXPRESSIONS.get(span.value, "particle")
+        return _EXPRESSION_KINDS.get(span.value, "particle")
     if label in ("aux", "auxpass"):
         return "auxiliary"
     if label == "neg":
         return "particle"
-    return KINDS.get(token.pos, "other")
+    return KIND_BY_POS.get(token.pos, "other")

@@ -1,4 +1,4 @@
-"""The regression: equal to scikit-learn's ridge, chooses its strength on held-out groups."""
+"""Ridge regression: equal to scikit-learn's, with sign constraints and chosen strength."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from scipy.optimize import nnls
 from sklearn.linear_model import Ridge
 
 from tertium.errors import DataError, LengthError
-from tertium.metrics.regression.linear import (
-    FARTHEST,
+from tertium.metrics.regression.ridge_regression import (
+    MAX_Z_SCORE,
     LinearModel,
     Prior,
     choose_strength,
-    deviating_share,
-    fit,
-    minimise,
+    fit_ridge,
+    minimize_quadratic,
+    non_median_shares,
 )
 
 
-def data(n: int = 80, k: int = 6, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+def make_data(n: int = 80, k: int = 6, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(3)
     features = rng.normal(size=(n, k)) * [1, 10, 0.1, 1, 1, 1] + 5
     weights = np.array([1.0, 0.05, -3.0, 0.0, 0.0, 0.5])
     return features, features @ weights + noise * rng.normal(size=n)
 
 
-def test_it_is_ridge_regression_on_standardised_features() -> None:
-    features, targets = data()
-    model = fit("abcdef", features, targets, strengths=(0.3,))
+def test_equals_ridge_regression_on_standardized_features() -> None:
+    features, targets = make_data()
+    model = fit_ridge("abcdef", features, targets, strengths=(0.3,))
     z = (features - features.mean(axis=0)) / features.std(axis=0)
     peer = Ridge(alpha=0.3 * len(targets)).fit(z, targets)
     np.testing.assert_allclose(model.weights, peer.coef_, rtol=1e-9)
@@ -36,75 +36,75 @@ def test_it_is_ridge_regression_on_standardised_features() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_signs_are_kept_at_the_least_cost(seed: int) -> None:
+def test_sign_constraints_equal_non_negative_least_squares(seed: int) -> None:
     # Expected: scipy's non-negative least squares, free columns split into two.
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(60, 30))
     y, signs = rng.normal(size=60), rng.integers(-1, 2, size=30).astype(float)
     products, moments = x.T @ x + 0.1 * np.eye(30), x.T @ y
-    found = minimise(products, moments, signs)
+    weights = minimize_quadratic(products, moments, signs)
     root = np.linalg.cholesky(products).T
     free = signs == 0
     columns = np.hstack([root * np.where(free, 1.0, signs), -root[:, free]])
     split = nnls(columns, np.linalg.solve(root.T, moments))[0]
     expected = split[:30] * np.where(free, 1.0, signs)
     expected[free] -= split[30:]
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-    assert (found * signs >= 0).all()
-    assert (found[~free] == 0).any()
+    np.testing.assert_allclose(weights, expected, atol=1e-9)
+    assert (weights * signs >= 0).all()
+    assert (weights[~free] == 0).any()
 
 
 def test_signs_hold_in_the_fitted_model() -> None:
-    features, targets = data()  # the true weights of a and c are positive and negative
+    features, targets = make_data()  # the true weights of a and c are positive and negative
     prior = Prior(signs=(-1, 0, 1, 0, 0, 1))
-    model = fit("abcdef", features, targets, strengths=(0.01,), prior=prior)
+    model = fit_ridge("abcdef", features, targets, strengths=(0.01,), prior=prior)
     assert model.coefficients["a"] == model.coefficients["c"] == 0.0
     assert model.coefficients["b"] > 0
     assert model.coefficients["f"] > 0
 
 
-def test_a_rare_feature_has_to_earn_its_weight() -> None:
+def test_rare_features_are_penalized_more() -> None:
     rng = np.random.default_rng(4)
-    often = rng.normal(size=200)
-    rarely = np.zeros(200)
-    rarely[:4] = 1.0
-    features = np.column_stack([often, rarely])
-    np.testing.assert_allclose(deviating_share(features), [1.0, 0.02])
+    frequent = rng.normal(size=200)
+    rare = np.zeros(200)
+    rare[:4] = 1.0
+    features = np.column_stack([frequent, rare])
+    np.testing.assert_allclose(non_median_shares(features), [1.0, 0.02])
     z = (features - features.mean(axis=0)) / features.std(axis=0)
-    model = fit("ab", features, z @ [1.0, 1.0], strengths=(0.1,))
+    model = fit_ridge("ab", features, z @ [1.0, 1.0], strengths=(0.1,))
     shrunk = z.T @ z / 200 + 0.1 * np.diag([1.0, 50.0])
     expected = np.linalg.solve(shrunk, z.T @ z @ [1.0, 1.0] / 200)
     np.testing.assert_allclose(model.weights, expected)
     assert model.coefficients["a"] > 4 * model.coefficients["b"] > 0
 
 
-def test_a_small_family_counts_as_much_as_a_large_one() -> None:
-    # Two measures of the same worth, one of them given as ten copies.
+def test_small_and_large_families_have_equal_influence() -> None:
+    # Two equally good features, one of them repeated ten times.
     one, other = np.tile([1.0, -1.0, 1.0, -1.0], 10), np.tile([1.0, 1.0, -1.0, -1.0], 10)
     features = np.column_stack([one, *[other] * 10])
     names = [f"x{n}" for n in range(11)]
     prior = Prior(families=("one", *["other"] * 10))
-    plain = fit(names, features, one + other, strengths=(0.5,)).weights
-    fair = fit(names, features, one + other, strengths=(0.5,), prior=prior).weights
+    plain = fit_ridge(names, features, one + other, strengths=(0.5,)).weights
+    fair = fit_ridge(names, features, one + other, strengths=(0.5,), prior=prior).weights
     np.testing.assert_allclose([plain[0], plain[1:].sum()], [1 / 1.5, 1 / 1.05])
     np.testing.assert_allclose([fair[0], fair[1:].sum()], 1 / (1 + 0.5 / 5.5))
 
 
 def test_contributions_sum_to_the_prediction() -> None:
-    features, targets = data()
-    model = fit("abcdef", features, targets)
+    features, targets = make_data()
+    model = fit_ridge("abcdef", features, targets)
     total = model.contributions(features).sum(axis=1) + model.bias
     np.testing.assert_allclose(total, model.predict(features))
 
 
 def test_coefficients_are_named_strongest_first() -> None:
-    model = fit("abcdef", *data(noise=0.01))
+    model = fit_ridge("abcdef", *make_data(noise=0.01))
     names = list(model.coefficients)
     assert set(names[:2]) == {"a", "b"} or set(names[:3]) == {"a", "b", "f"}
     assert abs(model.coefficients["d"]) < 0.02
 
 
-def test_more_noise_asks_for_more_strength() -> None:
+def test_more_noise_leads_to_more_strength() -> None:
     rng = np.random.default_rng(1)
     features = rng.normal(size=(60, 50))
     signal = features[:, 0]
@@ -114,7 +114,7 @@ def test_more_noise_asks_for_more_strength() -> None:
 
 
 def test_groups_are_held_out_together() -> None:
-    # Within a group the feature leaks the target, across groups it says the opposite.
+    # The feature identifies the group, whose mean target it cannot predict in other groups.
     rng = np.random.default_rng(2)
     groups = [g for g in "abc" for _ in range(20)]
     own = np.array([{"a": 1.0, "b": 0.0, "c": -1.0}[g] for g in groups])
@@ -123,48 +123,48 @@ def test_groups_are_held_out_together() -> None:
     assert strength in (0.01, 100.0)
 
 
-def test_held_out_rows_choose_where_they_are_given() -> None:
+def test_strength_is_chosen_on_dev_data() -> None:
     rng = np.random.default_rng(4)
     features = rng.normal(size=(60, 12))
     targets = features[:, 0] + 2 * rng.normal(size=60)
-    train, held = (features[:30], targets[:30]), (features[30:], targets[30:])
+    train, dev = (features[:30], targets[:30]), (features[30:], targets[30:])
     names = [f"f{n}" for n in range(12)]
 
-    def agreement(strength: float) -> float:
-        predicted = fit(names, *train, strengths=(strength,)).predict(held[0])
-        return float(np.corrcoef(predicted, held[1])[0, 1])
+    def correlation(strength: float) -> float:
+        predicted = fit_ridge(names, *train, strengths=(strength,)).predict(dev[0])
+        return float(np.corrcoef(predicted, dev[1])[0, 1])
 
     strengths = (1e-6, 0.3, 30.0)
-    assert choose_strength(*train, strengths=strengths, held=held) == max(strengths, key=agreement)
-    assert choose_strength(*train, strengths=(0.5,), held=held) == 0.5
+    assert choose_strength(*train, strengths=strengths, dev=dev) == max(strengths, key=correlation)
+    assert choose_strength(*train, strengths=(0.5,), dev=dev) == 0.5
 
 
-def test_a_constant_feature_and_an_outlier_do_no_harm() -> None:
-    features, targets = data()
+def test_constant_features_and_outliers_are_harmless() -> None:
+    features, targets = make_data()
     features[:, 3] = 7.0
-    model = fit("abcdef", features, targets)
+    model = fit_ridge("abcdef", features, targets)
     assert np.isfinite(model.weights).all()
-    wild = features[:1].copy()
-    wild[0, 0] = 1e9
-    bound = FARTHEST * np.abs(model.weights).sum() + abs(model.bias)
-    assert abs(model.predict(wild)[0]) <= bound
+    outlier = features[:1].copy()
+    outlier[0, 0] = 1e9
+    bound = MAX_Z_SCORE * np.abs(model.weights).sum() + abs(model.bias)
+    assert abs(model.predict(outlier)[0]) <= bound
 
 
 def test_arrays_rebuild_the_model() -> None:
-    model = fit("abcdef", *data())
-    again = LinearModel.from_arrays(model.names, model.arrays)
-    assert again.digest == model.digest
-    assert fit("abcdef", *data(noise=0.2)).digest != model.digest
+    model = fit_ridge("abcdef", *make_data())
+    restored = LinearModel.from_arrays(model.names, model.arrays)
+    assert restored.digest == model.digest
+    assert fit_ridge("abcdef", *make_data(noise=0.2)).digest != model.digest
 
 
-def test_what_cannot_be_learned_from_is_refused() -> None:
-    features, targets = data()
+def test_invalid_training_data_are_rejected() -> None:
+    features, targets = make_data()
     with pytest.raises(LengthError, match="names"):
-        fit("abc", features, targets)
+        fit_ridge("abc", features, targets)
     with pytest.raises(DataError, match="too few"):
-        fit("abcdef", features[:4], targets[:4])
+        fit_ridge("abcdef", features[:4], targets[:4])
     targets[3] = np.nan
     with pytest.raises(DataError, match="missing"):
-        fit("abcdef", features, targets)
+        fit_ridge("abcdef", features, targets)
     with pytest.raises(LengthError, match="coefficients"):
-        fit("abcdef", *data()).predict(features[:, :2])
+        fit_ridge("abcdef", *make_data()).predict(features[:, :2])

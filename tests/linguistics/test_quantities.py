@@ -1,4 +1,4 @@
-"""Numbers, dates and amounts in every format come to one written form."""
+"""Quantities: numbers, dates and amounts are converted to a canonical form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.linguistics.numbers import find_quantities, read_numeral, same_quantity
+from tertium.linguistics.quantities import find_quantities, parse_number_words, quantities_agree
 
 
 @pytest.mark.parametrize(
@@ -53,19 +53,19 @@ from tertium.linguistics.numbers import find_quantities, read_numeral, same_quan
         ("17:00", "time", "17:00"),
     ],
 )
-def test_a_format_is_read(text: str, kind: str, value: str) -> None:
-    [found] = find_quantities(f"so {text} then")
-    assert (found.kind, found.value) == (kind, value)
-    assert f"so {text} then"[found.start : found.end] == text
+def test_format_is_parsed(text: str, kind: str, value: str) -> None:
+    [quantity] = find_quantities(f"so {text} then")
+    assert (quantity.kind, quantity.value) == (kind, value)
+    assert f"so {text} then"[quantity.start : quantity.end] == text
 
 
 @pytest.mark.parametrize("text", ["H5N1", "A320", "hundreds", "$", "a", "nineteenish", "x1"])
-def test_what_is_no_quantity_is_none(text: str) -> None:
+def test_other_text_is_not_a_quantity(text: str) -> None:
     assert find_quantities(text) == ()
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "same"),
+    ("left", "right", "expected"),
     [
         ("1,000", "a thousand", True),
         ("1,000", "1,001", False),
@@ -81,25 +81,25 @@ def test_what_is_no_quantity_is_none(text: str) -> None:
         ("1600", "1600 people", True),
     ],
 )
-def test_quantities_are_compared(left: str, right: str, same: bool) -> None:
+def test_quantities_agree(left: str, right: str, expected: bool) -> None:
     [a], [b] = find_quantities(left), find_quantities(right)
-    assert same_quantity(a, b) is same
-    assert same_quantity(b, a) is same
+    assert quantities_agree(a, b) is expected
+    assert quantities_agree(b, a) is expected
 
 
 @pytest.mark.parametrize("words", ["one two three", "first second", "twenty twenty", ""])
-def test_several_numbers_are_not_one(words: str) -> None:
-    assert read_numeral(words) is None
+def test_several_numbers_are_not_one_number(words: str) -> None:
+    assert parse_number_words(words) is None
 
 
 @given(st.text(st.sampled_from("0123456789.,:/-% $€½abcdeflmnotuvwy'stndrh\0\n ٣５"), max_size=40))
-def test_no_text_makes_it_fail(text: str) -> None:
+def test_any_text_can_be_scanned(text: str) -> None:
     spans = [(q.start, q.end) for q in find_quantities(text)]
     assert all(0 <= start < end <= len(text) for start, end in spans)
     assert all(a[1] <= b[0] for a, b in itertools.pairwise(spans))
 
 
 @given(st.integers(min_value=0, max_value=10**12))
-def test_integers_survive_their_separators(number: int) -> None:
-    [found] = find_quantities(f"{number:,} tanks")
-    assert found.value.removesuffix("-?-?-?") == str(number)
+def test_integers_with_separators_keep_their_value(number: int) -> None:
+    [quantity] = find_quantities(f"{number:,} tanks")
+    assert quantity.value.removesuffix("-?-?-?") == str(number)

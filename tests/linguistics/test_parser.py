@@ -1,4 +1,4 @@
-"""Texts become analyses: tokens, entities, groups of words, quantities; and no text fails."""
+"""Parser: tokens, entities, multi-words, quantities and the store; any text can be parsed."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from tertium.errors import DataError
-from tertium.linguistics.graph import build_graph
-from tertium.linguistics.interpretation import interpret
-from tertium.linguistics.parse import (
+from tertium.execution import runtime
+from tertium.linguistics.dependency_graph import build_graph
+from tertium.linguistics.parser import (
     Analysis,
     AnalysisStore,
     Parser,
     Token,
-    clean,
-    is_cut,
+    clean_text,
+    deserialize_analysis,
+    is_plausibly_english,
+    is_too_long_to_parse,
     load_parser,
-    may_be_english,
-    pack,
-    unpack,
+    serialize_analysis,
 )
-from tertium.runtime import runtime
-from tertium.text.bounds import PARSED_CHARACTERS, PARSED_WORDS
+from tertium.linguistics.semantic_attributes import extract_attributes
+from tertium.text.length_limits import MAX_PARSED_CHARACTERS, MAX_PARSED_WORDS
 
-FAULTS = {
+UNUSUAL_TEXTS = {
     "empty": "",
     "blank": " \t\n ",
     "nul": "a\0b \0",
@@ -41,9 +41,9 @@ FAULTS = {
     "numbers": "1,000 1.000 1e10 0x1F ½ 3/4 -5 +3 1,2,3 10-15 99:99 32/13/2020 $ $$5 5%% IV",
     "long": "The old man sold the car . " * 80,
     "same word": "the " * 500,
-    "one long word": "x" * (PARSED_CHARACTERS + 5),
-    "many words": "and " * (PARSED_WORDS + 1),
-    "many marks": "a,b" * PARSED_WORDS,
+    "one long word": "x" * (MAX_PARSED_CHARACTERS + 5),
+    "many words": "and " * (MAX_PARSED_WORDS + 1),
+    "many marks": "a,b" * MAX_PARSED_WORDS,
 }
 
 
@@ -52,11 +52,11 @@ def parser() -> Parser:
     return load_parser()
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_no_text_makes_it_fail(parser: Parser, name: str) -> None:
-    [analysis] = parser.analyse([FAULTS[name]])
+@pytest.mark.parametrize("name", UNUSUAL_TEXTS)
+def test_any_text_can_be_parsed(parser: Parser, name: str) -> None:
+    [analysis] = parser.analyze([UNUSUAL_TEXTS[name]])
     graph = build_graph(analysis)
-    assert len(interpret(graph)) == len(graph.nodes)
+    assert len(extract_attributes(graph)) == len(graph.nodes)
     assert all(0 <= token.head < len(analysis.tokens) for token in analysis.tokens)
     for node in graph.nodes:  # every node reaches a root: the graph is a forest
         seen, i = set(), node.index
@@ -64,20 +64,20 @@ def test_no_text_makes_it_fail(parser: Parser, name: str) -> None:
             assert i not in seen
             seen.add(i)
             i = graph.nodes[i].parent
-        assert graph.phrase(node.index)
-    assert analysis.cut == (name in ("one long word", "many words", "many marks"))
-    assert len(analysis.tokens) <= PARSED_WORDS
+        assert graph.phrase_text(node.index)
+    assert analysis.is_truncated == (name in ("one long word", "many words", "many marks"))
+    assert len(analysis.tokens) <= MAX_PARSED_WORDS
 
 
-def test_a_text_of_ordinary_length_is_parsed_whole() -> None:
+def test_text_of_ordinary_length_is_not_truncated() -> None:
     text = "It isn't cut, is it? " * 128  # 640 words, 1,152 with their marks
-    assert not is_cut(text)
-    assert clean(text) == text
+    assert not is_too_long_to_parse(text)
+    assert clean_text(text) == text
 
 
 def test_texts_keep_their_order_and_offsets(parser: Parser) -> None:
     texts = ["The second one is longer than that.", "First.", "The second one is longer than that."]
-    analyses = parser.analyse(texts)
+    analyses = parser.analyze(texts)
     assert [a.text for a in analyses] == texts
     for analysis in analyses:
         for token in analysis.tokens:
@@ -85,11 +85,11 @@ def test_texts_keep_their_order_and_offsets(parser: Parser) -> None:
 
 
 def test_control_characters_keep_offsets() -> None:
-    assert clean("a\0b\nc\ud800") == "a b c\ufffd"
+    assert clean_text("a\0b\nc\ud800") == "a b c\ufffd"
 
 
-def test_groups_of_words_are_found(parser: Parser) -> None:
-    [a] = parser.analyse(["We gave up the prime minister's credit card as well as no one in 2016."])
+def test_multiwords_are_found(parser: Parser) -> None:
+    [a] = parser.analyze(["We gave up the prime minister's credit card as well as no one in 2016."])
     assert [span.value for span in a.multiwords] == [
         "give_up",
         "prime_minister",
@@ -100,51 +100,51 @@ def test_groups_of_words_are_found(parser: Parser) -> None:
     assert [(q.kind, q.value) for q in a.quantities] == [("date", "2016-?-?-?")]
 
 
-def test_a_pronoun_is_no_number(parser: Parser) -> None:
-    may, one = parser.analyse(["May I?", "Two came, one left in May."])
+def test_pronoun_is_not_a_number(parser: Parser) -> None:
+    may, one = parser.analyze(["May I?", "Two came, one left in May."])
     assert may.quantities == ()
     assert [q.value for q in one.quantities] == ["2", "1", "?-5-?-?"]
 
 
-def test_an_analysis_survives_storage(parser: Parser) -> None:
-    for analysis in parser.analyse(list(FAULTS.values())):
-        assert unpack(analysis.text, pack(analysis)) == analysis
+def test_analysis_survives_serialization(parser: Parser) -> None:
+    for analysis in parser.analyze(list(UNUSUAL_TEXTS.values())):
+        assert deserialize_analysis(analysis.text, serialize_analysis(analysis)) == analysis
 
 
-def test_a_damaged_row_is_refused() -> None:
+def test_damaged_row_is_rejected() -> None:
     for row in ("", "[]", "[[[1]], [], 0]", "nonsense"):
         with pytest.raises(DataError, match="a stored analysis cannot be read"):
-            unpack("x", row)
+            deserialize_analysis("x", row)
 
 
-def analysis_of(text: str) -> Analysis:
+def make_analysis(text: str) -> Analysis:
     return Analysis(text, (Token(text, text, "X", "XX", "", 0, "ROOT", "", 0),))
 
 
-def test_the_store_returns_what_it_was_given(tmp_path: Path) -> None:
+def test_store_returns_stored_analyses(tmp_path: Path) -> None:
     store = AnalysisStore("test", tmp_path)
-    kept = [analysis_of(f"word{n}") for n in range(1200)]
-    store.put(kept)
-    again = AnalysisStore("test", tmp_path)
-    assert again.get(["word7", "unknown"]) == {"word7": analysis_of("word7")}
-    assert len(again.get([a.text for a in kept])) == 1200
+    stored = [make_analysis(f"word{n}") for n in range(1200)]
+    store.put(stored)
+    reopened = AnalysisStore("test", tmp_path)
+    assert reopened.get(["word7", "unknown"]) == {"word7": make_analysis("word7")}
+    assert len(reopened.get([a.text for a in stored])) == 1200
 
 
-def test_a_store_that_cannot_be_used_is_left_alone(tmp_path: Path) -> None:
+def test_unusable_store_is_ignored(tmp_path: Path) -> None:
     (tmp_path / "analyses-1-bad.sqlite").write_bytes(b"this is not a database" * 100)
     store = AnalysisStore("bad", tmp_path)
-    store.put([analysis_of("a")])
+    store.put([make_analysis("a")])
     assert store.get(["a"]) == {}
     (tmp_path / "file").write_text("")
     assert AnalysisStore("x", tmp_path / "file" / "below").get(["a"]) == {}
 
 
-def test_the_cache_can_be_switched_off(parser: Parser, tmp_path: Path) -> None:
-    own = Parser(parser._pipeline, "own", AnalysisStore("own", tmp_path))
+def test_cache_can_be_disabled(parser: Parser, tmp_path: Path) -> None:
+    other = Parser(parser._pipeline, "other", AnalysisStore("other", tmp_path))
     with runtime(cache=False):
-        own.analyse(["Hello there."])
+        other.analyze(["Hello there."])
     assert not list(tmp_path.iterdir())
-    own.analyse(["Hello there."])
+    other.analyze(["Hello there."])
     assert list(tmp_path.iterdir())
 
 
@@ -162,5 +162,5 @@ def test_the_cache_can_be_switched_off(parser: Parser, tmp_path: Path) -> None:
         ("We're teaching him sign language", True),
     ],
 )
-def test_english_is_recognized(text: str, english: bool) -> None:
-    assert may_be_english(text) is english
+def test_english_is_detected(text: str, english: bool) -> None:
+    assert is_plausibly_english(text) is english

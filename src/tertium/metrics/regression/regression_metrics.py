@@ -1,0 +1,422 @@
+"""Regressions on lexical and entailment features (Pado, Galley, Jurafsky and Manning 2009).
+
+A translation is good if it follows from the reference and the reference follows from it. `bleu-r`,
+`nist-r`, `ter-r` and `meteor-r` are regressions on the components of one metric, `mt-r` on all
+four. `rte-r` uses entailment features, `mt-rte-r` everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tertium.arrays import Float32Array, FloatArray, exact_dot_products
+from tertium.encoders.cached_encoding import Chunk, compare_pairs
+from tertium.encoders.encoder import count_input_warnings, load_encoder
+from tertium.errors import UnknownNameError
+from tertium.linguistics.parser import is_plausibly_english, is_too_long_to_parse, load_parser
+from tertium.metrics.base.feature_extractor import FeatureExtractor, only_reference
+from tertium.metrics.base.greedy_matching import cosine, find_best_matches, normalize_rows
+from tertium.metrics.base.lexical_features import SMALL, LexicalFeatures, NgramInformation, Part
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric, distinct_texts
+from tertium.metrics.base.text_warnings import count_not_english
+from tertium.metrics.regression.entailment import GROUPS
+from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
+from tertium.metrics.regression.linear_metric import Regression, RegressionOptions
+from tertium.models.training_options import Recipe
+from tertium.segment import Segment
+
+if TYPE_CHECKING:
+    from tertium.metrics.base.explanation import Explanation
+
+EMBEDDING_COLUMNS = ("recall", "precision", "f1", "cosine")
+# The components of one metric are one family without sign constraints, so there is no prior.
+SINGLE_METRIC_RECIPES = {
+    "published": Recipe(
+        description="Pado et al. (2009): ridge on standardized features",
+        options=RegressionOptions(),
+    ),
+    "ours": Recipe(
+        description="same as the bundled models: the published recipe", options=RegressionOptions()
+    ),
+}
+
+
+@dataclass(frozen=True)
+class EmbeddingFeatures:
+    """Four columns for one encoder: recall, precision and F1 of BERTScore, and sentence similarity.
+
+    >>> extractor = EmbeddingFeatures("toy")
+    >>> extractor([Segment("a cat", references=("a cat",))]).round(3)
+    array([[1., 1., 1., 1.]])
+    """
+
+    can_fork: ClassVar[bool] = False
+
+    encoder: str = "minilm"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f"{self.encoder}.{column}" for column in EMBEDDING_COLUMNS)
+
+    def __call__(self, segments: Sequence[Segment]) -> FloatArray:
+        return compare_pairs(
+            load_encoder(self.encoder),
+            [segment.hypothesis for segment in segments],
+            [only_reference(segment) for segment in segments],
+            _compare_pairs,
+            sentences=True,
+        ).reshape(len(segments), len(EMBEDDING_COLUMNS))
+
+
+def _compare_pairs(chunk: Chunk) -> FloatArray:
+    rows = np.zeros((len(chunk), len(EMBEDDING_COLUMNS)))
+    tokens, sentences = chunk.embeddings.token_vectors, chunk.embeddings.sentences
+    for row, (left, right) in enumerate(zip(chunk.left, chunk.right, strict=True)):
+        rows[row, :3] = greedy_match_scores(tokens(left), tokens(right))
+        rows[row, 3] = cosine(sentences[left], sentences[right])
+    return rows
+
+
+def greedy_match_scores(
+    hypothesis: Float32Array, reference: Float32Array
+) -> tuple[float, float, float]:
+    """Compute recall, precision and F1 of the best match of each token; 0 if a text has no tokens.
+
+    F1 is also 0 unless recall and precision are both positive.
+
+    >>> greedy_match_scores(np.eye(2, dtype=np.float32), np.eye(3, 2, dtype=np.float32)[:2])
+    (1.0, 1.0, 1.0)
+    """
+    if not len(hypothesis) or not len(reference):
+        return 0.0, 0.0, 0.0
+    cosines = exact_dot_products(normalize_rows(hypothesis), normalize_rows(reference))
+    best = find_best_matches(cosines)
+    recall, precision = float(best.recall.mean()), float(best.precision.mean())
+    if min(recall, precision) <= 0:
+        return recall, precision, 0.0
+    return recall, precision, 2 * recall * precision / (recall + precision)
+
+
+@dataclass(frozen=True)
+class MetricColumns:
+    """Segment scores of a metric as two columns: the score and its logarithm."""
+
+    metric: Metric
+
+    @property
+    def can_fork(self) -> bool:
+        """Whether the metric has no model; a network must not run in a forked process."""
+        return not self.metric.model_ids
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.metric.name, f"log {self.metric.name}")
+
+    def __call__(self, segments: Sequence[Segment]) -> FloatArray:
+        scores = self.metric.score(segments).segments
+        return np.column_stack([scores, np.log(scores + SMALL)])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LexicalRegression(Regression):
+    """A regression on component scores of lexical metrics, in linear and log space.
+
+    Subclasses set the metrics (`parts`), and whether METEOR is one of them (`uses_meteor`).
+    """
+
+    parts: ClassVar[tuple[Part, ...]] = ()
+    uses_meteor: ClassVar[bool] = False
+
+    def feature_extractors(self, information: NgramInformation) -> tuple[FeatureExtractor, ...]:
+        empty = NgramInformation.empty()
+        lexical = (
+            LexicalFeatures((part,), information if part == "nist" else empty)
+            for part in self.parts
+        )
+        meteor = (MetricColumns(load_metric("meteor")),) if self.uses_meteor else ()
+        return (*lexical, *meteor)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = super().warnings(segments)
+        is_english_only = self.uses_meteor or not self.model  # bundled models are for English
+        if is_english_only and (count := count_not_english(segments)):
+            counts["reference not English"] = count
+        return counts
+
+    def explain(self, segment: Segment) -> Explanation:
+        """Explain a score by the contribution of each feature.
+
+        For entailment features, the explanation also has the alignment and a sentence for each
+        match.
+        """
+        from tertium.metrics.regression.feature_attribution import explain_score
+
+        return explain_score(self, segment)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BLEUR(LexicalRegression):
+    """BLEU-R: a ridge regression on the components of BLEU.
+
+        score = bias + sum_i weight_i z_i
+
+    The 18 components are BLEU-n and the n-gram precisions for n = 1 to 4, each plain and smoothed,
+    the BLEU score without penalty, and the brevity penalty. Each is used in linear and log space.
+
+    Reference: Pado et al. 2009, section 4.3. See `Regression` for the scale and bounds of the
+    score.
+
+    >>> metric, reference = BLEUR(), ["The cat sat on the mat."]
+    >>> good = metric.sentence_score("The cat sat on a mat.", reference)
+    >>> good > metric.sentence_score("A dog ran.", reference)
+    True
+    """
+
+    name: ClassVar[str] = "bleu-r"
+    title: ClassVar[str] = "BLEUR"
+    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
+    parts: ClassVar[tuple[Part, ...]] = ("bleu",)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NISTR(LexicalRegression):
+    """NIST-R: a ridge regression on the components of NIST.
+
+        score = bias + sum_i weight_i z_i
+
+    The 16 components are NIST-n, information-weighted n-gram precisions and the brevity penalty, in
+    linear and log space. The information of n-grams is computed from the references of the training
+    data. Unlike NIST, the score of a segment therefore does not depend on the other segments.
+
+    Reference: Pado et al. 2009, section 4.3. See `Regression` for the scale and bounds of the
+    score.
+
+    >>> metric, reference = NISTR(), ["The cat sat on the mat."]
+    >>> good = metric.sentence_score("The cat sat on a mat.", reference)
+    >>> good > metric.sentence_score("A dog ran.", reference)
+    True
+    """
+
+    name: ClassVar[str] = "nist-r"
+    title: ClassVar[str] = "NISTR"
+    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
+    parts: ClassVar[tuple[Part, ...]] = ("nist",)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TERR(LexicalRegression):
+    """TER-R: a ridge regression on the components of TER.
+
+        score = bias + sum_i weight_i z_i
+
+    The 50 components are TER and the rates of insertions, deletions, substitutions and shifts under
+    ten settings of the edit costs, in linear and log space.
+
+    Reference: Pado et al. 2009, section 4.3. See `Regression` for the scale and bounds of the
+    score.
+
+    >>> metric, reference = TERR(), ["The cat sat on the mat."]
+    >>> good = metric.sentence_score("The cat sat on a mat.", reference)
+    >>> good > metric.sentence_score("A dog ran.", reference)
+    True
+    """
+
+    name: ClassVar[str] = "ter-r"
+    title: ClassVar[str] = "TERR"
+    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
+    parts: ClassVar[tuple[Part, ...]] = ("ter",)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class METEORR(LexicalRegression):
+    """METEOR-R: a ridge regression on METEOR and its logarithm.
+
+        score = bias + weight_1 z(METEOR) + weight_2 z(log METEOR)
+
+    It ranks segments like METEOR and puts the score on the scale of human scores.
+
+    Reference: Pado et al. 2009, section 4.3. See `Regression` for the scale and bounds of the
+    score.
+
+    >>> metric, reference = METEORR(), ["The cat sat on the mat."]
+    >>> good = metric.sentence_score("The cat sat on a mat.", reference)
+    >>> good > metric.sentence_score("A dog ran.", reference)
+    True
+    """
+
+    name: ClassVar[str] = "meteor-r"
+    title: ClassVar[str] = "METEORR"
+    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
+    uses_meteor: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MTR(LexicalRegression):
+    """MT-R: a ridge regression on the components of BLEU, NIST, TER and METEOR.
+
+        score = bias + sum_i weight_i z_i
+
+    The 85 components are those of `BLEUR`, `NISTR`, `TERR` and `METEORR`, in linear and log space.
+    Each metric has the same total influence on the penalty, whatever its number of components.
+
+    Reference: Pado et al. 2009, section 4.3. See `Regression` for the scale and bounds of the
+    score.
+
+    >>> metric, reference = MTR(), ["The cat sat on the mat."]
+    >>> good = metric.sentence_score("The cat sat on a mat.", reference)
+    >>> good > metric.sentence_score("A dog ran.", reference)
+    True
+    """
+
+    name: ClassVar[str] = "mt-r"
+    title: ClassVar[str] = "MTR"
+    parts: ClassVar[tuple[Part, ...]] = ("bleu", "nist", "ter")
+    uses_meteor: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RTER(LexicalRegression):
+    """RTE-R: a ridge regression on entailment features in both directions.
+
+        score = bias + sum_i weight_i z_i
+
+    Hypothesis and reference are parsed and aligned with each other. 106 features per direction test
+    whether one follows from the other: alignment quality, semantic compatibility, insertions,
+    references to entities, and sentence structure. A feature that signals an error can only lower
+    the score, one that signals agreement can only raise it. `explain` shows the features that
+    fired. English only.
+
+    - `groups`: feature groups to use (alignment, compatibility, insertions, reference, structure)
+    - `vectors`: encoder for distributional similarity
+
+    The bundled model is for the defaults of both. `mt-r` uses surface features only, `mt-rte-r`
+    adds them to these.
+
+    Reference: Pado et al. 2009, Robust Machine Translation Evaluation with Entailment Features.
+
+    >>> good, bad = "The virus did not infect anybody.", "The virus infected nobody's pirates."
+    >>> metric, reference = RTER(), ["No one was infected by the virus."]
+    >>> metric.sentence_score(good, reference) > metric.sentence_score(bad, reference)
+    True
+    """
+
+    name: ClassVar[str] = "rte-r"
+    title: ClassVar[str] = "RTER"
+
+    groups: tuple[str, ...] = tuple(GROUPS)
+    vectors: str = "glove"
+
+    def __post_init__(self) -> None:
+        for group in self.groups:
+            if group not in GROUPS:
+                raise UnknownNameError("group of entailment features", group, GROUPS)
+
+    @property
+    def entailment(self) -> EntailmentFeatures:
+        """Extractor of the entailment features in `groups`."""
+        return EntailmentFeatures(groups=self.groups, vectors=self.vectors)
+
+    def feature_extractors(self, information: NgramInformation) -> tuple[FeatureExtractor, ...]:
+        return (*super().feature_extractors(information), EntailmentFeatures(vectors=self.vectors))
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        return (self.vectors,)
+
+    def uses_column(self, column: str) -> bool:
+        direction, _, _ = column.partition(".")
+        return direction not in DIRECTIONS or column in self.entailment.names
+
+    def weight_sign(self, column: str) -> int:
+        direction, _, name = column.partition(".")
+        if direction not in DIRECTIONS:
+            return 0
+        return next(1 if f.is_positive else -1 for f in self.entailment.features if f.name == name)
+
+    def feature_family(self, column: str) -> str:
+        direction, _, name = column.partition(".")
+        if direction not in DIRECTIONS:
+            return super().feature_family(column)
+        return next(g for g in self.groups if any(f.name == name for f in GROUPS[g]))
+
+    @property
+    def model_ids(self) -> tuple[str, ...]:
+        return (*super().model_ids, load_parser().name)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        return {
+            **super().signature_fields(segments),
+            "parser": load_parser().name,
+            "vectors": self.vectors.replace(":", "-").replace("|", "-"),
+        }
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        counts = {
+            "hypothesis not English": sum(not is_plausibly_english(s.hypothesis) for s in segments),
+            "reference not English": sum(
+                any(not is_plausibly_english(r) for r in s.references) for s in segments
+            ),
+            "text too long to parse whole, cut": sum(
+                any(is_too_long_to_parse(text) for text in (s.hypothesis, *s.references))
+                for s in segments
+            ),
+        }
+        return {**super().warnings(segments), **{k: n for k, n in counts.items() if n}}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MTRTER(RTER):
+    """MT+RTE-R: a ridge regression on all features of `MTR` and `RTER`.
+
+        score = bias + sum_i weight_i z_i
+
+    382 features. With `embeddings=True` four more are computed with the sentence encoder `encoder`:
+    recall, precision and F1 of BERTScore and the cosine of the sentence vectors.
+
+    Reference: Pado et al. 2009, section 4.3. See `Regression` for the scale and bounds of the
+    score.
+
+    >>> metric, reference = MTRTER(), ["No one was infected by the virus."]
+    >>> good = metric.sentence_score("The virus did not infect anybody.", reference)
+    >>> good > metric.sentence_score("The virus infected everybody.", reference)
+    True
+    """
+
+    name: ClassVar[str] = "mt-rte-r"
+    title: ClassVar[str] = "MT+RTER"
+    parts: ClassVar[tuple[Part, ...]] = ("bleu", "nist", "ter")
+    uses_meteor: ClassVar[bool] = True
+
+    embeddings: bool = False
+    encoder: str = "minilm"
+
+    @property
+    def label(self) -> str:
+        return "MT+RTER+E" if self.embeddings else self.title
+
+    def feature_extractors(self, information: NgramInformation) -> tuple[FeatureExtractor, ...]:
+        extra = (EmbeddingFeatures(self.encoder),) if self.embeddings else ()
+        return (*super().feature_extractors(information), *extra)
+
+    def weight_sign(self, column: str) -> int:
+        return 1 if column.startswith(f"{self.encoder}.") else super().weight_sign(column)
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        return (self.vectors, self.encoder) if self.embeddings else (self.vectors,)
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        if not self.embeddings:
+            return super().warnings(segments)
+        texts = distinct_texts(segments, "reference")
+        counts = count_input_warnings([load_encoder(self.encoder)], texts)
+        return {**super().warnings(segments), **counts}
+
+    @property
+    def bundled_name(self) -> str:
+        return f"{self.name}-embeddings" if self.embeddings else self.name

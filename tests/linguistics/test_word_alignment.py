@@ -1,0 +1,230 @@
+"""Word alignment: the search is exact, and words with the same meaning are aligned."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tertium.linguistics import word_alignment
+from tertium.linguistics.dependency_graph import ROOT
+from tertium.linguistics.parser import load_parser
+from tertium.linguistics.sentence import Sentence, build_sentence
+from tertium.linguistics.word_alignment import (
+    UNALIGNED,
+    Candidate,
+    WordAlignment,
+    align_both_directions,
+    edge_score,
+    find_best_alignment,
+    find_candidates,
+    prune_candidates,
+)
+from tertium.linguistics.word_similarity import (
+    INVERSE_RELATIONS,
+    build_profile,
+    relate_content_words,
+)
+
+SMALL = [
+    ("India acquires arms.", "India buys 1,000 tanks."),
+    ("The virus did not infect anybody.", "No one was infected by the virus."),
+    ("The dog bit the man.", "The man bit the dog."),
+    ("Today I will face this reality.", "I shall face that fact today."),
+    ("the the the the", "the cat saw the dog the"),
+    ("A cat saw a dog.", "The dog saw the cat and a bird."),
+    ("Word salad the eats quickly.", "Quickly he eats the salad."),
+    ("", "Something."),
+    ("Something.", ""),
+]
+
+
+def parse_sentence(text: str) -> Sentence:
+    [analysis] = load_parser().analyze([text])
+    return build_sentence(analysis)
+
+
+def align(hypothesis: Sentence, premise: Sentence) -> WordAlignment:
+    """Align one direction only."""
+    return find_best_alignment(hypothesis, premise, find_candidates(hypothesis, premise))
+
+
+def aligned_words(hypothesis: str, premise: str) -> dict[str, str]:
+    h, p = parse_sentence(hypothesis), parse_sentence(premise)
+    targets = align(h, p).targets
+    return {
+        n.text: p.nodes[t].text if (t := targets[n.index]) != UNALIGNED else "" for n in h.nodes
+    }
+
+
+def score_alignment(
+    hypothesis: Sentence,
+    premise: Sentence,
+    rows: Sequence[list[Candidate]],
+    targets: Sequence[int],
+) -> float:
+    """Score any alignment; -inf if a node has no such candidate."""
+    parents = [node.parent for node in premise.nodes]
+    roles = [node.role for node in premise.nodes]
+    total = 0.0
+    options = word_alignment._score_candidates(hypothesis, premise, prune_candidates(rows))
+    for i, target in enumerate(targets):
+        states = {s[0]: s[1] for s in options[i]}
+        if target not in states:
+            return float("-inf")
+        total += states[target]
+        node = hypothesis.nodes[i]
+        if node.parent != ROOT and UNALIGNED not in (target, targets[node.parent]):
+            total += edge_score(target, targets[node.parent], node.role, parents, roles)
+    return total
+
+
+def best_score_by_enumeration(h: Sentence, p: Sentence) -> float:
+    rows = find_candidates(h, p)
+    options = [[UNALIGNED, *(c[0] for c in row)] for row in prune_candidates(rows)]
+    return max(score_alignment(h, p, rows, choice) for choice in itertools.product(*options))
+
+
+@pytest.mark.parametrize(("hypothesis", "premise"), SMALL)
+def test_search_is_exact(hypothesis: str, premise: str) -> None:
+    for left, right in ((hypothesis, premise), (premise, hypothesis)):
+        h, p = parse_sentence(left), parse_sentence(right)
+        result = align(h, p)
+        assert result.score == pytest.approx(best_score_by_enumeration(h, p), abs=1e-9)
+        rescored = score_alignment(h, p, find_candidates(h, p), result.targets)
+        assert result.score == pytest.approx(rescored, abs=1e-9)
+
+
+def test_search_is_exact_on_random_word_orders() -> None:
+    rng = np.random.default_rng(7)
+    words = "the old cat saw a dog and it ran home".split()
+    for _ in range(15):
+        h, p = (parse_sentence(" ".join(rng.choice(words, size=5))) for _ in range(2))
+        assert align(h, p).score == pytest.approx(best_score_by_enumeration(h, p), abs=1e-9)
+
+
+LONG = ("the old cat saw a dog and it ran home ." * 15, "a dog ran to the cats , it saw one ." * 17)
+
+
+def test_only_the_best_of_many_candidates_are_used() -> None:
+    """Compare with a loop: the best at each position, ties in order."""
+    h, p = map(parse_sentence, LONG)
+    rows = prune_candidates(find_candidates(h, p))
+    for i, states in enumerate(word_alignment._score_candidates(h, p, rows)):
+        weight = 1.0 if h.nodes[i].is_content else word_alignment.FUNCTION_WORD_WEIGHT
+        expected = []
+        for j, similarity, relation in rows[i]:
+            drift = word_alignment.POSITION_PENALTY * abs(i / len(h.nodes) - j / len(p.nodes))
+            expected.append(
+                (
+                    j,
+                    weight * (similarity - word_alignment.MIN_SIMILARITY) - drift,
+                    similarity,
+                    relation,
+                )
+            )
+        if len(expected) > word_alignment.MAX_CANDIDATES:
+            expected = sorted(expected, key=lambda state: -state[1])[
+                : word_alignment.MAX_CANDIDATES
+            ]
+        assert states[1:] == expected
+    assert max(map(len, rows)) > word_alignment.MAX_CANDIDATES
+
+
+@pytest.mark.parametrize(("hypothesis", "premise"), [*SMALL, LONG])
+def test_joint_alignment_equals_each_direction_alone(hypothesis: str, premise: str) -> None:
+    h, p = parse_sentence(hypothesis), parse_sentence(premise)
+    for joint, alone in zip(align_both_directions(h, p), (align(h, p), align(p, h)), strict=True):
+        assert isinstance(joint, WordAlignment)
+        assert (joint.targets, joint.relations, joint.edges) == (
+            alone.targets,
+            alone.relations,
+            alone.edges,
+        )
+
+
+def test_text_is_aligned_with_itself() -> None:
+    s = parse_sentence("Scottish boards need to improve checks for staff, a watchdog has said.")
+    result = align(s, s)
+    assert result.targets == tuple(range(len(s.nodes)))
+    assert set(result.edges) == {"same", ""}
+
+
+def test_passive_of_the_paper_is_aligned_by_meaning() -> None:
+    # Pado et al. 2009, figure 1
+    words = aligned_words("The virus did not infect anybody.", "No one was infected by the virus.")
+    assert words["virus"] == "virus"
+    assert words["infect"] == "infected"
+    assert words["anybody"] == "No one"
+
+
+def test_paraphrase_of_the_paper_is_aligned_by_meaning() -> None:
+    # Pado et al. 2009, example 1
+    words = aligned_words(
+        "However, this was declared terrorism by observers and witnesses.",
+        "Nevertheless, commentators as well as eyewitnesses are terming it terrorism.",
+    )
+    assert words["However"] == "Nevertheless"
+    assert words["observers"] == "commentators"
+    assert words["and"] == "as well as"
+    assert words["witnesses"] == "eyewitnesses"
+
+
+def test_structure_decides_between_equal_words() -> None:
+    result = align(
+        h := parse_sentence("The dog saw the cat."),
+        p := parse_sentence("The cat was seen by the dog."),
+    )
+    for node in h.nodes:
+        if node.text.lower() == "the":
+            target = p.nodes[result.targets[node.index]]
+            assert p.nodes[target.parent].text == h.nodes[node.parent].text
+
+
+def test_acronym_is_aligned_with_its_name() -> None:
+    words = aligned_words("The NHS failed.", "The National Health Service failed.")
+    assert words["NHS"] == "Service"
+
+
+def test_numbers_align_by_value() -> None:
+    assert aligned_words("He sold 1,000 cars.", "He sold a thousand cars.")["1,000"] == "a thousand"
+
+
+def test_long_texts_are_aligned_in_bounded_time() -> None:
+    h, p = (
+        parse_sentence("the old cat saw the dog " * 80),
+        parse_sentence("a dog saw the cat . " * 80),
+    )
+    assert len(align(h, p).targets) == len(h.nodes)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "kind", "relation"),
+    [
+        ("car", "automobile", "noun", "synonym"),
+        ("dog", "animal", "noun", "hypernym"),
+        ("animal", "dog", "noun", "hyponym"),
+        ("hot", "cold", "adjective", "antonym"),
+        ("snore", "sleep", "verb", "entailment"),
+        ("dog", "parliament", "noun", "none"),
+        ("abuzar", "abuzer", "name", "spelling"),
+        ("rasheed", "merkel", "name", "none"),
+        ("aid_worker", "worker", "noun", "part"),
+    ],
+)
+def test_relation_of_two_words(a: str, b: str, kind: str, relation: str) -> None:
+    assert relate_content_words(build_profile(a, kind), build_profile(b, kind)).relation == relation
+    assert relate_content_words(
+        build_profile(b, kind), build_profile(a, kind)
+    ).relation == INVERSE_RELATIONS.get(relation, relation)
+
+
+def test_derivation_crosses_parts_of_speech() -> None:
+    assert (
+        relate_content_words(
+            build_profile("invade", "verb"), build_profile("invasion", "noun")
+        ).relation
+        == "derivation"
+    )
