@@ -102,6 +102,7 @@ def test_workbook_has_texts_and_scores(run: Any, tmp_path: Path) -> None:
         (["--excel", "--by", "length"], "-f csv prints one table"),
         (["--paired-bs", "--excel"], "--excel: not available with a paired test"),
         (["--paired-bs", "--to-xlsx", "x.xlsx"], "--to-xlsx: not available with a paired test"),
+        (["--to-xlsx", "x.csv"], "a workbook is written to a file that ends in .xlsx"),
         (["--unknown_option"], "unrecognized argument: --unknown-option"),
         (["--resample", "5", "--confidnce"], "--confidnce; did you mean --confidence"),
     ],

@@ -305,7 +305,7 @@ def test_invalid_calls_are_one_line_errors(
             ["score", "-t", "x", "-m", "chrf", "-b", "bleu"],
             "unrecognized argument: bleu; give it after an option (",
         ),
-        (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "--model"),
+        (["score", "-t", "x", "-m", "chrf", "-b", "bleu"], "--metrics"),
         (
             ["analyse", "x", "-q", "y", "-m", "chrf", "ter"],
             "unrecognized argument: y; give all of FILE together, before",

@@ -84,7 +84,7 @@ class CommandParser(OneLineErrorParser):
             if not action.option_strings and action.nargs in ("*", "+"):
                 return f"; give all of {action.metavar} together, before any option"
         options = [
-            action.option_strings[-1]
+            next(name for name in action.option_strings if name.startswith("--"))
             for action in self._actions
             if action.option_strings and action.metavar in ("FILE", "METRIC")
         ]

@@ -175,6 +175,10 @@ def _check_options(args: argparse.Namespace) -> None:
     output.check_outputs(args)
     check_table_file("-o", args.output, "segment scores")
     check_table_file("--to-spans", args.to_spans, "error spans")
+    if args.to_xlsx and Path(args.to_xlsx).suffix != ".xlsx":
+        raise UsageError(
+            f"--to-xlsx {args.to_xlsx}: a workbook is written to a file that ends in .xlsx"
+        )
 
 
 def _write_report(
