@@ -1,7 +1,7 @@
-"""Train the regressions that ship: `python -m recipes.entailment`.
+"""Train the bundled regression metrics: `python -m recipes.entailment`.
 
-All direct assessments into English of WMT15 and WMT16, nothing else: WMT17 and WMT12 stay unseen.
-Features are computed once and shared by the eight models.
+Training data: all direct assessments into English of WMT15 and WMT16. WMT17 and WMT12 are not
+used. Features are computed once and shared by the eight models.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ MODELS: tuple[tuple[type[Regression], dict[str, Any]], ...] = (
 )
 
 
-def judgments(collection: DatasetFolder) -> list[Judgment]:
-    """Every judged translation into English of the training sets."""
+def read_judgments(collection: DatasetFolder) -> list[Judgment]:
+    """Return all judgments into English of the training sets."""
     return [
         judgment
         for name in SETS
@@ -49,8 +49,8 @@ def judgments(collection: DatasetFolder) -> list[Judgment]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
-    data = judgments(DatasetFolder.open(parser.parse_args().data))
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
+    data = read_judgments(DatasetFolder.open(parser.parse_args().data))
     for cls, config in MODELS:
         metric = cls.train(data, note=" + ".join(SETS) + " into English", **config)
         metric.save(bundled_models_folder() / metric.bundled_name)

@@ -1,17 +1,16 @@
-"""Trains the BiLSTM, attention and ESIM heads: reported runs, shipped ones, a learning curve.
+"""Train the BiLSTM, attention and ESIM heads: reported runs and bundled models.
 
     python -m recipes.learners_gpu report    --data DIR --encoder minilm --head esim -o OUT
     python -m recipes.learners_gpu published --data DIR --encoder minilm --head esim -o OUT
     python -m recipes.learners_gpu ship      --data DIR --encoder minilm --head esim -o OUT
 
-`report`: each head three times on da/wmt16, and three times on preferences first; the epoch chosen
-on da/wmt15; da/wmt17 and rankings/wmt12 only looked at. `published`: each head three times on
-da/wmt16 under the published recipe, and with one thing after the other done as in ours; reads no
-rankings, and holds the encoder's states of all texts on the device. Both write down the scores on
-da/wmt17, for tests of significance. `ship`: preferences, then da/wmt15 and da/wmt16 but for a tenth
-of their items, on which the epoch is chosen. Ranking segments whose reference occurs in a set used
-for choosing or testing are dropped. Runs on whatever device there is; `--jobs` of them go side by
-side on one GPU.
+`report` trains each head with three seeds on da/wmt16, with and without pretraining on preferences.
+The epoch is chosen on da/wmt15; da/wmt17 and rankings/wmt12 are test sets. `published` trains on
+da/wmt16 with the published settings, then changes one setting at a time to ours; it uses no
+rankings and keeps all encoder states on the device. Both save the scores on da/wmt17 for
+significance tests. `ship` trains on preferences, then on da/wmt15 and da/wmt16; the epoch is
+chosen on a held-out tenth. Ranking segments whose reference occurs in a development or test set
+are dropped. `--jobs` runs several jobs on one GPU in parallel.
 """
 
 from __future__ import annotations
@@ -61,16 +60,16 @@ ON_COMPARISONS = OURS.options.on_comparisons
 AS_PUBLISHED = PUBLISHED.options.on_scores(False)
 PREFERENCES = ("wmt11", "wmt13", "wmt15", "wmt16")
 HEADS = ("bilstm", "bilstm-attention", "esim")
-# Over minilm the published 300 units make ESIM cost more than half of what the encoder does; of
-# 240 and 256 units after two and three epochs of comparisons this was best on the held-out tenth.
+# With the published 300 units ESIM costs more than half as much as minilm. Of 240 and 256 units
+# with two and three epochs of comparisons, this was best on the held-out tenth.
 SHIPPED: Mapping[str, Mapping[str, Any]] = {
     "esim": {"hidden": 256, "comparisons": replace(ON_COMPARISONS, epochs=3, patience=3)}
 }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Judged:
-    """Judgments of several language pairs as pairs of texts, with the language pair of each."""
+class JudgedPairs:
+    """Judgments as text pairs, with the language pair of each."""
 
     data: ScoredPairs
     groups: tuple[str, ...]
@@ -78,23 +77,24 @@ class Judged:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Corpus:
-    """All that is trained on, chosen on and tested on, over one table of texts."""
+    """Training, development and test data over one table of texts."""
 
     states: LiveStates
     encoder: str
     encoder_hash: str
-    train: Judged
-    dev: Judged
+    train: JudgedPairs
+    dev: JudgedPairs
     preferences: ComparedPairs | None
-    test: Judged
+    test: JudgedPairs
     test_rankings: Mapping[str, ComparedPairs] = field(default_factory=dict)
     excluded_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run: which head, from what, with which settings; `save` is where its checkpoint goes,
-    `keep` asks for its scores on da/wmt17 beside its figures.
+    """Settings of one training run.
+
+    `save` is the path of its checkpoint; `keep` adds the scores on da/wmt17 to its results.
     """
 
     head: str
@@ -111,33 +111,33 @@ class Job:
     note: str = ""
 
 
-class HeldStates(LiveStates):
-    """States of all texts, computed once and held on the device in half precision."""
+class PrecomputedStates(LiveStates):
+    """Encoder states of all texts, computed once and kept on the device in half precision."""
 
     def __call__(self, texts: Any) -> PaddedSequences:
-        flat, starts = self._all
+        flat, starts = self.all_states
         lengths = self.lengths[texts]
         places = starts[texts][:, None] + np.arange(max(1, int(lengths.max())))
-        inside = np.arange(places.shape[1]) < lengths[:, None]
-        rows = torch.from_numpy(np.where(inside, places, len(flat) - 1)).to(flat.device)
+        is_inside = np.arange(places.shape[1]) < lengths[:, None]
+        rows = torch.from_numpy(np.where(is_inside, places, len(flat) - 1)).to(flat.device)
         return PaddedSequences(flat[rows].float(), torch.from_numpy(lengths))
 
     @cached_property
-    def _all(self) -> tuple[torch.Tensor, Any]:
-        """All tokens, (tokens + 1, layers, d), the last of them zero, and where texts begin."""
+    def all_states(self) -> tuple[torch.Tensor, Any]:
+        """All tokens (tokens + 1, layers, d), the last one zero, and text starts."""
         order, parts = np.argsort(self.lengths, kind="stable"), []
         with torch.no_grad():
             for at in range(0, len(order), 256):
                 part = super().__call__(order[at : at + 256])
                 parts += [part.values[n, :length] for n, length in enumerate(part.lengths)]
-            nothing = torch.zeros_like(parts[-1][:1])
-            flat = torch.cat([part.half() for part in (*parts, nothing)])
+            padding = torch.zeros_like(parts[-1][:1])
+            flat = torch.cat([part.half() for part in (*parts, padding)])
         starts = np.zeros(len(order), dtype=np.int64)
         starts[order] = np.concatenate([[0], np.cumsum(self.lengths[order])[:-1]])
         return flat, starts
 
 
-def english(collection: DatasetFolder, name: str) -> list[JudgmentSet]:
+def english_judgments(collection: DatasetFolder, name: str) -> list[JudgmentSet]:
     lps = [lp for lp in collection.find(name).lps if lp.endswith("-en")]
     return [collection.judgments(name, lp) for lp in lps]
 
@@ -147,15 +147,15 @@ def english_rankings(collection: DatasetFolder, name: str) -> list[RankingSet]:
     return [collection.rankings(name, lp) for lp in lps]
 
 
-def tenth(sets: Sequence[JudgmentSet]) -> tuple[list[JudgmentSet], list[JudgmentSet]]:
-    """Each set without every tenth of its judgments, and those; no reference is in both."""
-    held = [replace(s, judgments=s.judgments[::10]) for s in sets]
-    return [drop_overlap(s, held) for s in sets], held
+def split_tenth(sets: Sequence[JudgmentSet]) -> tuple[list[JudgmentSet], list[JudgmentSet]]:
+    """Split off every tenth judgment; references do not occur on both sides."""
+    dev_sets = [replace(s, judgments=s.judgments[::10]) for s in sets]
+    return [drop_overlap(s, dev_sets) for s in sets], dev_sets
 
 
-def references_of(sets: Sequence[JudgmentSet | RankingSet]) -> JudgmentSet:
-    """One row for each distinct tuple of references, which is all that is compared for leaks."""
-    references = dict.fromkeys(s.references for one in sets for s in one.segments)
+def unique_references(sets: Sequence[JudgmentSet | RankingSet]) -> JudgmentSet:
+    """Return one row per distinct tuple of references, to detect overlap."""
+    references = dict.fromkeys(s.references for dataset in sets for s in dataset.segments)
     rows = tuple(Judgment(Segment("", references=texts), 0.0) for texts in references)
     return JudgmentSet(name="held out", judgments=rows)
 
@@ -163,37 +163,46 @@ def references_of(sets: Sequence[JudgmentSet | RankingSet]) -> JudgmentSet:
 def read_corpus(
     data: Path, encoder_name: str, *, device: str, stage: str, limit: int | None
 ) -> Corpus:
-    """Read everything once; `limit` cuts the sets down for a trial."""
+    """Read all data; `limit` truncates the datasets for a test run."""
     collection, ranked = DatasetFolder.open(data), stage != "published"
-    dev15, train16 = english(collection, "da/wmt15"), english(collection, "da/wmt16")
-    test17 = english(collection, "da/wmt17")
+    dev15, train16 = (
+        english_judgments(collection, "da/wmt15"),
+        english_judgments(collection, "da/wmt16"),
+    )
+    test17 = english_judgments(collection, "da/wmt17")
     test12 = english_rankings(collection, "rankings/wmt12") if ranked else []
-    train, dev = tenth([*dev15, *train16]) if stage == "ship" else (train16, dev15)
-    held_out = [references_of([*dev, *test17, *test12])]
-    train = [drop_overlap(one, held_out) for one in train]
+    train, dev = split_tenth([*dev15, *train16]) if stage == "ship" else (train16, dev15)
+    held_out = [unique_references([*dev, *test17, *test12])]
+    train = [drop_overlap(dataset, held_out) for dataset in train]
     rankings = [
-        drop_overlap(one, held_out)
+        drop_overlap(dataset, held_out)
         for year in (PREFERENCES if ranked else ())
-        for one in english_rankings(collection, f"rankings/{year}")
+        for dataset in english_rankings(collection, f"rankings/{year}")
     ]
     read: list[JudgmentSet | RankingSet] = [*train, *rankings]
-    excluded_counts = {f"{one.name} {one.lp}": dict(one.excluded_counts) for one in read}
+    excluded_counts = {
+        f"{dataset.name} {dataset.lp}": dict(dataset.excluded_counts) for dataset in read
+    }
     if limit:
-        train, dev, test17 = ([_first(s, limit) for s in group] for group in (train, dev, test17))
+        train, dev, test17 = (
+            [truncate_set(s, limit) for s in group] for group in (train, dev, test17)
+        )
         rankings = [s.select(np.arange(len(s)) < limit) for s in rankings]
         test12 = [s.select(np.arange(len(s)) < limit) for s in test12]
     table: TextIds = {}
     against = "reference"
     parts: dict[str, Any] = {
-        "train": judged(train, table),
-        "dev": judged(dev, table),
-        "test": judged(test17, table),
+        "train": number_judgments(train, table),
+        "dev": number_judgments(dev, table),
+        "test": number_judgments(test17, table),
         "preferences": number_compared_pairs(rankings, against, table) if ranked else None,
-        "test_rankings": {one.lp: number_compared_pairs([one], against, table) for one in test12},
+        "test_rankings": {
+            dataset.lp: number_compared_pairs([dataset], against, table) for dataset in test12
+        },
     }
     encoder: Any = load_encoder(f"{encoder_name}@all")
     precision: Precision = "fp16" if device.startswith("cuda") else "fp32"
-    kind = LiveStates if ranked else HeldStates
+    kind = LiveStates if ranked else PrecomputedStates
     states = kind(encoder, list(table), device=device, precision=precision)
     return Corpus(
         states=states,
@@ -204,17 +213,19 @@ def read_corpus(
     )
 
 
-def _first(one: JudgmentSet, limit: int) -> JudgmentSet:
-    return replace(one, judgments=one.judgments[:limit])
+def truncate_set(dataset: JudgmentSet, limit: int) -> JudgmentSet:
+    return replace(dataset, judgments=dataset.judgments[:limit])
 
 
-def judged(sets: Sequence[JudgmentSet], table: TextIds) -> Judged:
+def number_judgments(sets: Sequence[JudgmentSet], table: TextIds) -> JudgedPairs:
     data = number_scored_pairs(sets, "reference", table)
-    return Judged(data=data, groups=tuple(one.lp for one in sets for _ in one.judgments))
+    return JudgedPairs(
+        data=data, groups=tuple(dataset.lp for dataset in sets for _ in dataset.judgments)
+    )
 
 
 def run(corpus: Corpus, job: Job) -> dict[str, Any]:
-    """Train one network and measure it."""
+    """Train one network and evaluate it."""
     started = time.perf_counter()
     torch.manual_seed(job.seed)
     encoder: Any = load_encoder(corpus.encoder)
@@ -228,11 +239,11 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
     log: list[Epoch] = []
     dev = corpus.dev
 
-    def choose() -> float:
+    def dev_correlation() -> float:
         return agreement_on_scores(network, corpus.states, dev.data, dev.groups)
 
     training = HeadTraining(
-        network=network, states=corpus.states, evaluate=choose, on_epoch=log.append
+        network=network, states=corpus.states, evaluate=dev_correlation, on_epoch=log.append
     )
     if job.preferences and corpus.preferences:
         options = replace(job.comparisons, seed=job.seed)
@@ -240,7 +251,7 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
         training.run("comparisons", batches, options)
     options = replace(job.scores, seed=job.seed)
     training.run("scores", training.by_scores(corpus.train.data, options), options)
-    result = {**asdict(job), **measure(corpus, network), "dev": choose()}
+    result = {**asdict(job), **measure(corpus, network), "dev": dev_correlation()}
     if job.keep:
         scores = all_scores(network, corpus.states, corpus.test.data.pairs)
         result["scores"] = [round(float(score), 4) for score in scores]
@@ -252,17 +263,22 @@ def run(corpus: Corpus, job: Job) -> dict[str, Any]:
 
 
 def measure(corpus: Corpus, network: PairNetwork) -> dict[str, Any]:
-    """Pearson on da/wmt17 and strict tau on rankings/wmt12, for each pair and averaged."""
+    """Return Pearson on da/wmt17 and strict tau on rankings/wmt12 by language pair."""
     human, groups = corpus.test.data.targets, corpus.test.groups
     scores = all_scores(network, corpus.states, corpus.test.data.pairs)
     rows = {lp: np.array([group == lp for group in groups]) for lp in dict.fromkeys(groups)}
     pearson = {
-        lp: average_pearson(scores[own], human[own], [lp] * int(own.sum()))
-        for lp, own in rows.items()
+        lp: average_pearson(scores[rows_of_lp], human[rows_of_lp], [lp] * int(rows_of_lp.sum()))
+        for lp, rows_of_lp in rows.items()
     }
     tau = {
-        lp: strict_tau(_scores(corpus, network, one.pairs), one.better, one.worse, one.weights)
-        for lp, one in corpus.test_rankings.items()
+        lp: strict_tau(
+            score_pairs(corpus, network, dataset.pairs),
+            dataset.better,
+            dataset.worse,
+            dataset.weights,
+        )
+        for lp, dataset in corpus.test_rankings.items()
     }
     averages = {
         "r17": float(np.mean([*pearson.values()])),
@@ -271,12 +287,12 @@ def measure(corpus: Corpus, network: PairNetwork) -> dict[str, Any]:
     return {**averages, "pearson": pearson, "tau": tau}
 
 
-def _scores(corpus: Corpus, network: PairNetwork, pairs: Pairs) -> Any:
+def score_pairs(corpus: Corpus, network: PairNetwork, pairs: Pairs) -> Any:
     return all_scores(network, corpus.states, pairs)
 
 
 def save(corpus: Corpus, network: PairNetwork, job: Job, result: Mapping[str, Any]) -> None:
-    """A checkpoint that names the published encoder, also where a half-precision copy served."""
+    """Save a checkpoint that names the published encoder, also for a half-precision copy."""
     stem = corpus.encoder.removesuffix("@all").rpartition("/")[2]
     name, digest = corpus.encoder, corpus.encoder_hash
     if stem in MODEL_CARDS:
@@ -320,7 +336,7 @@ def report_jobs(heads: Sequence[str], seeds: Sequence[int], hidden: int) -> list
 
 
 def published_jobs(heads: Sequence[str], seeds: Sequence[int]) -> list[Job]:
-    """As published, as ours, then with one thing at a time as in ours."""
+    """Return jobs with the published settings, with ours, and with single changes."""
     published = Job(
         head="", seed=0, preferences=False, scores=AS_PUBLISHED, input_dropout=0.5,
         difference="signed", keep=True, note="published",
@@ -336,8 +352,8 @@ def published_jobs(heads: Sequence[str], seeds: Sequence[int]) -> list[Job]:
     )
     jobs = [replace(job, seed=seed) for job in (published, ours) for seed in seeds]
     jobs += [replace(job, seed=seeds[0]) for job in single]
-    dearest_first = [*reversed(heads)]
-    return [replace(job, head=head) for job in jobs for head in dearest_first]
+    slowest_first = [*reversed(heads)]
+    return [replace(job, head=head) for job in jobs for head in slowest_first]
 
 
 def ship_jobs(heads: Sequence[str], out: Path) -> list[Job]:
@@ -366,27 +382,27 @@ def _run(job: Job) -> dict[str, Any]:
 
 
 def run_all(corpus: Corpus, jobs: Sequence[Job], workers: int, file: Path) -> list[dict[str, Any]]:
-    """Run jobs, several processes at a time; shows and writes down each as it ends."""
+    """Run jobs in parallel processes; print and save each result when it is ready."""
     global _corpus
     _corpus = corpus
     results: list[dict[str, Any]] = []
 
-    def take(result: dict[str, Any]) -> None:
-        results.append(_show(result))
+    def collect(result: dict[str, Any]) -> None:
+        results.append(print_result(result))
         file.write_text(json.dumps({"left_out": corpus.excluded_counts, "runs": results}))
 
     file.parent.mkdir(parents=True, exist_ok=True)
     if workers == 1:
         for job in jobs:
-            take(_run(job))
+            collect(_run(job))
         return results
     with multiprocessing.get_context("fork").Pool(workers, maxtasksperchild=1) as pool:
         for result in pool.imap_unordered(_run, jobs):
-            take(result)
+            collect(result)
     return results
 
 
-def _show(result: dict[str, Any]) -> dict[str, Any]:
+def print_result(result: dict[str, Any]) -> dict[str, Any]:
     print(
         f"{result['head']:17} pref={int(result['preferences'])} seed={result['seed']} "
         f"{result['note']} "
@@ -398,7 +414,7 @@ def _show(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def summary(results: Sequence[Mapping[str, Any]]) -> str:
-    """Mean and standard deviation over seeds."""
+    """Return mean and standard deviation over seeds."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in results:
         key = (row["head"], row["preferences"], row["note"])
@@ -415,28 +431,29 @@ def summary(results: Sequence[Mapping[str, Any]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("stage", choices=("report", "published", "ship"))
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("stage", choices=("report", "published", "ship"), help="what to train")
+    parser.add_argument("--data", type=Path, required=True, help="folder of human judgments")
     parser.add_argument("--encoder", default="minilm", help="minilm, mpnet, dir/PATH ...")
-    parser.add_argument("--head", nargs="+", default=list(HEADS), choices=HEADS)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--head", nargs="+", default=list(HEADS), choices=HEADS, help="heads")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="random seeds")
     parser.add_argument("--hidden", type=int, default=300, help="units (report)")
-    parser.add_argument("--only", nargs="+", metavar="NOTE", help="runs with one of these notes")
-    parser.add_argument("--jobs", type=int, default=1, help="runs side by side")
+    parser.add_argument("--only", nargs="+", metavar="NOTE", help="only runs with these notes")
+    parser.add_argument("--jobs", type=int, default=1, help="parallel runs")
     parser.add_argument("--device", default="cpu", help="cpu, cuda, mps")
-    parser.add_argument("--limit", type=int, help="a trial on this many rows of each file")
-    parser.add_argument("--epochs", type=int, help="fewer epochs, for a trial")
-    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--limit", type=int, help="rows per file, for a test run")
+    parser.add_argument("--epochs", type=int, help="fewer epochs, for a test run")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="output folder")
     args = parser.parse_args(arguments)
     started = time.perf_counter()
     corpus = read_corpus(
         args.data, args.encoder, device=args.device, stage=args.stage, limit=args.limit
     )
     compared = corpus.preferences
-    counted = f"{int(compared.weights.sum()) if compared else 0} comparisons"
+    comparison_count = f"{int(compared.weights.sum()) if compared else 0} comparisons"
     print(
-        f"{len(corpus.states.lengths)} texts, {counted}, {len(corpus.train.data)} judgments, "
-        f"{len(corpus.dev.data)} to choose on; {time.perf_counter() - started:.0f} s to read",
+        f"{len(corpus.states.lengths)} texts, {comparison_count}, "
+        f"{len(corpus.train.data)} judgments, {len(corpus.dev.data)} development judgments; "
+        f"read in {time.perf_counter() - started:.0f} s",
         flush=True,
     )
     jobs = {
@@ -447,12 +464,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if args.only:
         jobs = [job for job in jobs if job.note in args.only]
     if args.epochs:
-        jobs = [_shortened(job, args.epochs) for job in jobs]
+        jobs = [limit_epochs(job, args.epochs) for job in jobs]
     name = f"{args.stage}-{args.encoder.rpartition('/')[2]}.json"
     print(summary(run_all(corpus, jobs, args.jobs, args.out / name)), flush=True)
 
 
-def _shortened(job: Job, epochs: int) -> Job:
+def limit_epochs(job: Job, epochs: int) -> Job:
     return replace(
         job,
         scores=replace(job.scores, epochs=epochs),

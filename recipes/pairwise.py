@@ -1,9 +1,8 @@
-"""Train a ranker that ships: `python -m recipes.pairwise`, or `... pairwise-published`.
+"""Train a bundled ranker: `python -m recipes.pairwise`, or `... pairwise-published`.
 
-The recipe is that of the table; of its five seeds, the one that agrees best with the comparisons it
-is chosen on is kept. Scoring 150,000 translations for the columns of `pairwise` takes an hour of
-two cores, once; `pairwise-published` is the network of Guzmán et al. (2015) with the inputs of its
-paper, as far as they can be had.
+Of five seeds, the one that agrees best with the development comparisons is kept. Scoring 150,000
+translations for the features of `pairwise` takes an hour on two cores, once. `pairwise-published`
+is the network of Guzmán et al. (2015) with the inputs of the paper, as far as they are available.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ RECIPES = {"pairwise": BUNDLED_RECIPE, "pairwise-published": PUBLISHED_RECIPE}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", nargs="?", default="pairwise", choices=RECIPES)
-    parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     args = parser.parse_args()
     rankers = RECIPES[args.model](DatasetFolder.open(args.data), "")
     best = max(rankers, key=lambda ranker: float(ranker.checkpoint.training["tau"]))

@@ -1,7 +1,8 @@
-"""Train the support vector regression that ships: `python -m recipes.svr`.
+"""Train the bundled support vector regression: `python -m recipes.svr`.
 
-All direct assessments into English of WMT15 and WMT16, sentence vectors of `minilm`, the published
-grid by 10-fold cross validation; WMT17 and WMT12 stay unseen. Takes some minutes on two cores.
+Training data: all direct assessments into English of WMT15 and WMT16, as sentence vectors of
+`minilm`. The published grid is searched by 10-fold cross-validation. WMT17 and WMT12 are not used
+in training. Takes some minutes on two cores.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ TEST = "da/wmt17"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="the judgments (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--encoders", nargs="+", default=["minilm"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("-o", "--output", default=str(bundled_models_folder() / "svr"))
     args = parser.parse_args()
     collection = DatasetFolder.open(args.data)
-    read = {
+    sets = {
         name: [
             collection.judgments(name, lp) for lp in collection.find(name).lps if lp.endswith("-en")
         ]
@@ -34,16 +35,16 @@ def main() -> None:
     }
     with runtime(threads=args.threads):
         metric = SVR.train(
-            [one for name in SETS for one in read[name]],
-            dev=read[TEST],
+            [dataset for name in SETS for dataset in sets[name]],
+            dev=sets[TEST],
             encoders=args.encoders,
             folder=args.output,
         )
     for setting, value in metric.checkpoint.training["search"][:5]:
         print(setting, f"R^2 {value:.4f}")
-    for one in read[TEST]:
-        r = float(pearson(one.scores, metric.score(one.segments).segments))
-        print(f"{TEST} {one.lp}: r = {r:.3f}", flush=True)
+    for dataset in sets[TEST]:
+        r = float(pearson(dataset.scores, metric.score(dataset.segments).segments))
+        print(f"{TEST} {dataset.lp}: r = {r:.3f}", flush=True)
 
 
 if __name__ == "__main__":

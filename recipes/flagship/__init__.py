@@ -1,1 +1,1 @@
-"""tertium-small and tertium-base: preferences, direct assessment, distillation, packaging."""
+"""Recipe of tertium-small and tertium-base: corpus, teachers, distillation, packaging."""

@@ -1,13 +1,13 @@
-"""Stage 1: everything the flagship learns from, as one table of texts, pairs and comparisons.
+"""Stage 1: build the training corpus as one table of texts, pairs and comparisons.
 
     python -m recipes.flagship.corpus --data DIR -o corpus/
 
-Pairs of a hypothesis and a reference come from the rankings of wmt11, 13, 15 and 16, from
-da/wmt16, from expert MQM scores, from the outputs of WMT18's systems (unlabeled), from other
-systems' outputs taken as pseudo-references, from references taken as hypotheses, and from damage
-done to any of these. Comparisons say which of two pairs of a segment is better. da/wmt15 is kept
-apart for choosing. Segments whose reference occurs in what chooses (da/wmt15, modern/dev) or tests
-(da/wmt17, rankings/wmt12) are dropped.
+Pairs of a hypothesis and a reference come from the rankings of wmt11, 13, 15 and 16, da/wmt16,
+expert MQM scores, unlabeled outputs of WMT18 systems, outputs of other systems used as
+pseudo-references, references used as hypotheses, and damaged versions of all these. Comparisons
+state which of two pairs of a segment is better. da/wmt15 is the development set. Segments whose
+reference occurs in a development set (da/wmt15, modern/dev) or test set (da/wmt17,
+rankings/wmt12) are dropped.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from tertium.data.train_test_overlap import drop_overlap, normalize_reference
 IntArray = NDArray[np.int64]
 
 RANKINGS = ("wmt11", "wmt13", "wmt15", "wmt16")
-MODERN = ("modern/dev/mqm/ted21", "modern/dev/da/wmt22", "modern/dev/da/wmt22liv")  # they choose
+DEV_SETS = ("modern/dev/mqm/ted21", "modern/dev/da/wmt22", "modern/dev/da/wmt22liv")
 ORIGINS = ("ranking", "da", "mqm", "wmt18", "pseudo", "copy", "damage", "source copy")
-CASE_ONLY_DAMAGE = ("case lost",)  # an uncased teacher cannot judge these
-MQM_MARGIN = 1.0
+CASE_ONLY_DAMAGE = ("case lost",)  # invisible to an uncased teacher
+MIN_MQM_DIFFERENCE = 1.0
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts, pairs (rows of `hypothesis` and `reference`), and what is known of them.
+    """Texts, pairs (rows of `hypothesis` and `reference`) and their labels.
 
-    `segment` groups pairs that may be compared; `origin` indexes ORIGINS; `parent` is the pair a
-    damaged one was made from (-1: none) and `kind` the damage; `better`/`worse` are rows of pairs;
-    `scored`/`scores` are pairs with a direct assessment; `chosen_on` is da/wmt15 as its own pairs.
+    `segment` groups comparable pairs. `origin` indexes ORIGINS. `parent` is the pair that a damaged
+    one was made from (-1: none) and `kind` the damage. `better` and `worse` are pairs. `scored` are
+    pairs with a direct assessment (`scores`). `dev` are the pairs of da/wmt15.
     """
 
     texts: list[str]
@@ -80,7 +80,7 @@ class Corpus:
 
 @dataclass
 class Builder:
-    """Collects texts, pairs and comparisons, each distinct one once."""
+    """Collect distinct texts, pairs and comparisons."""
 
     texts: dict[str, int] = field(default_factory=dict)
     pairs: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -91,7 +91,7 @@ class Builder:
     dev: list[tuple[int, float, int]] = field(default_factory=list)
     segments: dict[int, int] = field(default_factory=dict)
 
-    def pair(
+    def add_pair(
         self, hypothesis: str, reference: str, origin: str, parent: int = -1, kind: int = -1
     ) -> int:
         h = self.texts.setdefault(hypothesis, len(self.texts))
@@ -102,12 +102,12 @@ class Builder:
             self.rows.append((self.segments[r], ORIGINS.index(origin), parent, kind))
         return self.pairs[h, r]
 
-    def compare(self, better: int, worse: int) -> None:
+    def add_comparison(self, better: int, worse: int) -> None:
         if better != worse:
             self.better.append(better)
             self.worse.append(worse)
 
-    def build_corpus(self) -> Corpus:
+    def to_corpus(self) -> Corpus:
         keys = np.array(list(self.pairs), dtype=np.int64)
         rows = np.array(self.rows, dtype=np.int64)
         dev = np.array([(row, lp) for row, _, lp in self.dev], dtype=np.int64)
@@ -134,12 +134,12 @@ def pairs_into_english(data: DatasetFolder, name: str) -> list[str]:
 
 
 def build(data: DatasetFolder, seed: int = 1) -> Corpus:
-    """The whole corpus, leaks dropped."""
+    """Build the corpus without held-out references."""
     rng = np.random.default_rng(seed)
     builder = Builder()
     held_out: list[JudgmentSet | RankingSet] = [
         data.judgments(name, lp)
-        for name in ("da/wmt15", "da/wmt17", *MODERN)
+        for name in ("da/wmt15", "da/wmt17", *DEV_SETS)
         for lp in pairs_into_english(data, name)
     ]
     held_out += [
@@ -155,15 +155,15 @@ def build(data: DatasetFolder, seed: int = 1) -> Corpus:
     for lp_number, lp in enumerate(pairs_into_english(data, "da/wmt15")):
         for judgment in data.judgments("da/wmt15", lp).judgments:
             segment = judgment.segment
-            row = builder.pair(segment.hypothesis, segment.references[0], "da")
+            row = builder.add_pair(segment.hypothesis, segment.references[0], "da")
             builder.dev.append((row, judgment.score, lp_number))
-    return builder.build_corpus()
+    return builder.to_corpus()
 
 
 def add_rankings(
     builder: Builder, data: DatasetFolder, held_out: list[JudgmentSet | RankingSet]
 ) -> dict[str, str]:
-    """Human comparisons; returns reference -> source."""
+    """Add human comparisons; return reference -> source."""
     sources: dict[str, str] = {}
     for year in RANKINGS:
         for lp in pairs_into_english(data, f"rankings/{year}"):
@@ -173,38 +173,38 @@ def add_rankings(
 
 
 def add_ranking(builder: Builder, ranking: RankingSet) -> dict[str, str]:
-    """The comparisons of one set; returns reference -> source of those compared."""
+    """Add the comparisons of one dataset; return reference -> source."""
     sources: dict[str, str] = {}
     rows: dict[int, int] = {}
     for left, right, verdict in zip(ranking.left, ranking.right, ranking.verdicts, strict=True):
         for n in (int(left), int(right)):
             if n not in rows:
                 segment = ranking.segments[n]
-                rows[n] = builder.pair(segment.hypothesis, segment.references[0], "ranking")
+                rows[n] = builder.add_pair(segment.hypothesis, segment.references[0], "ranking")
                 sources[segment.references[0]] = segment.source or ""
         a, b = rows[int(left)], rows[int(right)]
-        builder.compare(*((a, b) if verdict == 1.0 else (b, a)))
+        builder.add_comparison(*((a, b) if verdict == 1.0 else (b, a)))
     return sources
 
 
 def add_judgments(
     builder: Builder, data: DatasetFolder, held_out: list[JudgmentSet | RankingSet]
 ) -> None:
-    """Direct assessments of wmt16, and comparisons from MQM scores of one segment."""
+    """Add direct assessments of wmt16, and comparisons from MQM scores."""
     for lp in pairs_into_english(data, "da/wmt16"):
         for judgment in drop_overlap(data.judgments("da/wmt16", lp), held_out).judgments:
             segment = judgment.segment
-            row = builder.pair(segment.hypothesis, segment.references[0], "da")
+            row = builder.add_pair(segment.hypothesis, segment.references[0], "da")
             builder.scored.append((row, judgment.score))
     by_item: dict[str, list[tuple[int, float]]] = defaultdict(list)
-    for rated in read_mqm(data, "news21"):
-        row = builder.pair(rated["hypothesis"], rated["reference"], "mqm")
-        by_item[rated["reference"]].append((row, float(rated["score"])))
+    for record in read_mqm(data, "news21"):
+        row = builder.add_pair(record["hypothesis"], record["reference"], "mqm")
+        by_item[record["reference"]].append((row, float(record["score"])))
     for rows in by_item.values():
         for a, score_a in rows:
             for b, score_b in rows:
-                if score_a - score_b >= MQM_MARGIN:
-                    builder.compare(a, b)
+                if score_a - score_b >= MIN_MQM_DIFFERENCE:
+                    builder.add_comparison(a, b)
 
 
 def read_mqm(data: DatasetFolder, part: str) -> Iterable[dict[str, Any]]:
@@ -221,8 +221,8 @@ def add_wmt18(
     sources: dict[str, str],
     share: float = 0.5,
 ) -> None:
-    """Outputs of modern systems, without any verdict."""
-    taken = {
+    """Add unlabeled outputs of WMT18 systems."""
+    held_out_references = {
         normalize_reference(r) for part in held_out for s in part.segments for r in s.references
     }
     task = data.metrics_task("wmt18-metrics-task")
@@ -233,59 +233,62 @@ def add_wmt18(
         for system in testset.systems:
             for segment in testset.segments(system):
                 reference = segment.references[0]
-                if rng.random() < share and normalize_reference(reference) not in taken:
-                    builder.pair(segment.hypothesis, reference, "wmt18")
+                if (
+                    rng.random() < share
+                    and normalize_reference(reference) not in held_out_references
+                ):
+                    builder.add_pair(segment.hypothesis, reference, "wmt18")
                     sources[reference] = segment.source or ""
 
 
 def add_pseudo_references(builder: Builder, rng: np.random.Generator, count: int = 60_000) -> None:
-    """Pairs of two systems' outputs of one segment: one is taken as the reference."""
+    """Add pairs of two outputs of a segment, one used as the reference."""
     texts = list(builder.texts)
     by_reference: dict[int, list[int]] = defaultdict(list)
     for h, r in builder.pairs:
         by_reference[r].append(h)
     groups = [hypotheses for hypotheses in by_reference.values() if len(hypotheses) > 1]
-    for place in rng.integers(len(groups), size=count):
-        a, b = rng.choice(groups[place], size=2, replace=False)
-        builder.pair(texts[a], texts[b], "pseudo")
+    for group in rng.integers(len(groups), size=count):
+        a, b = rng.choice(groups[group], size=2, replace=False)
+        builder.add_pair(texts[a], texts[b], "pseudo")
 
 
 def add_copies(builder: Builder, rng: np.random.Generator) -> None:
-    """Every reference as its own hypothesis, better than two of its hypotheses."""
+    """Add every reference as its own hypothesis, better than two of its hypotheses."""
     texts = list(builder.texts)
     rows_of: dict[int, list[int]] = defaultdict(list)
     for (h, r), row in builder.pairs.items():
         if h != r and builder.rows[row][1] != ORIGINS.index("pseudo"):
             rows_of[r].append(row)
     for r, rows in rows_of.items():
-        copy = builder.pair(texts[r], texts[r], "copy")
+        copy = builder.add_pair(texts[r], texts[r], "copy")
         for row in rng.choice(rows, size=min(2, len(rows)), replace=False):
-            builder.compare(copy, int(row))
+            builder.add_comparison(copy, int(row))
 
 
 def add_source_copies(
     builder: Builder, rng: np.random.Generator, sources: dict[str, str], share: float = 0.1
 ) -> None:
-    """The source text as hypothesis: untranslated, and worse than the reference itself."""
+    """Add untranslated sources as hypotheses, worse than the reference."""
     for reference, source in sources.items():
         if source and source != reference and rng.random() < share:
-            copied = builder.pair(source, reference, "source copy")
-            builder.compare(builder.pair(reference, reference, "copy"), copied)
+            copied = builder.add_pair(source, reference, "source copy")
+            builder.add_comparison(builder.add_pair(reference, reference, "copy"), copied)
 
 
 def add_damage(builder: Builder, rng: np.random.Generator, count: int = 150_000) -> None:
-    """Damaged versions of references and hypotheses, each worse than what it was made from."""
+    """Add damaged texts, each worse than its original."""
     texts = list(builder.texts)
-    whole = [
+    undamaged = [
         (row, h, r)
         for (h, r), row in builder.pairs.items()
         if builder.rows[row][1] != ORIGINS.index("source copy")
     ]
-    copies = [entry for entry in whole if entry[1] == entry[2]]
+    copies = [entry for entry in undamaged if entry[1] == entry[2]]
     names = list(KINDS)
-    made = 0
-    while made < count:
-        pool = copies if rng.random() < 0.4 else whole
+    count_done = 0
+    while count_done < count:
+        pool = copies if rng.random() < 0.4 else undamaged
         row, h, r = pool[rng.integers(len(pool))]
         kind = int(rng.integers(len(names)))
         changed = damage(texts[h], names[kind], rng)
@@ -293,16 +296,16 @@ def add_damage(builder: Builder, rng: np.random.Generator, count: int = 150_000)
             continue
         if changed == texts[r]:
             continue
-        worse = builder.pair(changed, texts[r], "damage", parent=row, kind=kind)
-        builder.compare(row, worse)
-        made += 1
+        worse = builder.add_pair(changed, texts[r], "damage", parent=row, kind=kind)
+        builder.add_comparison(row, worse)
+        count_done += 1
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
-    parser.add_argument("-o", "--output", type=Path, required=True)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="output folder")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     args = parser.parse_args()
     corpus = build(DatasetFolder.open(args.data), args.seed)
     corpus.save(args.output)

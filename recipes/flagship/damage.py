@@ -1,8 +1,7 @@
-"""Ways to damage a good translation, one kind at a time: what a metric should notice.
+"""Damage English translations in ways that a metric should detect, one kind at a time.
 
-Each kind is a pure function of the text and a random generator; it returns None where the text
-offers nothing to damage in that way (no number to change, no pronoun to swap). Training uses them
-as examples that must cost something, tests as cases held out.
+Each kind is a pure function of the words and a random generator. It returns None if it is not
+applicable (no number to change, no pronoun to swap). Training and evaluation use these functions.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _TAILS = (
 
 
 def drop_word(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Leave out one longer word."""
+    """Drop one longer word."""
     places = [n for n, word in enumerate(words) if len(word) > 3]
     if len(words) < 4 or not places:
         return None
@@ -59,7 +58,7 @@ def drop_word(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def drop_half(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Leave out a run of a third to a half of the words."""
+    """Drop a run of a third to a half of the words."""
     if len(words) < 6:
         return None
     size = int(rng.integers(len(words) // 3, len(words) // 2 + 1))
@@ -68,7 +67,7 @@ def drop_half(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def double_words(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Say one to three words twice."""
+    """Repeat one to three words."""
     if len(words) < 3:
         return None
     size = int(rng.integers(1, 4))
@@ -77,7 +76,7 @@ def double_words(words: list[str], rng: np.random.Generator) -> list[str] | None
 
 
 def shuffle(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Put all words in random order."""
+    """Shuffle all words."""
     if len(set(words)) < 4:
         return None
     mixed = [words[n] for n in rng.permutation(len(words))]
@@ -85,7 +84,7 @@ def shuffle(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def swap_phrases(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Exchange two neighboring runs of words."""
+    """Swap two neighboring runs of words."""
     if len(words) < 6:
         return None
     a, b, c = sorted(int(n) for n in rng.choice(len(words) - 1, size=3, replace=False))
@@ -93,7 +92,7 @@ def swap_phrases(words: list[str], rng: np.random.Generator) -> list[str] | None
 
 
 def flip_negation(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Take a negation away, or put one behind an auxiliary."""
+    """Remove a negation, or add one after an auxiliary."""
     lowered = [word.lower() for word in words]
     for n, word in enumerate(lowered):
         if word in ("not", "never"):
@@ -112,7 +111,7 @@ def flip_negation(words: list[str], rng: np.random.Generator) -> list[str] | Non
 
 
 def change_number(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Put another number, in digits or letters, in place of one."""
+    """Replace a number, in digits or letters."""
     places = [
         n for n, word in enumerate(words) if _NUMBER.search(word) or word.lower() in _NUMBER_WORDS
     ]
@@ -129,13 +128,13 @@ def change_number(words: list[str], rng: np.random.Generator) -> list[str] | Non
 
 
 def swap_gender(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Turn he into she and the like, everywhere."""
+    """Swap gendered pronouns everywhere."""
     changed = [_like(word, _SWAPPED_PRONOUNS.get(word.lower(), word)) for word in words]
     return changed if changed != words else None
 
 
 def change_name(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Put another name in place of a capitalized word inside the sentence."""
+    """Replace a capitalized word inside the sentence by another name."""
     places = _names(words)
     if not places:
         return None
@@ -146,7 +145,7 @@ def change_name(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def drop_name(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Leave a name out."""
+    """Drop a name."""
     places = _names(words)
     if not places or len(words) < 4:
         return None
@@ -155,7 +154,7 @@ def drop_name(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def reverse_meaning(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Put the opposite in place of one word."""
+    """Replace one word by its opposite."""
     places = [n for n, word in enumerate(words) if word.lower() in _OPPOSITES]
     if not places:
         return None
@@ -165,21 +164,21 @@ def reverse_meaning(words: list[str], rng: np.random.Generator) -> list[str] | N
 
 
 def add_tail(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Hallucinate a clause at the end."""
+    """Append a hallucinated clause."""
     tail = _TAILS[rng.integers(len(_TAILS))].split()
     body = " ".join(words).rstrip(" .!?").split()
     return [*body, *tail] if body else None
 
 
 def lose_case(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Write everything in small, or in capital, letters."""
+    """Convert everything to lower or upper case."""
     shout = rng.random() < 0.3
     changed = [word.upper() if shout else word.lower() for word in words]
     return changed if changed != words else None
 
 
 def lose_spaces(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Run two to six neighboring words together."""
+    """Join two to six neighboring words."""
     if len(words) < 5:
         return None
     size = int(rng.integers(2, min(7, len(words))))
@@ -188,14 +187,14 @@ def lose_spaces(words: list[str], rng: np.random.Generator) -> list[str] | None:
 
 
 def lose_punctuation(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Strip the punctuation from all words."""
+    """Strip the punctuation of all words."""
     stripped = [word.strip(".,;:!?\"'()") for word in words]
     kept = [word for word in stripped if word]
     return kept if kept and kept != words else None
 
 
 def garble_letters(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Misspell two words by exchanging neighboring letters."""
+    """Misspell two words by swapping neighboring letters."""
     places = [n for n, word in enumerate(words) if len(word) > 4]
     if not places:
         return None
@@ -207,7 +206,7 @@ def garble_letters(words: list[str], rng: np.random.Generator) -> list[str] | No
 
 
 def empty(words: list[str], rng: np.random.Generator) -> list[str] | None:
-    """Say nothing."""
+    """Return an empty text."""
     return [] if words else None
 
 
@@ -233,7 +232,7 @@ KINDS: Mapping[str, Damage] = {
 
 
 def damage(text: str, kind: str, rng: np.random.Generator) -> str | None:
-    """The text with one kind of damage, or None where it offers nothing to damage that way.
+    """Return the text with one kind of damage, or None if it is not applicable.
 
     >>> damage("He paid 300 euros.", "gender swapped", np.random.default_rng(1))
     'She paid 300 euros.'

@@ -1,9 +1,9 @@
-"""Stage 7: the shipped student on sets it never saw, once, at the end.
+"""Stage 7: evaluate the shipped model once on unseen test sets.
 
     python -m recipes.flagship.evaluate --data DIR [--metric tertium-small] [--damage 200]
 
-Segment Pearson on da/wmt17, strict tau on rankings/wmt12, and how often a damaged translation
-scores below the whole one, by kind of damage, on texts of da/wmt15 (kept out of training).
+Reports segment-level Pearson on da/wmt17, strict tau on rankings/wmt12, and how often a damaged
+text of da/wmt15 scores below the original, by kind of damage.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from tertium.segment import Segment
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--metric", default="tertium-small")
-    parser.add_argument("--damage", type=int, default=200, help="texts damaged in each way")
+    parser.add_argument("--damage", type=int, default=200, help="texts per kind of damage")
     parser.add_argument("--skip", nargs="*", default=[], choices=("wmt17", "wmt12", "damage"))
     args = parser.parse_args()
     metric, data = load_metric(args.metric), DatasetFolder.open(args.data)
     if "damage" not in args.skip:
-        show("damage noticed, %", damage_table(metric, data, args.damage))
+        print_figures("damage noticed, %", damage_table(metric, data, args.damage))
     if "wmt17" not in args.skip:
-        show("da/wmt17 Pearson", wmt17(metric, data))
+        print_figures("da/wmt17 Pearson", evaluate_wmt17(metric, data))
     if "wmt12" not in args.skip:
-        show("rankings/wmt12 strict tau", wmt12(metric, data))
+        print_figures("rankings/wmt12 strict tau", evaluate_wmt12(metric, data))
 
 
-def show(title: str, figures: dict[str, float]) -> None:
+def print_figures(title: str, figures: dict[str, float]) -> None:
     print(title, flush=True)
     for name, value in {**figures, "average": float(np.mean(list(figures.values())))}.items():
         print(f"  {name:20} {value:.4f}", flush=True)
 
 
-def wmt17(metric: Metric, data: DatasetFolder) -> dict[str, float]:
+def evaluate_wmt17(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     figures = {}
     for lp in pairs_into_english(data, "da/wmt17"):
         judged = data.judgments("da/wmt17", lp)
@@ -53,7 +53,7 @@ def wmt17(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     return figures
 
 
-def wmt12(metric: Metric, data: DatasetFolder) -> dict[str, float]:
+def evaluate_wmt12(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     figures = {}
     for lp in pairs_into_english(data, "rankings/wmt12"):
         ranking = data.rankings("rankings/wmt12", lp)
@@ -65,8 +65,8 @@ def wmt12(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     return figures
 
 
-def damage_table(metric: Metric, data: DatasetFolder, each: int) -> dict[str, float]:
-    """The share of damaged texts that score below the whole ones, by kind."""
+def damage_table(metric: Metric, data: DatasetFolder, count: int) -> dict[str, float]:
+    """Return the percentage of damaged texts that score below the original, by kind."""
     rng = np.random.default_rng(99)
     judged = [
         j.segment
@@ -74,9 +74,9 @@ def damage_table(metric: Metric, data: DatasetFolder, each: int) -> dict[str, fl
         for j in data.judgments("da/wmt15", lp).judgments
     ]
     whole = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
-    copied = [(s, Segment(s.source or "", None, s.references)) for s in judged if s.source]
-    kinds = {kind: damaged(whole, kind, each, rng) for kind in KINDS} | {
-        "source copied": [copied[n] for n in rng.permutation(len(copied))[:each]]
+    source_copies = [(s, Segment(s.source or "", None, s.references)) for s in judged if s.source]
+    kinds = {kind: damage_segments(whole, kind, count, rng) for kind in KINDS} | {
+        "source copied": [source_copies[n] for n in rng.permutation(len(source_copies))[:count]]
     }
     figures = {}
     for kind, cases in kinds.items():
@@ -87,17 +87,17 @@ def damage_table(metric: Metric, data: DatasetFolder, each: int) -> dict[str, fl
     return figures
 
 
-def damaged(
-    whole: list[Segment], kind: str, each: int, rng: np.random.Generator
+def damage_segments(
+    whole: list[Segment], kind: str, count: int, rng: np.random.Generator
 ) -> list[tuple[Segment, Segment]]:
-    """Segments and their damaged versions, at most `each`, where the damage can be done."""
+    """Return at most `count` segments with their damaged versions."""
     cases: list[tuple[Segment, Segment]] = []
-    for place in rng.permutation(len(whole)):
-        segment = whole[place]
+    for number in rng.permutation(len(whole)):
+        segment = whole[number]
         changed = damage(segment.hypothesis, kind, rng)
         if changed is not None and changed not in segment.references:
             cases.append((segment, Segment(changed, None, segment.references)))
-        if len(cases) == each:
+        if len(cases) == count:
             break
     return cases
 

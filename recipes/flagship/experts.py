@@ -1,10 +1,11 @@
-"""Stage 9: what raw scores mean to experts, who add up errors, and the map that goes with it.
+"""Stage 9: fit the expert (MQM) scale of tertium-small and tertium-base.
 
     python -m recipes.flagship.experts small --data DIR [--rows 2000]
 
-What a translation lacks, times a power of the reference's words, is about what experts take from
-it (`ErrorPenalty`); how its numbers were chosen is told in `recipes/README.md`. The map comes from
-experts' scores of talks, which choose and never train; percentiles from outputs of WMT18's systems.
+The error penalty (`ErrorPenalty`) is the distance of the raw score to a perfect score, times a
+power of the number of reference words; `recipes/README.md` shows how its parameters were chosen.
+The map is fitted on expert scores of talks, which are not used in training; percentiles come from
+outputs of WMT18 systems.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from tertium.metrics.flagship.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
 EXPERT_SET, PAIR = "modern/dev/mqm/ted21", "zh-en"
-ERRORS = {"best": 3.2, "power": 0.7, "whole": 1100}  # of a raw score, and words
+ERRORS = {"best": 3.2, "power": 0.7, "whole": 1100}  # raw score, exponent, words
 KNOTS = 8
 
 
 def mqm_score(record: Mapping[str, Any]) -> float:
-    """What experts leave of a judged translation, 0 to 1.
+    """Return the MQM score of a record, scaled to 0..1.
 
-    >>> left_of({"score": -5.0}), left_of({"score": -75.0})
+    >>> mqm_score({"score": -5.0}), mqm_score({"score": -75.0})
     (0.8, 0.0)
     """
     return 1 - min(-float(record["score"]), MAX_MQM_POINTS) / MAX_MQM_POINTS
 
 
 def fit_expert_scale(sums: FloatArray, expert_scores: FloatArray) -> dict[str, Any]:
-    """The map from (less the) sums of errors to what experts leave, and experts' spread around."""
+    """Fit the map from negative error sums to expert scores, and its uncertainty."""
     places, scores = fit_monotone_map(sums, expert_scores, KNOTS)
     print(len(sums), f"r {np.corrcoef(sums, expert_scores)[0, 1]:.3f}", flush=True)
     return {
@@ -58,8 +59,8 @@ def fit_expert_scale(sums: FloatArray, expert_scores: FloatArray) -> dict[str, A
     }
 
 
-def read(data: DatasetFolder, rows: int) -> tuple[list[str], list[str], FloatArray]:
-    """Hypotheses, references and what experts leave, so many rows under one seed; no copies."""
+def read_rows(data: DatasetFolder, rows: int) -> tuple[list[str], list[str], FloatArray]:
+    """Return hypotheses, references and expert scores of a random sample without copies."""
     with gzip.open(data.find(EXPERT_SET).file(PAIR), "rt", encoding="utf-8") as lines:
         judged = [row for row in map(json.loads, lines) if row.get("reference")]
     judged = [row for row in judged if row["reference"] != row["hypothesis"]]
@@ -68,15 +69,17 @@ def read(data: DatasetFolder, rows: int) -> tuple[list[str], list[str], FloatArr
     return [r["hypothesis"] for r in chosen], [r["reference"] for r in chosen], expert_scores
 
 
-def ship(metric: EnglishCalibratedMetric, data: DatasetFolder, rows: int, each: int) -> None:
-    """Writes the map for experts, and where outputs stand on it."""
+def write_expert_scale(
+    metric: EnglishCalibratedMetric, data: DatasetFolder, rows: int, each: int
+) -> None:
+    """Fit and write the expert scale and its percentiles."""
     folder, config = bundled_models_folder() / metric.name, dict(metric.model.config)
     config["experts"] = {"errors": ERRORS, **UNCALIBRATED}
     write_config(folder, config)
-    hypotheses, references, expert_scores = read(data, rows)
+    hypotheses, references, expert_scores = read_rows(data, rows)
     words = np.array([len(text.split()) for text in references], dtype=np.float64)
-    whole = np.zeros(len(words), dtype=bool)
-    sums = ErrorPenalty(**ERRORS)(metric.raw_scores(hypotheses, references), words, whole)
+    is_perfect = np.zeros(len(words), dtype=bool)
+    sums = ErrorPenalty(**ERRORS)(metric.raw_scores(hypotheses, references), words, is_perfect)
     print("mean of sums", -sums.mean(), "of what is lost", 1 - expert_scores.mean(), flush=True)
     config["experts"] |= fit_expert_scale(sums, expert_scores)
     write_config(folder, config)
@@ -87,13 +90,13 @@ def ship(metric: EnglishCalibratedMetric, data: DatasetFolder, rows: int, each: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("small", "base"))
-    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
+    parser.add_argument("model", choices=("small", "base"), help="which model")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--rows", type=int, default=2000, help="judged rows")
-    parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
+    parser.add_argument("--each", type=int, default=40, help="outputs per WMT18 system")
     args = parser.parse_args()
-    metric = TertiumSmall(scale="mqm") if args.what == "small" else TertiumBase(scale="mqm")
-    ship(metric, DatasetFolder.open(args.data), args.rows, args.each)
+    metric = TertiumSmall(scale="mqm") if args.model == "small" else TertiumBase(scale="mqm")
+    write_expert_scale(metric, DatasetFolder.open(args.data), args.rows, args.each)
 
 
 if __name__ == "__main__":

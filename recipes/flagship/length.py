@@ -1,12 +1,12 @@
-"""Stage 8: what longer references cost, and the calibration that goes with it.
+"""Stage 8: choose the length penalty of tertium-small and recalibrate the model.
 
     python -m recipes.flagship.length --data DIR [--rows 4000]
 
-Experts add up the errors of a segment, and the network, which learned from crowds and from
-comparisons, does not look at how long a segment is. The cost is the least of a grid that surely
-gains `MIN_GAIN` of r on experts' scores of talks (in all but 2.5 % of draws of segments) and takes no
-more than `MAX_LOSS` from da/wmt15; the direct assessments of modern/dev are told beside it. It is the
-same for all translations of a segment, so that no order among them changes.
+Experts add up the errors of a segment; the network does not take length into account. The chosen
+penalty is the smallest of a grid that gains at least `MIN_GAIN` of r on expert scores of talks (in
+97.5 % of bootstrap samples of segments) and loses at most `MAX_LOSS` on da/wmt15. Results on direct
+assessments of modern/dev are printed for information. The penalty is the same for all translations
+of a segment, so it does not change their order.
 """
 
 from __future__ import annotations
@@ -34,46 +34,51 @@ from tertium.metrics.flagship.scales import LengthPenalty
 from tertium.metrics.flagship.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 
-MIN_WORDS, MAX_WORDS = 6, 64  # words; nearly all references of these sets lie between
+MIN_WORDS, MAX_WORDS = 6, 64  # nearly all references are in this range
 GRID = tuple(round(0.05 * n, 2) for n in range(1, 11))
 MIN_GAIN, MAX_LOSS, BOOTSTRAP_SAMPLES = 0.05, 0.002, 300
 OLD_SET, EXPERT_SET, CROWD_SET = "da/wmt15", "modern/dev/mqm/ted21", "modern/dev/da/wmt22"
-SCALE = ("calibration", "uncertainty", "percentiles")
+SCALE_KEYS = ("calibration", "uncertainty", "percentiles")
 
 
 @dataclass(frozen=True)
 class ScoredSet:
-    """A set's references, what the network says beside them, and what people say."""
+    """References, raw scores and human scores of a dataset."""
 
     references: list[str]
     raw: FloatArray
     human: FloatArray
 
     def dev_correlation(self, cost: float) -> float:
-        """Pearson's r where references have a cost."""
+        """Return Pearson's r with a length penalty."""
         shift = length_penalty(cost).shift(self.references) if cost else 0.0
         return float(pearson(self.human, self.raw + shift))
 
     def gain_lower_bound(self, cost: float) -> float:
-        """What r gains in all but 2.5 % of draws of segments."""
+        """Return the 2.5 % quantile of the gain in r over bootstrap samples."""
         items = {text: number for number, text in enumerate(dict.fromkeys(self.references))}
         owner = np.array([items[text] for text in self.references])
         rows = [np.flatnonzero(owner == item) for item in range(len(items))]
-        moved, rng, gains = self.raw + length_penalty(cost).shift(self.references), make_rng(1), []
+        penalized, rng, gains = (
+            self.raw + length_penalty(cost).shift(self.references),
+            make_rng(1),
+            [],
+        )
         for _ in range(BOOTSTRAP_SAMPLES):
-            drawn = np.concatenate([rows[n] for n in rng.integers(0, len(rows), len(rows))])
-            human = self.human[drawn]
+            resampled = np.concatenate([rows[n] for n in rng.integers(0, len(rows), len(rows))])
+            human = self.human[resampled]
             gains.append(
-                float(pearson(human, moved[drawn])) - float(pearson(human, self.raw[drawn]))
+                float(pearson(human, penalized[resampled]))
+                - float(pearson(human, self.raw[resampled]))
             )
         return float(np.quantile(gains, 0.025))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
-    parser.add_argument("--rows", type=int, default=4000, help="judged rows of each modern set")
-    parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
+    parser.add_argument("--rows", type=int, default=4000, help="rows per modern dataset")
+    parser.add_argument("--each", type=int, default=40, help="outputs per WMT18 system")
     args = parser.parse_args()
     data = DatasetFolder.open(args.data)
     scored_sets = {
@@ -89,7 +94,7 @@ def main() -> None:
 
 
 def read(data: DatasetFolder, name: str, lp: str, rows: int) -> ScoredSet:
-    """Whole segments of a set, drawn under one seed, about so many rows; spans are not read."""
+    """Read whole segments of a dataset in random order, about `rows` rows."""
     with gzip.open(data.find(name).file(lp), "rt", encoding="utf-8") as lines:
         judged = [row for row in map(json.loads, lines) if row.get("reference")]
     items = list(dict.fromkeys(row["reference"] for row in judged))
@@ -107,15 +112,15 @@ def length_penalty(cost: float) -> LengthPenalty:
 
 
 def mean(scored_sets: Mapping[str, list[ScoredSet]], name: str, cost: float) -> float:
-    return float(np.mean([one.dev_correlation(cost) for one in scored_sets[name]]))
+    return float(np.mean([dataset.dev_correlation(cost) for dataset in scored_sets[name]]))
 
 
 def choose(scored_sets: Mapping[str, list[ScoredSet]]) -> float:
-    """The least cost that gains enough on experts' scores and hardly loses on older ones."""
+    """Return the smallest penalty that gains enough on expert scores without losing elsewhere."""
     for cost in GRID:
-        gained = min(one.gain_lower_bound(cost) for one in scored_sets[EXPERT_SET])
-        lost = mean(scored_sets, OLD_SET, 0) - mean(scored_sets, OLD_SET, cost)
-        if gained >= MIN_GAIN and lost <= MAX_LOSS:
+        gain = min(dataset.gain_lower_bound(cost) for dataset in scored_sets[EXPERT_SET])
+        loss = mean(scored_sets, OLD_SET, 0) - mean(scored_sets, OLD_SET, cost)
+        if gain >= MIN_GAIN and loss <= MAX_LOSS:
             return cost
     raise SystemExit(
         f"no cost gains {MIN_GAIN} on {EXPERT_SET} and loses at most {MAX_LOSS} on {OLD_SET}"
@@ -123,10 +128,10 @@ def choose(scored_sets: Mapping[str, list[ScoredSet]]) -> float:
 
 
 def ship(data: DatasetFolder, length: LengthPenalty, each: int) -> None:
-    """Write the cost with a calibration of its own; the one without stays beside it."""
+    """Write the penalty with its calibration; the calibration without penalty is kept in `free`."""
     metric, folder = TertiumSmall(), bundled_models_folder() / TertiumSmall.name
     config = dict(metric.model.config)
-    config.setdefault("free", {key: config[key] for key in SCALE})
+    config.setdefault("free", {key: config[key] for key in SCALE_KEYS})
     config["length"] = asdict(length)
     write_config(folder, config)
     config |= fit_calibration(*score_calibration_sets(data, metric))

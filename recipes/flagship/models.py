@@ -1,7 +1,6 @@
-"""The two models the recipe trains: a cross-encoder and late interaction, on any encoder.
+"""The two trained architectures, a cross-encoder and late interaction, on any encoder.
 
-Both score rows of a `Tokenized` corpus: pairs of text numbers. They run on whatever device holds
-them, in bfloat16 on a GPU.
+Both score pairs of text numbers of a `Tokenized` corpus, in bfloat16 on a GPU.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ MAX_PIECES = 160
 
 @dataclass(frozen=True)
 class Tokenized:
-    """The piece ids of many texts, without special tokens, on the device that computes.
+    """Piece ids of many texts, without special tokens, on the computing device.
 
-    `lengths` (texts,) are kept on the CPU as well: batches are planned there.
+    `lengths` (texts,) are also kept on the CPU, where batches are planned.
     """
 
     flat: Tensor  # (all pieces,)
@@ -41,10 +40,10 @@ class Tokenized:
     start: int
     end: int
     pad: int
-    doubled_end: bool  # mpnet and roberta put two separators between two texts
+    has_double_separator: bool  # mpnet and roberta put two separators between two texts
 
     @classmethod
-    def of(cls, texts: Sequence[str], folder: Path, device: str) -> Tokenized:
+    def from_texts(cls, texts: Sequence[str], folder: Path, device: str) -> Tokenized:
         from transformers import AutoTokenizer
 
         tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -60,7 +59,7 @@ class Tokenized:
             flat.append(np.fromiter((i for row in batch for i in row), np.int32))
             lengths += [len(row) for row in batch]
         sizes = np.array(lengths)
-        # one piece of slack, so that reading past the last text stays inside
+        # one extra piece, so that indexing past the last text stays in range
         pieces = torch.tensor(np.concatenate([*flat, np.zeros(1, np.int32)]), device=device)
         offsets = torch.tensor(np.cumsum(sizes) - sizes, device=device)
         pair = tokenizer("a", "b")["input_ids"]
@@ -72,41 +71,41 @@ class Tokenized:
             tokenizer.cls_token_id,
             tokenizer.sep_token_id,
             tokenizer.pad_token_id,
-            doubled_end=len(pair) == 6,
+            has_double_separator=len(pair) == 6,
         )
 
-    def pieces(self, place: Tensor, texts: Tensor) -> tuple[Tensor, Tensor]:
-        """The piece of each text at each place, (texts, places), and whether there is one."""
-        there = (place >= 0) & (place < self.device_lengths[texts][:, None])
-        where = self.offsets[texts][:, None] + place.clamp(min=0)
-        return self.flat[where.clamp(max=len(self.flat) - 1)].long(), there
+    def pieces(self, position: Tensor, texts: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the piece of each text at each position, and a mask, (texts, positions)."""
+        is_inside = (position >= 0) & (position < self.device_lengths[texts][:, None])
+        index = self.offsets[texts][:, None] + position.clamp(min=0)
+        return self.flat[index.clamp(max=len(self.flat) - 1)].long(), is_inside
 
     def single(self, texts: Tensor, width: int) -> tuple[Tensor, Tensor]:
-        """[start] text [end] padded to `width`; the mask of true pieces comes with it."""
-        place = torch.arange(width, device=texts.device)[None] - 1  # (1, width)
-        ids, inner = self.pieces(place, texts)
-        last = place == self.device_lengths[texts][:, None]
+        """Return [start] text [end], padded to `width`, and the mask of text pieces."""
+        position = torch.arange(width, device=texts.device)[None] - 1  # (1, width)
+        ids, inner = self.pieces(position, texts)
+        last = position == self.device_lengths[texts][:, None]
         ids = torch.where(inner, ids, torch.where(last, self.end, self.pad))
         ids[:, 0] = self.start
         return ids, inner
 
     def joined(self, first: Tensor, second: Tensor, width: int) -> tuple[Tensor, Tensor]:
-        """[start] first [end] ([end]) second [end] padded to `width`, and the token types."""
-        place = torch.arange(width, device=first.device)[None]
-        gap = 3 if self.doubled_end else 2
+        """Return [start] first [end] ([end]) second [end], padded, and the token types."""
+        position = torch.arange(width, device=first.device)[None]
+        gap = 3 if self.has_double_separator else 2
         split = self.device_lengths[first][:, None] + gap  # where the second text begins
-        left, in_left = self.pieces(place - 1, first)
-        right, in_right = self.pieces(place - split, second)
+        left, in_left = self.pieces(position - 1, first)
+        right, in_right = self.pieces(position - split, second)
         build_corpus = split + self.device_lengths[second][:, None]
-        ids = torch.where(place <= build_corpus, self.end, self.pad)
+        ids = torch.where(position <= build_corpus, self.end, self.pad)
         ids = torch.where(in_left, left, torch.where(in_right, right, ids))
         ids[:, 0] = self.start
-        types = ((place >= split) & (place <= build_corpus)).long()
+        types = ((position >= split) & (position <= build_corpus)).long()
         return ids, types
 
 
 class Encoder(nn.Module):
-    """A Hugging Face encoder that returns the states of some layers."""
+    """A Hugging Face encoder that returns the states of selected layers."""
 
     def __init__(self, folder: Path, layers: Sequence[int]) -> None:
         super().__init__()
@@ -117,14 +116,14 @@ class Encoder(nn.Module):
         self.dim: int = self.backbone.config.hidden_size
 
     def forward(self, ids: Tensor, mask: Tensor, types: Tensor | None = None) -> Tensor:
-        """States (layers, texts, tokens, dim)."""
+        """Return states (layers, texts, tokens, dim)."""
         extra = {} if types is None else {"token_type_ids": types}
         out = self.backbone(input_ids=ids, attention_mask=mask, output_hidden_states=True, **extra)
         return torch.stack([out.hidden_states[layer] for layer in self.layers])
 
 
 class CrossEncoder(nn.Module):
-    """Reference and hypothesis read together by `CrossHead`."""
+    """Encode reference and hypothesis together; score with `CrossHead`."""
 
     needs_surface = False
 
@@ -132,24 +131,24 @@ class CrossEncoder(nn.Module):
         super().__init__()
         self.encoder = Encoder(folder, [-1])
         self.head = CrossHead(self.encoder.dim)
-        self.typed = self.encoder.backbone.config.model_type == "bert"
+        self.uses_token_types = self.encoder.backbone.config.model_type == "bert"
 
     def score(self, corpus: Tokenized, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
         device = corpus.flat.device
-        widths = corpus.lengths[h] + corpus.lengths[r] + (4 if corpus.doubled_end else 3)
+        widths = corpus.lengths[h] + corpus.lengths[r] + (4 if corpus.has_double_separator else 3)
         parts, order = [], []
         for rows, width in batch_by_width(widths):
             first = torch.as_tensor(r[rows], device=device)
             ids, types = corpus.joined(first, torch.as_tensor(h[rows], device=device), width)
             mask = ids != corpus.pad
-            states = self.encoder(ids, mask.long(), types if self.typed else None)[0]
+            states = self.encoder(ids, mask.long(), types if self.uses_token_types else None)[0]
             parts.append(score_pooled(self.head, states, mask))
             order.append(rows)
         return restore_order(parts, order)
 
 
 class LateEncoder(nn.Module):
-    """Both texts encoded apart, then `LateInteraction`; each distinct text of a batch once."""
+    """Encode both texts separately, each distinct text once; score with `LateInteraction`."""
 
     needs_surface = True
 
@@ -161,9 +160,9 @@ class LateEncoder(nn.Module):
     def score(self, corpus: Tokenized, h: IntArray, r: IntArray, surface: Tensor | None) -> Tensor:
         assert surface is not None
         device = surface.device
-        texts, place = np.unique(np.concatenate([h, r]), return_inverse=True)
+        texts, position = np.unique(np.concatenate([h, r]), return_inverse=True)
         tokens = self._encode(corpus, texts)
-        h_place, r_place = place[: len(h)], place[len(h) :]
+        h_place, r_place = position[: len(h)], position[len(h) :]
         parts, order = [], []
         for rows, width in batch_by_width(np.maximum(corpus.lengths[h], corpus.lengths[r]), 12_000):
             left = tokens.take(torch.as_tensor(h_place[rows], device=device))
@@ -176,15 +175,15 @@ class LateEncoder(nn.Module):
         return restore_order(parts, order)
 
     def _encode(self, corpus: Tokenized, texts: IntArray) -> Tokens:
-        """The states of texts, without the places of special tokens."""
+        """Return the states of texts without special tokens."""
         device = corpus.flat.device
         widest = max(1, int(corpus.lengths[texts].max(initial=1)))
         states, masks, order = [], [], []
         for rows, width in batch_by_width(corpus.lengths[texts] + 2):
             ids, inner = corpus.single(torch.as_tensor(texts[rows], device=device), width)
-            found = self.encoder(ids, (ids != corpus.pad).long())[:, :, 1:]
-            padding = widest - found.shape[2]
-            states.append(nn.functional.pad(found, (0, 0, 0, padding)))
+            states_ = self.encoder(ids, (ids != corpus.pad).long())[:, :, 1:]
+            padding = widest - states_.shape[2]
+            states.append(nn.functional.pad(states_, (0, 0, 0, padding)))
             masks.append(nn.functional.pad(inner[:, 1:], (0, padding)))
             order.append(rows)
         inverse = torch.as_tensor(np.argsort(np.concatenate(order)), device=device)
@@ -192,24 +191,24 @@ class LateEncoder(nn.Module):
 
 
 def batch_by_width(widths: IntArray, budget: int = 16_384) -> list[tuple[IntArray, int]]:
-    """Rows of similar width, at most `budget` padded places together, and their common width."""
+    """Return rows of similar width with at most `budget` padded positions per batch."""
     order = np.argsort(widths, kind="stable")
-    found, start = [], 0
+    states_, start = [], 0
     for end in range(1, len(order) + 1):
         wide = end < len(order) and (end - start + 1) * widths[order[end]] > budget
         if wide or end == len(order):
             rows = order[start:end]
-            found.append((rows, -(-max(1, int(widths[rows[-1]])) // 8) * 8))
+            states_.append((rows, -(-max(1, int(widths[rows[-1]])) // 8) * 8))
             start = end
-    return found
+    return states_
 
 
 def restore_order(parts: Sequence[Tensor], order: Sequence[IntArray]) -> Tensor:
-    """Scores of chunks in the order of their rows."""
+    """Return the scores of batches in the order of their rows."""
     inverse = np.argsort(np.concatenate(order))
     return torch.cat(list(parts))[torch.as_tensor(inverse, device=parts[0].device)]
 
 
 def trim_padding(tokens: Tokens, width: int) -> Tokens:
-    """Without padding beyond `width`."""
+    """Remove padding beyond `width`."""
     return Tokens(tokens.states[:, :, :width], tokens.mask[:, :width])

@@ -1,9 +1,9 @@
-"""Stage 5: trained models as small files, and what the shrinking cost on da/wmt15.
+"""Stage 5: compress trained models and report the effect on da/wmt15.
 
     python -m recipes.flagship.package student CORPUS student1/ -o OUT/
     python -m recipes.flagship.package base CORPUS teacher1/ --rank 64 -o OUT/
 
-A file larger than 15 MB is written in parts, to be joined when it is put into the package.
+Weights are written in files of at most 15 MB; `recipes.flagship.ship` joins them.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ PART_BYTES = 15_000_000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("student", "base"))
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("model", type=Path)
-    parser.add_argument("--rank", type=int, default=64)
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("kind", choices=("student", "base"), help="which model")
+    parser.add_argument("corpus", type=Path, help="corpus folder")
+    parser.add_argument("model", type=Path, help="folder of the trained model")
+    parser.add_argument("--rank", type=int, default=64, help="rank of the difference (default: 64)")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="output folder")
     args = parser.parse_args()
     corpus = Corpus.load(args.corpus)
     file = args.corpus / "surface.npy"
@@ -44,7 +44,7 @@ def main() -> None:
     run = TrainingRun.load(corpus, args.model, surface)
     before = run.dev_correlation()
     tuned = {k: v.detach().cpu() for k, v in run.net.state_dict().items()}
-    if args.what == "student":
+    if args.kind == "student":
         compact = quantize(tuned)
         shrunk = dequantize(compact)
     else:
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def quantize(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str, Tensor]:
-    """Matrices of at least `smallest` elements as int8 rows and scales; the rest as float16."""
+    """Store matrices of at least `smallest` elements as int8 rows, other tensors as float16."""
     compact: dict[str, Tensor] = {}
     for name, weight in weights.items():
         if weight.ndim == 2 and weight.numel() >= smallest:
@@ -82,10 +82,10 @@ def quantize(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str
 def low_rank_difference(
     tuned: Mapping[str, Tensor], public: Mapping[str, Tensor], *, rank: int
 ) -> dict[str, Tensor]:
-    """What turns public weights into tuned ones: low-rank for matrices, in full for the rest.
+    """Return the difference of tuned and public weights, low-rank for matrices.
 
-    A matrix (m, n) becomes `.left` (rank, m) and `.right` (rank, n), of which it is left' right.
-    Weights that did not change are left out; weights the public model lacks are kept in full.
+    A matrix (m, n) becomes `.left` (rank, m) and `.right` (rank, n); it equals left' right.
+    Unchanged weights are omitted; weights that the public model lacks are stored in full.
     """
     compact: dict[str, Tensor] = {}
     for name, weight in tuned.items():
@@ -99,15 +99,15 @@ def low_rank_difference(
         if delta.ndim == 2 and min(delta.shape) > rank:
             u, s, v = torch.linalg.svd(delta, full_matrices=False)
             root = s[:rank].sqrt()[:, None]
-            thin = {name + LEFT: root * u[:, :rank].T, name + RIGHT: root * v[:rank]}
-            compact |= quantize(thin, smallest=0)
+            factors = {name + LEFT: root * u[:, :rank].T, name + RIGHT: root * v[:rank]}
+            compact |= quantize(factors, smallest=0)
         else:
             compact[name] = delta.to(torch.float16).contiguous()
     return compact
 
 
 def write_parts(compact: dict[str, Tensor], folder: Path, metadata: dict[str, str]) -> int:
-    """Write weights in files of at most PART_BYTES; returns the bytes of all."""
+    """Write weights in files of at most PART_BYTES; return the total size in bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[dict[str, Tensor]] = [{}]
     filled = total = 0

@@ -1,10 +1,10 @@
-"""Stage 6: put packaged models into tertium, calibrated against direct assessment.
+"""Stage 6: write compressed models into the package and calibrate them.
 
     python -m recipes.flagship.ship small OUT/student2 --encoder minilm/ --data DIR
     python -m recipes.flagship.ship base OUT/base --encoder mpnet --data DIR
 
-The map from raw scores to 0..1 and its uncertainty come from da/wmt15 and da/wmt16, percentiles
-from outputs of WMT18's systems; da/wmt17 and rankings/wmt12 are not looked at.
+The map from raw scores to 0..1 and its uncertainty are fitted on da/wmt15 and da/wmt16,
+percentiles on outputs of WMT18 systems. da/wmt17 and rankings/wmt12 are not used.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from tertium.models.checkpoint import bundled_models_folder
 FloatArray = NDArray[np.float64]
 ENCODER_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json")
 KNOTS = 16
-MIN_SCORE_STEP = 1e-4  # of people's scores between two knots: more than rounding takes
+MIN_SCORE_STEP = 1e-4  # between two knots; larger than rounding
 NO_LENGTH_PENALTY = {"cost": 0.0, "least": 1, "most": 1}
-UNCALIBRATED = {  # until it is measured
+UNCALIBRATED = {  # placeholder
     "calibration": {"raw": [-1, 1], "score": [0.25, 0.75]},
     "uncertainty": {"score": [0, 1], "deviation": [1, 1]},
     "percentiles": {"score": [0, 1], "percent": [0, 100], "segments": 0},
@@ -49,19 +49,19 @@ UNCALIBRATED_EXPERT_SCALE = {"errors": {"best": 1.0, "power": 1.0, "whole": 1.0}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=("small", "base"))
-    parser.add_argument("weights", type=Path, help="the folder of stage 5")
-    parser.add_argument("--encoder", required=True, help="a folder (small), a name (base)")
-    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
-    parser.add_argument("--each", type=int, default=40, help="outputs of each WMT18 system")
+    parser.add_argument("model", choices=("small", "base"), help="which model")
+    parser.add_argument("weights", type=Path, help="output folder of stage 5")
+    parser.add_argument("--encoder", required=True, help="encoder folder (small) or name (base)")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
+    parser.add_argument("--each", type=int, default=40, help="outputs per WMT18 system")
     args = parser.parse_args()
-    metric = TertiumSmall() if args.what == "small" else TertiumBase()
+    metric = TertiumSmall() if args.model == "small" else TertiumBase()
     folder = bundled_models_folder() / metric.name
     folder.mkdir(parents=True, exist_ok=True)
     metadata = join_parts(args.weights, folder / "weights.safetensors")
     config: dict[str, Any] = (
         small_config(Path(args.encoder), folder)
-        if args.what == "small"
+        if args.model == "small"
         else base_config(args.encoder, float(metadata["scale"]), float(metadata["shift"]))
     )
     config["weights_sha256"] = hash_file(folder / "weights.safetensors")
@@ -70,14 +70,14 @@ def main() -> None:
     config |= fit_calibration(*score_calibration_sets(data, metric))
     write_config(folder, {**UNCALIBRATED, **config})
     config["percentiles"] = score_percentiles(score_wmt18_outputs(data, metric, args.each))
-    if args.what == "small":  # until stage 8 finds what length costs
+    if args.model == "small":  # stage 8 adds the length penalty
         config["free"] = {key: config[key] for key in UNCALIBRATED}
     write_config(folder, config)
     print(json.dumps({key: config[key] for key in ("calibration", "uncertainty")}, indent=1))
 
 
 def base_config(encoder: str, scale: float, shift: float) -> dict[str, Any]:
-    """What a model of this make says of itself, apart from its calibration."""
+    """Return the config of a cross-encoder without its calibration."""
     weights = locate_weights(EncoderName.parse(encoder))
     return {
         "architecture": "cross-encoder",
@@ -91,7 +91,7 @@ def base_config(encoder: str, scale: float, shift: float) -> dict[str, Any]:
 
 
 def join_parts(parts: Path, file: Path) -> dict[str, str]:
-    """One weights file from its parts; returns what they say of themselves."""
+    """Join weight files into one and return their metadata."""
     weights: dict[str, Any] = {}
     metadata: dict[str, str] = {}
     for part in sorted(parts.glob("weights-*.safetensors")):
@@ -103,7 +103,7 @@ def join_parts(parts: Path, file: Path) -> dict[str, str]:
 
 
 def small_config(encoder: Path, folder: Path) -> dict[str, Any]:
-    """The student's settings; its encoder's own are put beside its weights."""
+    """Return the config of the student and copy its encoder files."""
     files = {}
     (folder / ENCODER).mkdir(exist_ok=True)
     for name in ENCODER_FILES:
@@ -131,7 +131,7 @@ def write_config(folder: Path, config: dict[str, Any]) -> None:
 def score_calibration_sets(
     data: DatasetFolder, metric: EnglishCalibratedMetric
 ) -> tuple[FloatArray, FloatArray]:
-    """Raw scores and people's on the sets that calibration may see."""
+    """Return raw scores and human scores of the calibration sets."""
     judged = [
         judgment
         for name in ("da/wmt15", "da/wmt16")
@@ -145,13 +145,13 @@ def score_calibration_sets(
 
 
 def fit_calibration(raw: FloatArray, human: FloatArray, knots: int = KNOTS) -> dict[str, Any]:
-    """The monotone map to what people say, and the spread of people around it."""
-    places, levels = fit_monotone_map(raw, human, knots)
+    """Fit the monotone map to human scores, and the uncertainty around it."""
+    knot_positions, levels = fit_monotone_map(raw, human, knots)
     low, high = np.quantile(human, [0.005, 0.995])
     scores = np.clip((levels - low) / (high - low), 0.02, 0.98)
-    predicted, scaled = np.interp(raw, places, scores), (human - low) / (high - low)
+    predicted, scaled = np.interp(raw, knot_positions, scores), (human - low) / (high - low)
     return {
-        "calibration": {"raw": round_values(places), "score": round_values(scores)},
+        "calibration": {"raw": round_values(knot_positions), "score": round_values(scores)},
         "uncertainty": fit_uncertainty(predicted, scaled),
     }
 
@@ -159,23 +159,23 @@ def fit_calibration(raw: FloatArray, human: FloatArray, knots: int = KNOTS) -> d
 def fit_monotone_map(
     raw: FloatArray, human: FloatArray, knots: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Knots of an increasing map: means of equal shares of the data, pooled until it rises."""
+    """Return the knots of an increasing map: bin means, merged until they increase."""
     order = np.argsort(raw)
     blocks = [
         (raw[rows].mean(), human[rows].mean(), len(rows)) for rows in np.array_split(order, knots)
     ]
-    pooled: list[tuple[float, float, int]] = []
+    merged: list[tuple[float, float, int]] = []
     for block in blocks:
-        pooled.append(block)
-        while len(pooled) > 1 and pooled[-1][1] - pooled[-2][1] < MIN_SCORE_STEP:
-            (xa, ya, na), (xb, yb, nb) = pooled[-2:]
+        merged.append(block)
+        while len(merged) > 1 and merged[-1][1] - merged[-2][1] < MIN_SCORE_STEP:
+            (xa, ya, na), (xb, yb, nb) = merged[-2:]
             n = na + nb
-            pooled[-2:] = [((xa * na + xb * nb) / n, (ya * na + yb * nb) / n, n)]
-    return np.array([x for x, _, _ in pooled]), np.array([y for _, y, _ in pooled])
+            merged[-2:] = [((xa * na + xb * nb) / n, (ya * na + yb * nb) / n, n)]
+    return np.array([x for x, _, _ in merged]), np.array([y for _, y, _ in merged])
 
 
 def fit_uncertainty(predicted: FloatArray, human: FloatArray) -> dict[str, list[float]]:
-    """The standard deviation of people's scores around the prediction, by its level."""
+    """Return the standard deviation of human scores around the prediction, by level."""
     parts = np.array_split(np.argsort(predicted), 8)
     return {
         "score": round_values([float(predicted[rows].mean()) for rows in parts]),
@@ -186,7 +186,7 @@ def fit_uncertainty(predicted: FloatArray, human: FloatArray) -> dict[str, list[
 def score_wmt18_outputs(
     data: DatasetFolder, metric: EnglishCalibratedMetric, each: int
 ) -> FloatArray:
-    """The scores of a sample of WMT18 outputs into English."""
+    """Score a sample of WMT18 outputs into English."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for lp in task.with_outputs:
         if lp.endswith("-en"):
@@ -198,7 +198,7 @@ def score_wmt18_outputs(
 
 
 def score_percentiles(scores: FloatArray) -> dict[str, Any]:
-    """Quantiles of scores, and of how many they are."""
+    """Return quantiles of scores and their number."""
     percents = np.linspace(0, 100, 21)
     return {
         "score": round_values(np.maximum.accumulate(np.percentile(scores, percents))),

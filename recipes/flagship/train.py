@@ -1,4 +1,4 @@
-r"""Stages 2 to 4: teachers from preferences and judgments, their labels, and the student.
+r"""Stages 2 to 4: train teachers, score the corpus with them, and distill a student.
 
     python -m recipes.flagship.train teacher CORPUS --model cross --encoder mpnet/ -o teacher1/
     python -m recipes.flagship.train label CORPUS teacher1/ teacher2/ -o labels.npz
@@ -6,9 +6,9 @@ r"""Stages 2 to 4: teachers from preferences and judgments, their labels, and th
     python -m recipes.flagship.train student CORPUS teacher1/ teacher2/ --encoder mpnet/ \
         --model cross --start teacher1/ --epochs 1 --rate 2e-5 --size 256 -o base/
 
-A student learns the mean of its teachers' scores; the second line makes the base model of them, a
-cross-encoder that starts where one of the teachers ended. The checkpoint that correlates best with
-da/wmt15 is kept; no other set is looked at.
+A student learns the mean score of its teachers. The last command trains the base model, a
+cross-encoder initialized from a teacher. The checkpoint with the best correlation on da/wmt15 is
+kept; no other dataset is used for selection.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KIND_NAMES = tuple(KINDS)
 
 
 class TrainingRun:
-    """A model on its corpus: batches of scores, and agreement with da/wmt15."""
+    """A model with its corpus: scores of batches, and correlation on da/wmt15."""
 
     def __init__(
         self, corpus: Corpus, folder: Path, model: str, surface: FloatArray | None
@@ -48,7 +48,7 @@ class TrainingRun:
         self.corpus = corpus
         self.folder, self.model = folder, model
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.tokens = Tokenized.of(corpus.texts, folder, self.device)
+        self.tokens = Tokenized.from_texts(corpus.texts, folder, self.device)
         layers = LAYERS["mpnet" if "mpnet" in folder.name else "minilm"]
         cls = CrossEncoder if model == "cross" else LateEncoder
         self.net: Any = cls(folder, layers=layers, surface=len(FEATURE_NAMES)).to(self.device)
@@ -81,13 +81,13 @@ class TrainingRun:
         return out
 
     def dev_correlation(self) -> float:
-        """The mean Pearson correlation with da/wmt15 over its language pairs."""
+        """Return the mean Pearson correlation on da/wmt15 over language pairs."""
         corpus = self.corpus
         scores = self.predict(corpus.dev)
         parts = [corpus.dev_lp == lp for lp in np.unique(corpus.dev_lp)]
         return float(np.mean([np.corrcoef(scores[p], corpus.dev_scores[p])[0, 1] for p in parts]))
 
-    def save(self, folder: Path, figure: float) -> None:
+    def save(self, folder: Path, correlation: float) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         weights = {
             k: v.detach().to("cpu", torch.float16).contiguous()
@@ -99,7 +99,7 @@ class TrainingRun:
             "encoder": str(self.folder),
             "scale": self.scale,
             "shift": self.shift,
-            "da/wmt15": figure,
+            "da/wmt15": correlation,
         }
         (folder / "config.json").write_text(json.dumps(config))
 
@@ -116,14 +116,14 @@ class TrainingRun:
 
 
 class Optimizer:
-    """AdamW with warm-up and linear decay, the head faster than the encoder."""
+    """AdamW with warmup and linear decay, and a higher rate for the head."""
 
     def __init__(self, net: nn.Module, rate: float, head_rate: float, total: int) -> None:
         encoder: Any = net.encoder
         encoder_names = {id(p) for p in encoder.parameters()}
         frozen = [p for n, p in encoder.named_parameters() if ".embeddings." in n]
         for p in frozen if rate < 1e-4 else []:
-            p.requires_grad_(False)  # so that the difference to the public encoder stays small
+            p.requires_grad_(False)  # keeps the difference to the public encoder small
         self.net = net
         groups = [
             {"params": [p for p in encoder.parameters() if p.requires_grad], "lr": rate},
@@ -133,10 +133,12 @@ class Optimizer:
             },
         ]
         self.optimizer = torch.optim.AdamW(groups, weight_decay=0.01)
-        warm = max(1, int(0.05 * total))
+        warmup_steps = max(1, int(0.05 * total))
         self.schedule = torch.optim.lr_scheduler.LambdaLR(
             self.optimizer,
-            lambda n: min((n + 1) / warm, max(0.02, (total - n) / max(1, total - warm))),
+            lambda n: min(
+                (n + 1) / warmup_steps, max(0.02, (total - n) / max(1, total - warmup_steps))
+            ),
         )
 
     def step(self, loss: Tensor) -> None:
@@ -150,7 +152,7 @@ class Optimizer:
 def segment_batches(
     corpus: Corpus, rows: IntArray, size: int, rng: np.random.Generator
 ) -> Iterator[IntArray]:
-    """Rows grouped by the segment of `corpus.segment[rows]`, about `size` rows a batch."""
+    """Yield batches of about `size` rows that keep segments together."""
     segments = corpus.segment[rows]
     shuffled = rng.permutation(int(segments.max()) + 1)[segments]
     order = np.argsort(shuffled, kind="stable")
@@ -166,7 +168,7 @@ def segment_batches(
 
 
 def train_preferences(run: TrainingRun, epochs: float, rate: float, size: int, seed: int) -> None:
-    """Logistic loss on which of two translations of a segment is better."""
+    """Train with a logistic loss on human and synthetic comparisons."""
     corpus, rng = run.corpus, np.random.default_rng(seed)
     usable = np.ones(len(corpus.better), dtype=bool)
     for name in CASE_ONLY_DAMAGE:
@@ -176,18 +178,19 @@ def train_preferences(run: TrainingRun, epochs: float, rate: float, size: int, s
         corpus.origin[corpus.worse],
         [ORIGINS.index(o) for o in ("damage", "source copy")],
     ) | (corpus.origin[corpus.better] == ORIGINS.index("copy"))
-    left = corpus.better, corpus.worse
+    pairs_compared = corpus.better, corpus.worse
     total = int(epochs * len(corpus.better) * 0.75 / size)
     steps = Optimizer(run.net, rate, 5 * rate, total)
     start, done = time.time(), 0
     for epoch in range(math.ceil(epochs)):
-        kept = usable & (~synthetic | (rng.random(len(usable)) < 0.3))
-        for batch in comparison_batches(corpus, np.flatnonzero(kept), size, rng):
+        selected = usable & (~synthetic | (rng.random(len(usable)) < 0.3))
+        for batch in comparison_batches(corpus, np.flatnonzero(selected), size, rng):
             if done >= total:
                 break
             run.net.train()
             pairs, place = np.unique(
-                np.concatenate([left[0][batch], left[1][batch]]), return_inverse=True
+                np.concatenate([pairs_compared[0][batch], pairs_compared[1][batch]]),
+                return_inverse=True,
             )
             scores = run.scores(pairs)
             where = torch.as_tensor(place, device=scores.device)
@@ -209,7 +212,7 @@ def train_preferences(run: TrainingRun, epochs: float, rate: float, size: int, s
 def comparison_batches(
     corpus: Corpus, rows: IntArray, size: int, rng: np.random.Generator
 ) -> Iterator[IntArray]:
-    """Comparisons grouped by segment."""
+    """Yield batches of comparisons grouped by segment."""
     segments = corpus.segment[corpus.better[rows]]
     shuffled = rng.permutation(int(segments.max()) + 1)[segments]
     order = np.argsort(shuffled, kind="stable")
@@ -219,7 +222,7 @@ def comparison_batches(
 
 
 def train_judgments(run: TrainingRun, epochs: int, rate: float, seed: int, folder: Path) -> float:
-    """Squared error on direct assessments, after the scale was fitted to them."""
+    """Train with squared error on direct assessments, after a linear fit of the scale."""
     corpus, rng = run.corpus, np.random.default_rng(seed)
     raw = run.predict(corpus.scored)
     slope, intercept = np.polyfit(raw, corpus.scores, 1)
@@ -235,10 +238,10 @@ def train_judgments(run: TrainingRun, epochs: int, rate: float, seed: int, folde
             run.net.train()
             loss = ((run.scores(corpus.scored[rows]) - target[torch.as_tensor(rows)]) ** 2).mean()
             steps.step(loss)
-        figure = run.dev_correlation()
-        print(f"judgments epoch {epoch + 1}: da/wmt15 {figure:.4f}", flush=True)
-        if figure > best:
-            best = figure
+        correlation = run.dev_correlation()
+        print(f"judgments epoch {epoch + 1}: da/wmt15 {correlation:.4f}", flush=True)
+        if correlation > best:
+            best = correlation
             run.save(folder, best)
     return best
 
@@ -252,7 +255,7 @@ def distill(
     seed: int,
     folder: Path,
 ) -> float:
-    """Squared error on the teachers' scores; damage must cost at least a little."""
+    """Train on teacher scores with a margin between original and damaged texts."""
     corpus, rng = run.corpus, np.random.default_rng(seed)
     target = torch.tensor(labels, dtype=torch.float32, device=run.device)
     usable = ~np.isin(np.arange(len(labels)), corpus.dev)
@@ -275,26 +278,29 @@ def distill(
             loss = nn.functional.smooth_l1_loss(scores, target[index], beta=1.0)
             place_of[index] = torch.arange(len(batch), device=run.device)
             origin = parent[index]
-            there = (origin >= 0) & (place_of[origin.clamp(min=0)] >= 0)
-            if bool(there.any()):
-                whole = scores[place_of[origin[there]]]
-                loss = loss + 0.5 * nn.functional.relu(0.15 - (whole - scores[there])).mean()
+            has_parent = (origin >= 0) & (place_of[origin.clamp(min=0)] >= 0)
+            if bool(has_parent.any()):
+                parent_scores = scores[place_of[origin[has_parent]]]
+                loss = (
+                    loss
+                    + 0.5 * nn.functional.relu(0.15 - (parent_scores - scores[has_parent])).mean()
+                )
             place_of[index] = -1
             steps.step(loss)
-        figure = run.dev_correlation()
+        correlation = run.dev_correlation()
         print(
-            f"distillation epoch {epoch + 1}: loss {loss.item():.3f}, da/wmt15 {figure:.4f}, "
+            f"distillation epoch {epoch + 1}: loss {loss.item():.3f}, da/wmt15 {correlation:.4f}, "
             f"{time.time() - start:.0f} s",
             flush=True,
         )
-        if figure > best:
-            best = figure
+        if correlation > best:
+            best = correlation
             run.save(folder, best)
     return best
 
 
 def load_initial_weights(run: TrainingRun, folder: Path, labels: FloatArray) -> None:
-    """Take another model's weights, and the linear map of its scores to the labels."""
+    """Load the weights of another model and fit a linear map to the labels."""
     weights = load_file(folder / "weights.safetensors")
     run.net.load_state_dict({name: value.float() for name, value in weights.items()})
     sample = np.random.default_rng(1).choice(len(labels), 2000, replace=False)
@@ -302,22 +308,26 @@ def load_initial_weights(run: TrainingRun, folder: Path, labels: FloatArray) -> 
 
 
 def combine_teacher_scores(corpus: Corpus, teachers: list[FloatArray]) -> FloatArray:
-    """The mean of standardised teachers; damage never helps, unseen damage costs a fixed step."""
+    """Return the mean of standardized teacher scores as labels.
+
+    Labels of damaged texts are below those of their originals. Damage that is invisible to an
+    uncased teacher gets a fixed penalty.
+    """
     human = corpus.origin == ORIGINS.index("ranking")
     labels = np.mean([(t - t[human].mean()) / t[human].std() for t in teachers], axis=0)
     damaged = corpus.parent >= 0
-    whole = labels[np.where(damaged, corpus.parent, 0)]
+    parent_scores = labels[np.where(damaged, corpus.parent, 0)]
     unseen = np.isin(corpus.kind, [KIND_NAMES.index(name) for name in CASE_ONLY_DAMAGE])
-    labels = np.where(damaged, np.minimum(labels, whole - 0.1), labels)
-    return np.where(damaged & unseen, whole - 0.35, labels)
+    labels = np.where(damaged, np.minimum(labels, parent_scores - 0.1), labels)
+    return np.where(damaged & unseen, parent_scores - 0.35, labels)
 
 
 def load_surface_features(corpus: Corpus, folder: Path, workers: int) -> FloatArray:
-    """Surface features of all pairs, computed once by several processes."""
+    """Return the surface features of all pairs; computed once in parallel."""
     file = folder / "surface.npy"
     if file.exists():
-        found: FloatArray = np.load(file)
-        return found
+        features: FloatArray = np.load(file)
+        return features
     hypotheses = [corpus.texts[n] for n in corpus.hypothesis]
     references = [corpus.texts[n] for n in corpus.reference]
     cuts = [slice(n, n + 5000) for n in range(0, len(hypotheses), 5000)]
@@ -331,7 +341,7 @@ def load_surface_features(corpus: Corpus, folder: Path, workers: int) -> FloatAr
 
 
 def make_teacher(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
-    """Learn from preferences, then from judgments."""
+    """Train a teacher on preferences, then on judgments."""
     if args.limit:
         corpus = replace(
             corpus, better=corpus.better[: args.limit], worse=corpus.worse[: args.limit]
@@ -343,7 +353,7 @@ def make_teacher(args: argparse.Namespace, corpus: Corpus, surface: FloatArray |
 
 
 def make_labels(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
-    """Keep beside each teacher what it says of all pairs."""
+    """Write the scores of each teacher for all pairs to its folder."""
     rows = np.arange(len(corpus.hypothesis))[: args.limit]
     for folder in args.inputs:
         run = TrainingRun.load(corpus, folder, surface)
@@ -352,7 +362,7 @@ def make_labels(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | 
 
 
 def make_student(args: argparse.Namespace, corpus: Corpus, surface: FloatArray | None) -> None:
-    """Learn what the teachers said."""
+    """Train a student on teacher scores."""
     teachers = [np.load(f / "labels.npz")["scores"].astype(np.float64) for f in args.inputs]
     labels = combine_teacher_scores(corpus, teachers)
     run = TrainingRun(corpus, args.encoder, args.model, surface)
@@ -369,23 +379,25 @@ STAGES = {"teacher": make_teacher, "label": make_labels, "student": make_student
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("stage", choices=("surface", *STAGES))
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("inputs", nargs="*", type=Path)
-    parser.add_argument("--encoder", type=Path)
-    parser.add_argument("--model", choices=("cross", "late"), default="late")
-    parser.add_argument("--start", type=Path, help="a trained model that a student starts from")
-    parser.add_argument("-o", "--output", type=Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--epochs", type=float, default=2)
-    parser.add_argument("--rate", type=float)
-    parser.add_argument("--size", type=int, default=512)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("corpus", type=Path, help="corpus folder")
+    parser.add_argument("inputs", nargs="*", type=Path, help="teacher folders")
+    parser.add_argument("--encoder", type=Path, help="folder of the public encoder")
+    parser.add_argument(
+        "--model", choices=("cross", "late"), default="late", help="architecture (default: late)"
+    )
+    parser.add_argument("--start", type=Path, help="model that initializes the student")
+    parser.add_argument("-o", "--output", type=Path, help="output folder")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
+    parser.add_argument("--epochs", type=float, default=2, help="epochs (default: 2)")
+    parser.add_argument("--rate", type=float, help="learning rate")
+    parser.add_argument("--size", type=int, default=512, help="batch size (default: 512)")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--limit", type=int, help="use only the first N comparisons or pairs")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
     corpus = Corpus.load(args.corpus)
-    blind = args.stage in ("teacher", "student") and args.model == "cross"
-    surface = None if blind else load_surface_features(corpus, args.corpus, args.workers)
+    has_no_surface = args.stage in ("teacher", "student") and args.model == "cross"
+    surface = None if has_no_surface else load_surface_features(corpus, args.corpus, args.workers)
     if args.stage in STAGES:
         STAGES[args.stage](args, corpus, surface)
 

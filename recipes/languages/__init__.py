@@ -1,1 +1,1 @@
-"""What tells languages apart: n-gram profiles, and the mean vector of each under an encoder."""
+"""Recipes for language identification profiles and language-specific encoder statistics."""

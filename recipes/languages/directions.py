@@ -1,14 +1,14 @@
-"""Make `tertium/encoders/e5/directions.json`: the directions in which translations agree.
+"""Compute `tertium/encoders/e5/directions.json`: directions in which translations agree.
 
     python -m recipes.languages.directions DATA e5@8 src/tertium/encoders/e5/directions.json
 
-Lines of FLORES in nine languages meet their English ones. Pieces that are each other's nearest, by
-the cosine of vectors less the mean of their language, are taken for translations of each other:
+FLORES lines in nine languages are compared with English. Pieces that are mutual nearest neighbors
+by the cosine of centered vectors are treated as translations of each other:
 
     W = cov(x - y over such pairs)^(-1/2)      directions: eigenvectors of W cov(x) W, largest first
 
-so that a word and its translation are equally far apart in all directions, and those come first in
-which words spread the most. How many are used was chosen on da/wmt16 and the development part of
+A word and its translation are then equally far apart in all directions; directions with the largest
+spread of words come first. Their number was chosen on da/wmt16 and the development part of
 qe/wmt20.
 """
 
@@ -21,45 +21,53 @@ from pathlib import Path
 
 import numpy as np
 
-from recipes.languages.lines import DEV, flores
+from recipes.languages.lines import FLORES_DEV_LINES, read_flores
 from tertium.arrays import Float32Array, FloatArray
 from tertium.atomic import write_text
 from tertium.encoders import Encoder, load_encoder
 
 LANGUAGES = ("de", "ru", "cs", "fi", "ro", "tr", "et", "lv", "zh")
-LINES = 200
-RIDGE = 0.03  # of the mean variance: directions that hardly vary are not blown up
-TOKENS, SENTENCES = 64, 256
+LINES_PER_LANGUAGE = 200
+RIDGE = 0.03  # relative to the mean variance
+TOKEN_DIRECTIONS, SENTENCE_DIRECTIONS = 64, 256
 
 Texts = list[Float32Array]
 
 
 def main(data: Path, name: str, target: Path) -> None:
-    encoder, lines = load_encoder(name), flores(data, slice(0, DEV))
-    english = centre(encoder, lines["en"][:LINES])
-    others = [centre(encoder, lines[language][:LINES]) for language in LANGUAGES]
-    gaps = np.concatenate([gap for other in others for gap in map(differences, other, english)])
-    spread = covariance(np.concatenate([text for texts in (english, *others) for text in texts]))
-    rows = directions(covariance(gaps), spread)[: max(TOKENS, SENTENCES)]
+    encoder, lines_by_language = load_encoder(name), read_flores(data, slice(0, FLORES_DEV_LINES))
+    english = center(encoder, lines_by_language["en"][:LINES_PER_LANGUAGE])
+    other_languages = [
+        center(encoder, lines_by_language[language][:LINES_PER_LANGUAGE]) for language in LANGUAGES
+    ]
+    gaps = np.concatenate(
+        [gap for other in other_languages for gap in map(nearest_differences, other, english)]
+    )
+    spread = covariance(
+        np.concatenate([text for texts in (english, *other_languages) for text in texts])
+    )
+    rows = principal_directions(covariance(gaps), spread)[
+        : max(TOKEN_DIRECTIONS, SENTENCE_DIRECTIONS)
+    ]
     stored = {
         "encoder": name,
         "weights": encoder.weights_hash,
-        "tokens": TOKENS,
-        "sentences": SENTENCES,
+        "tokens": TOKEN_DIRECTIONS,
+        "sentences": SENTENCE_DIRECTIONS,
         "directions": base64.b64encode(rows.astype("<f2").tobytes()).decode(),
     }
     write_text(target, json.dumps(stored, indent=1) + "\n")
 
 
-def centre(encoder: Encoder, texts: list[str]) -> Texts:
-    """The token vectors of each text less the mean of all, (pieces, dim) each."""
-    found = encoder.encode(texts, sentences=False)
-    mean = found.vectors.mean(axis=0)
-    return [found.token_vectors(row) - mean for row in range(len(texts))]
+def center(encoder: Encoder, texts: list[str]) -> Texts:
+    """Return the token vectors of each text minus the overall mean, (pieces, dim) each."""
+    embeddings = encoder.encode(texts, sentences=False)
+    mean = embeddings.vectors.mean(axis=0)
+    return [embeddings.token_vectors(row) - mean for row in range(len(texts))]
 
 
-def differences(text: Float32Array, other: Float32Array) -> Float32Array:
-    """x - y of the pieces of two texts that are each other's nearest, (pairs, dim)."""
+def nearest_differences(text: Float32Array, other: Float32Array) -> Float32Array:
+    """Return x - y of mutual nearest pieces of two texts, (pairs, dim)."""
     a, b = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in (text, other))
     cosines = a @ b.T
     nearest, back = cosines.argmax(axis=1), cosines.argmax(axis=0)
@@ -69,20 +77,20 @@ def differences(text: Float32Array, other: Float32Array) -> Float32Array:
 
 
 def covariance(vectors: Float32Array) -> FloatArray:
-    """The mean of x x' over vectors (n, dim), which have a mean of about 0."""
-    wide = vectors.astype(np.float64)
-    result: FloatArray = wide.T @ wide / len(wide)
+    """Return the mean of x x' over vectors (n, dim) with a mean of about 0."""
+    vectors_ = vectors.astype(np.float64)
+    result: FloatArray = vectors_.T @ vectors_ / len(vectors_)
     return result
 
 
-def directions(within: FloatArray, spread: FloatArray) -> FloatArray:
-    """Rows (dim, dim) that vectors are multiplied with, the largest spread first."""
+def principal_directions(within: FloatArray, spread: FloatArray) -> FloatArray:
+    """Return the rows (dim, dim) that vectors are multiplied with, by spread."""
     ridge = RIDGE * np.trace(within) / len(within)
     values, vectors = np.linalg.eigh(within + ridge * np.eye(len(within)))
     whiten = (vectors / np.sqrt(values)) @ vectors.T
     _, axes = np.linalg.eigh(whiten @ spread @ whiten)
     rows: FloatArray = (whiten @ axes[:, ::-1]).T
-    return rows / np.abs(rows).max()  # half precision holds numbers about 1 best
+    return rows / np.abs(rows).max()  # scaled for half precision
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Lines of a language: FLORES, Tatoeba where that has none, sources of WMT20 for two more."""
+"""Read lines by language: FLORES, Tatoeba for other languages, WMT20 sources for two more."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-DEV = 997  # lines of FLORES before those of its test part
-# ISO 639-3 names of languages that FLORES does not have here
-TATOEBA = {
+FLORES_DEV_LINES = 997  # the other lines are the test part
+# ISO 639-3 codes of languages that are not in FLORES
+TATOEBA_LANGUAGES = {
     "eus": "eu",
     "gle": "ga",
     "urd": "ur",
@@ -32,28 +32,32 @@ TATOEBA = {
     "uig": "ug",
     "yid": "yi",
 }
-SOURCES = ("ne", "si")
+QE_LANGUAGES = ("ne", "si")
 
 
 @cache
-def lines(data: Path) -> dict[str, list[str]]:
-    """Lines by language: FLORES' development part, every second of Tatoeba, sources of training.
+def language_lines(data: Path) -> dict[str, list[str]]:
+    """Return lines by language: FLORES dev, every second Tatoeba line, QE sources.
 
-    What they leave out (FLORES' test part, the other lines of Tatoeba) is left to tests.
+    The FLORES test part and the other Tatoeba lines are reserved for tests.
     """
-    found = flores(data, slice(0, DEV))
-    others = tatoeba(data)
-    found |= {code: others[long][::2] for long, code in TATOEBA.items() if code not in found}
-    for code in SOURCES:
+    lines_by_language = read_flores(data, slice(0, FLORES_DEV_LINES))
+    tatoeba_lines = read_tatoeba(data)
+    lines_by_language |= {
+        code: tatoeba_lines[long][::2]
+        for long, code in TATOEBA_LANGUAGES.items()
+        if code not in lines_by_language
+    }
+    for code in QE_LANGUAGES:
         file = data / "qe" / "wmt20" / f"{code}-en.train.jsonl.gz"
         with gzip.open(file, "rt", encoding="utf-8") as stream:
-            found[code] = [json.loads(line)["source"] for line in stream][:1000]
-    return found
+            lines_by_language[code] = [json.loads(line)["source"] for line in stream][:1000]
+    return lines_by_language
 
 
-def flores(data: Path, part: slice) -> dict[str, list[str]]:
-    """A part of FLORES' lines by language, line by line the same."""
-    found = {}
+def read_flores(data: Path, part: slice) -> dict[str, list[str]]:
+    """Return a slice of the parallel FLORES lines by language."""
+    lines_by_language = {}
     with tarfile.open(data / "parallel" / "flores.tar.xz") as archive:
         for member in archive:
             name = Path(member.name)
@@ -61,15 +65,15 @@ def flores(data: Path, part: slice) -> dict[str, list[str]]:
                 stream = archive.extractfile(member)
                 assert stream is not None
                 text = io.TextIOWrapper(stream, encoding="utf-8").read()
-                found["no" if name.stem == "nb" else name.stem] = text.split("\n")[part]
-    return found
+                lines_by_language["no" if name.stem == "nb" else name.stem] = text.split("\n")[part]
+    return lines_by_language
 
 
-def tatoeba(data: Path) -> dict[str, list[str]]:
-    """The sentences of Tatoeba by language, ISO 639-3."""
-    found = defaultdict(list)
+def read_tatoeba(data: Path) -> dict[str, list[str]]:
+    """Return the sentences of Tatoeba by ISO 639-3 language."""
+    lines_by_language = defaultdict(list)
     with gzip.open(data / "parallel" / "tatoeba.tsv.gz", "rt", encoding="utf-8") as stream:
         for line in stream:
             language, sentence, _ = line.rstrip("\n").split("\t")
-            found[language].append(sentence)
-    return dict(found)
+            lines_by_language[language].append(sentence)
+    return dict(lines_by_language)

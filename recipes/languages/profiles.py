@@ -1,4 +1,4 @@
-"""Make `tertium/text/language_profiles.json`: the n-grams that tell the languages of a script apart.
+"""Compute `tertium/text/language_profiles.json`: n-grams that separate languages of a script.
 
 python -m recipes.languages.profiles DATA src/tertium/text/language_profiles.json
 """
@@ -14,41 +14,43 @@ from typing import Any
 
 import numpy as np
 
-from recipes.languages.lines import lines
+from recipes.languages.lines import language_lines
 from tertium.atomic import write_text
 from tertium.text.language_identification import LANGUAGE_BY_SCRIPT, WEIGHT_SCALE, character_ngrams
 from tertium.text.scripts import main_script
 
-KEPT = 1500  # n-grams of a script
-CONSIDERED = 6 * KEPT
-FLOOR = 2e-6  # the share of an n-gram that was not seen
+NGRAMS_PER_SCRIPT = 1500
+CANDIDATES_PER_SCRIPT = 6 * NGRAMS_PER_SCRIPT
+UNSEEN_FREQUENCY = 2e-6  # relative frequency of an unseen n-gram
 
 
 def main(data: Path, target: Path) -> None:
-    texts = lines(data)
+    texts = language_lines(data)
     by_script: dict[str, list[str]] = defaultdict(list)
     for language in sorted(texts):
         script = Counter(map(main_script, texts[language][:100])).most_common(1)[0][0]
         by_script[script].append(language)
     profiles = {
-        script: _profile(languages, texts)
+        script: build_profile(languages, texts)
         for script, languages in sorted(by_script.items())
         if script not in LANGUAGE_BY_SCRIPT
     }
     write_text(target, json.dumps(profiles, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _profile(languages: list[str], texts: dict[str, list[str]]) -> dict[str, Any]:
-    shares = [_shares(texts[language]) for language in languages]
+def build_profile(languages: list[str], texts: dict[str, list[str]]) -> dict[str, Any]:
+    frequencies = [_ngram_frequencies(texts[language]) for language in languages]
     overall: Counter[str] = Counter()
-    for share in shares:
-        overall.update(share)
-    candidates = [gram for gram, _ in overall.most_common(CONSIDERED)]
-    table = np.array([[share.get(gram, 0.0) for share in shares] for gram in candidates])
+    for frequency in frequencies:
+        overall.update(frequency)
+    candidates = [gram for gram, _ in overall.most_common(CANDIDATES_PER_SCRIPT)]
+    table = np.array(
+        [[frequency.get(gram, 0.0) for frequency in frequencies] for gram in candidates]
+    )
     mean = table.mean(axis=1, keepdims=True)
     information = (table * np.log((table + 1e-7) / (mean + 1e-7))).sum(axis=1)
-    chosen = np.argsort(-information, kind="stable")[:KEPT]
-    logs = np.log(table[chosen] + FLOOR)
+    chosen = np.argsort(-information, kind="stable")[:NGRAMS_PER_SCRIPT]
+    logs = np.log(table[chosen] + UNSEEN_FREQUENCY)
     logs -= logs.mean(axis=1, keepdims=True)
     weights = np.clip(np.round(WEIGHT_SCALE * logs), -127, 127).astype(np.int8)
     return {
@@ -58,7 +60,7 @@ def _profile(languages: list[str], texts: dict[str, list[str]]) -> dict[str, Any
     }
 
 
-def _shares(texts: list[str]) -> dict[str, float]:
+def _ngram_frequencies(texts: list[str]) -> dict[str, float]:
     counts = Counter(gram for text in texts for gram in character_ngrams(text))
     total = counts.total()
     return {gram: count / total for gram, count in counts.items()}

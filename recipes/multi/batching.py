@@ -1,9 +1,8 @@
-"""Training batches without a loop over rows: texts lie on the device, a batch is a few numbers.
+"""Build training batches by indexing instead of a loop over rows.
 
-A worker process that joins texts row by row makes about 100,000 pieces a second, an H200 learns
-from ten times as many. So the pieces of all texts lie on the device once (`TextPool`), rows are columns
-of numbers that point at them (`Table`), a batch is drawn by indexing, and its layout is made where
-it is read.
+A worker process that joins texts row by row makes about 100,000 pieces per second; an H200 trains
+on ten times as many. So the pieces of all texts are kept on the device (`TextPool`), rows are
+columns of text numbers (`Table`), and the layout of a batch is computed on the device.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from recipes.multi.network import Batch, Ragged
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Generator = np.random.Generator
-LONGEST = 510  # pieces of a text: what the positions hold
-POOL = 16  # batches whose units are sorted together
+MAX_PIECES = 510  # per text: 512 positions less two special tokens
+BATCHES_PER_POOL = 16  # batches whose units are sorted together
 SCALES = 3
 
 
 def expand_ranges(first: Ints, count: Ints) -> tuple[Ints, Ints]:
-    """All numbers of the ranges [first, first + count), and to which range each belongs.
+    """Return all numbers of the ranges [first, first + count) and the range of each.
 
-    >>> ranges(np.array([5, 1]), np.array([2, 3]))[0].tolist()
+    >>> expand_ranges(np.array([5, 1]), np.array([2, 3]))[0].tolist()
     [5, 6, 1, 2, 3]
     """
     owner = np.repeat(np.arange(len(count)), count)
@@ -41,7 +40,7 @@ def expand_ranges(first: Ints, count: Ints) -> tuple[Ints, Ints]:
 
 
 class TextPool:
-    """Texts of several parts under one numbering, their pieces on the device."""
+    """Texts of several packed parts under one numbering, with their pieces on the device."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -50,7 +49,7 @@ class TextPool:
         self.count = 0
 
     def add(self, pieces: NDArray[np.int32], sizes: Ints) -> int:
-        """Takes in texts one behind the other; the number of the first."""
+        """Append texts and return the number of the first one."""
         begin = self.count
         self._parts.append(pieces)
         self._sizes.append(np.asarray(sizes, np.int64))
@@ -60,45 +59,45 @@ class TextPool:
         return begin
 
     def join(self, numbers: Ints, sizes: Ints) -> int:
-        """Takes in texts that are several others joined: `sizes` of `numbers` each."""
-        lengths = self.whole[numbers]
+        """Append concatenations of existing texts: `sizes` consecutive `numbers` each."""
+        lengths = self.full_lengths[numbers]
         where, _ = expand_ranges(self.offsets[numbers], lengths)
         flat = np.concatenate(self._parts)[where]
         ends = np.concatenate([[0], np.cumsum(lengths)])[np.cumsum(sizes)]
         return self.add(flat, np.diff(ends, prepend=0))
 
     @property
-    def whole(self) -> Ints:
+    def full_lengths(self) -> Ints:
         return np.concatenate(self._sizes)
 
     @cached_property
     def offsets(self) -> Ints:
-        return np.asarray(np.cumsum(self.whole) - self.whole)
+        return np.asarray(np.cumsum(self.full_lengths) - self.full_lengths)
 
     @cached_property
     def lengths(self) -> Ints:
-        """The pieces of each text that are read."""
-        return np.minimum(self.whole, LONGEST)
+        """The number of pieces of each text after truncation."""
+        return np.minimum(self.full_lengths, MAX_PIECES)
 
     @cached_property
     def pieces(self) -> Tensor:
         return torch.from_numpy(np.concatenate(self._parts)).to(self.device)
 
 
-def _none(width: int) -> Floats:
+def _empty_columns(width: int) -> Floats:
     return np.zeros((0, width), np.float32)
 
 
-def _unset() -> Ints:
+def _empty_starts() -> Ints:
     return np.zeros(0, np.int64)
 
 
 @dataclass
 class Table:
-    """Rows as columns. A unit is what must stay in one batch; its rows lie together.
+    """Training rows as columns; a unit is a group of rows that must stay in one batch.
 
-    `pairs` (better, worse, share, weight) and `margins` (whole, damaged, cost) number rows from
-    their unit's first; `marks` are (first piece, end, severity, category, share of raters).
+    `pairs` (better, worse, share, weight) and `margins` (intact, damaged, cost) number rows from
+    the first row of their unit. `marks` are (first piece, end, severity, category, rater share).
     """
 
     texts: Ints  # (rows, 3): hypothesis, source, reference; -1 where absent
@@ -107,33 +106,34 @@ class Table:
     weights: Floats  # (rows,)
     tags: Ints  # (rows,)
     clean: Floats  # (rows,)
-    pairs: Floats = field(default_factory=lambda: _none(4))
-    pair_starts: Ints = field(default_factory=_unset)
-    margins: Floats = field(default_factory=lambda: _none(3))
-    margin_starts: Ints = field(default_factory=_unset)
-    marks: Floats = field(default_factory=lambda: _none(5))
-    mark_starts: Ints = field(default_factory=_unset)
+    pairs: Floats = field(default_factory=lambda: _empty_columns(4))
+    pair_starts: Ints = field(default_factory=_empty_starts)
+    margins: Floats = field(default_factory=lambda: _empty_columns(3))
+    margin_starts: Ints = field(default_factory=_empty_starts)
+    marks: Floats = field(default_factory=lambda: _empty_columns(5))
+    mark_starts: Ints = field(default_factory=_empty_starts)
 
     def __post_init__(self) -> None:
         units, rows = len(self.row_starts), len(self.texts) + 1
         for name, size in (("pair_starts", units), ("margin_starts", units), ("mark_starts", rows)):
-            if not len(getattr(self, name)):  # none at all
+            if not len(getattr(self, name)):
                 setattr(self, name, np.zeros(size, np.int64))
 
     def __len__(self) -> int:
         return len(self.row_starts) - 1
 
     def take(self, units: Ints) -> Table:
-        """These units, in this order; a unit may come more than once."""
+        """Select units in this order; a unit may be repeated."""
 
-        def some(starts: Ints, chosen: Ints) -> tuple[Ints, Ints]:
+        def select(starts: Ints, chosen: Ints) -> tuple[Ints, Ints]:
             count = starts[chosen + 1] - starts[chosen]
-            return expand_ranges(starts[chosen], count)[0], np.concatenate([[0], np.cumsum(count)])
+            ends = np.concatenate([[0], np.cumsum(count)])
+            return expand_ranges(starts[chosen], count)[0], ends
 
-        rows, row_starts = some(self.row_starts, units)
-        pairs, pair_starts = some(self.pair_starts, units)
-        margins, margin_starts = some(self.margin_starts, units)
-        marks, mark_starts = some(self.mark_starts, rows)
+        rows, row_starts = select(self.row_starts, units)
+        pairs, pair_starts = select(self.pair_starts, units)
+        margins, margin_starts = select(self.margin_starts, units)
+        marks, mark_starts = select(self.mark_starts, rows)
         return Table(
             self.texts[rows],
             row_starts,
@@ -150,15 +150,16 @@ class Table:
         )
 
     def owners(self) -> Ints:
-        """The unit of each row."""
+        """Return the unit of each row."""
         return np.repeat(np.arange(len(self)), np.diff(self.row_starts))
 
-    def costs(self, lengths: Ints) -> Ints:
-        """Pieces of each row."""
+    def row_lengths(self, lengths: Ints) -> Ints:
+        """Return the number of pieces of each row."""
         return np.where(self.texts >= 0, lengths[self.texts] + 2, 0).sum(1)
 
 
 def join_tables(tables: Sequence[Table]) -> Table:
+    """Concatenate tables."""
     joined: dict[str, Any] = {}
     for column in fields(Table):
         parts = [getattr(table, column.name) for table in tables]
@@ -180,7 +181,7 @@ def rows_table(
     clean: Floats | None = None,
     **marks: Any,
 ) -> Table:
-    """A table whose units are single rows."""
+    """Build a table whose units are single rows."""
     count = len(texts)
     return Table(
         texts,
@@ -195,63 +196,61 @@ def rows_table(
 
 @dataclass
 class TableSampler:
-    """A table to draw from: its share of units, how often each, and the shares of views."""
+    """A table to sample from, with its share of units and the shares of input modes."""
 
     table: Table
-    share: float
+    sampling_share: float
     modes: tuple[float, float, float]  # source, reference, both
     sampling_weights: Floats | None = None
 
     @cached_property
     def _cumulative(self) -> NDArray[np.float64]:
-        sampling_weights = (
-            np.ones(len(self.table))
-            if self.sampling_weights is None
-            else self.sampling_weights.astype(float)
-        )
-        return np.cumsum(sampling_weights / sampling_weights.sum())
+        weights = np.ones(len(self.table))
+        if self.sampling_weights is not None:
+            weights = self.sampling_weights.astype(np.float64)
+        return np.cumsum(weights / weights.sum())
 
-    def draw(self, count: int, rng: Generator) -> Table:
-        """Units at random, each in a view; what is absent stays so."""
+    def sample(self, count: int, rng: Generator) -> Table:
+        """Sample units and hide source or reference according to a random input mode."""
         units = np.searchsorted(self._cumulative, rng.random(count) * 0.999999)
         table = self.table.take(units)
         mode = rng.choice(3, count, p=self.modes)[table.owners()]
         texts = table.texts
-        whole = (texts[:, 1] >= 0) & (texts[:, 2] >= 0)
-        texts[whole & (mode == 0), 2] = -1
-        texts[whole & (mode == 1), 1] = -1
+        is_complete = (texts[:, 1] >= 0) & (texts[:, 2] >= 0)
+        texts[is_complete & (mode == 0), 2] = -1
+        texts[is_complete & (mode == 1), 1] = -1
         return table
 
 
 def iter_batch_tables(
     sources: Sequence[TableSampler], lengths: Ints, budget: int, rng: Generator
 ) -> Iterator[Table]:
-    """Batches of about `budget` pieces, units of similar length together."""
-    shares = np.array([source.share for source in sources])
+    """Yield batches of about `budget` pieces; units of similar length share a batch."""
+    shares = np.array([source.sampling_share for source in sources])
     shares = shares / shares.sum()
-    tried = [(s, s.draw(400, rng)) for s in sources]
+    sampled = [(s, s.sample(400, rng)) for s in sources]
     mean = sum(
-        share * table.costs(lengths).sum() / len(table)
-        for share, (_, table) in zip(shares, tried, strict=True)
+        sampling_share * table.row_lengths(lengths).sum() / len(table)
+        for sampling_share, (_, table) in zip(shares, sampled, strict=True)
     )
     while True:
-        counts = rng.multinomial(int(POOL * budget / mean), shares)
-        pool = join_tables([s.draw(n, rng) for s, n in zip(sources, counts, strict=True) if n])
-        costs = pool.costs(lengths)
-        longest = np.maximum.reduceat(costs, pool.row_starts[:-1])
+        counts = rng.multinomial(int(BATCHES_PER_POOL * budget / mean), shares)
+        pool = join_tables([s.sample(n, rng) for s, n in zip(sources, counts, strict=True) if n])
+        row_lengths = pool.row_lengths(lengths)
+        longest = np.maximum.reduceat(row_lengths, pool.row_starts[:-1])
         order = np.argsort(longest, kind="stable")
-        whole = np.add.reduceat(costs, pool.row_starts[:-1])[order]
-        number = np.cumsum(whole) // budget
-        # the last one may be small: its units would weigh too much
-        there = np.unique(number)
-        for n in rng.permutation(there[: max(len(there) - 1, 1)]):
-            yield pool.take(order[number == n])
+        unit_lengths = np.add.reduceat(row_lengths, pool.row_starts[:-1])[order]
+        batch_of = np.cumsum(unit_lengths) // budget
+        # drop the last batch: if it is small, its units would get too much weight
+        batches = np.unique(batch_of)
+        for n in rng.permutation(batches[: max(len(batches) - 1, 1)]):
+            yield pool.take(order[batch_of == n])
 
 
 def pack_batch(
     table: Table, pool: TextPool
 ) -> tuple[Ints, dict[str, tuple[int, int]], dict[str, int]]:
-    """What a batch needs as one array of numbers, where each part lies, and its sizes."""
+    """Return the numbers of a batch as one array, the slice of each part, and its sizes."""
     row, role = np.nonzero(table.texts >= 0)
     number = table.texts[row, role]
     sizes = pool.lengths[number] + 2
@@ -266,7 +265,7 @@ def pack_batch(
         "text_starts": starts,
         "row_starts": np.concatenate([[0], np.cumsum(row_sizes)]),
     }
-    facts = {
+    sizes_by_name = {
         "total": int(starts[-1]),
         "rows": len(table.texts),
         "longest text": int(sizes.max()),
@@ -276,11 +275,11 @@ def pack_batch(
         which = np.flatnonzero(role == n)
         rank[which] = np.arange(len(which))
         parts |= {f"first{n}": starts[which], f"size{n}": sizes[which], f"rows{n}": row[which]}
-        facts[f"widest{n}"] = int(sizes[which].max(initial=0))
+        sizes_by_name[f"widest{n}"] = int(sizes[which].max(initial=0))
     parts["rank"] = rank
     ends = np.cumsum([0, *(len(part) for part in parts.values())])
     places = dict(zip(parts, zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True), strict=True))
-    return np.concatenate(list(parts.values())), places, facts
+    return np.concatenate(list(parts.values())), places, sizes_by_name
 
 
 def send(array: NDArray[Any], device: str) -> Tensor:
@@ -291,39 +290,39 @@ def send(array: NDArray[Any], device: str) -> Tensor:
 
 
 def build_batch(table: Table, pool: TextPool) -> Batch:
-    """The batch that `network.make_layout` would make of the same texts, made on the device."""
-    numbers, places, facts = pack_batch(table, pool)
+    """Build on the device the batch that `network.make_layout` makes of the same texts."""
+    numbers, places, sizes_by_name = pack_batch(table, pool)
     sent = send(numbers, pool.device)
-    get = {name: sent[begin:end] for name, (begin, end) in places.items()}
-    total = facts["total"]
-    text_of = torch.repeat_interleave(get["sizes"], output_size=total)
-    place = torch.arange(total, device=sent.device) - get["text_starts"][text_of]
-    inner = get["first"][text_of] + place - 1
+    parts = {name: sent[begin:end] for name, (begin, end) in places.items()}
+    total = sizes_by_name["total"]
+    text_of = torch.repeat_interleave(parts["sizes"], output_size=total)
+    place = torch.arange(total, device=sent.device) - parts["text_starts"][text_of]
+    inner = parts["first"][text_of] + place - 1
     ids = pool.pieces[inner.clamp(0, len(pool.pieces) - 1)].long()
     ids = torch.where(place == 0, START, ids)
-    ids = torch.where(place == get["sizes"][text_of] - 1, END, ids)
-    row_of = get["row"][text_of]
-    in_row = torch.arange(total, device=sent.device) - get["row_starts"][row_of]
+    ids = torch.where(place == parts["sizes"][text_of] - 1, END, ids)
+    row_of = parts["row"][text_of]
+    in_row = torch.arange(total, device=sent.device) - parts["row_starts"][row_of]
     return Batch(
         ids,
         place,
-        get["role"][text_of],
-        get["rank"][text_of],
-        Ragged(get["text_starts"].int(), facts["longest text"], text_of, place),
-        Ragged(get["row_starts"].int(), facts["longest row"], row_of, in_row),
-        {n: get[f"first{n}"] for n in range(3)},
-        {n: get[f"size{n}"] for n in range(3)},
-        {n: get[f"rows{n}"] for n in range(3)},
-        {n: facts[f"widest{n}"] for n in range(3)},
-        facts["rows"],
+        parts["role"][text_of],
+        parts["rank"][text_of],
+        Ragged(parts["text_starts"].int(), sizes_by_name["longest text"], text_of, place),
+        Ragged(parts["row_starts"].int(), sizes_by_name["longest row"], row_of, in_row),
+        {n: parts[f"first{n}"] for n in range(3)},
+        {n: parts[f"size{n}"] for n in range(3)},
+        {n: parts[f"rows{n}"] for n in range(3)},
+        {n: sizes_by_name[f"widest{n}"] for n in range(3)},
+        sizes_by_name["rows"],
     )
 
 
 def build_targets(table: Table, width: int, device: str) -> dict[str, Tensor]:
-    """What the losses want of a batch whose widest hypothesis has `width` places."""
+    """Return the loss targets of a batch whose widest hypothesis has `width` positions."""
     base = table.row_starts[:-1]
 
-    def based(values: Floats, starts: Ints) -> Floats:
+    def shift_rows(values: Floats, starts: Ints) -> Floats:
         owner = np.repeat(np.arange(len(table)), np.diff(starts))
         moved = values.copy()
         moved[:, :2] += base[owner, None]
@@ -335,12 +334,12 @@ def build_targets(table: Table, width: int, device: str) -> dict[str, Tensor]:
     end = np.minimum(table.marks[:, 1].astype(np.int64), width - 1)
     where, mark = expand_ranges(begin, np.maximum(end - begin, 0))
     severity = table.marks[mark, 2].astype(np.int64) - 1
-    cell = (owner[mark] * width + 1 + where) * 3 + severity  # the first place is <s>
+    cell = (owner[mark] * width + 1 + where) * 3 + severity  # position 0 is <s>
     shares = torch.zeros(rows * width * 3, device=device)
     shares.index_put_((send(cell, device),), send(table.marks[mark, 4], device), accumulate=True)
     categories = torch.zeros(rows * width, dtype=torch.int64, device=device)
-    named = send(table.marks[mark, 3].astype(np.int64), device)
-    categories.index_put_((send(cell // 3, device),), named)
+    category = send(table.marks[mark, 3].astype(np.int64), device)
+    categories.index_put_((send(cell // 3, device),), category)
     return {
         "targets": send(table.targets, device),
         "weights": send(table.weights, device),
@@ -348,33 +347,33 @@ def build_targets(table: Table, width: int, device: str) -> dict[str, Tensor]:
         "tags": send(table.tags, device),
         "shares": shares.view(rows, width, 3).clamp(0, 1),
         "categories": categories.view(rows, width),
-        "pairs": send(based(table.pairs, table.pair_starts), device),
-        "margins": send(based(table.margins, table.margin_starts), device),
+        "pairs": send(shift_rows(table.pairs, table.pair_starts), device),
+        "margins": send(shift_rows(table.margins, table.margin_starts), device),
     }
 
 
 @torch.no_grad()
 def score_rows(network: Any, pool: TextPool, texts: Ints, budget: int = 200_000) -> Floats:
-    """The scores of rows (rows, 3) -> (rows, scales), long rows first."""
+    """Score rows (rows, 3) and return (rows, scales); long rows first."""
     network.eval()
     table = rows_table(texts, np.zeros((len(texts), SCALES), np.float32))
-    costs = table.costs(pool.lengths)
-    order = np.argsort(-costs, kind="stable")
-    number = np.cumsum(costs[order]) // budget
+    row_lengths = table.row_lengths(pool.lengths)
+    order = np.argsort(-row_lengths, kind="stable")
+    number = np.cumsum(row_lengths[order]) // budget
     scores = torch.zeros(len(texts), SCALES, device=pool.device)
     for n in np.unique(number):
-        chosen = order[number == n]
-        said = network(build_batch(table.take(chosen), pool))
-        scores[send(chosen, pool.device)] = said.scores.float()
+        batch_rows = order[number == n]
+        prediction = network(build_batch(table.take(batch_rows), pool))
+        scores[send(batch_rows, pool.device)] = prediction.scores.float()
     network.train()
     return scores.cpu().numpy()
 
 
 def select_mode(texts: Ints, mode: str) -> Ints:
-    """Rows with what a view hides taken away."""
-    seen = texts.copy()
+    """Return rows without the texts that an input mode does not use."""
+    selected = texts.copy()
     if mode == "source":
-        seen[:, 2] = -1
+        selected[:, 2] = -1
     elif mode == "reference":
-        seen[:, 1] = -1
-    return seen
+        selected[:, 1] = -1
+    return selected

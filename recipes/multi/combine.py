@@ -1,14 +1,13 @@
-"""Chooses how the network of tertium-multi is bounded, read a second time, and corrected by chrF.
+"""Choose how the score of tertium-multi is corrected by readouts and chrF.
 
     python -m recipes.multi.combine columns/ --write
 
-`columns/` is what `recipes.multi.columns` wrote. Of the readings that were learned there
-(`recipes.multi.readouts`), of the bounded score and of chrF, and of what the latter two gain or
-lose where words are strange to the vocabulary, the shares are chosen on the sets that choose and on
-paragraphs of them: the best mean of r over groups of sets, those of older systems counted six
-times, less what sets stay behind chrF, and less what a group stays behind its r by fewer texts.
-Shares that are learned from the rows which the network learned from do worse: what it says of them
-is better there than anywhere else.
+`columns/` is the output of `recipes.multi.columns`. The corrected score is a weighted sum of the
+bounded network score, the readouts (`recipes.multi.readouts`) and chrF. The weights of score and
+chrF depend on how strongly words are fragmented by the vocabulary. A hill climb on the development
+sets and their paragraphs maximizes the mean r over groups of datasets; older systems count six
+times. Datasets where r is below chrF, or below r with fewer texts, are penalized. Weights fitted
+on the training rows do worse: the network scores its own training rows better than new ones.
 """
 
 from __future__ import annotations
@@ -37,14 +36,16 @@ from tertium.models.checkpoint import bundled_models_folder
 
 Floats = NDArray[np.float64]
 SOFTNESS = (1.0, 1.5, 2.0, 3.0)
-OLD = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
+GROUP_WEIGHTS = {"dev/dev:wmt15": 6.0, "dev/dev:qe20": 6.0}
 STEPS = (0.5, 0.25, 0.125, 0.0625)
 MIN_ROWS = 50
-# what it costs to be behind chrF on a set, and how far to be ahead: maps to 0..1 move r a little
-BEHIND, AHEAD = 0.5, 0.004
-COLUMNS = ("bounded", *READOUT_NAMES, "letters", "strange letters", "strange share", "said")
-LETTERS, STRANGE, SAID = (COLUMNS.index(n) for n in ("letters", "strange share", "said"))
-# the network's score as it is
+# penalty per r below chrF, and the required margin: calibration to 0..1 changes r slightly
+CHRF_PENALTY, CHRF_MARGIN = 0.5, 0.004
+COLUMNS = ("bounded", *READOUT_NAMES, "chrf", "fragmented chrf", "fragmented share", "score")
+CHRF_COLUMN, FRAGMENTED_SHARE, RAW_COLUMN = (
+    COLUMNS.index(n) for n in ("chrf", "fragmented share", "score")
+)
+# leaves the network score unchanged
 IDENTITY_CORRECTION = {
     "share": 1.0,
     "softness": 1e6,
@@ -56,7 +57,7 @@ IDENTITY_CORRECTION = {
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the rows of a set: the covariance of their columns, people's score the last."""
+    """Means and covariance of the columns of one dataset; the human score is the last column."""
 
     name: str
     covariance: Floats
@@ -64,160 +65,167 @@ class Moments:
     rows: int
 
     def r(self, weights: Floats) -> float:
+        """Return the correlation of the weighted sum with the human score."""
         inner, outer = self.covariance[:-1, :-1], self.covariance[:-1, -1]
-        fit_uncertainty = np.sqrt(max(weights @ inner @ weights, 1e-12) * self.covariance[-1, -1])
-        return float(weights @ outer / fit_uncertainty)
+        spread = np.sqrt(max(weights @ inner @ weights, 1e-12) * self.covariance[-1, -1])
+        return float(weights @ outer / spread)
 
     def slope(self, weights: Floats) -> float:
-        """How much people's score rises with the sum."""
+        """Return the regression slope of the human score on the weighted sum."""
         inner = self.covariance[:-1, :-1]
         return float(weights @ self.covariance[:-1, -1] / (weights @ inner @ weights))
 
 
-def soft_clip(said: Floats, softness: float) -> Floats:
-    return np.asarray(said / np.sqrt(1 + (said / softness) ** 2))
+def soft_clip(scores: Floats, softness: float) -> Floats:
+    """Bound scores smoothly: s / sqrt(1 + (s / softness)^2)."""
+    return np.asarray(scores / np.sqrt(1 + (scores / softness) ** 2))
 
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """What `recipes.multi.columns` wrote of rows, as a view sees them."""
+    """Columns of rows as written by `recipes.multi.columns`, for one input mode."""
 
     table: Floats  # (rows, COLUMNS)
-    copied: Floats  # what the correction holds against copies of the source
+    copied: Floats  # penalty for copies of the source
     human: Floats
     sets: NDArray[np.int16]
     names: list[str]
 
     @classmethod
     def load(cls, folder: Path, name: str, mode: InputMode, softness: float) -> ColumnTable:
-        """chrF is zero by the source, and what the network says is there for comparison alone."""
+        """Load the columns; chrF is zero without a reference, the raw score is for comparison."""
         with np.load(folder / f"{name}.npz") as stored:
-            said = stored[f"said_{mode}"].astype(np.float64)
-            read = stored[f"read_{mode}"].astype(np.float64)
-            source, letters = stored["letters"][:, :2].astype(np.float64).T
-            none, bounded = np.zeros_like(said), soft_clip(said, softness)
-            strange = none if mode == "source" else stored["strange"].astype(np.float64)
-            beside = none if mode == "source" else letters
-            copied = np.maximum(2 * source - 1, 0) * np.minimum(bounded, 0)
+            scores = stored[f"said_{mode}"].astype(np.float64)
+            readouts = stored[f"read_{mode}"].astype(np.float64)
+            source_chrf, chrf = stored["letters"][:, :2].astype(np.float64).T
+            zeros, bounded = np.zeros_like(scores), soft_clip(scores, softness)
+            fragmentation = zeros if mode == "source" else stored["strange"].astype(np.float64)
+            chrf = zeros if mode == "source" else chrf
+            copied = np.maximum(2 * source_chrf - 1, 0) * np.minimum(bounded, 0)
             return cls(
                 np.column_stack(
                     [
                         bounded,
-                        read,
-                        beside,
-                        strange * (beside - NEUTRAL_CHRF),
-                        -strange * bounded,
-                        said,
+                        readouts,
+                        chrf,
+                        fragmentation * (chrf - NEUTRAL_CHRF),
+                        -fragmentation * bounded,
+                        scores,
                     ]
                 ),
-                none if mode == "reference" else copied,
+                zeros if mode == "reference" else copied,
                 stored["human"].astype(np.float64),
                 stored["set"],
                 stored["names"].tolist(),
             )
 
 
-def moments(folder: Path, name: str, mode: InputMode, softness: float) -> list[Moments]:
-    looked, found = ColumnTable.load(folder, name, mode, softness), []
-    table = np.column_stack([looked.table, looked.human])
-    for number, title in enumerate(looked.names):
-        rows = table[(looked.sets == number) & np.isfinite(looked.table[:, SAID])]
+def load_moments(folder: Path, name: str, mode: InputMode, softness: float) -> list[Moments]:
+    """Return the moments of every dataset with at least `MIN_ROWS` rows."""
+    columns, moments = ColumnTable.load(folder, name, mode, softness), []
+    values = np.column_stack([columns.table, columns.human])
+    for number, title in enumerate(columns.names):
+        rows = values[(columns.sets == number) & np.isfinite(columns.table[:, RAW_COLUMN])]
         if len(rows) >= MIN_ROWS:
-            found.append(Moments(f"{name}/{title}", np.cov(rows.T), rows.mean(0), len(rows)))
-    return found
+            moments.append(Moments(f"{name}/{title}", np.cov(rows.T), rows.mean(0), len(rows)))
+    return moments
 
 
 def detection_rates(
     folder: Path, mode: InputMode, softness: float, weights: Floats, name: str = "damage"
 ) -> dict[str, float]:
-    """Of each kind of damage the share of texts that score below the whole ones before them.
+    """Return for each kind of damage the share of texts that score below the original.
 
-    Or, of each set, of the outputs that score below their human references.
+    With `name="references"`: the share of outputs that score below their human references.
     """
-    looked = ColumnTable.load(folder, name, mode, softness)
-    raw = looked.table @ weights + looked.copied
-    lower = raw[1::2] < raw[::2]
-    return {t: float(lower[looked.sets[::2] == n].mean()) for n, t in enumerate(looked.names)}
+    columns = ColumnTable.load(folder, name, mode, softness)
+    scores = columns.table @ weights + columns.copied
+    is_lower = scores[1::2] < scores[::2]
+    sets = columns.sets[::2]
+    return {t: float(is_lower[sets == n].mean()) for n, t in enumerate(columns.names)}
 
 
 def unit_weights(column: int) -> Floats:
+    """Return weights that select a single column."""
     return np.eye(len(COLUMNS))[column]
 
 
-def value(
-    sets: Sequence[Moments], weights: Floats, floors: Mapping[str, float] | None = None
+def objective(
+    sets: Sequence[Moments], weights: Floats, minimums: Mapping[str, float] | None = None
 ) -> float:
-    """The mean over groups of sets, less what sets are behind chrF and groups behind floors."""
-    groups: dict[str, list[float]] = {}
-    behind = 0.0
-    for one in sets:
-        r = one.r(weights)
-        if one.covariance[LETTERS, LETTERS]:
-            behind += max(0.0, one.r(unit_weights(LETTERS)) + AHEAD - r)
-        groups.setdefault(group_name(one), []).append(r)
-    worth = {name: float(np.mean(found)) for name, found in groups.items()}
-    for name, floor in (floors or {}).items():
-        if name in worth:
-            worth[name] -= max(0.0, floor - worth[name])
-    sampling_weights = [OLD.get(name, 1.0) for name in worth]
-    return float(np.average([*worth.values()], weights=sampling_weights)) - BEHIND * behind
+    """Return the weighted mean r over groups, less penalties for chrF and `minimums`."""
+    shortfall = sum(
+        max(0.0, dataset.r(unit_weights(CHRF_COLUMN)) + CHRF_MARGIN - dataset.r(weights))
+        for dataset in sets
+        if dataset.covariance[CHRF_COLUMN, CHRF_COLUMN]
+    )
+    group_r = group_means(sets, weights)
+    for name, minimum in (minimums or {}).items():
+        if name in group_r:
+            group_r[name] -= max(0.0, minimum - group_r[name])
+    group_weights = [GROUP_WEIGHTS.get(name, 1.0) for name in group_r]
+    mean = float(np.average([*group_r.values()], weights=group_weights))
+    return mean - CHRF_PENALTY * shortfall
 
 
-def group_name(one: Moments) -> str:
-    return one.name.rpartition("/")[0]
+def group_name(dataset: Moments) -> str:
+    """Return the group of a dataset: its name without the language pair."""
+    return dataset.name.rpartition("/")[0]
 
 
 def group_means(sets: Sequence[Moments], weights: Floats) -> dict[str, float]:
+    """Return the mean r of each group."""
     groups: dict[str, list[float]] = {}
-    for one in sets:
-        groups.setdefault(group_name(one), []).append(one.r(weights))
+    for dataset in sets:
+        groups.setdefault(group_name(dataset), []).append(dataset.r(weights))
     return {name: float(np.mean(rs)) for name, rs in groups.items()}
 
 
 def hill_climb(
-    sets: Sequence[Moments], floors: Mapping[str, float] | None = None
+    sets: Sequence[Moments], minimums: Mapping[str, float] | None = None
 ) -> tuple[float, Floats]:
-    """Shares of all columns but the last, none below zero, wherever words are strange."""
+    """Find weights of all columns but the last; none is negative for any fragmentation."""
     weights = unit_weights(0)
-    best = value(sets, weights, floors)
+    best = objective(sets, weights, minimums)
     for step in STEPS:
-        moved = True
-        while moved:
-            moved = False
-            for place, move in product(range(SAID), (step, -step)):
-                tried = weights.copy()
-                tried[place] += move
-                fair = tried[place] >= 0 and tried[0] >= tried[STRANGE]
-                found = value(sets, tried, floors) if fair else best
-                if found > best + 1e-5:
-                    best, weights, moved = found, tried, True
+        improved = True
+        while improved:
+            improved = False
+            for place, move in product(range(RAW_COLUMN), (step, -step)):
+                candidate = weights.copy()
+                candidate[place] += move
+                is_valid = candidate[place] >= 0 and candidate[0] >= candidate[FRAGMENTED_SHARE]
+                candidate_value = objective(sets, candidate, minimums) if is_valid else best
+                if candidate_value > best + 1e-5:
+                    best, weights, improved = candidate_value, candidate, True
     return best, weights
 
 
-def choose(
-    folder: Path, mode: InputMode, floors: Mapping[str, float] | None = None
+def choose_weights(
+    folder: Path, mode: InputMode, minimums: Mapping[str, float] | None = None
 ) -> tuple[float, Floats, dict[str, float]]:
-    """Softness, shares on the scale of standardised direct assessments, and r of each group."""
-    tried = []
+    """Return softness, weights on the scale of standardized scores, and r of each group."""
+    candidates = []
     for softness in SOFTNESS:
-        sets = [m for n in ("dev", "dev-paragraphs") for m in moments(folder, n, mode, softness)]
-        tried.append((*hill_climb(sets, floors), softness, sets))
-    # of equals the one that bounds least, which leaves most of what is held against copies
-    _, weights, softness, sets = max(tried, key=lambda t: (round(t[0], 4), t[2]))
-    print(f"{mode}: {value(sets, weights):.4f}")
-    old = [m.slope(weights) for m in sets if group_name(m) in OLD]
-    weights = weights * np.mean(old)
-    for one in sets:
-        chrf = (
-            f"  chrF {one.r(unit_weights(LETTERS)):.3f}" if one.covariance[LETTERS, LETTERS] else ""
-        )
-        print(
-            f"  {one.name:36} {one.rows:5} {one.r(unit_weights(SAID)):.3f} -> {one.r(weights):.3f}{chrf}"
-        )
+        sets = [
+            m for n in ("dev", "dev-paragraphs") for m in load_moments(folder, n, mode, softness)
+        ]
+        candidates.append((*hill_climb(sets, minimums), softness, sets))
+    # among equal values, the largest softness keeps most of the penalty for copies
+    _, weights, softness, sets = max(candidates, key=lambda t: (round(t[0], 4), t[2]))
+    print(f"{mode}: {objective(sets, weights):.4f}")
+    slopes = [m.slope(weights) for m in sets if group_name(m) in GROUP_WEIGHTS]
+    weights = weights * np.mean(slopes)
+    for dataset in sets:
+        before, after = dataset.r(unit_weights(RAW_COLUMN)), dataset.r(weights)
+        line = f"  {dataset.name:36} {dataset.rows:5} {before:.3f} -> {after:.3f}"
+        if dataset.covariance[CHRF_COLUMN, CHRF_COLUMN]:
+            line += f"  chrF {dataset.r(unit_weights(CHRF_COLUMN)):.3f}"
+        print(line)
     means = group_means(sets, weights)
-    for name, floor in (floors or {}).items():
+    for name, minimum in (minimums or {}).items():
         if name in means:
-            print(f"  {name:36} {means[name]:.4f}, by fewer texts {floor:.4f}")
+            print(f"  {name:36} {means[name]:.4f}, with fewer texts {minimum:.4f}")
     return softness, weights, means
 
 
@@ -225,20 +233,20 @@ def write_corrections(
     corrections: Mapping[InputMode, dict[str, float]],
     readouts: Mapping[InputMode, Mapping[str, Tensor]],
 ) -> None:
-    """Puts what was chosen into the model that ships; views that are not given stay as they are.
+    """Write corrections and readouts into the bundled model; other input modes stay.
 
-    Readouts are weights by their names in `joint.Readout`; matrices become int8 rows.
+    Readouts are weights named as in `joint_network.Readout`; matrices become int8 rows.
     """
     folder = bundled_models_folder() / TertiumMulti.name
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     old = load_file(folder / READOUT) if (folder / READOUT).exists() else {}
     new: dict[str, Tensor] = {}
     for number, mode in enumerate(INPUT_MODES):
-        own = f"{NETWORK}readouts.{number}."
+        prefix = f"{NETWORK}readouts.{number}."
         if mode not in readouts:
-            new |= {name: value for name, value in old.items() if name.startswith(own)}
+            new |= {name: tensor for name, tensor in old.items() if name.startswith(prefix)}
             continue
-        tensors = {f"{own}{name}": value.float().clone() for name, value in readouts[mode].items()}
+        tensors = {f"{prefix}{n}": tensor.float().clone() for n, tensor in readouts[mode].items()}
         compact = quantize({n: t for n, t in tensors.items() if n.endswith("squeeze.weight")})
         new |= {**tensors, **compact}
     save_file(new, folder / READOUT)
@@ -250,34 +258,44 @@ def write_corrections(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("columns", type=Path, help="the folder that recipes.multi.columns wrote")
-    parser.add_argument("--write", action="store_true", help="put them into the model that ships")
+    parser.add_argument("columns", type=Path, help="output folder of recipes.multi.columns")
+    parser.add_argument("--write", action="store_true", help="write into the bundled model")
     parser.add_argument(
-        "--views", nargs="+", choices=INPUT_MODES, default=INPUT_MODES, help="which to put"
+        "--views",
+        dest="modes",
+        nargs="+",
+        choices=INPUT_MODES,
+        default=INPUT_MODES,
+        help="input modes to write (default: all)",
     )
     args = parser.parse_args()
     corrections: dict[InputMode, dict[str, float]] = {}
     readouts: dict[InputMode, dict[str, Tensor]] = {}
-    floors: dict[str, float] = {}
+    minimums: dict[str, float] = {}
     for mode in INPUT_MODES:
-        known = floors if mode == "both" else None
-        softness, weights_, means = choose(args.columns, mode, known)
-        floors = {n: max(r, floors.get(n, r)) for n, r in means.items()}
-        shares = dict(zip(COLUMNS, (round(float(weight), 4) for weight in weights_), strict=True))
-        read = [shares[name] for name in READOUT_NAMES]
+        both_minimums = minimums if mode == "both" else None
+        softness, weights, means = choose_weights(args.columns, mode, both_minimums)
+        minimums = {n: max(r, minimums.get(n, r)) for n, r in means.items()}
+        shares = dict(zip(COLUMNS, (round(float(weight), 4) for weight in weights), strict=True))
+        readout_shares = [shares[name] for name in READOUT_NAMES]
         corrections[mode] = {
             "share": shares["bounded"],
             "softness": softness,
-            "letters": shares["letters"],
-            "strange_share": shares["strange share"],
-            "strange_letters": shares["strange letters"],
+            "letters": shares["chrf"],
+            "strange_share": shares["fragmented share"],
+            "strange_letters": shares["fragmented chrf"],
         }
-        readouts[mode] = load_readouts(args.columns / READOUTS_FILE, mode).mix(read)
-        print(mode, json.dumps(corrections[mode]), "readings", *(f"{share:.3f}" for share in read))
+        readouts[mode] = load_readouts(args.columns / READOUTS_FILE, mode).mix(readout_shares)
+        print(
+            mode,
+            json.dumps(corrections[mode]),
+            "readouts",
+            *(f"{share:.3f}" for share in readout_shares),
+        )
         for name in ("damage", "references") if mode == "source" else ("damage",):
-            noticed = detection_rates(args.columns, mode, softness, weights_, name)
-            kinds = " ".join(f"{kind} {share:.2f}" for kind, share in noticed.items())
-            print(f"{mode} {name} {np.mean([*noticed.values()]):.4f}: {kinds}", flush=True)
+            rates = detection_rates(args.columns, mode, softness, weights, name)
+            kinds = " ".join(f"{kind} {rate:.2f}" for kind, rate in rates.items())
+            print(f"{mode} {name} {np.mean([*rates.values()]):.4f}: {kinds}", flush=True)
     if args.write:
         write_corrections(
             {mode: corrections[mode] for mode in args.modes},

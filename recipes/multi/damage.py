@@ -1,8 +1,8 @@
-"""Damage to translations by pieces, in any language: what a metric must notice, and where.
+"""Damage translations at the level of pieces, in any language, with known error positions.
 
-`flagship.damage` changes English words; here words are runs of pieces that begin with a blank,
-so every kind works in every language (single pieces where a script has no blanks), and the place of
-the error is known. Each kind returns the damaged pieces and the spans that are wrong.
+`flagship.damage` changes English words. Here a word is a run of pieces that begins with a blank
+(or a single piece in scripts without blanks). Each kind of damage returns the damaged pieces and
+the spans that are wrong.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.int32]
 Generator = np.random.Generator
 Spans = list[tuple[int, int]]
-SLIGHT, SERIOUS, FATAL = 0.3, 0.9, 2.0  # what it should cost at least, in standard deviations
+SLIGHT, SERIOUS, FATAL = 0.3, 0.9, 2.0  # minimum score drop in standard deviations
 
 _NEGATIONS = (
     "not never nicht kein keine pas jamais no nunca non não nie niet geen inte ikke nu не нет ни "
@@ -35,7 +35,7 @@ _OPPOSITES = (
 
 @dataclass(frozen=True)
 class Material:
-    """What damage draws from: the text, its source, and texts of other lines."""
+    """The texts that damage can use: the text, its source, and texts of other lines."""
 
     text: Array
     source: Array
@@ -45,6 +45,8 @@ class Material:
 
 @dataclass(frozen=True)
 class Damaged:
+    """A damaged text, its wrong spans, and the score drop it should cause at least."""
+
     text: Array
     spans: Spans
     cost: float
@@ -54,12 +56,16 @@ Kind = Callable[[Material, Generator], Damaged | None]
 
 
 class Damager:
-    """The kinds, over a vocabulary given by its pieces."""
+    """All kinds of damage over a vocabulary."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._begins = np.array([name.startswith("▁") for name in names])
-        self._capital = np.array([len(n) > 2 and n[0] == "▁" and n[1].isupper() for n in names])
-        self._point = np.array([bool(n.strip("▁")) and not any(map(str.isalnum, n)) for n in names])
+        self._starts_word = np.array([name.startswith("▁") for name in names])
+        self._is_capitalized = np.array(
+            [len(n) > 2 and n[0] == "▁" and n[1].isupper() for n in names]
+        )
+        self._is_punctuation = np.array(
+            [bool(n.strip("▁")) and not any(map(str.isalnum, n)) for n in names]
+        )
         numbers = {name: n for n, name in enumerate(names)}
         forms: dict[tuple[bool, int], list[int]] = {}
         for n, name in enumerate(names):
@@ -94,30 +100,30 @@ class Damager:
             "points lost": (0.5, self.lose_points),
         }
         shares = np.array([share for share, _ in self.kinds.values()])
-        self._shares = shares / shares.sum()
+        self._probabilities = shares / shares.sum()
 
     def damage(self, material: Material, rng: Generator) -> Damaged | None:
-        """One kind at random, or None where the text offers nothing for the kinds tried."""
+        """Apply a random kind; None where none of the kinds tried is applicable."""
         names = list(self.kinds)
         for _ in range(4):
-            kind = names[int(rng.choice(len(names), p=self._shares))]
-            found = self.kinds[kind][1](material, rng)
-            if found is not None and not np.array_equal(found.text, material.text):
-                return found
+            kind = names[int(rng.choice(len(names), p=self._probabilities))]
+            damaged = self.kinds[kind][1](material, rng)
+            if damaged is not None and not np.array_equal(damaged.text, material.text):
+                return damaged
         return None
 
     def words(self, text: Array) -> list[tuple[int, int]]:
-        """Where each word begins and ends."""
+        """Return the (start, end) of each word."""
         if not len(text):
             return []
-        begins = self._begins[text]
-        # scripts without blanks: few begins, every piece a word
+        begins = self._starts_word[text]
+        # in scripts without blanks every piece is a word
         if begins.sum() * 6 < len(text):
             return [(n, n + 1) for n in range(len(text))]
         starts = [0, *(np.flatnonzero(begins[1:]) + 1).tolist()]
         return list(zip(starts, [*starts[1:], len(text)], strict=True))
 
-    def _run(self, text: Array, rng: Generator, longest: int) -> tuple[int, int] | None:
+    def _random_span(self, text: Array, rng: Generator, longest: int) -> tuple[int, int] | None:
         words = self.words(text)
         if not words:
             return None
@@ -127,11 +133,11 @@ class Damager:
 
     def drop(self, material: Material, rng: Generator) -> Damaged | None:
         words = self.words(material.text)
-        run = self._run(material.text, rng, 3)
+        run = self._random_span(material.text, rng, 3)
         if run is None or len(words) < 5:
             return None
-        left = np.concatenate([material.text[: run[0]], material.text[run[1] :]])
-        return Damaged(left, [], SERIOUS if run[1] - run[0] > 2 else SLIGHT)
+        remaining = np.concatenate([material.text[: run[0]], material.text[run[1] :]])
+        return Damaged(remaining, [], SERIOUS if run[1] - run[0] > 2 else SLIGHT)
 
     def truncate(self, material: Material, rng: Generator) -> Damaged | None:
         words = self.words(material.text)
@@ -144,7 +150,7 @@ class Damager:
         return Damaged(np.concatenate([material.text[:start], material.text[end:]]), [], FATAL)
 
     def double(self, material: Material, rng: Generator) -> Damaged | None:
-        run = self._run(material.text, rng, 4)
+        run = self._random_span(material.text, rng, 4)
         if run is None:
             return None
         start, end = run
@@ -178,53 +184,69 @@ class Damager:
         return Damaged(text, [(place, place + 1)], SERIOUS)
 
     def replace_words(self, material: Material, rng: Generator) -> Damaged | None:
-        run, other = self._run(material.text, rng, 3), self._run(material.same_language, rng, 3)
-        return self._put(material.text, run, material.same_language, other, SERIOUS)
+        run, other = (
+            self._random_span(material.text, rng, 3),
+            self._random_span(material.same_language, rng, 3),
+        )
+        return self._replace_span(material.text, run, material.same_language, other, SERIOUS)
 
-    def _put(
+    def _replace_span(
         self,
         text: Array,
         run: tuple[int, int] | None,
         donor: Array,
-        taken: tuple[int, int] | None,
+        donor_span: tuple[int, int] | None,
         cost: float,
     ) -> Damaged | None:
-        if run is None or taken is None:
+        if run is None or donor_span is None:
             return None
-        new = donor[taken[0] : taken[1]]
+        new = donor[donor_span[0] : donor_span[1]]
         mixed = np.concatenate([text[: run[0]], new, text[run[1] :]])
         return Damaged(mixed, [(run[0], run[0] + len(new))], cost)
 
     def add_words(self, material: Material, rng: Generator) -> Damaged | None:
-        words, taken = self.words(material.text), self._run(material.same_language, rng, 8)
+        words, donor_span = (
+            self.words(material.text),
+            self._random_span(material.same_language, rng, 8),
+        )
         if not words:
             return None
         at = len(material.text) if rng.random() < 0.5 else words[int(rng.integers(len(words)))][0]
-        return self._put(material.text, (at, at), material.same_language, taken, SERIOUS)
+        return self._replace_span(
+            material.text, (at, at), material.same_language, donor_span, SERIOUS
+        )
 
     def change_name(self, material: Material, rng: Generator) -> Damaged | None:
-        own = [w for w in self.words(material.text)[1:] if self._capital[material.text[w[0]]]]
-        theirs = [
+        own_names = [
+            w for w in self.words(material.text)[1:] if self._is_capitalized[material.text[w[0]]]
+        ]
+        other_names = [
             w
             for w in self.words(material.same_language)[1:]
-            if self._capital[material.same_language[w[0]]]
+            if self._is_capitalized[material.same_language[w[0]]]
         ]
-        if not own or not theirs:
+        if not own_names or not other_names:
             return None
-        run, taken = own[int(rng.integers(len(own)))], theirs[int(rng.integers(len(theirs)))]
-        return self._put(material.text, run, material.same_language, taken, SERIOUS)
+        run, donor_span = (
+            own_names[int(rng.integers(len(own_names)))],
+            other_names[int(rng.integers(len(other_names)))],
+        )
+        return self._replace_span(material.text, run, material.same_language, donor_span, SERIOUS)
 
     def leave_part(self, material: Material, rng: Generator) -> Damaged | None:
-        run, taken = self._run(material.text, rng, 5), self._run(material.source, rng, 5)
-        return self._put(material.text, run, material.source, taken, SERIOUS)
+        run, donor_span = (
+            self._random_span(material.text, rng, 5),
+            self._random_span(material.source, rng, 5),
+        )
+        return self._replace_span(material.text, run, material.source, donor_span, SERIOUS)
 
     def negate(self, material: Material, rng: Generator) -> Damaged | None:
         text = material.text
         negated = [n for n, piece in enumerate(text) if int(piece) in self._negations]
         if negated:
             at = negated[int(rng.integers(len(negated)))]
-            left = np.concatenate([text[:at], text[at + 1 :]])
-            return Damaged(left, [(max(at - 1, 0), min(at + 1, len(left)))], SERIOUS)
+            remaining = np.concatenate([text[:at], text[at + 1 :]])
+            return Damaged(remaining, [(max(at - 1, 0), min(at + 1, len(remaining)))], SERIOUS)
         places = [n for n, piece in enumerate(text) if int(piece) in self._auxiliaries]
         if not places or self._not is None:
             return None
@@ -253,5 +275,9 @@ class Damager:
         return Damaged(material.text[:0], [], FATAL)
 
     def lose_points(self, material: Material, rng: Generator) -> Damaged | None:
-        left = material.text[~self._point[material.text]] if len(material.text) else material.text
-        return Damaged(left, [], 0.05) if 3 < len(left) < len(material.text) else None
+        remaining = (
+            material.text[~self._is_punctuation[material.text]]
+            if len(material.text)
+            else material.text
+        )
+        return Damaged(remaining, [], 0.05) if 3 < len(remaining) < len(material.text) else None

@@ -1,8 +1,7 @@
-"""multilingual-e5-small as the recipe reads it: a pruned file of 4-bit blocks, and its tokenizer.
+"""Read multilingual-e5-small: a file of 4-bit blocks, pruned to a smaller vocabulary.
 
-A block holds 32 weights: a half-precision scale and 32 nibbles, low nibbles first, value - 8. Rows
-of the embedding table that no text needs are left out; what stays is what was published, bit for
-bit, so that a table that is not trained need not be sent back either.
+A block holds 32 weights: a half-precision scale and 32 nibbles (value + 8), low nibbles first.
+Unused rows of the embedding table are dropped; the others keep the published bits.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ MASK = "<mask>"
 
 @dataclass(frozen=True)
 class Published:
-    """The file as published: pieces with their scores, the code-point map, tensors as bytes."""
+    """The published file: pieces with scores, the code-point map, and tensors as bytes."""
 
     pieces: list[str]
     scores: NDArray[np.float32]
@@ -38,7 +37,7 @@ class Published:
 
 
 def read_published(path: Path) -> Published:
-    """Reads `e5-small-q4.bin`; 4-bit tensors stay (blocks, 18) bytes."""
+    """Read `e5-small-q4.bin`; 4-bit tensors stay (blocks, 18) bytes."""
     data, at = path.read_bytes(), 4
     hidden = struct.unpack_from(HEADER, data, at)[1]
     at += struct.calcsize(HEADER)
@@ -85,17 +84,16 @@ def _read_tensors(data: bytes, at: int) -> dict[str, NDArray[np.generic]]:
 
 
 def unpack_blocks(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """The weights of 4-bit blocks, (blocks, 18) bytes -> (blocks * 32,)."""
+    """Unpack 4-bit blocks, (blocks, 18) bytes -> (blocks * 32,) floats."""
     scales = np.ascontiguousarray(blocks[:, :2]).view("<f2").astype(np.float32)  # (blocks, 1)
     nibbles = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], 1).astype(np.float32)
     return np.asarray(((nibbles - 8) * scales).reshape(-1), np.float32)
 
 
 def prune(published: Published, tokenizer: Path, wanted: Iterable[str], folder: Path) -> None:
-    """Writes what `load_weights` and `Pieces` read: the wanted pieces and all single characters.
+    """Write the encoder restricted to the wanted pieces and all single characters.
 
-    Fewer pieces change the segmentation only of texts that need one that is gone: the best path
-    through the others stays the best.
+    Texts that need no removed piece keep their segmentation: the best path stays the best one.
     """
     names = set(wanted)
     keep = [
@@ -117,7 +115,7 @@ def prune(published: Published, tokenizer: Path, wanted: Iterable[str], folder: 
 
 
 def load_weights(folder: Path) -> dict[str, Tensor]:
-    """All tensors in single precision, matrices still flat."""
+    """Load all tensors in single precision; matrices stay flat."""
     with np.load(folder / "e5.npz") as stored:
         arrays = {name: stored[name] for name in stored.files}
     return {
@@ -129,7 +127,7 @@ def load_weights(folder: Path) -> dict[str, Tensor]:
 
 
 class Pieces:
-    """Text to piece numbers of the pruned vocabulary; what it lacks falls back to smaller ones."""
+    """Tokenizer of the pruned vocabulary; removed pieces are split into smaller ones."""
 
     def __init__(self, path: Path) -> None:
         self._model = Tokenizer.from_file(str(path))
@@ -137,11 +135,11 @@ class Pieces:
         self.names = sorted(vocabulary, key=vocabulary.__getitem__)
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Piece numbers of each text, without special tokens."""
+        """Return the piece ids of each text, without special tokens."""
         batch = self._model.encode_batch_fast(list(texts), add_special_tokens=False)
         return [encoding.ids for encoding in batch]
 
     def places(self, texts: Sequence[str]) -> list[list[tuple[int, int]]]:
-        """Where each piece of each text begins and ends, in code points."""
+        """Return the (start, end) offsets of each piece in code points."""
         batch = self._model.encode_batch(list(texts), add_special_tokens=False)
         return [encoding.offsets for encoding in batch]

@@ -1,4 +1,4 @@
-"""Scores of tertium-base for what `train write_teacher_scores` scores and is English, beside its reference.
+"""Score the English distillation rows with tertium-base.
 
 python -m recipes.multi.english --parts parts/ --run run/
 """
@@ -20,13 +20,13 @@ from recipes.multi.tables import Parts
 from tertium.execution import Precision, runtime
 from tertium.metrics.flagship.tertium_base import TertiumBase
 
-PART = 40_000
+CHUNK_PAIRS = 40_000
 Floats = NDArray[np.float32]
 Pair = tuple[str, str]  # hypothesis, reference
 
 
 def ranking_pairs(parts: Parts) -> list[Pair | None]:
-    """All compared outputs are English."""
+    """Return hypothesis and reference of all compared outputs, which are English."""
     store, _ = parts.rankings
     lines = read_lines(parts.folder / "rankings/texts.xz")
     hypothesis, reference = store.columns["hypothesis"], store.columns["reference"]
@@ -35,32 +35,35 @@ def ranking_pairs(parts: Parts) -> list[Pair | None]:
 
 
 def output_pairs(parts: Parts, rows: int) -> list[Pair | None]:
+    """Return hypothesis and reference of FLORES outputs; None where not into English."""
     names, blocks = read_outputs(parts.folder / "outputs" / ARCHIVE)
     lines, systems = parts.outputs.sample(rows)
     english = parts.outputs.into_english(systems)
     columns = parts.outputs.systems[systems]
     return [
-        (blocks[names[own]][line], blocks[names[target]][line]) if there else None
-        for line, (own, _, target), there in zip(lines, columns, english, strict=True)
+        (blocks[names[own]][line], blocks[names[target]][line]) if present else None
+        for line, (own, _, target), present in zip(lines, columns, english, strict=True)
     ]
 
 
 def score(pairs: Sequence[Pair | None], path: Path, device: str, precision: Precision) -> None:
-    """Writes raw scores, NaN where there is no pair (yet), after every part."""
+    """Write raw scores after every chunk; NaN where there is no pair (yet)."""
     result: Floats = np.full(len(pairs), np.nan, np.float32)
-    there = np.flatnonzero([pair is not None for pair in pairs])
+    present = np.flatnonzero([pair is not None for pair in pairs])
     metric = TertiumBase(precision=precision)
-    begin = time.monotonic()
-    for n in range(0, len(there), PART):
-        chosen = there[n : n + PART]
+    started = time.monotonic()
+    for n in range(0, len(present), CHUNK_PAIRS):
+        chosen = present[n : n + CHUNK_PAIRS]
         texts = [pair for place in chosen if (pair := pairs[place])]
         with runtime(device=device, token_budget=32_768 if device.startswith("cuda") else None):
             result[chosen] = metric.run_network([h for h, _ in texts], [r for _, r in texts])
         partial = path.with_suffix(".part.npy")
         np.save(partial, result)
         partial.rename(path)
-        spent = round(time.monotonic() - begin)
-        print(json.dumps({path.stem: n + len(chosen), "of": len(there), "s": spent}), flush=True)
+        seconds = round(time.monotonic() - started)
+        print(
+            json.dumps({path.stem: n + len(chosen), "of": len(present), "s": seconds}), flush=True
+        )
 
 
 def main() -> None:

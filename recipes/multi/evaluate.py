@@ -1,4 +1,4 @@
-"""Agreement of a network with people on packed held-out sets, in every view; spans; damage."""
+"""Measure agreement with human judgments on held-out sets, error spans and damage detection."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from recipes.multi.packed_rows import (
 from recipes.multi.store import Store
 
 Floats = NDArray[np.float64]
-LONGEST = 510
+MAX_PIECES = 510
 TAG_SCHEMES, BINS = ("mqm", "esa", "word"), 100
 
 
 @dataclass
 class Predictions:
-    """Scores (rows, scales), the logit of no error, and tag logits of each hypothesis."""
+    """Scores (rows, scales), log variances, the logit of no error, and tag logits."""
 
     scores: Floats
     spreads: Floats
@@ -46,7 +46,7 @@ def predict(
     budget: int = 100_000,
     with_tags: bool = False,
 ) -> Predictions:
-    """What the network says of rows, in batches of similar length."""
+    """Run the network on rows in batches of similar length."""
     network.eval()
     count = len(texts)
     scores, spreads, clean = np.zeros((count, len(SCALES))), np.zeros((count, 3)), np.zeros(count)
@@ -58,13 +58,13 @@ def predict(
         size = max(1, min(budget // max(int(cost[order[at]]), 1), count - at))
         chosen = order[at : at + size]
         batch = move_batch(make_layout([truncate(texts[n]) for n in chosen]), device)
-        said = network(batch)
-        scores[chosen] = said.scores.float().cpu().numpy()
-        spreads[chosen] = said.spreads.float().cpu().numpy()
-        clean[chosen] = said.clean.float().cpu().numpy()
+        predictions = network(batch)
+        scores[chosen] = predictions.scores.float().cpu().numpy()
+        spreads[chosen] = predictions.spreads.float().cpu().numpy()
+        clean[chosen] = predictions.clean.float().cpu().numpy()
         if with_tags:
-            found = said.tags.float().cpu().numpy()
-            for n, row in zip(chosen, found, strict=True):
+            row_tags = predictions.tags.float().cpu().numpy()
+            for n, row in zip(chosen, row_tags, strict=True):
                 tags[n] = row[1 : 1 + hypothesis_length(texts[n])]
         at += size
     network.train()
@@ -72,16 +72,17 @@ def predict(
 
 
 def hypothesis_length(texts: Texts) -> int:
-    """The pieces of a hypothesis."""
+    """Return the number of pieces of a hypothesis."""
     return 0 if texts[0] is None else len(texts[0])
 
 
 def truncate(texts: Texts) -> Texts:
-    return tuple(None if text is None else text[:LONGEST] for text in texts)
+    """Truncate texts to the positions of the encoder."""
+    return tuple(None if text is None else text[:MAX_PIECES] for text in texts)
 
 
 def select_texts(texts: Texts, mode: str) -> Texts | None:
-    """The texts in a view, or None where they lack what it needs."""
+    """Return the texts of an input mode, or None where one of them is missing."""
     with_source, with_reference = INPUT_MODES[mode]
     hypothesis, source, reference = texts
     if (with_source and source is None) or (with_reference and reference is None):
@@ -89,21 +90,23 @@ def select_texts(texts: Texts, mode: str) -> Texts | None:
     return hypothesis, source if with_source else None, reference if with_reference else None
 
 
-def da_scores(said: Predictions) -> Floats:
-    """One number a row: the scale of direct assessment."""
-    return np.asarray(said.scores[:, 0])
+def da_scores(predictions: Predictions) -> Floats:
+    """Return the scores on the direct assessment scale."""
+    return np.asarray(predictions.scores[:, 0])
 
 
 def pearson(a: Floats, b: Floats) -> float:
+    """Return Pearson's r; NaN for constant or very short input."""
     if len(a) < 3 or a.std() == 0 or b.std() == 0:
         return float("nan")
     return float(np.corrcoef(a, b)[0, 1])
 
 
-def sample_rows(store: Store, number: int, most: int | None) -> NDArray[np.int64]:
+def sample_rows(store: Store, number: int, limit: int | None) -> NDArray[np.int64]:
+    """Return the rows of a dataset, at most `limit` of them."""
     rows = np.flatnonzero(store.columns["set"] == number)
-    if most is not None and len(rows) > most:
-        rows = np.sort(np.random.default_rng(7).choice(rows, most, replace=False))
+    if limit is not None and len(rows) > limit:
+        rows = np.sort(np.random.default_rng(7).choice(rows, limit, replace=False))
     return rows
 
 
@@ -111,16 +114,16 @@ Predictor = Callable[[Sequence[Texts]], Predictions]
 
 
 def measure_sets(
-    say: Predictor,
+    predictor: Predictor,
     store: Store,
     part: str,
-    most: int | None = None,
-    kept: dict[str, NDArray[np.float32]] | None = None,
+    limit: int | None = None,
+    raw_scores: dict[str, NDArray[np.float32]] | None = None,
 ) -> dict[str, dict[str, dict[str, float]]]:
-    """Set -> view -> the Pearson correlation of each scale and of their mean.
+    """Return dataset -> input mode -> Pearson's r of each scale and of their mean.
 
-    All sets go through the network together, so that batches are full. What was said is `kept`,
-    (rows, scales) and people's score behind them, so that a mixture of scales can be chosen.
+    All datasets go through the network together to fill batches. `raw_scores` collects scores
+    (rows, scales) with the human score as last column.
     """
     jobs: list[tuple[str, str, NDArray[np.int64]]] = []
     texts: list[Texts] = []
@@ -128,31 +131,31 @@ def measure_sets(
     for number, name in enumerate(store.names):
         if not name.startswith(part) or number in compared:
             continue
-        rows = sample_rows(store, number, most)
+        rows = sample_rows(store, number, limit)
         for mode in INPUT_MODES:
-            seen = [(row, select_texts(row_texts(store, row), mode)) for row in rows]
-            there = [(row, shown) for row, shown in seen if shown is not None]
-            if len(there) >= 50:
-                jobs.append((name, mode, np.array([row for row, _ in there])))
-                texts += [shown for _, shown in there]
-    said = say(texts)
+            shown_texts = [(row, select_texts(row_texts(store, row), mode)) for row in rows]
+            visible = [(row, shown) for row, shown in shown_texts if shown is not None]
+            if len(visible) >= 50:
+                jobs.append((name, mode, np.array([row for row, _ in visible])))
+                texts += [shown for _, shown in visible]
+    predictions = predictor(texts)
     result: dict[str, dict[str, dict[str, float]]] = {}
     at = 0
     for name, mode, rows in jobs:
-        part_said, at = said.scores[at : at + len(rows)], at + len(rows)
+        part_scores, at = predictions.scores[at : at + len(rows)], at + len(rows)
         human = store.columns["score"][rows].astype(float)
-        figures = {s: pearson(part_said[:, n], human) for n, s in enumerate(SCALES)}
-        figures["mean"] = pearson(part_said.mean(1), human)
-        if kept is not None:
-            kept[f"{name} {mode}"] = np.column_stack([part_said, human]).astype(np.float32)
+        figures = {s: pearson(part_scores[:, n], human) for n, s in enumerate(SCALES)}
+        figures["mean"] = pearson(part_scores.mean(1), human)
+        if raw_scores is not None:
+            raw_scores[f"{name} {mode}"] = np.column_stack([part_scores, human]).astype(np.float32)
         result.setdefault(name, {})[mode] = figures
     return result
 
 
 def measure_paragraphs(
-    say: Predictor, store: Store, part: str, most: int = 1500
+    predictor: Predictor, store: Store, part: str, limit: int = 1500
 ) -> dict[str, dict[str, float]]:
-    """Joined neighbors of documents: set -> view -> r of the scale of direct assessment."""
+    """Return dataset -> input mode -> Pearson's r on joined neighboring segments."""
     documents = Documents(store)
     result: dict[str, dict[str, float]] = {}
     for number, name in enumerate(store.names):
@@ -167,44 +170,46 @@ def measure_paragraphs(
                 done.update(group)
                 if len(group) > 2:
                     joined.append(documents.join(group))
-        joined = joined[:most]
+        joined = joined[:limit]
         human = np.array([score for _, score in joined])
         for mode in INPUT_MODES:
-            seen = [select_texts(texts, mode) for texts, _ in joined]
-            there = [n for n, texts in enumerate(seen) if texts is not None]
-            if len(there) >= 50:
-                said = say([seen[n] for n in there])  # type: ignore[misc]
-                result.setdefault(name, {})[mode] = pearson(da_scores(said), human[there])
+            shown_texts = [select_texts(texts, mode) for texts, _ in joined]
+            visible = [n for n, texts in enumerate(shown_texts) if texts is not None]
+            if len(visible) >= 50:
+                predictions = predictor([shown_texts[n] for n in visible])  # type: ignore[misc]
+                result.setdefault(name, {})[mode] = pearson(da_scores(predictions), human[visible])
     return result
 
 
-def measure_comparisons(say: Predictor, store: Store, part: str) -> dict[str, dict[str, float]]:
-    """Strict tau: concordant less discordant and tied, over all strict human comparisons."""
+def measure_comparisons(
+    predictor: Predictor, store: Store, part: str
+) -> dict[str, dict[str, float]]:
+    """Return strict Kendall's tau over all human comparisons without ties."""
     left, right, which, outcome = store.columns["comparisons"].T
     result: dict[str, dict[str, float]] = {}
     rows = np.unique(np.concatenate([left, right]))
     place = {int(row): n for n, row in enumerate(rows)}
     a, b = (np.array([place[int(r)] for r in side]) for side in (left, right))
     for mode in INPUT_MODES:
-        scores = da_scores(say([select_texts(row_texts(store, r), mode) for r in rows]))  # type: ignore[misc]
+        scores = da_scores(predictor([select_texts(row_texts(store, r), mode) for r in rows]))  # type: ignore[misc]
         agree = np.sign(scores[a] - scores[b]) * outcome
         for number in np.unique(which):
-            mine = (which == number) & (outcome != 0)
-            if store.names[number].startswith(part) and mine.any():
-                tau = float(((agree[mine] > 0) * 2.0 - 1).mean())
+            is_own = (which == number) & (outcome != 0)
+            if store.names[number].startswith(part) and is_own.any():
+                tau = float(((agree[is_own] > 0) * 2.0 - 1).mean())
                 result.setdefault(store.names[number], {})[mode] = tau
     return result
 
 
 def iter_damage_pairs(
-    outputs: Outputs, damager: Damager, each: int
+    outputs: Outputs, damager: Damager, count: int
 ) -> Iterator[tuple[str, Texts, Texts]]:
-    """So many of each kind of damage: its name, an output of the last lines, and that damaged."""
+    """Yield kind of damage, an output of the held-out lines, and its damaged version."""
     rng = np.random.default_rng(11)
     for kind, (_, make) in damager.kinds.items():
         found = 0
-        for _ in range(12 * each):
-            if found == each:
+        for _ in range(12 * count):
+            if found == count:
                 break
             line = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
             other = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
@@ -222,64 +227,65 @@ def iter_damage_pairs(
 
 
 def measure_damage(
-    say: Predictor, outputs: Outputs, damager: Damager, each: int = 150
+    predictor: Predictor, outputs: Outputs, damager: Damager, count: int = 150
 ) -> dict[str, dict[str, float]]:
-    """Kind -> view -> share of damaged copies that score lower than the whole.
+    """Return kind -> input mode -> share of damaged texts that score below the original.
 
-    Lines are the last of FLORES, which training leaves out.
+    Uses the last lines of FLORES, which are excluded from training.
     """
-    drawn = list(iter_damage_pairs(outputs, damager, each))
+    drawn = list(iter_damage_pairs(outputs, damager, count))
     kinds = [kind for kind, _, _ in drawn]
-    whole, broken = [texts for _, texts, _ in drawn], [texts for _, _, texts in drawn]
+    intact, damaged = [texts for _, texts, _ in drawn], [texts for _, _, texts in drawn]
     result: dict[str, dict[str, float]] = {}
     for mode in INPUT_MODES:
         before, after = (
-            da_scores(say([select_texts(t, mode) for t in texts]))  # type: ignore[misc]
-            for texts in (whole, broken)
+            da_scores(predictor([select_texts(t, mode) for t in texts]))  # type: ignore[misc]
+            for texts in (intact, damaged)
         )
         for kind in dict.fromkeys(kinds):
-            mine = np.array([k == kind for k in kinds])
-            result.setdefault(kind, {})[mode] = float((before[mine] > after[mine]).mean())
+            is_own = np.array([k == kind for k in kinds])
+            result.setdefault(kind, {})[mode] = float((before[is_own] > after[is_own]).mean())
     return result
 
 
 def measure_spans(
-    say: Predictor, store: Store, part: str, most: int = 2500
+    predictor: Predictor, store: Store, part: str, limit: int = 2500
 ) -> dict[str, dict[str, Any]]:
-    """F1 over pieces of errors of any severity at every threshold, beside marking everything."""
+    """Return piece-level F1 of error spans at every threshold, and of marking everything."""
     marks: dict[int, list[tuple[int, int]]] = {}
     for row, start, end, *_ in store.columns["marks"]:
         marks.setdefault(int(row), []).append((int(start), int(end)))
     result: dict[str, dict[str, Any]] = {}
     for number, name in enumerate(store.names):
-        rows = [r for r in sample_rows(store, number, most) if store.columns["marked"][r]]
+        rows = [r for r in sample_rows(store, number, limit) if store.columns["marked"][r]]
         if not name.startswith(part) or len(rows) < 50:
             continue
         for mode in INPUT_MODES:
-            there = [(r, select_texts(row_texts(store, r), mode)) for r in rows]
-            there = [(r, texts) for r, texts in there if texts is not None]
-            if len(there) >= 50:
-                figures = measure_span_f1(say, there, marks)  # type: ignore[arg-type]
+            visible = [(r, select_texts(row_texts(store, r), mode)) for r in rows]
+            visible = [(r, texts) for r, texts in visible if texts is not None]
+            if len(visible) >= 50:
+                figures = measure_span_f1(predictor, visible, marks)  # type: ignore[arg-type]
                 result[f"{name} {mode}"] = figures
     return result
 
 
 def measure_span_f1(
-    say: Predictor, rows: Sequence[tuple[int, Texts]], marks: dict[int, list[tuple[int, int]]]
+    predictor: Predictor, rows: Sequence[tuple[int, Texts]], marks: dict[int, list[tuple[int, int]]]
 ) -> dict[str, Any]:
-    said = say([texts for _, texts in rows])
-    truth, chance = [], []
-    for (row, texts), logits in zip(rows, said.tags, strict=True):
+    """Return the F1 of one dataset and input mode at every threshold."""
+    predictions = predictor([texts for _, texts in rows])
+    truth, probabilities = [], []
+    for (row, texts), logits in zip(rows, predictions.tags, strict=True):
         wrong = np.zeros(hypothesis_length(texts), np.bool_)
         for start, end in marks.get(row, ()):
             wrong[start:end] = True
         truth.append(wrong)
-        chance.append(error_probabilities(logits))
+        probabilities.append(error_probabilities(logits))
     wrong, base = np.concatenate(truth), float(np.concatenate(truth).mean())
-    p = np.concatenate(chance)  # (pieces, ways of tagging)
-    every = np.column_stack([p, p.mean(1)])
+    p = np.concatenate(probabilities)  # (pieces, tag schemes)
+    columns = np.column_stack([p, p.mean(1)])
     figures: dict[str, Any] = {"rate": base, "everything": 2 * base / (1 + base)}
-    for name, column in zip((*TAG_SCHEMES, "mean"), every.T, strict=True):
+    for name, column in zip((*TAG_SCHEMES, "mean"), columns.T, strict=True):
         bins = np.minimum((column * BINS).astype(int), BINS - 1)
         marked = np.bincount(bins, minlength=BINS)[::-1].cumsum()[::-1]  # above each threshold
         hits = np.bincount(bins[wrong], minlength=BINS)[::-1].cumsum()[::-1]
@@ -294,19 +300,19 @@ def measure_span_f1(
 
 
 def error_probabilities(logits: NDArray[np.float32]) -> Floats:
-    """The chance that a piece is wrong by each of the three ways of tagging, (pieces, ways)."""
-    chances = []
+    """Return the probability of an error for each tag scheme, (pieces, schemes)."""
+    probabilities = []
     for first, size in ((0, 3), (3, 3), (6, 2)):
         part = logits[:, first : first + size]
         part = np.exp(part - part.max(1, keepdims=True, initial=-1e9))
-        chances.append(1 - part[:, 0] / part.sum(1))
-    return np.stack(chances, 1).astype(float)
+        probabilities.append(1 - part[:, 0] / part.sum(1))
+    return np.stack(probabilities, 1).astype(float)
 
 
 def summarize(
     figures: dict[str, dict[str, dict[str, float]]], scale: str = "da"
 ) -> dict[str, float]:
-    """The mean over sets for each kind of set and view: what chooses."""
+    """Return the mean over datasets for each group and input mode, and the overall mean."""
     groups: dict[str, list[float]] = {}
     for name, modes in figures.items():
         group = name.split("/")[0].split(":")[1]

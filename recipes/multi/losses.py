@@ -1,4 +1,4 @@
-"""What the training of tertium-multi makes small, each as a function of one pass."""
+"""Losses of tertium-multi, each a function of one forward pass."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torch.nn import functional as F
 from recipes.multi.network import Prediction
 from recipes.multi.packed_rows import ESA_TAGS, MQM_TAGS, WORD_TAGS
 
-LOGISTIC_SLOPE = 1.5  # a difference of one standard deviation makes 82 % of the judges agree
-WORST = -2.4  # what a translation that says something else scores at most
+LOGISTIC_SLOPE = 1.5  # one standard deviation of difference: 82 % of raters agree
+UNRELATED_SCORE = -2.4  # highest score of an unrelated translation
 
 
 @dataclass(frozen=True)
@@ -21,90 +21,94 @@ class LossWeights:
     pairs: float = 1.0
     margin: float = 1.0
     tags: float = 0.3
-    fit_uncertainty: float = 0.05
+    spread: float = 0.05
     clean: float = 0.1
 
 
-def score_loss(said: Prediction, targets: Tensor, weights: Tensor) -> Tensor:
-    """Smooth L1 between scores and targets, (rows, scales), NaN where nobody judged.
+def score_loss(prediction: Prediction, targets: Tensor, weights: Tensor) -> Tensor:
+    """Return the smooth L1 loss between scores and targets (rows, scales); NaN targets are ignored.
 
-    A target below `WORST` is an upper bound: no harm in scoring such a row lower still.
+    A target below `UNRELATED_SCORE` is an upper bound: a lower score costs nothing.
     """
-    known = ~targets.isnan()
-    wanted = torch.where(known, targets, 0.0)
-    wanted = torch.where(wanted < WORST, torch.minimum(wanted, said.scores.detach()), wanted)
-    each = F.smooth_l1_loss(said.scores, wanted, reduction="none", beta=0.5)
-    weight = known.float() * weights[:, None]
-    return (each * weight).sum() / weight.sum().clamp(min=1)
+    has_target = ~targets.isnan()
+    target = torch.where(has_target, targets, 0.0)
+    target = torch.where(
+        target < UNRELATED_SCORE, torch.minimum(target, prediction.scores.detach()), target
+    )
+    losses = F.smooth_l1_loss(prediction.scores, target, reduction="none", beta=0.5)
+    weight = has_target.float() * weights[:, None]
+    return (losses * weight).sum() / weight.sum().clamp(min=1)
 
 
-def spread_loss(said: Prediction, targets: Tensor, weights: Tensor) -> Tensor:
-    """Gaussian likelihood of the residuals; scores are not moved by it."""
-    known = ~targets.isnan()
-    residual = said.scores.detach() - torch.where(known, targets, 0.0)
-    fit_uncertainty = said.spreads.clamp(-5, 3)
-    each = 0.5 * (fit_uncertainty + residual.square() * torch.exp(-fit_uncertainty))
-    weight = known.float() * weights[:, None]
-    return (each * weight).sum() / weight.sum().clamp(min=1)
+def spread_loss(prediction: Prediction, targets: Tensor, weights: Tensor) -> Tensor:
+    """Return the Gaussian negative log-likelihood of the residuals, without gradient to scores."""
+    has_target = ~targets.isnan()
+    residual = prediction.scores.detach() - torch.where(has_target, targets, 0.0)
+    spread = prediction.spreads.clamp(-5, 3)
+    losses = 0.5 * (spread + residual.square() * torch.exp(-spread))
+    weight = has_target.float() * weights[:, None]
+    return (losses * weight).sum() / weight.sum().clamp(min=1)
 
 
-def pair_loss(said: Prediction, pairs: Tensor) -> Tensor:
-    """Bradley-Terry on comparisons (better, worse, share, weight)."""
-    da_scores = said.scores.mean(1)
-    better, worse = da_scores[pairs[:, 0].long()], da_scores[pairs[:, 1].long()]
-    each = F.binary_cross_entropy_with_logits(
+def pair_loss(prediction: Prediction, pairs: Tensor) -> Tensor:
+    """Return the Bradley-Terry loss of comparisons (better, worse, share of votes, weight)."""
+    means = prediction.scores.mean(1)
+    better, worse = means[pairs[:, 0].long()], means[pairs[:, 1].long()]
+    losses = F.binary_cross_entropy_with_logits(
         LOGISTIC_SLOPE * (better - worse), pairs[:, 2], reduction="none"
     )
-    return (each * pairs[:, 3]).sum() / pairs[:, 3].sum().clamp(min=1)
+    return (losses * pairs[:, 3]).sum() / pairs[:, 3].sum().clamp(min=1)
 
 
-def margin_loss(said: Prediction, margins: Tensor) -> Tensor:
-    """How far damage (whole, damaged, cost) falls short of its cost, on every scale."""
-    drop = said.scores[margins[:, 0].long()] - said.scores[margins[:, 1].long()]
+def margin_loss(prediction: Prediction, margins: Tensor) -> Tensor:
+    """Return the mean shortfall of score drops of damaged texts (intact, damaged, cost)."""
+    drop = prediction.scores[margins[:, 0].long()] - prediction.scores[margins[:, 1].long()]
     return F.relu(margins[:, 2:] - drop).mean()
 
 
-def clean_loss(said: Prediction, clean: Tensor) -> Tensor:
-    """Whether annotators found no error at all; -1 where nobody looked."""
-    known = (clean >= 0).float()
-    each = F.binary_cross_entropy_with_logits(said.clean, clean.clamp(min=0), reduction="none")
-    return (each * known).sum() / known.sum().clamp(min=1)
+def clean_loss(prediction: Prediction, clean: Tensor) -> Tensor:
+    """Return the cross-entropy of "no error was marked"; -1 where nobody annotated errors."""
+    has_target = (clean >= 0).float()
+    losses = F.binary_cross_entropy_with_logits(
+        prediction.clean, clean.clamp(min=0), reduction="none"
+    )
+    return (losses * has_target).sum() / has_target.sum().clamp(min=1)
 
 
-def tag_loss(said: Prediction, tags: Tensor, shares: Tensor, categories: Tensor) -> Tensor:
-    """Cross-entropy of severities (by the share of raters), word tags and categories."""
+def tag_loss(prediction: Prediction, tags: Tensor, shares: Tensor, categories: Tensor) -> Tensor:
+    """Return the cross-entropy of severities (share of raters), word tags and categories."""
     minor, major, bad = shares.unbind(-1)
     minor = torch.minimum(minor, 1 - major)
     severity = torch.stack([1 - minor - major, minor, major], -1)  # (rows, pieces, 3)
     word = torch.stack([1 - bad, bad], -1)
-    inside = said.inside.float()
-    total = said.tags.new_zeros(())
-    for kind, wanted, first in (
+    is_piece = prediction.is_piece.float()
+    total = prediction.tags.new_zeros(())
+    for kind, target, first in (
         (MQM_TAGS, severity, 0),
         (ESA_TAGS, severity, 3),
         (WORD_TAGS, word, 6),
     ):
-        logits = said.tags[..., first : first + wanted.shape[-1]].log_softmax(-1)
-        mask = inside * (tags == kind).float()[:, None]
-        total = total - ((wanted * logits).sum(-1) * mask).sum() / mask.sum().clamp(min=1)
-    named = inside * (categories > 0).float()
-    chosen = said.tags[..., 8:].log_softmax(-1).gather(-1, categories[..., None])[..., 0]
-    return total - 0.2 * (chosen * named).sum() / named.sum().clamp(min=1)
+        logits = prediction.tags[..., first : first + target.shape[-1]].log_softmax(-1)
+        mask = is_piece * (tags == kind).float()[:, None]
+        total = total - ((target * logits).sum(-1) * mask).sum() / mask.sum().clamp(min=1)
+    has_category = is_piece * (categories > 0).float()
+    chosen = prediction.tags[..., 8:].log_softmax(-1).gather(-1, categories[..., None])[..., 0]
+    return total - 0.2 * (chosen * has_category).sum() / has_category.sum().clamp(min=1)
 
 
 def total_loss(
-    said: Prediction, batch: dict[str, Tensor], weights: LossWeights
+    prediction: Prediction, batch: dict[str, Tensor], weights: LossWeights
 ) -> dict[str, Tensor]:
-    """All parts by name, `all` their weighted sum."""
+    """Return all losses by name; `all` is their weighted sum."""
     parts = {
-        "score": score_loss(said, batch["targets"], batch["weights"]),
-        "spread": spread_loss(said, batch["targets"], batch["weights"]),
-        "clean": clean_loss(said, batch["clean"]),
-        "tags": tag_loss(said, batch["tags"], batch["shares"], batch["categories"]),
+        "score": score_loss(prediction, batch["targets"], batch["weights"]),
+        "spread": spread_loss(prediction, batch["targets"], batch["weights"]),
+        "clean": clean_loss(prediction, batch["clean"]),
+        "tags": tag_loss(prediction, batch["tags"], batch["shares"], batch["categories"]),
     }
     if len(batch["pairs"]):
-        parts["pairs"] = pair_loss(said, batch["pairs"])
+        parts["pairs"] = pair_loss(prediction, batch["pairs"])
     if len(batch["margins"]):
-        parts["margin"] = margin_loss(said, batch["margins"])
+        parts["margin"] = margin_loss(prediction, batch["margins"])
     total = torch.stack([getattr(weights, name) * loss for name, loss in parts.items()]).sum()
     return {**parts, "all": total}

@@ -1,13 +1,13 @@
-"""The network of tertium-multi: hypothesis, source and reference in one pass, any subset of them.
+"""The training network of tertium-multi: one pass over hypothesis, source and reference.
 
-Every text is `<s> pieces </s>` with positions that start anew, as the encoder met texts when it was
-made (and as XLM's translation modeling aligned them); role embeddings that start at zero tell them
-apart. The lower `lower_layers` layers read each text for itself, the upper ones all texts together. On
-top: a mix of layers, means, and a late comparison of the hypothesis with each other text, which
-judges the whole (three scales, their spread, no error at all) and every piece (error spans).
+Any subset of source and reference can be missing. Every text is `<s> pieces </s>` with positions
+that restart at zero; role embeddings, initialized to zero, mark its role. The first `lower_layers`
+layers attend within each text, the others within the row. A head predicts three human scales,
+their spread and whether there is any error. It uses a mix of layers, means and a soft alignment of
+the hypothesis with the other texts. A tagger predicts error spans for each piece.
 
-Pieces of a batch lie one behind the other without padding; only attention sees a padded view,
-where the kernel for ragged batches is missing.
+Batches are stored without padding. Attention uses a padded copy where the kernel for ragged
+batches is missing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TAGS = 3 + 3 + 2 + 7  # MQM and ESA: ok, minor, major; word tags: ok, bad; categ
 
 @dataclass
 class Ragged:
-    """Where the sequences of a flat batch begin, for attention within each."""
+    """Boundaries of the sequences in a flat batch."""
 
     starts: Tensor  # (sequences + 1,) int32
     longest: int
@@ -44,7 +44,7 @@ class Ragged:
 
 @dataclass
 class Batch:
-    """Texts of several rows, flat, with where those of each role lie and in which rows."""
+    """Texts of several rows, concatenated, with the location of each text role."""
 
     ids: Tensor  # (pieces,)
     positions: Tensor  # (pieces,)
@@ -68,22 +68,22 @@ Texts = tuple[NDArray[np.int32] | None, ...]
 
 
 def make_layout(rows: Sequence[Texts]) -> Layout:
-    """The arrays of a batch of (hypothesis, source, reference) pieces; None where one is absent."""
-    there = [
+    """Build the arrays of a batch from rows of piece ids; None where a text is missing."""
+    present_texts = [
         (number, role, text)
         for number, row in enumerate(rows)
         for role, text in enumerate(row)
         if text is not None
     ]
-    sizes = np.array([len(text) + 2 for _, _, text in there])
+    sizes = np.array([len(text) + 2 for _, _, text in present_texts])
     starts = np.concatenate([[0], np.cumsum(sizes)])
-    text_of = np.repeat(np.arange(len(there)), sizes)
+    text_of = np.repeat(np.arange(len(present_texts)), sizes)
     place = np.arange(starts[-1]) - starts[text_of]
     ids = np.full(starts[-1], START, np.int64)
     inner = (place > 0) & (place < sizes[text_of] - 1)
-    ids[inner] = np.concatenate([text for _, _, text in there])
+    ids[inner] = np.concatenate([text for _, _, text in present_texts])
     ids[starts[1:] - 1] = END
-    owner, role_of = (np.array([t[n] for t in there]) for n in (0, 1))
+    owner, role_of = (np.array([t[n] for t in present_texts]) for n in (0, 1))
     row_starts = np.concatenate([[0], np.cumsum(np.bincount(owner, sizes, len(rows)))])
     row_of = owner[text_of]
     layout = {
@@ -96,7 +96,7 @@ def make_layout(rows: Sequence[Texts]) -> Layout:
         "row_starts": row_starts.astype(np.int64),
         "place_in_row": np.arange(len(ids)) - row_starts.astype(np.int64)[row_of],
     }
-    rank = np.zeros(len(there), np.int64)
+    rank = np.zeros(len(present_texts), np.int64)
     for role in range(3):
         which = np.flatnonzero(role_of == role)
         rank[which] = np.arange(len(which))
@@ -107,7 +107,7 @@ def make_layout(rows: Sequence[Texts]) -> Layout:
 
 
 def move_batch(layout: Layout, device: str) -> Batch:
-    """A laid out batch on the device that computes."""
+    """Move a batch layout to a device."""
 
     def send(name: str) -> Tensor:
         tensor = torch.from_numpy(layout[name])
@@ -135,16 +135,16 @@ def move_batch(layout: Layout, device: str) -> Batch:
 
 
 class InvertibleGather(torch.autograd.Function):
-    """Rows of a table by their numbers, where each is wanted at most once that counts.
+    """Gather rows by index where every source row is used at most once.
 
-    Then the gradient is a gather too, by the inverse numbers; the general one would sort or add
-    atomically. `valid` says which rows of the table are wanted at all.
+    The gradient is then also a gather, by the inverse index, which is faster than sorting or atomic
+    additions. `valid` marks the rows of the table that are used.
     """
 
     @staticmethod
-    def forward(ctx: Any, table: Tensor, wanted: Tensor, inverse: Tensor, valid: Tensor) -> Tensor:
+    def forward(ctx: Any, table: Tensor, index: Tensor, inverse: Tensor, valid: Tensor) -> Tensor:
         ctx.save_for_backward(inverse, valid)
-        return table.index_select(0, wanted)
+        return table.index_select(0, index)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
@@ -153,32 +153,32 @@ class InvertibleGather(torch.autograd.Function):
         return grad * valid.view(-1, *[1] * (grad.ndim - 1)).to(grad.dtype), None, None, None
 
 
-def gather_rows(table: Tensor, wanted: Tensor, inverse: Tensor, valid: Tensor) -> Tensor:
-    result: Tensor = InvertibleGather.apply(table, wanted, inverse, valid)
+def gather_rows(table: Tensor, index: Tensor, inverse: Tensor, valid: Tensor) -> Tensor:
+    result: Tensor = InvertibleGather.apply(table, index, inverse, valid)
     return result
 
 
 def attend_padded(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> Tensor:
-    """Attention within each sequence of (pieces, heads, dim), through a padded copy."""
+    """Attend within each sequence of (pieces, heads, dim), using a padded copy."""
     count, width = within.starts.shape[0] - 1, -(-within.longest // 8) * 8
     steps = torch.arange(width, device=query.device)
     first, last = within.starts[:-1, None].long(), within.starts[1:, None].long()
     where = (first + steps).clamp(max=query.shape[0] - 1).view(-1)  # (sequences * width,)
-    there = (first + steps) < last
+    mask = (first + steps) < last
     back, every = within.owner * width + within.place, torch.ones_like(within.owner)
     padded_query, padded_key, padded_value = (
         gather_rows(x, where, back, every).view(count, width, *x.shape[1:]).transpose(1, 2)
         for x in (query, key, value)
     )  # (sequences, heads, width, dim)
     out = F.scaled_dot_product_attention(
-        padded_query, padded_key, padded_value, attn_mask=there[:, None, None, :]
+        padded_query, padded_key, padded_value, attn_mask=mask[:, None, None, :]
     )
     flat = out.transpose(1, 2).reshape(count * width, *query.shape[1:])
-    return gather_rows(flat, back, where, there.view(-1))
+    return gather_rows(flat, back, where, mask.view(-1))
 
 
 def attend_ragged(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> Tensor:
-    """The same by the kernel for ragged batches."""
+    """Attend within each sequence, using the kernel for ragged batches."""
     from torch.nn.attention.varlen import varlen_attn
 
     result = varlen_attn(
@@ -188,6 +188,8 @@ def attend_ragged(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> 
 
 
 class Layer(nn.Module):
+    """A transformer layer with post-norm."""
+
     def __init__(self, hidden: int, heads: int, inner: int, dropout: float) -> None:
         super().__init__()
         self.heads = heads
@@ -206,7 +208,7 @@ class Layer(nn.Module):
 
 
 class Comparison(nn.Module):
-    """The hypothesis against one other text: soft alignment both ways, each piece compared."""
+    """Compare the hypothesis with one other text by soft alignment in both directions."""
 
     def __init__(self, hidden: int) -> None:
         super().__init__()
@@ -220,7 +222,7 @@ class Comparison(nn.Module):
     def forward(
         self, left: Tensor, right: Tensor, in_left: Tensor, in_right: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Features (rows, 4 * COMPARED) and what was found at each left piece."""
+        """Return features (rows, 4 * COMPARISON_DIM) and the result for each left piece."""
         left, right = self.project(left), self.project(right)  # (rows, pieces, COMPARED)
         likeness = F.normalize(left, dim=-1) @ F.normalize(right, dim=-1).transpose(1, 2)
         likeness = likeness * self.sharpness.to(likeness.dtype)
@@ -235,14 +237,14 @@ class Comparison(nn.Module):
 
 
 def _pool(values: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and maximum over true pieces, in single precision."""
+    """Return mean and maximum over real pieces, in single precision."""
     values, weight = values.float(), mask.float()[:, :, None]
     mean = (values * weight).sum(1) / weight.sum(1).clamp(min=1)
     return mean, values.masked_fill(~mask[:, :, None], -30.0).amax(1).clamp(min=-10)
 
 
 def match_greedily(left: Tensor, right: Tensor, in_left: Tensor, in_right: Tensor) -> Tensor:
-    """Precision and recall of best cosines, (rows, 2)."""
+    """Return precision and recall of the best cosines, (rows, 2)."""
     likeness = F.normalize(left, dim=-1) @ F.normalize(right, dim=-1).transpose(1, 2)
     precision = likeness.masked_fill(~in_right[:, None], -1).amax(2).float()
     recall = likeness.masked_fill(~in_left[:, :, None], -1).amax(1).float()
@@ -255,17 +257,17 @@ def match_greedily(left: Tensor, right: Tensor, in_left: Tensor, in_right: Tenso
 
 @dataclass
 class Prediction:
-    """What one pass says about each row, and about each piece of its hypothesis."""
+    """Outputs for each row and for each piece of its hypothesis."""
 
     scores: Tensor  # (rows, scales)
     spreads: Tensor  # (rows, scales) logarithms of variances
-    clean: Tensor  # (rows,) logit of no error at all
-    tags: Tensor  # (rows, widest hypothesis, TAGS); the first place is <s>
-    inside: Tensor  # (rows, widest hypothesis) true pieces
+    clean: Tensor  # (rows,) logit of no error
+    tags: Tensor  # (rows, widest hypothesis, TAGS); position 0 is <s>
+    is_piece: Tensor  # (rows, widest hypothesis)
 
 
 class Head(nn.Module):
-    """From pooled features to judgments, in single precision: scores need more than 8 bits."""
+    """Map pooled features to predictions, in single precision."""
 
     def __init__(self, features: int, dropout: float) -> None:
         super().__init__()
@@ -290,6 +292,8 @@ def select_head_input(head_input: Tensor, mode: str, hidden: int = 384) -> Tenso
 
 
 class MultiNetwork(nn.Module):
+    """The trainable network; word embeddings are frozen."""
+
     def __init__(
         self,
         words: int,
@@ -321,7 +325,7 @@ class MultiNetwork(nn.Module):
         )
 
     def to_bfloat16(self) -> MultiNetwork:
-        """All but the head in bfloat16."""
+        """Convert everything except the head to bfloat16."""
         head = self.head
         del self.head
         self.bfloat16()
@@ -330,7 +334,7 @@ class MultiNetwork(nn.Module):
 
     def forward(self, batch: Batch) -> Prediction:
         states = self.words(batch.ids) + self.positions(batch.positions.clamp(max=511))
-        # by a product: the gradient of so small a table would be a queue of additions
+        # a matrix product: the gradient of a lookup in so small a table is slow
         roles = F.one_hot(batch.roles, 3).to(states.dtype) @ self.roles.weight
         states = self.dropout(self.norm(states + roles))
         shares, mixed = self.mix.float().softmax(0), torch.zeros_like(states)
@@ -342,58 +346,65 @@ class MultiNetwork(nn.Module):
                 matched[number] = states
             if number in MIXED_LAYERS:
                 mixed = mixed + states * shares[MIXED_LAYERS.index(number)].to(states.dtype)
-        return self._judge(batch, mixed, list(matched.values()))
+        return self._predict(batch, mixed, list(matched.values()))
 
-    def _judge(self, batch: Batch, mixed: Tensor, matched: list[Tensor]) -> Prediction:
-        hypothesis, inside = _padded(mixed, batch, HYPOTHESIS)
-        matched_left = [_padded(states, batch, HYPOTHESIS)[0] for states in matched]
-        mean = _pool(hypothesis, inside)[0]
+    def _predict(self, batch: Batch, mixed: Tensor, matched: list[Tensor]) -> Prediction:
+        hypothesis, is_piece = _pad_role(mixed, batch, HYPOTHESIS)
+        matched_left = [_pad_role(states, batch, HYPOTHESIS)[0] for states in matched]
+        mean = _pool(hypothesis, is_piece)[0]
         features = [hypothesis[:, 0].float(), mean]
-        found_at = [hypothesis]
+        piece_inputs = [hypothesis]
         for role, comparison in zip((SOURCE, REFERENCE), self.comparisons, strict=True):
             width = 3 * mean.shape[1] + 4 * COMPARISON_DIM + 2 * len(MATCHED_LAYERS) + 1
-            told = mean.new_zeros(batch.count, width)
-            at = hypothesis.new_zeros(*hypothesis.shape[:2], COMPARISON_DIM)
+            comparison_features = mean.new_zeros(batch.count, width)
+            piece_features = hypothesis.new_zeros(*hypothesis.shape[:2], COMPARISON_DIM)
             which = batch.with_role[role]
             if len(which):
-                other, in_other = _padded(mixed, batch, role)
-                own, in_own = hypothesis[which], inside[which]
+                other, in_other = _pad_role(mixed, batch, role)
+                own, in_own = hypothesis[which], is_piece[which]
                 pooled, forth = comparison(own, other, in_own, in_other)
                 matches = [
-                    match_greedily(left[which], _padded(right, batch, role)[0], in_own, in_other)
+                    match_greedily(left[which], _pad_role(right, batch, role)[0], in_own, in_other)
                     for left, right in zip(matched_left, matched, strict=True)
                 ]
-                theirs, ours = _pool(other, in_other)[0], mean[which]
-                present = torch.ones_like(ours[:, :1])
-                parts = [theirs, (ours - theirs).abs(), ours * theirs, pooled, *matches, present]
-                told = told.index_copy(0, which, torch.cat(parts, -1))
-                at = at.index_copy(0, which, forth)
-            features.append(told)
-            found_at.append(at)
+                other_mean, own_mean = _pool(other, in_other)[0], mean[which]
+                is_present = torch.ones_like(own_mean[:, :1])
+                parts = [
+                    other_mean,
+                    (own_mean - other_mean).abs(),
+                    own_mean * other_mean,
+                    pooled,
+                    *matches,
+                    is_present,
+                ]
+                comparison_features = comparison_features.index_copy(0, which, torch.cat(parts, -1))
+                piece_features = piece_features.index_copy(0, which, forth)
+            features.append(comparison_features)
+            piece_inputs.append(piece_features)
         out = self.head(torch.cat(features, -1))
         count = len(SCALES)
-        tags = self.tagger(torch.cat(found_at, -1)).float()
-        return Prediction(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, inside)
+        tags = self.tagger(torch.cat(piece_inputs, -1)).float()
+        return Prediction(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, is_piece)
 
 
-def _padded(states: Tensor, batch: Batch, role: int) -> tuple[Tensor, Tensor]:
-    """States of one role's texts, (rows with it, widest, hidden), and which are true pieces.
+def _pad_role(states: Tensor, batch: Batch, role: int) -> tuple[Tensor, Tensor]:
+    """Return the states of one role's texts, (rows, widest, hidden), and the mask of pieces.
 
-    An empty text has its special pieces alone; its </s> then counts, so that means exist.
+    Special tokens are masked. An empty text keeps its </s>, so that means are defined.
     """
     width = batch.widest[role]
     steps = torch.arange(width, device=states.device)
     first, sizes = batch.text_starts[role][:, None], batch.text_sizes[role][:, None]
     where = (first + steps).clamp(max=states.shape[0] - 1).view(-1)
-    inside = (steps >= 1) & ((steps < sizes - 1) | ((sizes == 2) & (steps == 1)))
-    mine = batch.roles == role
-    back = torch.where(mine, batch.rank * width + batch.positions, 0)
-    flat = gather_rows(states, where, back, mine)
-    return flat.view(-1, width, states.shape[1]), inside
+    is_piece = (steps >= 1) & ((steps < sizes - 1) | ((sizes == 2) & (steps == 1)))
+    has_role = batch.roles == role
+    back = torch.where(has_role, batch.rank * width + batch.positions, 0)
+    flat = gather_rows(states, where, back, has_role)
+    return flat.view(-1, width, states.shape[1]), is_piece
 
 
 def load_encoder(network: MultiNetwork, weights: dict[str, Tensor]) -> None:
-    """Puts the published weights into the body."""
+    """Copy the published encoder weights into the network."""
     hidden = network.words.weight.shape[1]
     with torch.no_grad():
         network.words.weight.copy_(weights["emb.word"].view(-1, hidden))

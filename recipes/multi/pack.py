@@ -1,8 +1,8 @@
-"""Packs what tertium-multi learns from and is measured on into a few small files.
+"""Pack training and held-out data of tertium-multi into a few small files.
 
-Texts are kept as lines, similar ones beside each other, so that they compress well; judgments are
-columns that point at them. Nothing that chooses or tests is left in what trains: a training row
-goes if its reference occurs in held-out data, or its source does for the same language pair.
+Texts are stored as lines, similar ones next to each other for compression; judgments are columns
+of text numbers. A training row is dropped if its reference occurs in held-out data, or its source
+occurs there for the same language pair.
 
     python -m recipes.multi.pack --data DIR --encoder e5-small-q4.bin --tokenizer e5/ -o parts/
 """
@@ -43,23 +43,23 @@ _SEVERITY = {
     "critical": MAJOR,
     "bad": BAD,
 }
-_NO_LETTER = re.compile(r"[\W_]+")
+_NON_ALPHANUMERIC = re.compile(r"[\W_]+")
 _BREAK = re.compile(r"[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-LONGEST = 4000  # characters: beyond what 512 pieces hold
-# one text in so many is counted, about a quarter of a million in all
-STEPS = {"outputs": 40, "tatoeba": 20, "judgements": 6, "rankings": 15}
+MAX_CHARACTERS = 4000  # more than 512 pieces can hold
+# pieces are counted in one text in N, about 250,000 texts in all
+SAMPLING_STEPS = {"outputs": 40, "tatoeba": 20, "judgements": 6, "rankings": 15}
 FLORES = "parallel/flores.tar.xz"
-LEAST = 5  # fewer occurrences among them, and a piece is read as smaller ones
+MIN_COUNT = 5  # occurrences of a piece to stay in the vocabulary
 
 
 @lru_cache(maxsize=1 << 20)
 def normalize_text(text: str) -> str:
-    """A text as leaks are found by: letters and digits, case folded.
+    """Return letters and digits of a text, case-folded, to detect overlap.
 
-    >>> normalise("“It’s  over,” she said .") == normalise('"Its over", she said.')
+    >>> normalize_text("“It’s  over,” she said .") == normalize_text('"Its over", she said.')
     True
     """
-    return _NO_LETTER.sub("", unicodedata.normalize("NFKC", text).casefold())
+    return _NON_ALPHANUMERIC.sub("", unicodedata.normalize("NFKC", text).casefold())
 
 
 def read_rows(path: Path) -> Iterator[Row]:
@@ -69,7 +69,7 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 
 class HeldOut:
-    """Texts of the sets that choose or test."""
+    """Texts of the development and test sets."""
 
     def __init__(self) -> None:
         self.references: set[str] = set()
@@ -81,7 +81,8 @@ class HeldOut:
                 self.references.add(normalize_text(row["reference"]))
             self.sources.add((row["lp"], normalize_text(row["source"])))
 
-    def holds(self, row: Row) -> bool:
+    def overlaps(self, row: Row) -> bool:
+        """Return whether the reference or the source of a row is held out."""
         reference, source = (
             normalize_text(row.get("reference") or ""),
             normalize_text(row["source"]),
@@ -94,7 +95,7 @@ class HeldOut:
 
 
 class Texts:
-    """Distinct texts in the order of their first use, which puts similar ones together."""
+    """Distinct texts in order of first use, which keeps similar ones together."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -103,7 +104,7 @@ class Texts:
     def number(self, text: str | None) -> int:
         if text is None:
             return -1
-        line = _BREAK.sub(" ", text)[:LONGEST]
+        line = _BREAK.sub(" ", text)[:MAX_CHARACTERS]
         if line not in self._numbers:
             self._numbers[line] = len(self.lines)
             self.lines.append(line)
@@ -111,7 +112,7 @@ class Texts:
 
 
 class Packed:
-    """Rows of several sets as columns, with their spans, documents and comparisons."""
+    """Rows of several datasets as columns, with spans, documents and comparisons."""
 
     def __init__(self) -> None:
         self.texts, self.names = Texts(), list[str]()
@@ -121,7 +122,7 @@ class Packed:
         self._documents: dict[tuple[str, ...], int] = {}
 
     def add(self, name: str, kind: str, rows: list[Row], *, standardize: bool = True) -> None:
-        """One file of judgments under the name `set/pair`."""
+        """Add one file of judgments under the name `set/pair`."""
         self.names.append(name)
         scores = np.array([row["score"] for row in rows], float)
         if standardize and len(scores) > 1:
@@ -132,17 +133,17 @@ class Packed:
                 self._append_span(number, span, row)
 
     def _append(self, row: Row, score: float, kind: str) -> int:
-        put, number = self.texts.number, len(self.columns["hypothesis"])
+        number_text, number = self.texts.number, len(self.columns["hypothesis"])
         marks = row.get("spans")
         clean = -1
         if marks is not None and kind in ("mqm", "esa"):
-            named = [s for s in marks if s["severity"] not in ("neutral", "no-error")]
-            clean = int(not named and not row.get("missing"))
+            errors = [s for s in marks if s["severity"] not in ("neutral", "no-error")]
+            clean = int(not errors and not row.get("missing"))
         document = (self.names[-1], row["doc"], row["system"]) if row.get("doc") else None
         values = {
-            "source": put(row["source"]),
-            "reference": put(row.get("reference")),
-            "hypothesis": put(row["hypothesis"]),
+            "source": number_text(row["source"]),
+            "reference": number_text(row.get("reference")),
+            "hypothesis": number_text(row["hypothesis"]),
             "score": score,
             "kind": KINDS.index(kind),
             "set": len(self.names) - 1,
@@ -166,13 +167,13 @@ class Packed:
         category = _category(str(span.get("category") or ""))
         self.spans.append((number, span["start"], span["end"], severity, category, share))
 
-    def add_comparisons(self, name: str, folder: Path, pair: str, held: HeldOut | None) -> None:
-        """One pair of a ranking set; with `held` given, without ties and leaked segments."""
+    def add_comparisons(self, name: str, folder: Path, pair: str, held_out: HeldOut | None) -> None:
+        """Add one pair of a ranking set; `held_out` removes ties and overlapping rows."""
         self.names.append(name)
         rows: dict[tuple[str, str], int] = {}
         texts = sorted(read_rows(folder / f"{pair}.texts.jsonl.gz"), key=lambda t: t["segment"])
         for text in texts:
-            if held and held.holds(text):
+            if held_out and held_out.overlaps(text):
                 continue
             for system, output in sorted(text["outputs"].items(), key=lambda item: item[1]):
                 rows[str(text["segment"]), system] = self._append(
@@ -182,7 +183,7 @@ class Packed:
             for line in list(lines)[1:]:
                 segment, _, first, second, outcome = line.rstrip("\n").split("\t")
                 left, right = rows.get((segment, first)), rows.get((segment, second))
-                if left is None or right is None or (held and outcome == "tie"):
+                if left is None or right is None or (held_out and outcome == "tie"):
                     continue
                 value = {"a": 1, "b": -1, "tie": 0}[outcome]
                 self.comparisons.append((left, right, len(self.names) - 1, value))
@@ -204,7 +205,7 @@ class Packed:
 
 
 def _category(name: str) -> int:
-    """1 + the number of a coarse category, 0 where none is named."""
+    """Return 1 + the number of a coarse error category, 0 without a name."""
     lowered = name.lower()
     if not lowered:
         return 0
@@ -225,7 +226,7 @@ def _category(name: str) -> int:
 
 
 def modern_files(data: Path, part: str) -> Iterator[tuple[str, str, Path]]:
-    """The kind, `set/pair` and path of each file of modern/<part>."""
+    """Yield the kind, `set/pair` and path of each file of modern/<part>."""
     for path in sorted((data / "modern" / part).glob("*/*/*.jsonl.gz")):
         kind, name = path.parts[-3], path.parts[-2]
         yield kind, f"{name}/{path.name.removesuffix('.jsonl.gz')}", path
@@ -236,45 +237,47 @@ def sort_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def gather_held_out(data: Path) -> HeldOut:
-    held = HeldOut()
+    """Collect the texts of all development and test sets."""
+    held_out = HeldOut()
     for name in ("wmt15", "wmt17"):
         for path in (data / "da" / name).glob("*.jsonl.gz"):
-            held.add(read_rows(path))
+            held_out.add(read_rows(path))
     for path in (data / "rankings/wmt12").glob("*.texts.jsonl.gz"):
-        held.add(read_rows(path))
+        held_out.add(read_rows(path))
     for part in ("dev", "test"):
         for path in (data / "qe/wmt20").glob(f"*.{part}.jsonl.gz"):
-            held.add(read_rows(path))
+            held_out.add(read_rows(path))
     for _, _, path in modern_files(data, "dev"):
-        held.add(read_rows(path))
-    return held
+        held_out.add(read_rows(path))
+    return held_out
 
 
-def pack_rankings(data: Path, held: HeldOut) -> Packed:
+def pack_rankings(data: Path, held_out: HeldOut) -> Packed:
     packed = Packed()
     for name in RANKINGS:
         for path in sorted((data / "rankings" / name).glob("*.texts.jsonl.gz")):
             pair = path.name.split(".")[0]
-            packed.add_comparisons(f"{name}/{pair}", path.parent, pair, held)
+            packed.add_comparisons(f"{name}/{pair}", path.parent, pair, held_out)
     return packed
 
 
-def pack_judgments(data: Path, held: HeldOut) -> Packed:
-    """da/wmt16, modern/train, and what of qe/wmt20 is not in there; human references stay."""
-    packed, seen = Packed(), set[tuple[str, str]]()
+def pack_judgments(data: Path, held_out: HeldOut) -> Packed:
+    """Pack da/wmt16, modern/train, and rows of qe/wmt20 that are not in it."""
+    packed, known_sources = Packed(), set[tuple[str, str]]()
     for path in sorted((data / "da/wmt16").glob("*.jsonl.gz")):
-        rows = [row for row in read_rows(path) if not held.holds(row)]
+        rows = [row for row in read_rows(path) if not held_out.overlaps(row)]
         packed.add(f"wmt16/{path.name.split('.')[0]}", "da", sort_rows(rows))
     for kind, name, path in modern_files(data, "train"):
-        rows = [row for row in read_rows(path) if not held.holds(row)]
+        rows = [row for row in read_rows(path) if not held_out.overlaps(row)]
         if kind == "qe":
-            seen |= {(row["lp"], normalize_text(row["source"])) for row in rows}
+            known_sources |= {(row["lp"], normalize_text(row["source"])) for row in rows}
         packed.add(name, kind, sort_rows(rows))
     for path in sorted((data / "qe/wmt20").glob("*.train.jsonl.gz")):
         rows = [
             r
             for r in read_rows(path)
-            if not held.holds(r) and (r["lp"], normalize_text(r["source"])) not in seen
+            if not held_out.overlaps(r)
+            and (r["lp"], normalize_text(r["source"])) not in known_sources
         ]
         if len(rows) > 50:
             packed.add(f"qe20/{path.name.split('.')[0]}", "qe", sort_rows(rows))
@@ -282,7 +285,7 @@ def pack_judgments(data: Path, held: HeldOut) -> Packed:
 
 
 def pack_held_out(data: Path) -> Packed:
-    """What chooses (names `dev:`) and what tests (names `test:`), scores as they are."""
+    """Pack development sets (names `dev:`) and test sets (names `test:`) with raw scores."""
     packed = Packed()
     for part, name in (("dev", "wmt15"), ("test", "wmt17")):
         for path in sorted((data / "da" / name).glob("*.jsonl.gz")):
@@ -303,22 +306,20 @@ def pack_held_out(data: Path) -> Packed:
 
 
 def sample_texts(data: Path, parts: dict[str, Packed]) -> Iterator[str]:
-    """Where pieces are counted: FLORES in all its languages, and of the rest one text in so many.
-
-    Nothing held out is among them.
-    """
+    """Yield the texts whose pieces are counted: FLORES and a sample of the training texts."""
     names, blocks = read_outputs(data / FLORES)
     for name in names:
-        yield from blocks[name] if "-" not in name else blocks[name][:: STEPS["outputs"]]
+        yield from blocks[name] if "-" not in name else blocks[name][:: SAMPLING_STEPS["outputs"]]
     with gzip.open(data / "parallel/tatoeba.tsv.gz", "rt", encoding="utf-8") as stream:
         for number, line in enumerate(stream):
-            if number % STEPS["tatoeba"] == 0:
+            if number % SAMPLING_STEPS["tatoeba"] == 0:
                 yield line.rstrip("\n").split("\t")[1]
     for part in ("judgements", "rankings"):
-        yield from parts[part].texts.lines[:: STEPS[part]]
+        yield from parts[part].texts.lines[:: SAMPLING_STEPS[part]]
 
 
 def count_pieces(pieces: Pieces, texts: Iterable[str]) -> Counter[int]:
+    """Count the pieces of texts."""
     counts: Counter[int] = Counter()
     batch: list[str] = []
     for text in texts:
@@ -334,16 +335,16 @@ def count_pieces(pieces: Pieces, texts: Iterable[str]) -> Counter[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--encoder", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True, help="folder of human judgments")
+    parser.add_argument("--encoder", type=Path, required=True, help="e5-small-q4.bin")
     parser.add_argument("--tokenizer", type=Path, required=True, help="folder of tokenizer.json")
-    parser.add_argument("--least", type=int, default=LEAST, help="times a piece must occur to stay")
-    parser.add_argument("-o", "--out", type=Path, required=True)
+    parser.add_argument("--least", type=int, default=MIN_COUNT, help="minimum count of a piece")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="output folder")
     args = parser.parse_args()
-    held = gather_held_out(args.data)
+    held_out = gather_held_out(args.data)
     parts = {
-        "rankings": pack_rankings(args.data, held),
-        "judgements": pack_judgments(args.data, held),
+        "rankings": pack_rankings(args.data, held_out),
+        "judgements": pack_judgments(args.data, held_out),
         "held-out": pack_held_out(args.data),
     }
     for name, packed in parts.items():
@@ -360,19 +361,19 @@ def main() -> None:
             "comparisons",
             flush=True,
         )
-    # the archive is as small as texts get
+    # the archive is already well compressed
     (args.out / "outputs").mkdir(parents=True, exist_ok=True)
     shutil.copy(args.data / FLORES, args.out / "outputs")
     pieces = Pieces(args.tokenizer / "tokenizer.json")
     counts = count_pieces(pieces, sample_texts(args.data, parts))
-    wanted = [pieces.names[n] for n, count in counts.items() if count >= args.least]
+    kept_pieces = [pieces.names[n] for n, count in counts.items() if count >= args.least]
     prune(
         read_published(args.encoder),
         args.tokenizer / "tokenizer.json",
-        wanted,
+        kept_pieces,
         args.out / "encoder",
     )
-    print(len(counts), "pieces occur,", len(wanted), "stay", flush=True)
+    print(len(counts), "pieces occur,", len(kept_pieces), "are kept", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What rows of packed parts are: kinds of judgments and tags, documents, outputs of systems."""
+"""Rows of packed parts: judgment and tag kinds, documents, and system outputs on FLORES."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ MODE_SHARES = (0.4, 0.25, 0.35)
 DA, MQM, ESA, QE = range(4)
 NO_TAGS, MQM_TAGS, ESA_TAGS, WORD_TAGS = range(4)
 TAGS_OF = {DA: NO_TAGS, MQM: MQM_TAGS, ESA: ESA_TAGS, QE: WORD_TAGS}
-LONGEST = 300  # pieces of a hypothesis that is joined to be measured
-HELD_OUT_LINES = 200  # the last of FLORES: damage is measured on them
+MAX_PARAGRAPH_PIECES = 300  # of a joined hypothesis in evaluation
+HELD_OUT_LINES = 200  # last lines of FLORES, on which damage is measured
 
 
 def row_texts(store: Store, row: int) -> Texts:
+    """Return the pieces of hypothesis, source and reference of a row."""
     columns = store.columns
     return tuple(store.text(int(columns[c][row])) for c in ("hypothesis", "source", "reference"))
 
 
 @dataclass(frozen=True)
 class Shares:
-    """How often rows of a set are drawn, against one row of a plain modern set."""
+    """Relative sampling rates of datasets, by name prefix."""
 
     factors: dict[str, float]
-    other: float = 1.0
+    default: float = 1.0
 
-    def of(self, name: str) -> float:
-        return next((f for key, f in self.factors.items() if name.startswith(key)), self.other)
+    def factor(self, name: str) -> float:
+        return next((f for key, f in self.factors.items() if name.startswith(key)), self.default)
 
 
 class Documents:
@@ -50,26 +51,29 @@ class Documents:
         self.rank = np.empty_like(self.order)
         self.rank[self.order] = np.arange(len(self.order))
 
-    def neighbors(self, row: int, most: int) -> list[int]:
-        """The row and those after it in its document, by the same system, as long as they fit."""
-        columns, found, room = self.store.columns, [row], LONGEST
+    def neighbors(self, row: int, limit: int) -> list[int]:
+        """Return the row and its successors in the document by the same system.
+
+        Stops at `limit` rows or when the joined hypotheses would be too long.
+        """
+        columns, rows, pieces_left = self.store.columns, [row], MAX_PARAGRAPH_PIECES
         lengths = self.lengths
         for place in range(int(self.rank[row]) + 1, len(self.order)):
             following = int(self.order[place])
-            room -= int(lengths[int(columns["hypothesis"][found[-1]])])
+            pieces_left -= int(lengths[int(columns["hypothesis"][rows[-1]])])
             if (
                 columns["document"][following] != columns["document"][row]
-                or len(found) == most
-                or columns["order"][following] - columns["order"][found[-1]] > 2
+                or len(rows) == limit
+                or columns["order"][following] - columns["order"][rows[-1]] > 2
                 or (columns["reference"][following] < 0) != (columns["reference"][row] < 0)
-                or lengths[int(columns["hypothesis"][following])] > room
+                or lengths[int(columns["hypothesis"][following])] > pieces_left
             ):
                 break
-            found.append(following)
-        return found
+            rows.append(following)
+        return rows
 
     def join(self, rows: Sequence[int]) -> tuple[Texts, float]:
-        """A paragraph: texts joined, scores averaged by the length of the hypotheses."""
+        """Join rows to a paragraph; its score is the mean weighted by hypothesis length."""
         columns = self.store.columns
         sizes = np.maximum(self.lengths[columns["hypothesis"][rows]], 1)
         texts: Texts = tuple(
@@ -80,7 +84,7 @@ class Documents:
 
 
 class Outputs:
-    """Outputs of many systems on FLORES: line n of every language and system lies together."""
+    """Outputs of many systems on FLORES; line n of all languages and systems is stored together."""
 
     def __init__(self, folder: Path) -> None:
         self.names: list[str] = json.loads((folder / "outputs.json").read_text())
@@ -105,9 +109,11 @@ class Outputs:
         return tuple(self.text(line, column) for column in self.systems[system])
 
 
-def material_of(texts: Texts, other: NDArray[np.int32], foreign: NDArray[np.int32]) -> Material:
-    """What an output can be damaged with; outputs have a text and a source."""
+def material_of(
+    texts: Texts, same_language: NDArray[np.int32], other_language: NDArray[np.int32]
+) -> Material:
+    """Return the texts that damage of an output can use."""
     text, source, *_ = texts
     assert text is not None
     assert source is not None
-    return Material(text, source, other, foreign)
+    return Material(text, source, same_language, other_language)

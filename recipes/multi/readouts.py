@@ -1,10 +1,10 @@
-"""Second readings of the frozen tertium-multi, learned from what its head sees in rows that train.
+"""Fit readouts of the frozen tertium-multi network: regressions on the features of its head.
 
-By each view three: ridge regressions on what crowds said and on what everyone said, and a small
-hidden layer, which in the end sees by few directions what it saw. All take features less their mean
-and over their spread, and none further away than `MAX_DEVIATIONS`. The regressions look at differences
-within a set alone: people's scores have the same mean in each, so that what tells sets apart, as
-languages, can only mislead them.
+Each input mode has three readouts: ridge regressions on crowd judgments and on all judgments, and
+a small hidden layer, reduced to a few input directions after training. Features are standardized
+and clipped to `MAX_DEVIATIONS`. The ridge regressions use differences within datasets only: human
+scores have the same mean in each dataset, so features that separate datasets (such as language)
+can only mislead them.
 """
 
 from __future__ import annotations
@@ -24,25 +24,19 @@ from tertium.metrics.flagship.joint_network import MAX_DEVIATIONS
 Floats = NDArray[np.float32]
 JUDGMENT_KINDS = {"crowds": ("da", "qe", "old"), "all": ("da", "mqm", "esa", "qe", "old")}
 READOUT_NAMES = (*JUDGMENT_KINDS, "layer")
-PARAGRAPH_PREFIX = "joined:"  # what names of sets of paragraphs begin with
-RIDGE = 1.0  # of the variance of a feature within sets
-MIN_STD, MIN_WITHIN_SET_VARIANCE = (
-    1e-4,
-    1e-3,
-)  # a spread below which a feature says nothing; a variance within sets
-MIN_HUMAN_SCORE, MAX_HUMAN_SCORE = -4.0, 3.0  # of people's scores, in deviations
-CHUNK_ROWS = 20_000  # rows that are computed at once
-HIDDEN_UNITS, ENSEMBLE_SIZE, EPOCHS, BATCH_SIZE = (
-    64,
-    2,
-    16,
-    4096,
-)  # of the hidden layer: units of a seed, passes, rows
-REDUCED_DIM = 24  # that it sees in the end
+PARAGRAPH_PREFIX = "joined:"  # of the names of paragraph datasets
+RIDGE = 1.0  # relative to the variance of a feature within datasets
+MIN_STD, MIN_WITHIN_SET_VARIANCE = 1e-4, 1e-3  # features below are ignored
+MIN_HUMAN_SCORE, MAX_HUMAN_SCORE = -4.0, 3.0  # standardized scores are clipped
+CHUNK_ROWS = 20_000
+HIDDEN_UNITS, ENSEMBLE_SIZE = 64, 2  # units per network, networks with different seeds
+EPOCHS, BATCH_SIZE = 16, 4096
+REDUCED_DIM = 24  # input directions of the shipped hidden layer
 LEARNING_RATE, WARMUP_SHARE, WEIGHT_DECAY, DROPOUT = 1e-3, 0.15, 0.02, 0.5
 
 
 def judgment_kind(name: str) -> str:
+    """Return the kind of judgments of a dataset, from its name."""
     start = name.removeprefix(PARAGRAPH_PREFIX).split("/")[0]
     if start == "wmt16":
         return "old"
@@ -53,43 +47,47 @@ def judgment_kind(name: str) -> str:
 
 @dataclass(frozen=True)
 class Readouts:
-    """The readings of a view; `straight` and `bias` are those of all, the rest is the layer's."""
+    """All readouts of an input mode.
+
+    `straight` and `bias` are the linear parts of all readouts; the other weights are those of the
+    hidden layer, the last readout.
+    """
 
     mean: Tensor  # (features,)
     scale: Tensor  # (features,)
-    straight: Tensor  # (READINGS, features)
-    bias: Tensor  # (READINGS,)
-    squeeze: Tensor  # (DIRECTIONS, features)
-    inner: Tensor  # (units, DIRECTIONS)
+    straight: Tensor  # (readouts, features)
+    bias: Tensor  # (readouts,)
+    squeeze: Tensor  # (REDUCED_DIM, features)
+    inner: Tensor  # (units, REDUCED_DIM)
     inner_bias: Tensor  # (units,)
     last: Tensor  # (units,)
 
     def __call__(self, features: Tensor) -> Tensor:
-        """What is read of features, (rows, features) -> (rows, READINGS)."""
+        """Map features (rows, features) to readouts (rows, len(READOUT_NAMES))."""
         standardized = standardize_features(features, self.mean, self.scale)
-        read = standardized @ self.straight.T + self.bias
+        linear = standardized @ self.straight.T + self.bias
         layer = F.gelu(standardized @ self.squeeze.T @ self.inner.T + self.inner_bias) @ self.last
-        return torch.cat([read[:, :-1], (read[:, -1] + layer)[:, None]], 1)
+        return torch.cat([linear[:, :-1], (linear[:, -1] + layer)[:, None]], 1)
 
     def mix(self, shares: Sequence[float]) -> dict[str, Tensor]:
-        """The weights of the one readout that says the sum of shares of the readings."""
-        each = torch.tensor(shares, dtype=self.straight.dtype)
+        """Return the weights of one readout that equals the weighted sum of all."""
+        weights = torch.tensor(shares, dtype=self.straight.dtype)
         return {
             "mean": self.mean,
             "scale": self.scale,
-            "straight.weight": (each @ self.straight)[None],
-            "straight.bias": (each @ self.bias)[None],
+            "straight.weight": (weights @ self.straight)[None],
+            "straight.bias": (weights @ self.bias)[None],
             "squeeze.weight": self.squeeze,
             "inner.weight": self.inner,
             "inner.bias": self.inner_bias,
-            "last.weight": (each[-1] * self.last)[None],
+            "last.weight": (weights[-1] * self.last)[None],
         }
 
 
 def save_readouts(path: Path, modes: Mapping[str, Readouts]) -> None:
     stored = {
-        f"{mode}.{field.name}": getattr(one, field.name).float().cpu().numpy()
-        for mode, one in modes.items()
+        f"{mode}.{field.name}": getattr(readouts, field.name).float().cpu().numpy()
+        for mode, readouts in modes.items()
         for field in fields(Readouts)
     }
     np.savez_compressed(path, allow_pickle=False, **stored)
@@ -101,21 +99,24 @@ def load_readouts(path: Path, mode: str) -> Readouts:
 
 
 def standardize_features(features: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
+    """Standardize features and clip them."""
     return ((features.float() - mean) * scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
 
 
 def fit_readouts(features: Tensor, human: Floats, names: Sequence[str]) -> Readouts:
-    """The readings of a view from features of rows, (rows, features), half precision."""
+    """Fit the readouts of an input mode to features (rows, features) in half precision."""
     rows = ReadoutData(features, human, names)
     mean, scale = rows.standardize()
     regressions = [rows.fit_ridge(name) for name in JUDGMENT_KINDS]
-    members = [rows.fit_hidden_layer(seed) for seed in range(ENSEMBLE_SIZE)]
-    weights, at = (torch.cat([getattr(m.inner, n) for m in members]) for n in ("weight", "bias"))
-    squeeze, inner, inner_bias = rows.squeeze(weights.detach(), at.detach())
+    networks = [rows.fit_hidden_layer(seed) for seed in range(ENSEMBLE_SIZE)]
+    weights, biases = (
+        torch.cat([getattr(m.inner, n) for m in networks]) for n in ("weight", "bias")
+    )
+    squeeze, inner, inner_bias = rows.squeeze(weights.detach(), biases.detach())
     straight = [weights for weights, _ in regressions]
-    straight.append(torch.stack([m.straight.weight[0] for m in members]).mean(0))
-    bias = [at for _, at in regressions]
-    bias.append(torch.stack([m.straight.bias[0] + m.last.bias[0] for m in members]).mean())
+    straight.append(torch.stack([m.straight.weight[0] for m in networks]).mean(0))
+    bias = [intercept for _, intercept in regressions]
+    bias.append(torch.stack([m.straight.bias[0] + m.last.bias[0] for m in networks]).mean())
     return Readouts(
         mean,
         scale,
@@ -124,32 +125,33 @@ def fit_readouts(features: Tensor, human: Floats, names: Sequence[str]) -> Reado
         squeeze,
         inner,
         inner_bias,
-        torch.cat([m.last.weight[0] for m in members]).detach() / len(members),
+        torch.cat([m.last.weight[0] for m in networks]).detach() / len(networks),
     )
 
 
 class ReadoutData:
-    """Rows that train, of sets that all weigh alike; people's scores of paragraphs standardised."""
+    """Training rows; datasets have equal weight, scores of paragraphs are standardized."""
 
     def __init__(self, features: Tensor, human: Floats, names: Sequence[str]) -> None:
         self.features, device = features, features.device
-        titles, sets = np.unique(names, return_inverse=True)
+        set_names, sets = np.unique(names, return_inverse=True)
         scores = np.array(human, np.float64)
-        for number in np.flatnonzero([title.startswith(PARAGRAPH_PREFIX) for title in titles]):
-            own = sets == number
-            scores[own] = (scores[own] - scores[own].mean()) / max(scores[own].std(), 1e-6)
-        kinds = np.array([judgment_kind(title) for title in titles])[sets]
-        self.alone = torch.tensor(
-            [not t.startswith(PARAGRAPH_PREFIX) for t in titles], device=device
+        for number in np.flatnonzero([title.startswith(PARAGRAPH_PREFIX) for title in set_names]):
+            rows = sets == number
+            own = scores[rows]
+            scores[rows] = (own - own.mean()) / max(own.std(), 1e-6)
+        kinds = np.array([judgment_kind(title) for title in set_names])[sets]
+        self.is_segment_set = torch.tensor(
+            [not t.startswith(PARAGRAPH_PREFIX) for t in set_names], device=device
         )
         self.sets = torch.from_numpy(sets).to(device)
         self.sampling_weights = torch.from_numpy(1 / np.bincount(sets)[sets]).to(device)
         self.human = (
             torch.from_numpy(scores.clip(MIN_HUMAN_SCORE, MAX_HUMAN_SCORE)).float().to(device)
         )
-        self.of = {
-            name: torch.from_numpy(np.isin(kinds, some)).to(device)
-            for name, some in JUDGMENT_KINDS.items()
+        self.kind_masks = {
+            name: torch.from_numpy(np.isin(kinds, kinds_)).to(device)
+            for name, kinds_ in JUDGMENT_KINDS.items()
         }
 
     def parts(self) -> Iterator[slice]:
@@ -157,7 +159,7 @@ class ReadoutData:
             yield slice(start, start + CHUNK_ROWS)
 
     def standardize(self) -> tuple[Tensor, Tensor]:
-        """Brings features near, in place; what they were less and times to get there."""
+        """Standardize the features in place and return their mean and scale."""
         total = self.sampling_weights.sum()
         mean = sum(
             (self.sampling_weights[p] @ self.features[p].double() for p in self.parts()), 0 * total
@@ -166,54 +168,61 @@ class ReadoutData:
         squares = (
             self.sampling_weights[p] @ (self.features[p].double() - mean) ** 2 for p in self.parts()
         )
-        fit_uncertainty = (sum(squares, 0 * total) / total).sqrt()
-        scale = torch.where(fit_uncertainty > MIN_STD, 1 / fit_uncertainty.clamp(min=MIN_STD), 0.0)
+        spread = (sum(squares, 0 * total) / total).sqrt()
+        scale = torch.where(spread > MIN_STD, 1 / spread.clamp(min=MIN_STD), 0.0)
         for part in self.parts():
             standardized = standardize_features(self.features[part], mean.float(), scale.float())
             self.features[part] = standardized.to(self.features.dtype)
         return mean.float(), scale.float()
 
     def fit_ridge(self, name: str) -> tuple[Tensor, Tensor]:
-        """A ridge regression on differences within sets of single segments; weights and bias."""
-        weight = self.sampling_weights * self.of[name] * self.alone[self.sets]
-        count, features = len(self.alone), self.features.shape[1]
-        products, along = weight.new_zeros(features, features), weight.new_zeros(features)
-        places, people, sizes = (weight.new_zeros(count, *n) for n in ((features,), (), ()))
+        """Fit a ridge regression within datasets of single segments.
+
+        Return weights and bias.
+        """
+        weight = self.sampling_weights * self.kind_masks[name] * self.is_segment_set[self.sets]
+        count, features = len(self.is_segment_set), self.features.shape[1]
+        gram, moments = weight.new_zeros(features, features), weight.new_zeros(features)
+        feature_sums, score_sums, sizes = (
+            weight.new_zeros(count, *n) for n in ((features,), (), ())
+        )
         for part in self.parts():
-            standardized, own, w = self.features[part].double(), self.sets[part], weight[part]
+            standardized, set_ids, w = self.features[part].double(), self.sets[part], weight[part]
             y = w * self.human[part]
-            products.addmm_((standardized * w[:, None]).T, standardized)
-            along += y @ standardized
-            places.index_add_(0, own, standardized * w[:, None])
-            people.index_add_(0, own, y)
-            sizes.index_add_(0, own, w)
-        total, there = sizes.sum(), sizes > 0
-        means = places[there] / sizes[there][:, None]  # of sets
-        inside = (products - places[there].T @ means) / total
-        along = (along - people[there] @ means) / total
-        says = inside.diagonal() > MIN_WITHIN_SET_VARIANCE
-        fit_uncertainty = torch.where(says, inside.diagonal(), 1.0).sqrt()
-        left = torch.where(
-            says[:, None] & says, inside / (fit_uncertainty[:, None] * fit_uncertainty), 0.0
+            gram.addmm_((standardized * w[:, None]).T, standardized)
+            moments += y @ standardized
+            feature_sums.index_add_(0, set_ids, standardized * w[:, None])
+            score_sums.index_add_(0, set_ids, y)
+            sizes.index_add_(0, set_ids, w)
+        total, nonempty = sizes.sum(), sizes > 0
+        means = feature_sums[nonempty] / sizes[nonempty][:, None]
+        within_covariance = (gram - feature_sums[nonempty].T @ means) / total
+        moments = (moments - score_sums[nonempty] @ means) / total
+        is_informative = within_covariance.diagonal() > MIN_WITHIN_SET_VARIANCE
+        spread = torch.where(is_informative, within_covariance.diagonal(), 1.0).sqrt()
+        correlation = torch.where(
+            is_informative[:, None] & is_informative,
+            within_covariance / (spread[:, None] * spread),
+            0.0,
         )
-        left.diagonal().add_(RIDGE + (~says).double())
+        correlation.diagonal().add_(RIDGE + (~is_informative).double())
         solved = torch.cholesky_solve(
-            (along / fit_uncertainty * says)[:, None], torch.linalg.cholesky(left)
+            (moments / spread * is_informative)[:, None], torch.linalg.cholesky(correlation)
         )
-        weights = solved[:, 0] / fit_uncertainty * says
-        return weights.float(), ((people.sum() - places.sum(0) @ weights) / total).float()
+        weights = solved[:, 0] / spread * is_informative
+        return weights.float(), ((score_sums.sum() - feature_sums.sum(0) @ weights) / total).float()
 
     def fit_hidden_layer(self, seed: int) -> HiddenLayerReadout:
-        """A small network beside a linear form, on all rows, for what crowds and everyone said.
+        """Train a linear form plus a hidden layer on crowd and all judgments.
 
-        What everyone said helps the layer to see, and is not read.
+        The output for all judgments only regularizes the hidden layer; it is not used.
         """
         torch.manual_seed(seed)
         device = self.features.device
         net = HiddenLayerReadout(self.features.shape[1], HIDDEN_UNITS, len(JUDGMENT_KINDS)).to(
             device
         )
-        is_target = torch.stack([self.of[name] for name in JUDGMENT_KINDS], 1)
+        is_target = torch.stack([self.kind_masks[name] for name in JUDGMENT_KINDS], 1)
         targets = torch.where(is_target, self.human[:, None], torch.nan)
         matrices = [p for p in net.parameters() if p.ndim == 2]
         groups = [
@@ -231,8 +240,8 @@ class ReadoutData:
             chosen = torch.searchsorted(ends, drawn).clamp(max=len(ends) - 1)
             with torch.autocast(device.type, torch.bfloat16):
                 prediction = net(self.features[chosen].float()).float()
-            there = torch.isfinite(targets[chosen])
-            loss = F.smooth_l1_loss(prediction[there], targets[chosen][there])
+            has_target = torch.isfinite(targets[chosen])
+            loss = F.smooth_l1_loss(prediction[has_target], targets[chosen][has_target])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -240,20 +249,22 @@ class ReadoutData:
         return net
 
     def squeeze(self, weights: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """A layer's weights, (units, features), as those of few directions and of units on these.
+        """Reduce a layer (units, features) to few input directions and units on these.
 
-        They are the directions in which what units see differs most.
+        The directions are the principal components of the unit inputs.
         """
         share = (self.sampling_weights / self.sampling_weights.sum()).float()
-        seen = torch.cat([self.features[part].float() @ weights.T for part in self.parts()])
-        mean = share @ seen
-        covariance = (seen - mean).T @ ((seen - mean) * share[:, None])
-        most = torch.linalg.eigh(covariance).eigenvectors[:, -REDUCED_DIM:]  # (units, DIRECTIONS)
-        return most.T @ weights, most, bias + mean - most @ (most.T @ mean)
+        unit_inputs = torch.cat([self.features[part].float() @ weights.T for part in self.parts()])
+        mean = share @ unit_inputs
+        covariance = (unit_inputs - mean).T @ ((unit_inputs - mean) * share[:, None])
+        directions = torch.linalg.eigh(covariance).eigenvectors[
+            :, -REDUCED_DIM:
+        ]  # (units, REDUCED_DIM)
+        return directions.T @ weights, directions, bias + mean - directions @ (directions.T @ mean)
 
 
 class HiddenLayerReadout(nn.Module):
-    """A linear form and a hidden layer, both of which start at zero, with dropout."""
+    """A linear form plus a hidden layer, both zero at the start, with dropout."""
 
     def __init__(self, features: int, inner: int, outputs: int) -> None:
         super().__init__()

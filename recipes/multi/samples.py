@@ -1,4 +1,4 @@
-"""Rows of packed parts to look at the frozen tertium-multi with: sets, paragraphs, damage."""
+"""Sample rows of packed parts for the frozen tertium-multi: datasets, paragraphs, damage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOW_QUANTILE = 0.25
 
 @dataclass
 class Rows:
-    """Rows of one kind: their set, people's score, texts by pieces and as strings."""
+    """Sampled rows: dataset, human score, and texts as pieces and as strings."""
 
     names: list[str] = field(default_factory=list)
     human: list[float] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Rows:
         self.keys.append(key)
 
     def extend(self, others: Rows, prefix: str) -> None:
-        """Takes others in, whose sets are called by a prefix."""
+        """Append other rows; their dataset names get a prefix."""
         self.names += [prefix + name for name in others.names]
         self.human += others.human
         self.texts += others.texts
@@ -62,20 +62,21 @@ class Rows:
 
 
 def row_strings(store: Store, lines: list[str], rows: Sequence[int]) -> Strings:
-    """The texts of a row, or of neighbors joined."""
-    found = []
+    """Return the texts of a row, or of several rows joined."""
+    texts = []
     for column in ("hypothesis", "source", "reference"):
         numbers = store.columns[column][list(rows)]
-        found.append(None if (numbers < 0).any() else " ".join(lines[n] for n in numbers))
-    return tuple(found)  # type: ignore[return-value]
+        texts.append(None if (numbers < 0).any() else " ".join(lines[n] for n in numbers))
+    return tuple(texts)  # type: ignore[return-value]
 
 
-def sample_sets(store: Store, lines: list[str], part: str, most: int) -> Rows:
+def sample_sets(store: Store, lines: list[str], part: str, limit: int) -> Rows:
+    """Sample rows of every dataset of a part."""
     rows = Rows()
     compared = set(store.columns["comparisons"][:, 2].tolist())
     for number, name in enumerate(store.names):
         if name.startswith(part) and number not in compared:
-            for row in sample_rows(store, number, most):
+            for row in sample_rows(store, number, limit):
                 human = float(store.columns["score"][row])
                 rows.add(
                     name, human, row_texts(store, row), row_strings(store, lines, [row]), int(row)
@@ -83,35 +84,39 @@ def sample_sets(store: Store, lines: list[str], part: str, most: int) -> Rows:
     return rows
 
 
-def sample_comparisons(store: Store, lines: list[str], most: int) -> tuple[Rows, NDArray[np.int64]]:
-    """Rows of some strict comparisons, and these: left, right (places in rows), set, outcome."""
-    every = store.columns["comparisons"]
-    every = every[every[:, 3] != 0]
-    rng, rows, place, kept = np.random.default_rng(5), Rows(), dict[int, int](), []
-    for number in np.unique(every[:, 2]):
-        for left, right, which, outcome in rng.permutation(every[every[:, 2] == number])[:most]:
+def sample_comparisons(
+    store: Store, lines: list[str], limit: int
+) -> tuple[Rows, NDArray[np.int64]]:
+    """Return rows of some strict comparisons and (left, right, set, outcome)."""
+    strict = store.columns["comparisons"]
+    strict = strict[strict[:, 3] != 0]
+    rng, rows, place, comparisons = np.random.default_rng(5), Rows(), dict[int, int](), []
+    for number in np.unique(strict[:, 2]):
+        for left, right, which, outcome in rng.permutation(strict[strict[:, 2] == number])[:limit]:
             for row in (left, right):
                 if int(row) not in place:
                     place[int(row)] = len(rows.names)
                     strings = row_strings(store, lines, [row])
                     rows.add(store.names[which], 0.0, row_texts(store, row), strings, int(row))
-            kept.append((place[int(left)], place[int(right)], which, outcome))
-    return rows, np.array(kept)
+            comparisons.append((place[int(left)], place[int(right)], which, outcome))
+    return rows, np.array(comparisons)
 
 
-def sample_paragraphs(store: Store, lines: list[str], part: str, most: int) -> Rows:
-    """Neighbors joined as `measure_paragraphs` does for sets that choose."""
+def sample_paragraphs(store: Store, lines: list[str], part: str, limit: int) -> Rows:
+    """Join neighboring rows as `measure_paragraphs` does."""
     documents, rows = Documents(store), Rows()
     for number, name in enumerate(store.names):
         if not name.startswith(part):
             continue
-        own = [r for r in sample_rows(store, number, None) if store.columns["document"][r] >= 0]
-        done, count = set[int](), 0
-        for row in sorted(own, key=lambda r: documents.rank[r]):
-            if row in done or count == most:
+        rows_of_set = [
+            r for r in sample_rows(store, number, None) if store.columns["document"][r] >= 0
+        ]
+        used, count = set[int](), 0
+        for row in sorted(rows_of_set, key=lambda r: documents.rank[r]):
+            if row in used or count == limit:
                 continue
             group = documents.neighbors(int(row), 10)
-            done.update(group)
+            used.update(group)
             if len(group) > 2:
                 texts, human = documents.join(group)
                 rows.add(name, human, texts, row_strings(store, lines, group), int(row))
@@ -119,36 +124,41 @@ def sample_paragraphs(store: Store, lines: list[str], part: str, most: int) -> R
     return rows
 
 
-def sample_damage(parts: Path, pieces: Pieces, each: int) -> Rows:
-    """Damaged copies of outputs, each behind the whole: the last lines of FLORES."""
+def sample_damage(parts: Path, pieces: Pieces, count_per_kind: int) -> Rows:
+    """Return outputs of the held-out FLORES lines, each followed by a damaged version."""
     outputs, damager = Outputs(parts / "outputs"), Damager(pieces.names)
     rows, count = Rows(), Counter[str]()
 
     def decode(text: NDArray[np.int32] | None) -> str:
         return "".join(pieces.names[n] for n in text).replace("▁", " ").strip()  # type: ignore[union-attr]
 
-    for kind, whole, broken in iter_damage_pairs(outputs, damager, each):
-        for texts in (whole, broken):
+    for kind, intact, damaged in iter_damage_pairs(outputs, damager, count_per_kind):
+        for texts in (intact, damaged):
             rows.add(kind, 0.0, texts, tuple(decode(t) for t in texts), count[kind])  # type: ignore[arg-type]
         count[kind] += 1
     return rows
 
 
-def sample_references(store: Store, lines: list[str], part: str, most: int) -> Rows:
-    """Human references as hypotheses by the source, each before an output of its segment.
+def sample_references(store: Store, lines: list[str], part: str, limit: int) -> Rows:
+    """Return human references as source-only hypotheses, each before a poor output.
 
-    People put that into the lowest quarter of its set.
+    Poor outputs have a human score in the lowest quarter of their dataset.
     """
     rows, columns = Rows(), store.columns
     compared = set(columns["comparisons"][:, 2].tolist())
     for number, name in enumerate(store.names):
-        own = np.flatnonzero((columns["set"] == number) & (columns["human"] == 0))
-        there = columns["reference"][own]
-        own = own[(there >= 0) & (there != columns["hypothesis"][own])]
-        if not name.startswith(part) or number in compared or not len(own):
+        rows_of_set = np.flatnonzero((columns["set"] == number) & (columns["human"] == 0))
+        references = columns["reference"][rows_of_set]
+        rows_of_set = rows_of_set[
+            (references >= 0) & (references != columns["hypothesis"][rows_of_set])
+        ]
+        if not name.startswith(part) or number in compared or not len(rows_of_set):
             continue
-        low = own[columns["score"][own] <= np.quantile(columns["score"][own], LOW_QUANTILE)]
-        for row in np.sort(np.random.default_rng(7).permutation(low)[:most]):
+        low = rows_of_set[
+            columns["score"][rows_of_set]
+            <= np.quantile(columns["score"][rows_of_set], LOW_QUANTILE)
+        ]
+        for row in np.sort(np.random.default_rng(7).permutation(low)[:limit]):
             texts, strings = row_texts(store, row), row_strings(store, lines, [row])
             for role in (2, 0):  # the reference, then the output
                 shown = (strings[role] or "", strings[1], None)
@@ -157,7 +167,7 @@ def sample_references(store: Store, lines: list[str], part: str, most: int) -> R
 
 
 def open_part(folder: Path, pieces: Pieces) -> tuple[Store, list[str]]:
-    """A packed part with its lines, in pieces the first time."""
+    """Open a packed part with its lines; tokenize it the first time."""
     lines = read_lines(folder / "texts.xz")
     if not (folder / "offsets.npy").exists():
         write_pieces(folder, lines, pieces)
@@ -165,32 +175,32 @@ def open_part(folder: Path, pieces: Pieces) -> tuple[Store, list[str]]:
 
 
 def iter_samples(
-    parts: Path, most: dict[str, Any], pieces: Pieces
+    parts: Path, limits: dict[str, Any], pieces: Pieces
 ) -> Iterator[tuple[str, Rows, dict[str, Any]]]:
-    """Names of samples, their rows, and what is saved with them; those that test last."""
+    """Yield the name, rows and extra columns of each sample; test sets come last."""
     store, lines = open_part(parts / "judgements", pieces)
-    read = sample_sets(store, lines, "", most["read"])
-    read.extend(sample_paragraphs(store, lines, "", most["joined"]), PARAGRAPH_PREFIX)
+    read = sample_sets(store, lines, "", limits["read"])
+    read.extend(sample_paragraphs(store, lines, "", limits["joined"]), PARAGRAPH_PREFIX)
     yield "read", read, {}
     held, held_lines = open_part(parts / "held-out", pieces)
-    yield "dev", sample_sets(held, held_lines, "dev:", most["dev"]), {}
-    yield "dev-paragraphs", sample_paragraphs(held, held_lines, "dev:", most["paragraphs"]), {}
-    yield "references", sample_references(held, held_lines, "dev:", most["references"]), {}
+    yield "dev", sample_sets(held, held_lines, "dev:", limits["dev"]), {}
+    yield "dev-paragraphs", sample_paragraphs(held, held_lines, "dev:", limits["paragraphs"]), {}
+    yield "references", sample_references(held, held_lines, "dev:", limits["references"]), {}
     if not (parts / "outputs/READY").exists():
         prepare(parts / "outputs", pieces)
-    yield "damage", sample_damage(parts, pieces, most["damage"]), {}
-    yield "test", sample_sets(held, held_lines, "test:", most["test"]), {}
-    rows, comparisons = sample_comparisons(held, held_lines, most["compared"])
+    yield "damage", sample_damage(parts, pieces, limits["damage"]), {}
+    yield "test", sample_sets(held, held_lines, "test:", limits["test"]), {}
+    rows, comparisons = sample_comparisons(held, held_lines, limits["compared"])
     yield "test-compared", rows, {"comparisons": comparisons}
 
 
-DEFAULT_LIMITS = {  # rows of a set, paragraphs, pairs with references, kinds of damage, comparisons of a pair
-    "read": 8000,
-    "joined": 600,
-    "dev": 3000,
-    "paragraphs": 1500,
-    "references": 400,
-    "damage": 100,
-    "test": 10**9,
-    "compared": 1500,
+DEFAULT_LIMITS = {
+    "read": 8000,  # training rows per dataset, for readouts
+    "joined": 600,  # training paragraphs per dataset
+    "dev": 3000,  # rows per development set
+    "paragraphs": 1500,  # paragraphs per development set
+    "references": 400,  # pairs of a reference and a poor output per dataset
+    "damage": 100,  # texts per kind of damage
+    "test": 10**9,  # rows per test set
+    "compared": 1500,  # comparisons per language pair
 }

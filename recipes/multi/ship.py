@@ -1,15 +1,15 @@
-"""Puts a trained tertium-multi into the package that ships: small, then calibrated.
+"""Write a trained tertium-multi into the package: compress it, then calibrate it.
 
     python -m recipes.multi.ship weights STUDENT.0.safetensors ... --encoder parts/encoder
     python -m recipes.multi.ship tags tagger.safetensors
     python -m recipes.multi.ship calibrate --data DIR
     python -m recipes.multi.ship experts --data DIR
 
-The embedding table stays as published (4 bits), matrices become int8 rows; of the head what the
-metric says stays: a mixture of its scales, no error at all, and the tags of pieces. The maps to
-0..1 come from da/wmt15, qe/wmt20 dev and the direct assessments of modern/dev, one for each view,
-those of experts from MQM of modern/dev; percentiles from outputs of WMT18's systems. Sets that test
-are not looked at. `recipes.multi.spans` then chooses what is marked.
+The embedding table keeps its published 4 bits; matrices become int8 rows. The head keeps a mixture
+of its scales and the no-error output. Calibration maps to 0..1 come from da/wmt15, qe/wmt20 dev and
+the direct assessments of modern/dev, one for each input mode; the maps of the expert scale come
+from MQM of modern/dev; percentiles from outputs of WMT18 systems. Test sets are not used.
+`recipes.multi.spans` chooses the thresholds of error spans afterwards.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, Terti
 from tertium.models.checkpoint import bundled_models_folder
 
 FloatArray = NDArray[np.float64]
-HIDDEN, HEADS, APART = 384, 12, 4
-READOUT_UNITS = HIDDEN_UNITS * ENSEMBLE_SIZE  # units of a readout's hidden layer
+HIDDEN, HEADS, LOWER_LAYERS = 384, 12, 4
+READOUT_UNITS = HIDDEN_UNITS * ENSEMBLE_SIZE
 TAGS = "tags.safetensors"
-CALIBRATION_KNOTS = 8  # of a map: more follow chance, and cost agreement
-ANNOTATED_ROWS = 160  # translations of each set with marked errors
-ERRORS = {"best": 1.2, "power": 0.7, "whole": 548}  # of a raw score, and pieces
+CALIBRATION_KNOTS = 8  # more knots overfit
+ANNOTATED_ROWS = 160  # per dataset with marked errors
+ERRORS = {"best": 1.2, "power": 0.7, "whole": 548}  # raw score, exponent, pieces
 TOKENIZER = {
     "tokenizer_class": "PreTrainedTokenizerFast",
     "model_max_length": 512,
@@ -69,49 +69,49 @@ TOKENIZER = {
 
 
 def load_parts(files: list[Path]) -> dict[str, Tensor]:
-    """The trained weights in single precision, from the parts of an export."""
+    """Load trained weights in single precision from the parts of an export."""
     return {name: value.float() for file in files for name, value in load_file(file).items()}
 
 
 def compress(
     trained: dict[str, Tensor], table: NDArray[np.uint8], mixture: dict[str, float]
 ) -> dict[str, Tensor]:
-    """What ships: the table as published, (blocks, 18) bytes, and the rest by `quantize`.
+    """Return the tensors to ship: the published table (blocks, 18) bytes and int8 matrices.
 
-    The score is a mixture of the scales that were learned, which a linear layer can say at once.
+    The score is a mixture of the trained scales, folded into the last linear layer.
     """
-    slim = dict(trained)
+    weights = dict(trained)
     for kind in ("weight", "bias"):
         last = trained[f"head.last.{kind}"]
         score = sum(share * last[SCALES.index(scale)] for scale, share in mixture.items())
-        slim[f"head.last.{kind}"] = torch.stack([torch.as_tensor(score), last[-1]])
+        weights[f"head.last.{kind}"] = torch.stack([torch.as_tensor(score), last[-1]])
     rows = table.reshape(-1, HIDDEN // BLOCK, BLOCK_BYTES)
     scales = np.ascontiguousarray(rows[..., :2]).view("<f2")[..., 0]
     words = {"nibbles": np.ascontiguousarray(rows[..., 2:]), "scales": scales.copy()}
     return {
-        **{f"{NETWORK}{name}": value for name, value in quantize(slim).items()},
+        **{f"{NETWORK}{name}": value for name, value in quantize(weights).items()},
         **{f"{WORDS}{name}": torch.from_numpy(value) for name, value in words.items()},
     }
 
 
 def write_tokenizer(source: Path, folder: Path) -> dict[str, str]:
-    """The pruned tokenizer, scores as short as single precision allows; the files' hashes."""
+    """Write the pruned tokenizer with short scores and return the hashes of its files."""
     settings = json.loads(source.read_text(encoding="utf-8"))
     settings["model"]["vocab"] = [
         [piece, float(str(np.float32(score)))] for piece, score in settings["model"]["vocab"]
     ]
-    texts = {
+    contents = {
         "tokenizer.json": json.dumps(settings, ensure_ascii=False, separators=(",", ":")),
         "tokenizer_config.json": json.dumps(TOKENIZER, indent=1) + "\n",
     }
     (folder / ENCODER).mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
+    for name, text in contents.items():
         (folder / ENCODER / name).write_text(text, encoding="utf-8")
-    return {f"{ENCODER}/{name}": hash_file(folder / ENCODER / name) for name in texts}
+    return {f"{ENCODER}/{name}": hash_file(folder / ENCODER / name) for name in contents}
 
 
 def write_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> None:
-    """Writes weights, tokenizer and a config.json that is neither corrected nor calibrated yet."""
+    """Write weights, tokenizer and a config.json without correction and calibration."""
     folder = bundled_models_folder() / TertiumMulti.name
     folder.mkdir(parents=True, exist_ok=True)
     trained = load_parts(files)
@@ -132,7 +132,7 @@ def write_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -
                 "layers": len(layers),
                 "heads": HEADS,
                 "inner": len(trained["layers.0.up.bias"]),
-                "apart": APART,
+                "apart": LOWER_LAYERS,
                 "compared": COMPARISON_DIM,
                 "judging": len(trained["head.inner.bias"]),
                 "directions": REDUCED_DIM,
@@ -147,21 +147,21 @@ def write_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -
         },
     )
     hidden_units, inputs = trained["head.inner.weight"].shape
-    blank = {}
+    zero_readouts = {}
     for mode in INPUT_MODES:
         features = hidden_units + select_head_input(torch.zeros(1, inputs), mode).shape[1]
         readout = Readout(features, REDUCED_DIM, READOUT_UNITS).state_dict()
-        blank[mode] = {name: 0 * value for name, value in readout.items()}
-    write_corrections(dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), blank)
+        zero_readouts[mode] = {name: 0 * value for name, value in readout.items()}
+    write_corrections(dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), zero_readouts)
 
 
 def write_tags(file: Path) -> None:
-    """Puts a tagger that was learned on top of the shipped weights beside them."""
+    """Write a tagger that was trained on top of the shipped weights."""
     folder = bundled_models_folder() / TertiumMulti.name
     tagger = load_file(file)
     compact = {f"{NETWORK}{name}": value for name, value in quantize(tagger).items()}
     save_file(compact, folder / TAGS)
-    config = _config()
+    config = _read_config()
     config["shape"]["tags"] = len(tagger["tagger.2.bias"])
     write_config(
         folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_file(folder / TAGS)}}
@@ -172,69 +172,69 @@ Judged = list[tuple[dict[str, Any], float]]
 
 
 def read_direct_assessments(data: Path, each: int) -> Judged:
-    """Rows and standardised scores of the sets that calibration may see, so many of each file.
+    """Return rows and standardized scores of the calibration sets.
 
-    Sets before 2021 hold standardised scores; the others are made so by their own mean and spread.
-    Pairs with a language that the encoder does not know (Livonian) are left out.
+    Datasets since 2021 are standardized by their own mean and spread; older ones already are. Pairs
+    with a language unknown to the encoder (Livonian) are excluded.
     """
-    known = MODEL_CARDS["e5"].languages
+    languages = MODEL_CARDS["e5"].languages
     files = [
         *sorted((data / "da/wmt15").glob("*.gz")),
         *sorted((data / "qe/wmt20").glob("*.dev.jsonl.gz")),
         *sorted((data / "modern/dev/da").glob("*/*.gz")),
     ]
-    judged: Judged = []
+    judgments: Judged = []
     for file in files:
-        if not known.issuperset(file.name.split(".")[0].split("-")):
+        if not languages.issuperset(file.name.split(".")[0].split("-")):
             continue
         rows = list(read_rows(file))
         human = np.array([row["score"] for row in rows], float)
         if "modern" in file.parts:
             human = (human - human.mean()) / human.std()
         chosen = np.random.default_rng(2).permutation(len(rows))[:each]
-        judged += [(rows[n], float(human[n])) for n in chosen]
-    return judged
+        judgments += [(rows[n], float(human[n])) for n in chosen]
+    return judgments
 
 
 def select_mode(row: dict[str, Any], mode: InputMode) -> Row | None:
-    """The texts of a record in a view, None where it lacks one."""
+    """Return the texts of a record in an input mode, None where one is missing."""
     if mode != "source" and not row.get("reference"):
         return None
-    return _hide((row["hypothesis"], row["source"], row.get("reference")), mode)
+    return _keep_texts((row["hypothesis"], row["source"], row.get("reference")), mode)
 
 
-def fit_mode(metric: TertiumMulti, judged: Judged, mode: InputMode) -> dict[str, Any]:
-    """The map of a view's raw scores to what people say, and people's spread around it."""
-    there = [(row, score) for record, score in judged if (row := select_mode(record, mode))]
-    raw = metric.raw_scores([row for row, _ in there])
-    return fit_calibration(raw, np.array([score for _, score in there]), CALIBRATION_KNOTS)
+def fit_mode(metric: TertiumMulti, judgments: Judged, mode: InputMode) -> dict[str, Any]:
+    """Fit the calibration map and uncertainty of an input mode."""
+    visible = [(row, score) for record, score in judgments if (row := select_mode(record, mode))]
+    raw = metric.raw_scores([row for row, _ in visible])
+    return fit_calibration(raw, np.array([score for _, score in visible]), CALIBRATION_KNOTS)
 
 
 def read_expert_scores(data: Path, each: int) -> Judged:
-    """Rows of MQM that choose, so many of each file, and 1 less the points subtracted over 25."""
-    judged: Judged = []
+    """Return MQM rows of modern/dev with scores 1 - points / 25."""
+    judgments: Judged = []
     for file in sorted((data / "modern/dev/mqm").glob("*/*.gz")):
         rows = list(read_rows(file))
         chosen = np.random.default_rng(4).permutation(len(rows))[:each]
-        judged += [(rows[n], mqm_score(rows[n])) for n in chosen]
-    return judged
+        judgments += [(rows[n], mqm_score(rows[n])) for n in chosen]
+    return judgments
 
 
-def fit_expert_mode(metric: TertiumMulti, judged: Judged, mode: InputMode) -> dict[str, Any]:
-    """The map of a view's sums of errors to what experts leave, and their spread around it."""
-    there = [(row, score) for record, score in judged if (row := select_mode(record, mode))]
-    rows, left = [row for row, _ in there], np.array([score for _, score in there])
-    return fit_expert_scale(sum_errors(metric, rows), left)
+def fit_expert_mode(metric: TertiumMulti, judgments: Judged, mode: InputMode) -> dict[str, Any]:
+    """Fit the expert scale of an input mode."""
+    visible = [(row, score) for record, score in judgments if (row := select_mode(record, mode))]
+    rows, expert_scores = [row for row, _ in visible], np.array([score for _, score in visible])
+    return fit_expert_scale(sum_errors(metric, rows), expert_scores)
 
 
 def sum_errors(metric: TertiumMulti, rows: list[Row]) -> FloatArray:
-    """Less the sum of errors of each row."""
+    """Return the negative error penalty of each row."""
     pieces = metric.reader.count_pieces(rows)
     return ErrorPenalty(**ERRORS)(metric.raw_scores(rows), pieces, np.zeros(len(rows), dtype=bool))
 
 
 def sample_wmt18_rows(data: DatasetFolder, each: int) -> list[Row]:
-    """Outputs of WMT18's systems with their sources and references, so many of each system."""
+    """Sample outputs of each WMT18 system with source and reference."""
     task, rng, sample = data.metrics_task("wmt18-metrics-task"), np.random.default_rng(1), []
     for pair in task.with_outputs:
         testset = task.testset(pair)
@@ -249,92 +249,92 @@ def sample_wmt18_rows(data: DatasetFolder, each: int) -> list[Row]:
 def fit_no_error_probabilities(
     metric: TertiumMulti, data: Path, each: int
 ) -> dict[str, dict[str, float]]:
-    """What makes the chance of no error in each view one that was seen on modern/dev."""
+    """Fit the probability of no error in each input mode on modern/dev."""
     sums: dict[str, list[FloatArray]] = {mode: [] for mode in INPUT_MODES}
-    truths: dict[str, list[bool]] = {mode: [] for mode in INPUT_MODES}
+    is_clean: dict[str, list[bool]] = {mode: [] for mode in INPUT_MODES}
     for file in sorted((data / "modern/dev").glob("*/*/*.gz")):
         kind = file.parts[-3]
         rows = [r for r in read_rows(file) if kind in ("mqm", "esa") and r.get("spans") is not None]
         for mode in INPUT_MODES:
             chosen = np.random.default_rng(3).permutation(len(rows))[:each]
-            there = [(rows[n], texts) for n in chosen if (texts := select_mode(rows[n], mode))]
-            if there:
-                sums[mode].append(sum_errors(metric, [texts for _, texts in there]))
-                truths[mode] += [_is_clean(row) for row, _ in there]
+            visible = [(rows[n], texts) for n in chosen if (texts := select_mode(rows[n], mode))]
+            if visible:
+                sums[mode].append(sum_errors(metric, [texts for _, texts in visible]))
+                is_clean[mode] += [_is_clean(row) for row, _ in visible]
     return {
-        mode: fit_no_error_probability(np.concatenate(sums[mode]), np.array(truths[mode], float))
+        mode: fit_no_error_probability(np.concatenate(sums[mode]), np.array(is_clean[mode], float))
         for mode in INPUT_MODES
     }
 
 
-def fit_no_error_probability(sums: FloatArray, truths: FloatArray) -> dict[str, float]:
-    """The most likely chance of no error by sums, by Newton's method in half steps."""
-    small = -np.log(-sums)
-    fit_uncertainty = small.std()
-    design = np.column_stack([small / fit_uncertainty, np.ones_like(small)])
-    found = np.zeros(2)
+def fit_no_error_probability(sums: FloatArray, is_clean: FloatArray) -> dict[str, float]:
+    """Fit a logistic regression on log error sums by damped Newton steps."""
+    log_sums = -np.log(-sums)
+    spread = log_sums.std()
+    design = np.column_stack([log_sums / spread, np.ones_like(log_sums)])
+    parameters = np.zeros(2)
     for _ in range(100):
-        chance = 1 / (1 + np.exp(-design @ found))
+        chance = 1 / (1 + np.exp(-design @ parameters))
         curvature = design.T @ (design * (chance * (1 - chance))[:, None])
-        found = found + 0.5 * np.linalg.solve(curvature, design.T @ (truths - chance))
-    slope = float(found[0] / fit_uncertainty)
-    return {"half": round(float(np.exp(found[1] / slope)), 5), "slope": round(slope, 5)}
+        parameters = parameters + 0.5 * np.linalg.solve(curvature, design.T @ (is_clean - chance))
+    slope = float(parameters[0] / spread)
+    return {"half": round(float(np.exp(parameters[1] / slope)), 5), "slope": round(slope, 5)}
 
 
 def _is_clean(row: dict[str, Any]) -> bool:
-    named = [s for s in row["spans"] if s["severity"] not in ("neutral", "no-error")]
-    return not named and not row.get("missing")
+    errors = [s for s in row["spans"] if s["severity"] not in ("neutral", "no-error")]
+    return not errors and not row.get("missing")
 
 
 def calibrate(data: str | None, each: int, outputs: int) -> None:
-    """Fits what raw scores mean to crowds."""
+    """Fit the direct assessment scale."""
     collection = DatasetFolder.open(data)
-    judged = read_direct_assessments(collection.root, each)
-    config = _config()
+    judgments = read_direct_assessments(collection.root, each)
+    config = _read_config()
     for mode in INPUT_MODES:
-        config["scales"][mode] = {**UNCALIBRATED, **fit_mode(TertiumMulti(), judged, mode)}
-    _put_percentiles(
+        config["scales"][mode] = {**UNCALIBRATED, **fit_mode(TertiumMulti(), judgments, mode)}
+    _write_percentiles(
         config, config["scales"], TertiumMulti(), sample_wmt18_rows(collection, outputs)
     )
 
 
 def calibrate_experts(data: str | None, each: int, outputs: int) -> None:
-    """Fits what raw scores mean to experts, and the chance that nobody marks an error."""
+    """Fit the expert scale and the probability of no error."""
     collection, metric = DatasetFolder.open(data), TertiumMulti(scale="mqm")
-    config, judged = _config(), read_expert_scores(collection.root, each)
+    config, judgments = _read_config(), read_expert_scores(collection.root, each)
     config["experts"] = {
-        mode: {"errors": ERRORS, **UNCALIBRATED, **fit_expert_mode(metric, judged, mode)}
+        mode: {"errors": ERRORS, **UNCALIBRATED, **fit_expert_mode(metric, judgments, mode)}
         for mode in INPUT_MODES
     }
     config["clean"] = fit_no_error_probabilities(metric, collection.root, ANNOTATED_ROWS)
-    _put_percentiles(config, config["experts"], metric, sample_wmt18_rows(collection, outputs))
+    _write_percentiles(config, config["experts"], metric, sample_wmt18_rows(collection, outputs))
 
 
-def _config() -> dict[str, Any]:
-    """What the model that ships says of itself, as it stands in the file."""
+def _read_config() -> dict[str, Any]:
+    """Read the config of the bundled model from its file."""
     text = (bundled_models_folder() / TertiumMulti.name / "config.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    config: dict[str, Any] = json.loads(text)
+    return config
 
 
-def _put_percentiles(
+def _write_percentiles(
     config: dict[str, Any],
     scales: Mapping[InputMode, dict[str, Any]],
     metric: TertiumMulti,
     sample: Sequence[Row],
 ) -> None:
-    """Measures where outputs stand on scales of the config, by the metric as it is so far."""
+    """Write the config with the percentiles of WMT18 outputs on its scales."""
     folder = bundled_models_folder() / TertiumMulti.name
     write_config(folder, config)
     for mode in INPUT_MODES:
-        scores = metric.scores([_hide(row, mode) for row in sample], mode)
+        scores = metric.scores([_keep_texts(row, mode) for row in sample], mode)
         scales[mode]["percentiles"] = score_percentiles(scores)
         print(mode, json.dumps(scales[mode]), flush=True)
     write_config(folder, config)
 
 
-def _hide(row: Row, mode: InputMode) -> Row:
-    """A row with those of its texts that a view sees."""
+def _keep_texts(row: Row, mode: InputMode) -> Row:
+    """Return a row with only the texts of an input mode."""
     hypothesis, source, reference = row
     return (
         hypothesis,
@@ -351,13 +351,15 @@ def main() -> None:
         type=float,
         nargs=len(SCALES),
         default=[1.0, 0.0, 0.0],
-        help=f"the share of each scale in the score: {', '.join(SCALES)}",
+        help=f"weights of the scales {', '.join(SCALES)} in the score",
     )
-    parser.add_argument("files", type=Path, nargs="*", help="the parts of an export")
-    parser.add_argument("--encoder", type=Path, help="the folder that pack.py wrote")
-    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
-    parser.add_argument("--each", type=int, default=500, help="judgments of each file")
-    parser.add_argument("--outputs", type=int, default=3, help="outputs of each WMT18 system")
+    parser.add_argument("files", type=Path, nargs="*", help="weight files")
+    parser.add_argument("--encoder", type=Path, help="encoder folder written by recipes.multi.pack")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
+    parser.add_argument("--each", type=int, default=500, help="judgments per file (default: 500)")
+    parser.add_argument(
+        "--outputs", type=int, default=3, help="outputs per WMT18 system (default: 3)"
+    )
     args = parser.parse_args()
     if args.stage == "weights":
         write_weights(args.files, args.encoder, dict(zip(SCALES, args.mixture, strict=True)))

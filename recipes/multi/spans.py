@@ -1,10 +1,10 @@
-"""Chooses from which chance on the shipped model marks a piece, and says what that is worth.
+"""Choose the probability threshold of error spans of tertium-multi and report their F1.
 
     python -m recipes.multi.spans --data DIR [--each 400] [--write]
 
-Thresholds belong to a way of marking (MQM, ESA, word tags) and a view, and are those with the best
-mean character F1 over the sets of modern/dev that are marked so. Beside each set's F1 stand that of
-marking everything, and that of marking as many characters at random.
+There is one threshold for each annotation scheme (MQM, ESA, word tags) and input mode: the one with
+the best mean character F1 over the datasets of modern/dev. Reported next to it: the F1 of marking
+everything, and of marking as many characters at random.
 """
 
 from __future__ import annotations
@@ -38,32 +38,32 @@ Mask = NDArray[np.bool_]
 FOLDERS: dict[AnnotationScheme, str] = {"mqm": "mqm", "esa": "esa", "words": "qe"}
 GRID = tuple(round(0.02 * n, 2) for n in range(1, 50))
 NO_ERROR = ("neutral", "no-error")
-LEAST_ROWS = 100
-COPIES = ("mlqe-test20",)  # the test of qe/wmt20, which must not choose
+MIN_ROWS = 100
+EXCLUDED_SETS = ("mlqe-test20",)  # the test set of qe/wmt20
 
 
 @dataclass(frozen=True)
 class MarkedSet:
-    """Translations with what people marked and what the network found at their pieces."""
+    """Annotated translations with the piece probabilities of the network."""
 
     name: str
     rows: list[dict[str, Any]]
     places: list[TokenOffsets]
-    findings: list[NDArray[np.float32]]
+    piece_probabilities: list[NDArray[np.float32]]
 
-    def spans(self, way: AnnotationScheme, thresholds: SpanThresholds) -> list[tuple[Span, ...]]:
-        """What the metric would mark."""
+    def spans(self, scheme: AnnotationScheme, thresholds: SpanThresholds) -> list[tuple[Span, ...]]:
+        """Return the spans that the metric would mark."""
         texts = [row["hypothesis"] for row in self.rows]
-        parts = zip(texts, self.places, self.findings, strict=True)
-        return [extract_spans(text, at, found, way, thresholds) for text, at, found in parts]
+        parts = zip(texts, self.places, self.piece_probabilities, strict=True)
+        return [extract_spans(text, at, found, scheme, thresholds) for text, at, found in parts]
 
-    def marked(self, spans: list[tuple[Span, ...]]) -> Mask:
-        """Which characters of all texts lie in spans."""
+    def predicted_mask(self, spans: list[tuple[Span, ...]]) -> Mask:
+        """Return which characters of all texts lie in spans."""
         pairs = zip(spans, self.rows, strict=True)
         return np.concatenate([span_mask(own, len(row["hypothesis"])) for own, row in pairs])
 
-    def truth(self) -> Mask:
-        """Which characters people marked."""
+    def annotated_mask(self) -> Mask:
+        """Return which characters annotators marked."""
         masks = []
         for row in self.rows:
             mask = np.zeros(len(row["hypothesis"]), bool)
@@ -75,53 +75,63 @@ class MarkedSet:
 
 
 def marked_sets(
-    metric: TertiumMulti, data: Path, way: AnnotationScheme, mode: InputMode, each: int
+    metric: TertiumMulti, data: Path, scheme: AnnotationScheme, mode: InputMode, limit: int
 ) -> list[MarkedSet]:
-    """The sets of modern/dev that are marked in this way and can be seen in this view."""
-    found = []
-    known = frozenset(metric.settings.languages)
-    for file in sorted((data / "modern/dev" / FOLDERS[way]).glob("*/*.gz")):
+    """Return the datasets of modern/dev with this annotation scheme and input mode."""
+    sets = []
+    languages = frozenset(metric.settings.languages)
+    for file in sorted((data / "modern/dev" / FOLDERS[scheme]).glob("*/*.gz")):
         pair = file.name.split(".")[0]
-        if not known.issuperset(pair.split("-")) or file.parent.name in COPIES:
+        if not languages.issuperset(pair.split("-")) or file.parent.name in EXCLUDED_SETS:
             continue
         rows = [r for r in read_rows(file) if r.get("spans") is not None and select_mode(r, mode)]
-        some = [rows[n] for n in np.random.default_rng(4).permutation(len(rows))[:each]]
-        if len(some) < LEAST_ROWS:
+        sample = [rows[n] for n in np.random.default_rng(4).permutation(len(rows))[:limit]]
+        if len(sample) < MIN_ROWS:
             continue
-        said = metric.raw_outputs([texts for row in some if (texts := select_mode(row, mode))])
-        findings = [piece_errors(one) for one in said]
-        places = metric.piece_offsets([row["hypothesis"] for row in some])
-        found.append(MarkedSet(f"{file.parent.name}/{pair}", some, places, findings))
-    return found
+        outputs = metric.raw_outputs([texts for row in sample if (texts := select_mode(row, mode))])
+        piece_probabilities = [piece_errors(output) for output in outputs]
+        places = metric.piece_offsets([row["hypothesis"] for row in sample])
+        sets.append(MarkedSet(f"{file.parent.name}/{pair}", sample, places, piece_probabilities))
+    return sets
 
 
-def f1(marked: Mask, truth: Mask) -> float:
-    return float(2 * (marked & truth).sum() / max(marked.sum() + truth.sum(), 1))
+def f1(predicted: Mask, annotated: Mask) -> float:
+    """Return the F1 of a character mask."""
+    return float(2 * (predicted & annotated).sum() / max(predicted.sum() + annotated.sum(), 1))
 
 
-def choose_wrong(sets: list[MarkedSet], way: AnnotationScheme) -> float:
-    """Of the thresholds that beat marking everything on most sets, the one of the best mean F1."""
-    truths = [one.truth() for one in sets]
+def choose_threshold(sets: list[MarkedSet], scheme: AnnotationScheme) -> float:
+    """Return the threshold with the best mean F1.
 
-    def worth(wrong: float) -> tuple[int, float]:
+    Only thresholds that beat marking everything on as many datasets as possible are considered.
+    """
+    truth_masks = [dataset.annotated_mask() for dataset in sets]
+
+    def evaluate(wrong: float) -> tuple[int, float]:
         thresholds = SpanThresholds(wrong=wrong)
         figures = [
-            (f1(one.marked(one.spans(way, thresholds)), truth), f1(np.ones_like(truth), truth))
-            for one, truth in zip(sets, truths, strict=True)
+            (
+                f1(dataset.predicted_mask(dataset.spans(scheme, thresholds)), annotated_mask),
+                f1(np.ones_like(annotated_mask), annotated_mask),
+            )
+            for dataset, annotated_mask in zip(sets, truth_masks, strict=True)
         ]
-        return sum(own > all_ for own, all_ in figures), float(np.mean([own for own, _ in figures]))
+        wins = sum(own > baseline for own, baseline in figures)
+        return wins, float(np.mean([own for own, _ in figures]))
 
-    return max(GRID, key=worth)
+    return max(GRID, key=evaluate)
 
 
 def report(
-    sets: list[MarkedSet], way: AnnotationScheme, mode: InputMode, thresholds: SpanThresholds
+    sets: list[MarkedSet], scheme: AnnotationScheme, mode: InputMode, thresholds: SpanThresholds
 ) -> None:
-    for one in sets:
-        truth, marked = one.truth(), one.marked(one.spans(way, thresholds))
-        rate, share = truth.mean(), marked.mean()
+    """Print the F1 of each dataset and of both baselines."""
+    for dataset in sets:
+        annotated = dataset.annotated_mask()
+        predicted = dataset.predicted_mask(dataset.spans(scheme, thresholds))
+        rate, share = annotated.mean(), predicted.mean()
         print(
-            f"{way:6}{mode:10}{one.name:20}F1 {f1(marked, truth):.3f}  everything "
+            f"{scheme:6}{mode:10}{dataset.name:20}F1 {f1(predicted, annotated):.3f}  everything "
             f"{2 * rate / (1 + rate):.3f}  at random {2 * rate * share / (rate + share):.3f}  "
             f"wrong {rate:.3f}  marked {share:.3f}",
             flush=True,
@@ -129,28 +139,31 @@ def report(
 
 
 def choose(
-    metric: TertiumMulti, data: Path, way: AnnotationScheme, mode: InputMode, each: int
+    metric: TertiumMulti, data: Path, scheme: AnnotationScheme, mode: InputMode, limit: int
 ) -> dict[str, float]:
-    sets = marked_sets(metric, data, way, mode, each)
+    """Choose and report the thresholds of an annotation scheme and input mode."""
+    sets = marked_sets(metric, data, scheme, mode, limit)
     if not sets:
         return {}
-    thresholds = SpanThresholds(wrong=choose_wrong(sets, way))
-    report(sets, way, mode, thresholds)
+    thresholds = SpanThresholds(wrong=choose_threshold(sets, scheme))
+    report(sets, scheme, mode, thresholds)
     return asdict(thresholds)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--data", help="the human judgments (default: TERTIUM_DATA)")
-    parser.add_argument("--each", type=int, default=400, help="translations of each set")
-    parser.add_argument("--write", action="store_true", help="into the shipped config.json")
+    parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
+    parser.add_argument(
+        "--each", type=int, default=400, help="translations per dataset (default: 400)"
+    )
+    parser.add_argument("--write", action="store_true", help="write into the bundled config.json")
     args = parser.parse_args()
     data, metric = DatasetFolder.open(args.data).root, TertiumMulti()
     chosen = {
-        way: {mode: choose(metric, data, way, mode, args.each) for mode in INPUT_MODES}
-        for way in LOGITS
+        scheme: {mode: choose(metric, data, scheme, mode, args.each) for mode in INPUT_MODES}
+        for scheme in LOGITS
     }
-    for modes in chosen.values():  # word tags come without references
+    for modes in chosen.values():  # word-tag datasets have no references
         for mode in INPUT_MODES:
             modes[mode] = modes[mode] or modes["source"]
     print(json.dumps(chosen, indent=1))

@@ -1,4 +1,4 @@
-"""Packed parts as the training reads them: piece numbers of all texts, columns, spans by pieces.
+"""Tokenize packed parts: piece ids of all texts, columns, and spans by pieces.
 
 python -m recipes.multi.store parts/rankings --encoder parts/encoder
 """
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 from recipes.multi.e5 import Pieces
 
 IntArray = NDArray[np.int64]
-LONGEST = 510  # pieces of a text that the encoder's positions hold
+MAX_PIECES = 510  # per text: 512 positions less two special tokens
 BATCH = 50_000
 ARCHIVE, FLORES_LINES = "flores.tar.xz", 2009
 
 
 @dataclass(frozen=True)
 class Store:
-    """One packed part. `pieces` of text n lie between `offsets` n and n + 1."""
+    """One packed part; the pieces of text n lie between `offsets` n and n + 1."""
 
     pieces: NDArray[np.int32]
     offsets: IntArray
@@ -59,7 +59,7 @@ def read_lines(path: Path) -> list[str]:
 
 
 def read_outputs(path: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """The archive of FLORES: its names in order, and the lines of each."""
+    """Read the FLORES archive: sorted names and the lines of each."""
     blocks: dict[str, list[str]] = {}
     with tarfile.open(path) as archive:
         for member in archive.getmembers():
@@ -73,7 +73,7 @@ def read_outputs(path: Path) -> tuple[list[str], dict[str, list[str]]]:
 def write_pieces(folder: Path, lines: list[str], pieces: Pieces) -> None:
     flat, sizes = [], []
     for n in range(0, len(lines), BATCH):
-        encoded = [ids[:LONGEST] for ids in pieces.encode(lines[n : n + BATCH])]
+        encoded = [ids[:MAX_PIECES] for ids in pieces.encode(lines[n : n + BATCH])]
         flat.append(np.fromiter((i for ids in encoded for i in ids), np.int32))
         sizes += [len(ids) for ids in encoded]
     np.save(folder / "pieces.npy", np.concatenate(flat))
@@ -83,25 +83,25 @@ def write_pieces(folder: Path, lines: list[str], pieces: Pieces) -> None:
 def place_spans(
     spans: NDArray[np.float32], hypotheses: NDArray[np.generic], lines: list[str], pieces: Pieces
 ) -> NDArray[np.float32]:
-    """Spans by code points (row, start, end, ...) as spans by pieces; empty ones are dropped."""
+    """Convert spans in code points (row, start, end, ...) to pieces; drop empty ones."""
     numbers = hypotheses[spans[:, 0].astype(int)].astype(int)
     order = np.unique(numbers)
     edges: dict[int, NDArray[np.int64]] = {}
     for n in range(0, len(order), BATCH):
         part = order[n : n + BATCH]
         for number, places in zip(part, pieces.places([lines[i] for i in part]), strict=True):
-            edges[int(number)] = np.array(places[:LONGEST], np.int64).reshape(-1, 2)
-    placed = []
+            edges[int(number)] = np.array(places[:MAX_PIECES], np.int64).reshape(-1, 2)
+    piece_spans = []
     for span, number in zip(spans, numbers, strict=True):
         found = edges[int(number)]
         inside = np.flatnonzero((found[:, 1] > span[1]) & (found[:, 0] < span[2]))
         if len(inside):
-            placed.append((span[0], inside[0], inside[-1] + 1, *span[3:]))
-    return np.array(placed, np.float32).reshape(-1, 6)
+            piece_spans.append((span[0], inside[0], inside[-1] + 1, *span[3:]))
+    return np.array(piece_spans, np.float32).reshape(-1, 6)
 
 
 def prepare(folder: Path, pieces: Pieces) -> None:
-    """Writes the arrays that `Store.open` wants beside what was packed."""
+    """Write the arrays that `Store.open` reads."""
     if (folder / ARCHIVE).exists():
         names, blocks = read_outputs(folder / ARCHIVE)
         count = min(len(lines) for lines in blocks.values())
@@ -118,8 +118,8 @@ def prepare(folder: Path, pieces: Pieces) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--encoder", type=Path, required=True)
+    parser.add_argument("folders", type=Path, nargs="+", help="folders of packed parts")
+    parser.add_argument("--encoder", type=Path, required=True, help="folder of the pruned encoder")
     args = parser.parse_args()
     pieces = Pieces(args.encoder / "tokenizer.json")
     for folder in args.folders:

@@ -1,8 +1,8 @@
-"""Tables of training rows: comparisons, judgments, paragraphs, damage and teachers' scores.
+"""Build the tables of training rows: comparisons, judgments, paragraphs, damage, teacher scores.
 
     python -m recipes.multi.tables --parts parts/ --processes 8
 
-writes what takes a loop over rows: which neighbors make paragraphs, and damaged outputs.
+This command precomputes what needs a loop over rows: paragraphs and damaged outputs.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ from recipes.multi.packed_rows import (
 from recipes.multi.store import Store
 
 MAX_OUTPUTS_PER_SEGMENT = 8  # of a segment in one batch
-MAX_PARAGRAPH_PIECES, BLOCK = 480, 6
-PARAGRAPHS, DAMAGED, DISTILLED_OUTPUTS = 120_000, 240_000, 252_000
+MAX_PARAGRAPH_PIECES, LINES_PER_BLOCK = 480, 6
+DEFAULT_PARAGRAPHS, DEFAULT_DAMAGE, DISTILLED_OUTPUTS = 120_000, 240_000, 252_000
 DERIVED = "derived"
 
 
 def wait_for_file(path: Path, seconds: int = 600) -> Path:
+    """Wait until a file exists and return its path."""
     for _ in range(5 * seconds):
         if path.exists():
             return path
         time.sleep(0.2)
-    raise TimeoutError(f"{path} was not made")
+    raise TimeoutError(f"{path} does not exist after {seconds} s")
 
 
 class Parts:
-    """What was packed, opened where it is wanted, all texts in one pool."""
+    """The packed parts, opened on first use, with all texts in one pool."""
 
     def __init__(self, folder: Path, device: str) -> None:
         self.folder, self.pool = folder, TextPool(device)
@@ -71,7 +72,7 @@ class Parts:
 
     @cached_property
     def comparisons(self) -> TableSampler:
-        return comparisons(*self.rankings)
+        return comparison_sampler(*self.rankings)
 
     @cached_property
     def outputs(self) -> OutputTexts:
@@ -83,20 +84,21 @@ class Parts:
 
 
 def store_texts(store: Store, base: int, rows: Ints | slice = slice(None)) -> Ints:
-    """(rows, 3) numbers in the pool."""
+    """Return the pool numbers of texts, (rows, 3)."""
     columns = [store.columns[c][rows] for c in ("hypothesis", "source", "reference")]
     texts = np.stack(columns, 1).astype(np.int64)
     return np.where(texts >= 0, texts + base, -1)
 
 
 def compared_rows(store: Store) -> Ints:
+    """Return all rows that occur in comparisons."""
     return np.unique(store.columns["comparisons"][:, :2]).astype(np.int64)
 
 
-def comparisons(store: Store, base: int) -> TableSampler:
-    """Segments with their outputs and the net result of all judges on each pair.
+def comparison_sampler(store: Store, base: int) -> TableSampler:
+    """Return segments with their outputs and the votes on each pair.
 
-    A segment of more than `MAX_OUTPUTS_PER_SEGMENT` comes as several random choices of them.
+    A segment with more than `MAX_OUTPUTS_PER_SEGMENT` outputs becomes several random subsets.
     """
     rng = np.random.default_rng(1)
     left, right, _, outcome = store.columns["comparisons"].T.astype(np.int64)
@@ -113,24 +115,20 @@ def comparisons(store: Store, base: int) -> TableSampler:
     order = np.argsort(segment, kind="stable")
     rows, sizes, pairs, counts, sampling_weights = [], [], [], [], []
     for part in np.split(order, np.flatnonzero(np.diff(segment[order])) + 1):
-        there = np.unique(np.concatenate([low[part], high[part]]))
-        copies = (
-            1
-            if len(there) <= MAX_OUTPUTS_PER_SEGMENT
-            else -(-2 * len(there) // MAX_OUTPUTS_PER_SEGMENT)
-        )
+        outputs = np.unique(np.concatenate([low[part], high[part]]))
+        copies, limit = 1, MAX_OUTPUTS_PER_SEGMENT
+        if len(outputs) > limit:
+            copies = -(-2 * len(outputs) // limit)
         for _ in range(copies):
-            some = (
-                there
-                if copies == 1
-                else np.sort(rng.choice(there, MAX_OUTPUTS_PER_SEGMENT, replace=False))
-            )
-            own = part[np.isin(low[part], some) & np.isin(high[part], some)]
+            subset = outputs
+            if copies > 1:
+                subset = np.sort(rng.choice(outputs, limit, replace=False))
+            own = part[np.isin(low[part], subset) & np.isin(high[part], subset)]
             if len(own):
-                a, b = np.searchsorted(some, low[own]), np.searchsorted(some, high[own])
+                a, b = np.searchsorted(subset, low[own]), np.searchsorted(subset, high[own])
                 pairs.append(np.stack([a, b, for_low[own] / votes[own], np.sqrt(votes[own])], 1))
-                rows.append(some)
-                sizes.append(len(some))
+                rows.append(subset)
+                sizes.append(len(subset))
                 counts.append(len(own))
                 sampling_weights.append(np.sqrt(len(part)) / copies)
     chosen = np.concatenate(rows)
@@ -143,7 +141,7 @@ def comparisons(store: Store, base: int) -> TableSampler:
 
 
 def human_targets(store: Store) -> Floats:
-    """(rows, scales): what people said, on the scale on which they said it."""
+    """Return human scores (rows, scales), NaN on the scales that were not used."""
     kind = store.columns["kind"]
     scale = np.where(kind == MQM, 1, np.where(kind == ESA, 2, 0))
     targets = np.full((len(store), 3), np.nan, np.float32)
@@ -152,7 +150,7 @@ def human_targets(store: Store) -> Floats:
 
 
 def row_marks(store: Store) -> tuple[Floats, Ints]:
-    """Marks sorted by rows without their row, and where each row's begin."""
+    """Return error spans sorted by row, without the row column, and the start of each row."""
     marks = store.columns["marks"]
     marks = marks[np.argsort(marks[:, 0], kind="stable")]
     count = np.bincount(marks[:, 0].astype(np.int64), minlength=len(store))
@@ -160,19 +158,22 @@ def row_marks(store: Store) -> tuple[Floats, Ints]:
 
 
 def row_tags(store: Store) -> Ints:
+    """Return the kind of tags of each row."""
     kinds = np.array([TAGS_OF[kind] for kind in sorted(TAGS_OF)])[store.columns["kind"]]
     return np.where(store.columns["marked"] > 0, kinds, NO_TAGS).astype(np.int64)
 
 
 def row_sampling_weights(store: Store, shares: Shares) -> Floats:
-    factor = np.array([shares.of(name) for name in store.names])[store.columns["set"]]
-    # a human reference among the systems is no output; judges of some sets rate it low
+    """Return the sampling weight of each row."""
+    factor = np.array([shares.factor(name) for name in store.names])[store.columns["set"]]
+    # human references among the systems count half: raters of some datasets score them low
     return np.asarray(factor * np.where(store.columns["human"] > 0, 0.5, 1.0), np.float32)
 
 
-def judgments(
+def judgment_sampler(
     store: Store, base: int, targets: Floats, shares: Shares, share: float
 ) -> TableSampler:
+    """Return a sampler of judged rows."""
     marks, starts = row_marks(store)
     table = rows_table(
         store_texts(store, base),
@@ -185,7 +186,7 @@ def judgments(
     return TableSampler(table, share, MODE_SHARES, row_sampling_weights(store, shares))
 
 
-def paragraphs(
+def paragraph_sampler(
     pool: TextPool,
     store: Store,
     base: int,
@@ -194,29 +195,29 @@ def paragraphs(
     share: float,
     groups: ParagraphRows,
 ) -> TableSampler:
-    """Joined neighbors of documents: scores averaged by length, marks moved."""
+    """Return joined neighbors: scores averaged by length, spans shifted."""
     texts, lengths = store_texts(store, base, groups.rows), store.lengths()
     size = np.maximum(lengths[store.columns["hypothesis"][groups.rows]], 1).astype(np.float64)
     begins, count = groups.starts[:-1], np.diff(groups.starts)
     total = np.add.reduceat(size, begins)
     mean = np.add.reduceat(targets[groups.rows] * size[:, None], begins) / total[:, None]
-    before = np.cumsum(size) - size
-    before -= np.repeat(before[begins], count)
+    preceding = np.cumsum(size) - size
+    preceding -= np.repeat(preceding[begins], count)
     marks, starts = row_marks(store)
     where, owner = expand_ranges(starts[groups.rows], np.diff(starts)[groups.rows])
-    moved = marks[where]
-    moved[:, :2] += before[owner, None]
+    shifted = marks[where]
+    shifted[:, :2] += preceding[owner, None]
     kinds = row_tags(store)[groups.rows]
-    one_kind = np.maximum.reduceat(kinds, begins) == np.minimum.reduceat(kinds, begins)
+    is_uniform = np.maximum.reduceat(kinds, begins) == np.minimum.reduceat(kinds, begins)
     marked = np.bincount(owner, minlength=len(groups.rows))
     mark_starts = np.concatenate([[0], np.cumsum(np.add.reduceat(marked, begins))])
     table = rows_table(
         join_columns(pool, texts, count),
         mean.astype(np.float32),
         weights=1.5,
-        tags=np.where(one_kind, kinds[begins], NO_TAGS),
+        tags=np.where(is_uniform, kinds[begins], NO_TAGS),
         clean=np.minimum.reduceat(store.columns["clean"][groups.rows], begins),
-        marks=moved,
+        marks=shifted,
         mark_starts=mark_starts,
     )
     sampling_weights = row_sampling_weights(store, shares)[groups.rows[begins]]
@@ -224,21 +225,21 @@ def paragraphs(
 
 
 def join_columns(pool: TextPool, texts: Ints, count: Ints) -> Ints:
-    """Texts (rows, 3) joined in groups of `count` rows, (groups, 3); absent stays absent."""
+    """Join texts (rows, 3) in groups of `count` rows, (groups, 3); -1 where one is missing."""
     begins = np.cumsum(count) - count
     joined = np.full((len(count), 3), -1, np.int64)
     for role in range(3):
-        there = np.minimum.reduceat(texts[:, role], begins) >= 0
-        if there.any():
-            rows, _ = expand_ranges(begins[there], count[there])
-            first = pool.join(texts[rows, role], count[there])
-            joined[there, role] = first + np.arange(there.sum())
+        is_complete = np.minimum.reduceat(texts[:, role], begins) >= 0
+        if is_complete.any():
+            rows, _ = expand_ranges(begins[is_complete], count[is_complete])
+            first = pool.join(texts[rows, role], count[is_complete])
+            joined[is_complete, role] = first + np.arange(is_complete.sum())
     return joined
 
 
 @dataclass(frozen=True)
 class ParagraphRows:
-    """Neighbors in a document: group n is rows[starts[n]:starts[n + 1]]."""
+    """Neighboring rows of documents: paragraph n is rows[starts[n]:starts[n + 1]]."""
 
     rows: Ints
     starts: Ints
@@ -249,8 +250,8 @@ class ParagraphRows:
             return cls(stored["rows"], stored["starts"])
 
 
-def find_paragraphs(store: Store, most: int, rng: np.random.Generator) -> ParagraphRows:
-    """Random paragraphs of 2 to 10 neighbors by one system, none of its texts too long."""
+def find_paragraphs(store: Store, limit: int, rng: np.random.Generator) -> ParagraphRows:
+    """Draw paragraphs of 2 to 10 neighbors by one system, within the length limit."""
     columns, lengths = store.columns, store.lengths()
     order = np.lexsort((columns["order"], columns["document"]))
     sizes = np.stack(
@@ -261,31 +262,33 @@ def find_paragraphs(store: Store, most: int, rng: np.random.Generator) -> Paragr
         1,
     )
     document, place = columns["document"][order], columns["order"][order]
-    there = columns["reference"][order] >= 0
-    follows = (
+    has_reference = columns["reference"][order] >= 0
+    is_next = (
         (document[1:] == document[:-1])
         & (document[1:] >= 0)
         & (place[1:] - place[:-1] > 0)
         & (place[1:] - place[:-1] <= 2)
-        & (there[1:] == there[:-1])
+        & (has_reference[1:] == has_reference[:-1])
     )
     totals = np.concatenate([np.zeros((1, 3)), np.cumsum(sizes, 0)])
-    stops = np.append(np.flatnonzero(~follows), len(order) - 1)
-    starts = rng.permutation(np.flatnonzero(follows))[:most]
+    stops = np.append(np.flatnonzero(~is_next), len(order) - 1)
+    starts = rng.permutation(np.flatnonzero(is_next))[:limit]
     last = stops[np.searchsorted(stops, starts)]  # the end of the run of neighbors
     end = np.minimum(starts + rng.integers(1, 10, len(starts)), last)
-    while True:  # shorten what is too long
-        long = ((totals[end + 1] - totals[starts]).max(1) > MAX_PARAGRAPH_PIECES) & (end > starts)
-        if not long.any():
+    while True:  # shorten paragraphs that are too long
+        is_too_long = ((totals[end + 1] - totals[starts]).max(1) > MAX_PARAGRAPH_PIECES) & (
+            end > starts
+        )
+        if not is_too_long.any():
             break
-        end = end - long
+        end = end - is_too_long
     starts, end = starts[end > starts], end[end > starts]
     where, _ = expand_ranges(starts, end - starts + 1)
     return ParagraphRows(order[where], np.concatenate([[0], np.cumsum(end - starts + 1)]))
 
 
 class OutputTexts:
-    """Outputs of FLORES in the pool, and a sample of blocks of lines for teachers."""
+    """FLORES outputs in the pool, and a sample of line blocks for distillation."""
 
     def __init__(self, pool: TextPool, folder: Path) -> None:
         self.outputs = Outputs(folder)
@@ -296,13 +299,15 @@ class OutputTexts:
         columns = self.systems[systems]
         return np.asarray(self.base + lines[:, None] * len(self.outputs.names) + columns)
 
-    def sample(self, most: int) -> tuple[Ints, Ints]:
-        """Lines and systems of rows, `BLOCK` lines of a system one behind the other."""
-        blocks = (self.outputs.lines - HELD_OUT_LINES) // BLOCK
-        chosen = np.random.default_rng(5).permutation(blocks * len(self.systems))[: most // BLOCK]
-        first, system = BLOCK * (chosen // len(self.systems)), chosen % len(self.systems)
-        lines = (first[:, None] + np.arange(BLOCK)).reshape(-1)
-        return lines, np.repeat(system, BLOCK)
+    def sample(self, limit: int) -> tuple[Ints, Ints]:
+        """Return lines and systems of rows, in blocks of `LINES_PER_BLOCK` lines."""
+        blocks = (self.outputs.lines - HELD_OUT_LINES) // LINES_PER_BLOCK
+        chosen = np.random.default_rng(5).permutation(blocks * len(self.systems))[
+            : limit // LINES_PER_BLOCK
+        ]
+        first, system = LINES_PER_BLOCK * (chosen // len(self.systems)), chosen % len(self.systems)
+        lines = (first[:, None] + np.arange(LINES_PER_BLOCK)).reshape(-1)
+        return lines, np.repeat(system, LINES_PER_BLOCK)
 
     def into_english(self, systems: Ints) -> NDArray[np.bool_]:
         english = self.outputs.column["en"]
@@ -312,7 +317,7 @@ class OutputTexts:
         return np.asarray(self.systems[systems, 1] == self.outputs.column["en"])
 
     def third_sources(self, texts: Ints, lines: Ints, rng: np.random.Generator) -> Ints:
-        """The same rows with the line in a third language as their source."""
+        """Return the rows with their source replaced by a third language."""
         columns = np.array([self.outputs.column[n] for n in self.outputs.languages])
         third = columns[rng.integers(len(columns), size=len(texts))]
         changed = texts.copy()
@@ -321,12 +326,12 @@ class OutputTexts:
 
 
 def output_paragraphs(
-    pool: TextPool, texts: Ints, scores: Floats, most: int, rng: np.random.Generator
+    pool: TextPool, texts: Ints, scores: Floats, limit: int, rng: np.random.Generator
 ) -> tuple[Ints, Floats]:
-    """Lines of blocks joined, two to `BLOCK`, with the mean of their scores by length."""
-    blocks = rng.permutation(len(texts) // BLOCK)[:most]
-    count = rng.integers(2, BLOCK + 1, len(blocks))
-    first = BLOCK * blocks + rng.integers(0, BLOCK - count + 1)
+    """Join 2 to `LINES_PER_BLOCK` lines of blocks, with scores averaged by length."""
+    blocks = rng.permutation(len(texts) // LINES_PER_BLOCK)[:limit]
+    count = rng.integers(2, LINES_PER_BLOCK + 1, len(blocks))
+    first = LINES_PER_BLOCK * blocks + rng.integers(0, LINES_PER_BLOCK - count + 1)
     rows, _ = expand_ranges(first, count)
     begins = np.cumsum(count) - count
     size = np.maximum(pool.lengths[texts[rows, 0]], 1).astype(float)
@@ -335,25 +340,27 @@ def output_paragraphs(
     return join_columns(pool, texts[rows], count), mean.astype(np.float32)
 
 
-def damages(pool: TextPool, outputs: OutputTexts, path: Path, share: float) -> TableSampler:
-    """An output or a reference as it is, beside a damaged copy that must score lower."""
+def damage_sampler(pool: TextPool, outputs: OutputTexts, path: Path, share: float) -> TableSampler:
+    """Return outputs or references paired with a damaged copy that must score lower."""
     with np.load(path) as stored:
-        made = {name: stored[name] for name in stored.files}
-    first = pool.add(made["pieces"], made["sizes"])
-    count = len(made["sizes"])
-    whole = outputs.texts(made["lines"], made["systems"])
-    bare = made["bare"] > 0  # the reference itself, judged by its source
-    whole[bare] = np.stack([whole[bare, 2], whole[bare, 1], np.full(bare.sum(), -1)], 1)
-    broken = whole.copy()
-    broken[:, 0] = first + np.arange(count)
-    texts = np.stack([whole, broken], 1).reshape(-1, 3)
+        columns = {name: stored[name] for name in stored.files}
+    first = pool.add(columns["pieces"], columns["sizes"])
+    count = len(columns["sizes"])
+    intact = outputs.texts(columns["lines"], columns["systems"])
+    is_reference = columns["bare"] > 0  # the reference as hypothesis, given the source
+    intact[is_reference] = np.stack(
+        [intact[is_reference, 2], intact[is_reference, 1], np.full(is_reference.sum(), -1)], 1
+    )
+    damaged_rows = intact.copy()
+    damaged_rows[:, 0] = first + np.arange(count)
+    texts = np.stack([intact, damaged_rows], 1).reshape(-1, 3)
     targets = np.full((2 * count, 3), np.nan, np.float32)
-    targets[1::2][made["costs"] >= FATAL] = -2.5
-    spans = made["spans"]  # unit, first piece, end
-    held = np.bincount(spans[:, 0], minlength=count)
+    targets[1::2][columns["costs"] >= FATAL] = -2.5
+    spans = columns["spans"]  # unit, first piece, end
+    span_counts = np.bincount(spans[:, 0], minlength=count)
     marks = np.column_stack([spans[:, 1:], np.tile([2.0, 0.0, 1.0], (len(spans), 1))])
-    # a piece that is left out leaves no place to mark; tags of such rows teach nothing
-    tags = np.stack([np.zeros(count), np.where(held > 0, MQM_TAGS, NO_TAGS)], 1)
+    # omissions have no span, so these rows get no tags
+    tags = np.stack([np.zeros(count), np.where(span_counts > 0, MQM_TAGS, NO_TAGS)], 1)
     table = rows_table(
         texts,
         targets,
@@ -361,48 +368,50 @@ def damages(pool: TextPool, outputs: OutputTexts, path: Path, share: float) -> T
         clean=np.tile([-1.0, 0.0], count),
         marks=marks.astype(np.float32),
         mark_starts=np.concatenate(
-            [[0], np.cumsum(np.stack([np.zeros(count, int), held], 1).reshape(-1))]
+            [[0], np.cumsum(np.stack([np.zeros(count, int), span_counts], 1).reshape(-1))]
         ),
     )
     table.weights = np.tile(np.array([0, 0.5], np.float32), count)
     table.row_starts = 2 * np.arange(count + 1)
     table.pair_starts = np.zeros(count + 1, np.int64)
     pairs = np.tile(np.array([0, 1], np.float32), (count, 1))
-    table.margins = np.column_stack([pairs, made["costs"]]).astype(np.float32)
+    table.margins = np.column_stack([pairs, columns["costs"]]).astype(np.float32)
     table.margin_starts = np.arange(count + 1)
     return TableSampler(table, share, MODE_SHARES)
 
 
 def make_damage(job: tuple[Path, int, int]) -> dict[str, NDArray[Any]]:
-    """So many outputs with their damage, as columns."""
+    """Damage a number of random outputs and return columns."""
     parts, count, seed = job
     outputs = Outputs(parts / "outputs")
     damager = Damager(Pieces(parts / "encoder/tokenizer.json").names)
     rng = np.random.default_rng(seed)
-    lines_there = outputs.lines - HELD_OUT_LINES
+    training_lines = outputs.lines - HELD_OUT_LINES
     rows: list[tuple[int, int, int, float]] = []
     texts, spans = [], []
     while len(rows) < count:
-        line, system = int(rng.integers(lines_there)), int(rng.integers(len(outputs.systems)))
+        line, system = int(rng.integers(training_lines)), int(rng.integers(len(outputs.systems)))
         own, source, target = outputs.systems[system]
-        whole = outputs.texts(line, system)
-        bare = rng.random() < 0.3
-        if bare:
-            whole = (whole[2], whole[1], None)
-        other = outputs.text(int(rng.integers(lines_there)), own)
+        intact = outputs.texts(line, system)
+        is_reference = rng.random() < 0.3
+        if is_reference:
+            intact = (intact[2], intact[1], None)
+        other = outputs.text(int(rng.integers(training_lines)), own)
         third = outputs.column[outputs.languages[int(rng.integers(len(outputs.languages)))]]
         if third in (source, target):
             continue
-        damaged = damager.damage(material_of(whole, other, outputs.text(line, third)), rng)
+        damaged = damager.damage(material_of(intact, other, outputs.text(line, third)), rng)
         if damaged is not None:
             spans += [(len(rows), start, end) for start, end in damaged.spans]
-            rows.append((line, system, int(bare), damaged.cost))
+            rows.append((line, system, int(is_reference), damaged.cost))
             texts.append(damaged.text)
-    lines, systems, bare_, costs = (np.array(column) for column in zip(*rows, strict=True))
+    lines, systems, is_reference_column, costs = (
+        np.array(column) for column in zip(*rows, strict=True)
+    )
     return {
         "lines": lines,
         "systems": systems,
-        "bare": bare_,
+        "bare": is_reference_column,
         "costs": costs,
         "pieces": np.concatenate(texts).astype(np.int32),
         "sizes": np.array([len(text) for text in texts]),
@@ -411,6 +420,7 @@ def make_damage(job: tuple[Path, int, int]) -> dict[str, NDArray[Any]]:
 
 
 def join_damage(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Concatenate the columns of several processes."""
     begins = np.cumsum([0, *(len(part["lines"]) for part in parts)])
     for part, begin in zip(parts, begins, strict=False):
         part["spans"][:, 0] += begin
@@ -425,10 +435,14 @@ def save_arrays(path: Path, columns: dict[str, NDArray[Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", type=Path, required=True)
-    parser.add_argument("--processes", type=int, default=8)
-    parser.add_argument("--paragraphs", type=int, default=PARAGRAPHS)
-    parser.add_argument("--damaged", type=int, default=DAMAGED)
+    parser.add_argument("--parts", type=Path, required=True, help="folder of packed data")
+    parser.add_argument("--processes", type=int, default=8, help="number of processes (default: 8)")
+    parser.add_argument(
+        "--paragraphs", type=int, default=DEFAULT_PARAGRAPHS, help="number of paragraphs"
+    )
+    parser.add_argument(
+        "--damaged", type=int, default=DEFAULT_DAMAGE, help="number of damaged outputs"
+    )
     args = parser.parse_args()
     folder = args.parts / DERIVED
     folder.mkdir(parents=True, exist_ok=True)
@@ -442,9 +456,9 @@ def main() -> None:
         (args.parts, -(-args.damaged // args.processes), 100 + n) for n in range(args.processes)
     ]
     with multiprocessing.get_context("fork").Pool(args.processes) as pool:
-        made = join_damage(pool.map(make_damage, jobs))
-    save_arrays(folder / "damage.npz", made)
-    print(len(made["sizes"]), "damaged,", len(made["spans"]), "spans", flush=True)
+        columns = join_damage(pool.map(make_damage, jobs))
+    save_arrays(folder / "damage.npz", columns)
+    print(len(columns["sizes"]), "damaged,", len(columns["spans"]), "spans", flush=True)
 
 
 if __name__ == "__main__":

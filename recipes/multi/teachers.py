@@ -1,8 +1,8 @@
-"""What teachers say of rows: networks, the model that ships, tertium-base for English.
+"""Score distillation rows with teachers: trained networks, the shipped model, tertium-base.
 
-python -m recipes.multi.teachers --parts parts/ --run run/ --processes 6
+    python -m recipes.multi.teachers --parts parts/ --run run/ --processes 6
 
-writes chrF of these rows, which is a part of what a corrected network says.
+This command writes chrF of these rows, which is part of the corrected score.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from tertium.metrics.flagship.score_correction import chrf_similarity
 from tertium.metrics.flagship.tertium_multi import INPUT_MODES, READOUT, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 
-SHIPPED = "weights"  # the name of a file of `train start`
+SHIPPED_STEM = "weights"  # the name of a file of `train start`
 TEACHER_MODES = {
     "rankings": ("both",),
     "outputs": ("reference", "both"),
     "judgements": ("both", "source"),
 }
 MIN_ENGLISH_ROWS = 1000
-PART = 5000
+CHUNK_PAIRS = 5000
 
 
 def distillation_rows(parts: Parts, rows: int) -> dict[str, Ints]:
-    """The rows that teachers score, (rows, 3) texts by kind."""
+    """Return the rows that teachers score, (rows, 3) texts by kind."""
     ranked, _ = parts.rankings
     return {
         "rankings": tables.store_texts(*parts.rankings, tables.compared_rows(ranked)),
@@ -51,23 +51,23 @@ def distillation_rows(parts: Parts, rows: int) -> dict[str, Ints]:
 
 
 def iter_modes(name: str, texts: Ints) -> Iterator[tuple[str, Ints, float]]:
-    """A view, the rows that are scored in it, and what share of their mean that is.
+    """Yield an input mode, the rows scored in it, and its share of their mean.
 
-    Judged rows, many of which have no reference, are seen once, with all they have.
+    Judged rows, many without a reference, are scored once with all their texts.
     """
-    whole = texts[:, 2] >= 0
+    has_reference = texts[:, 2] >= 0
     for mode in TEACHER_MODES[name]:
         if name == "judgements":
-            yield mode, np.flatnonzero(whole == (mode == "both")), 1.0
+            yield mode, np.flatnonzero(has_reference == (mode == "both")), 1.0
         else:
             yield mode, np.arange(len(texts)), 1 / len(TEACHER_MODES[name])
 
 
 class CorrectedHead(nn.Module):
-    """The last layer of a network, which says what a correction makes of that, chrF left out.
+    """The last layer of a network plus its correction, without chrF.
 
-    Scales that differ go on to do so. What counts copies is left out, too: damage teaches these;
-    so is what changes with strange words.
+    Differences between the scales are kept. The terms for copies and for fragmented words are left
+    out; the student learns about copies from damage.
     """
 
     def __init__(self, head: Head, folder: Path) -> None:
@@ -75,11 +75,15 @@ class CorrectedHead(nn.Module):
         last = self.last = head.last
         self.mode, self._head_input = INPUT_MODES[0], torch.zeros(0)
         head.register_forward_pre_hook(self._store_head_input)
-        every = dequantize(load_file(folder / READOUT))
+        tensors_by_name = dequantize(load_file(folder / READOUT))
         self.readouts = nn.ModuleList()
         for number, _ in enumerate(INPUT_MODES):
-            own = f"{NETWORK}readouts.{number}."
-            tensors = {n.removeprefix(own): t for n, t in every.items() if n.startswith(own)}
+            prefix = f"{NETWORK}readouts.{number}."
+            tensors = {
+                n.removeprefix(prefix): t
+                for n, t in tensors_by_name.items()
+                if n.startswith(prefix)
+            }
             directions, features = tensors["squeeze.weight"].shape
             readout = Readout(features, directions, len(tensors["inner.bias"]))
             readout.load_state_dict(tensors)
@@ -91,70 +95,81 @@ class CorrectedHead(nn.Module):
         self._head_input = inputs[0].float()
 
     @property
-    def letters(self) -> float:
+    def chrf_weight(self) -> float:
         return self.shares[self.mode]["letters"]
 
     def forward(self, hidden: Tensor) -> Tensor:
-        out, own = self.last(hidden), self.shares[self.mode]
+        out, correction = self.last(hidden), self.shares[self.mode]
         scores, score = out[:, : len(SCALES)], out[:, :1]
-        bounded = score / torch.sqrt(1 + (score / own["softness"]) ** 2)
-        found = torch.cat([hidden, select_head_input(self._head_input, self.mode)], 1)
-        raw = own["share"] * bounded + self.readouts[INPUT_MODES.index(self.mode)](found)
+        bounded = score / torch.sqrt(1 + (score / correction["softness"]) ** 2)
+        features = torch.cat([hidden, select_head_input(self._head_input, self.mode)], 1)
+        readout = self.readouts[INPUT_MODES.index(self.mode)]
+        raw = correction["share"] * bounded + readout(features)
         return torch.cat([raw + scores - score, out[:, len(SCALES) :]], 1)
 
 
 def write_teacher_scores(
     network: MultiNetwork, parts: Parts, rows: int, run: Path, stem: str, folder: Path | None = None
 ) -> None:
-    """Writes what a network says of the rows, `run/taught-KIND-stem.npy`.
+    """Write the scores of a network to `run/taught-KIND-stem.npy`.
 
-    It is corrected by what `folder` holds beside weights; the model that ships always is.
+    `folder` holds the correction of the network; the shipped model always has one.
     """
     corrected = None
-    if folder is not None or stem == SHIPPED:
+    if folder is not None or stem == SHIPPED_STEM:
         folder = folder or bundled_models_folder() / TertiumMulti.name
         corrected = CorrectedHead(network.head, folder)
         network.head.last = corrected  # type: ignore[assignment]
     for name, texts in distillation_rows(parts, rows).items():
-        letters = np.load(tables.wait_for_file(run / f"letters-{name}.npy")) if corrected else None
+        chrf = np.load(tables.wait_for_file(run / f"letters-{name}.npy")) if corrected else None
         mean = np.zeros((len(texts), len(SCALES)), np.float32)
-        for mode, some, share in iter_modes(name, texts):
+        for mode, numbers, share in iter_modes(name, texts):
             if corrected is not None:
                 corrected.mode = mode  # type: ignore[assignment]
-            said = score_rows(network, parts.pool, select_mode(texts[some], mode))
-            if corrected is not None and letters is not None:
-                said = said + corrected.letters * letters[some, None]
-            mean[some] += share * said
+            scores = score_rows(network, parts.pool, select_mode(texts[numbers], mode))
+            if corrected is not None and chrf is not None:
+                scores = scores + corrected.chrf_weight * chrf[numbers, None]
+            mean[numbers] += share * scores
         np.save(run / f"taught-{name}-{stem}.npy", mean)
 
 
 def average_teachers(run: Path, name: str, shipped: float, english: float) -> Floats:
-    """What all teachers say of rows, (rows, scales), tertium-base mixed in where it spoke.
+    """Return the mean score of all teachers, (rows, scales).
 
-    A model that ships has one scale, that of direct assessment: it teaches no other, counts
-    `shipped` times, and is first brought to the mean and spread of those that are new.
+    The shipped model has only the direct assessment scale and counts `shipped` times. It and
+    tertium-base (weight `english`) are first matched to the mean and spread of the others.
     """
-    told = {path.stem: np.load(path) for path in sorted(run.glob(f"taught-{name}-*.npy"))}
-    old = told.pop(f"taught-{name}-{SHIPPED}", None)
-    mean = np.mean(list(told.values()), 0) if told else np.array(old)
-    if told and old is not None:
-        fitted = match_moments(old[:, 0], mean[:, 0])
-        mean[:, 0] = (len(told) * mean[:, 0] + shipped * fitted) / (len(told) + shipped)
-    known = np.zeros(len(mean))
+    scores_by_teacher = {
+        path.stem: np.load(path) for path in sorted(run.glob(f"taught-{name}-*.npy"))
+    }
+    shipped_scores = scores_by_teacher.pop(f"taught-{name}-{SHIPPED_STEM}", None)
+    count = len(scores_by_teacher)
+    mean = np.mean(list(scores_by_teacher.values()), 0) if count else np.array(shipped_scores)
+    if count and shipped_scores is not None:
+        fitted = match_moments(shipped_scores[:, 0], mean[:, 0])
+        mean[:, 0] = (count * mean[:, 0] + shipped * fitted) / (count + shipped)
+    english_scores = np.zeros(len(mean))
     if (path := run / f"english-{name}.npy").exists():
-        known = np.load(path)
-        there = np.isfinite(known)
-        if there.sum() > MIN_ENGLISH_ROWS:
-            fitted = match_moments(known[there], mean[there, 0])
-            mean[there, 0] = (1 - english) * mean[there, 0] + english * fitted
-    print(name, mean.shape, [*told], old is not None, int(np.isfinite(known).sum()), flush=True)
+        english_scores = np.load(path)
+        has_score = np.isfinite(english_scores)
+        if has_score.sum() > MIN_ENGLISH_ROWS:
+            fitted = match_moments(english_scores[has_score], mean[has_score, 0])
+            mean[has_score, 0] = (1 - english) * mean[has_score, 0] + english * fitted
+    print(
+        name,
+        mean.shape,
+        [*scores_by_teacher],
+        shipped_scores is not None,
+        int(np.isfinite(english_scores).sum()),
+        flush=True,
+    )
     return np.asarray(mean, np.float32)
 
 
 def match_moments(values: Floats, others: Floats) -> Floats:
-    """The values with the mean and spread of others.
+    """Return the values with the mean and spread of others.
 
-    >>> like(np.array([1.0, 3.0]), np.array([0.0, 10.0])).tolist()
+    >>> match_moments(np.array([1.0, 3.0]), np.array([0.0, 10.0])).tolist()
     [0.0, 10.0]
     """
     return np.asarray((values - values.mean()) / values.std() * others.std() + others.mean())
@@ -163,39 +178,46 @@ def match_moments(values: Floats, others: Floats) -> Floats:
 def distillation_pairs(
     parts: Parts, rows: int
 ) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
-    """By kind hypothesis and reference of the rows that teachers score, as strings."""
-    for kind in ("rankings", "judgements"):
-        store, _ = getattr(parts, kind)
+    """Yield hypotheses and references of the distillation rows, by kind."""
+    stores = {"rankings": parts.rankings[0], "judgements": parts.judgments[0]}
+    for kind, store in stores.items():
         lines = read_lines(parts.folder / kind / "texts.xz")
-        own, other = store.columns["hypothesis"], store.columns["reference"]
-        some = tables.compared_rows(store) if kind == "rankings" else range(len(store))
-        yield kind, [(lines[own[n]], lines[other[n]] if other[n] >= 0 else None) for n in some]
+        hypotheses, references = store.columns["hypothesis"], store.columns["reference"]
+        numbers = tables.compared_rows(store) if kind == "rankings" else range(len(store))
+        yield (
+            kind,
+            [
+                (lines[hypotheses[n]], lines[references[n]] if references[n] >= 0 else None)
+                for n in numbers
+            ],
+        )
     names, blocks = read_outputs(parts.folder / "outputs" / ARCHIVE)
-    lines_, systems = parts.outputs.sample(rows)
-    columns = parts.outputs.systems[systems]
-    found = zip(lines_, columns, strict=True)
-    yield "outputs", [(blocks[names[h]][n], blocks[names[r]][n]) for n, (h, _, r) in found]
+    line_numbers, systems = parts.outputs.sample(rows)
+    outputs = zip(line_numbers, parts.outputs.systems[systems], strict=True)
+    yield "outputs", [(blocks[names[h]][n], blocks[names[r]][n]) for n, (h, _, r) in outputs]
 
 
 def chrf_scores(pairs: Sequence[tuple[str, str | None]]) -> Floats:
-    there = [n for n, (_, reference) in enumerate(pairs) if reference is not None]
-    found = np.zeros(len(pairs), np.float32)
-    if there:
-        found[there] = chrf_similarity([(pairs[n][0], None, pairs[n][1]) for n in there], 2)
-    return found
+    """Return chrF against the reference, 0 where there is none."""
+    has_score = [n for n, (_, reference) in enumerate(pairs) if reference is not None]
+    scores = np.zeros(len(pairs), np.float32)
+    if has_score:
+        rows = [(pairs[n][0], None, pairs[n][1]) for n in has_score]
+        scores[has_score] = chrf_similarity(rows, 2)
+    return scores
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", type=Path, required=True)
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS, help="taught outputs")
-    parser.add_argument("--processes", type=int, default=6)
+    parser.add_argument("--parts", type=Path, required=True, help="folder of packed data")
+    parser.add_argument("--run", type=Path, required=True, help="output folder")
+    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS, help="FLORES outputs")
+    parser.add_argument("--processes", type=int, default=6, help="number of processes (default: 6)")
     args = parser.parse_args()
     args.run.mkdir(parents=True, exist_ok=True)
     with multiprocessing.get_context("fork").Pool(args.processes) as pool:
         for name, pairs in distillation_pairs(Parts(args.parts, "cpu"), args.rows):
-            parts = [pairs[n : n + PART] for n in range(0, len(pairs), PART)]
+            parts = [pairs[n : n + CHUNK_PAIRS] for n in range(0, len(pairs), CHUNK_PAIRS)]
             partial = args.run / f"letters-{name}.part.npy"
             np.save(partial, np.concatenate(pool.map(chrf_scores, parts, chunksize=1)))
             partial.rename(args.run / f"letters-{name}.npy")

@@ -1,15 +1,15 @@
-"""Trains tertium-multi from packed parts, one command a stage, each under a clock.
+"""Train tertium-multi from packed parts, one command per stage, each with a time budget.
 
-seed      comparisons, then judgments with damage (one process a seed)
-teach     scores of the seeds on outputs nobody judged, on compared and on judged ones
-student   distils these, and tertium-base for English, into a seed, judgments and damage mixed in
-mix       the mean of networks that began as one
-start     takes a model that ships apart, so that it can teach, or `tags` can go on from it
-tags      a tagger of wrong pieces on top of given weights, which stay as they are
-report    agreement on all held-out sets, spans, paragraphs, damage
-export    weights in files small enough to send
+seed      train on comparisons, then on judgments with damage (one process per seed)
+teach     score distillation rows with trained networks
+student   distill these scores, and tertium-base for English, mixed with judgments and damage
+mix       average the weights of networks with the same origin
+start     unpack the bundled model, as a teacher or as start of a student or tagger
+tags      train an error tagger on top of frozen weights
+report    measure agreement on all held-out sets, error spans, paragraphs, damage
+export    split weights into small files
 
-python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 140 320
+    python -m recipes.multi.train seed --parts parts/ --run run/ --seed 1 --seconds 140 320
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ BROAD = Shares(
         "wmt24": 0.9,
     }
 )
-# few crowd judgments of modern systems: where they came more often, every older set lost
+# few crowd judgments of modern systems: more of them made results on older sets worse
 CAREFUL = Shares(
     {
         "wmt16/": 10,
@@ -82,15 +82,16 @@ CAREFUL = Shares(
     }
 )
 HIDDEN, TAGGER = 384, "tagger."
-HUMAN_WEIGHT = 0.6  # of what people said beyond the teachers is in the target of a judged row
-CROSS_SCALE_WEIGHT = 0.2  # ... and on the scales they did not judge on
-JOINED = 40_000  # paragraphs of taught outputs
+HUMAN_WEIGHT = 0.6  # share of the human residual in the target of a judged row
+CROSS_SCALE_WEIGHT = 0.2  # ... on scales without a human score
+OUTPUT_PARAGRAPHS = 40_000
+MAX_FILE_BYTES = 15 * 1024 * 1024
 
 
 def build_network(
     args: argparse.Namespace, lower_layers: int, weights: Path | None = None
 ) -> MultiNetwork:
-    """The network on the device; from the published encoder, or from weights of a stage."""
+    """Build the network from the published encoder or from the weights of a stage."""
     encoder = load_weights(args.parts / "encoder")
     torch.manual_seed(args.seed)
     network = MultiNetwork(
@@ -98,7 +99,7 @@ def build_network(
     )
     if len(encoder) > 1:
         load_encoder(network, encoder)
-    else:  # a model that shipped: its table alone
+    else:  # a bundled model provides only its embedding table
         network.words.weight.data.copy_(encoder["emb.word"].view(-1, HIDDEN))
     if weights is not None:
         training_loop.load_weights_into(network, weights)
@@ -109,7 +110,7 @@ def build_network(
 
 
 def has_ragged_attention(device: str) -> bool:
-    """Whether the kernel for ragged batches is there, and right, forwards and backwards."""
+    """Return whether the ragged attention kernel works, forward and backward."""
     starts = torch.tensor([0, 5, 40, 47], dtype=torch.int32, device=device)
     owner = torch.repeat_interleave(torch.arange(3, device=device), starts.diff().long())
     place = torch.arange(47, device=device) - starts.long()[owner]
@@ -123,7 +124,7 @@ def has_ragged_attention(device: str) -> bool:
             out = attend(query, key, value, within)
             out.float().square().sum().backward()
             results.append((out.float(), qkv.grad.float()))  # type: ignore[union-attr]
-    except Exception as error:  # any failure of an optional kernel means the same
+    except Exception as error:  # the kernel is optional
         print("no ragged attention:", str(error)[:200], flush=True)
         return False
     (a, b), (c, d) = results
@@ -142,6 +143,7 @@ def run_stage(
     rate: float,
     weights: LossWeights,
 ) -> None:
+    """Train one stage and save its weights."""
     training_loop.fit(
         network,
         sources,
@@ -160,7 +162,7 @@ def run_stage(
 def evaluate_sample(
     args: argparse.Namespace, network: MultiNetwork, name: str, most: int
 ) -> dict[str, float]:
-    """Correlations on a sample of what chooses."""
+    """Measure correlations on a sample of the development sets."""
     store = Store.open(tables.wait_for_file(args.parts / "held-out/READY").parent)
     figures = evaluate.measure_sets(
         lambda texts: evaluate.predict(network, texts, args.device), store, "dev:", most
@@ -171,28 +173,31 @@ def evaluate_sample(
     return summary
 
 
-def judged_targets(store: Store, taught: Floats) -> Floats:
-    """What teachers said, and a part of what people said beyond that."""
+def judged_targets(store: Store, teacher_means: Floats) -> Floats:
+    """Return teacher scores plus a share of the human residuals."""
     targets = tables.human_targets(store)
-    surprise = (targets - taught).clip(-3, 3)  # of people, on the scale they judged on
-    elsewhere = np.nanmean(surprise, 1, keepdims=True)
-    told = np.where(np.isnan(targets), CROSS_SCALE_WEIGHT * elsewhere, HUMAN_WEIGHT * surprise)
-    return np.asarray(taught + told, np.float32)
+    residual = (targets - teacher_means).clip(-3, 3)
+    mean_residual = np.nanmean(residual, 1, keepdims=True)
+    correction = np.where(
+        np.isnan(targets), CROSS_SCALE_WEIGHT * mean_residual, HUMAN_WEIGHT * residual
+    )
+    return np.asarray(teacher_means + correction, np.float32)
 
 
 def judged_sources(parts: Parts, shares: Shares, targets: Floats) -> list[TableSampler]:
-    """Judgments, paragraphs, comparisons and damage, by their shares of units."""
+    """Return samplers of judgments, paragraphs, comparisons and damage."""
     store, base = parts.judgments
     groups = tables.ParagraphRows.load(parts.derived("groups.npz"))
     return [
-        tables.judgments(store, base, targets, shares, 0.78),
-        tables.paragraphs(parts.pool, store, base, targets, shares, 0.05, groups),
-        replace(parts.comparisons, share=0.05),
-        tables.damages(parts.pool, parts.outputs, parts.derived("damage.npz"), 0.12),
+        tables.judgment_sampler(store, base, targets, shares, 0.78),
+        tables.paragraph_sampler(parts.pool, store, base, targets, shares, 0.05, groups),
+        replace(parts.comparisons, sampling_share=0.05),
+        tables.damage_sampler(parts.pool, parts.outputs, parts.derived("damage.npz"), 0.12),
     ]
 
 
 def train_seed(args: argparse.Namespace) -> None:
+    """Train a network on comparisons, then on judgments."""
     network, name = build_network(args, args.lower_layers), f"seed{args.seed}"
     parts = Parts(args.parts, args.device)
     compared = [parts.comparisons]
@@ -205,14 +210,14 @@ def train_seed(args: argparse.Namespace) -> None:
 
 
 def mix(args: argparse.Namespace) -> None:
-    """Writes the mean of networks, which count by their shares, to the file `--out`."""
+    """Write the weighted mean of networks to the file `--out`."""
     networks = [build_network(args, args.lower_layers, weights) for weights in args.weights]
-    training_loop.mix(networks, args.shares)
+    training_loop.average_networks(networks, args.shares)
     training_loop.save(networks[0], args.out)
 
 
 def unpack_shipped_model(args: argparse.Namespace) -> None:
-    """Takes the folder of a model that ships apart: tokenizer and table, and the rest in int8."""
+    """Unpack the folder of a bundled model: tokenizer, table and int8 weights."""
     shipped, encoder = args.weights[0], args.parts / "encoder"
     tensors = load_file(shipped / "weights.safetensors")
     nibbles, scales = (tensors[f"{WORDS}{name}"].numpy() for name in ("nibbles", "scales"))
@@ -227,7 +232,7 @@ def unpack_shipped_model(args: argparse.Namespace) -> None:
 
 
 def train_tags(args: argparse.Namespace) -> None:
-    """A tagger learns from marked errors and damage; everything below it is frozen."""
+    """Train the tagger on marked errors and damage; all other weights are frozen."""
     network = build_network(args, args.lower_layers, args.weights[0])
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(name.startswith(TAGGER))
@@ -237,10 +242,8 @@ def train_tags(args: argparse.Namespace) -> None:
     parts = Parts(args.parts, args.device)
     targets = tables.human_targets(parts.judgments[0])
     judged, joined, _, damaged = judged_sources(parts, CAREFUL, targets)
-    joined.share = 0.03
-    weights = LossWeights(
-        score=0.0, pairs=0.0, margin=0.0, tags=1.0, fit_uncertainty=0.0, clean=0.0
-    )
+    joined.sampling_share = 0.03
+    weights = LossWeights(score=0.0, pairs=0.0, margin=0.0, tags=1.0, spread=0.0, clean=0.0)
     sources = [judged, joined, damaged]
     run_stage(args, network, "tags", sources, parts.pool, args.seconds[0], args.rates[0], weights)
     tagger = {n: v.float().cpu() for n, v in network.state_dict().items() if n.startswith(TAGGER)}
@@ -248,137 +251,153 @@ def train_tags(args: argparse.Namespace) -> None:
 
 
 def write_teacher_scores(args: argparse.Namespace) -> None:
-    """Writes each teacher's scores, the mean of the views that have a reference."""
+    """Write the scores of each teacher."""
     parts = Parts(args.parts, args.device)
     for weights in args.weights:
         network = build_network(args, args.lower_layers, weights)
         teachers.write_teacher_scores(
             network, parts, args.rows, args.run, weights.stem, args.correction
         )
-        print("taught by", weights, flush=True)
+        print("scored by", weights, flush=True)
 
 
 def distillation_sources(
-    args: argparse.Namespace, parts: Parts, rows: dict[str, Ints], taught: dict[str, Floats]
+    args: argparse.Namespace, parts: Parts, rows: dict[str, Ints], teacher_means: dict[str, Floats]
 ) -> list[TableSampler]:
-    """Rows with the scores of teachers, in any view."""
+    """Return samplers of rows with teacher scores, in any input mode."""
     rng = np.random.default_rng(args.seed)
     lines, _ = parts.outputs.sample(args.rows)
-    texts, said = rows["outputs"], taught["outputs"]
-    third = parts.outputs.third_sources(texts, lines, rng)
-    joined, joined_said = tables.output_paragraphs(parts.pool, texts, said, JOINED, rng)
+    texts, teacher_scores = rows["outputs"], teacher_means["outputs"]
+    pivot = parts.outputs.third_sources(texts, lines, rng)
+    joined, paragraph_scores = tables.output_paragraphs(
+        parts.pool, texts, teacher_scores, OUTPUT_PARAGRAPHS, rng
+    )
     return [
-        TableSampler(rows_table(texts, said), 0.20, (0.5, 0.25, 0.25)),
-        TableSampler(rows_table(third, said), 0.06, (0.6, 0.0, 0.4)),
+        TableSampler(rows_table(texts, teacher_scores), 0.20, (0.5, 0.25, 0.25)),
+        TableSampler(rows_table(pivot, teacher_scores), 0.06, (0.6, 0.0, 0.4)),
         TableSampler(
-            rows_table(joined, joined_said, weights=1.5), 0.03 * args.paragraphs, (0.45, 0.3, 0.25)
+            rows_table(joined, paragraph_scores, weights=1.5),
+            0.03 * args.paragraphs,
+            (0.45, 0.3, 0.25),
         ),
-        TableSampler(rows_table(rows["rankings"], taught["rankings"]), 0.17, (0.35, 0.3, 0.35)),
+        TableSampler(
+            rows_table(rows["rankings"], teacher_means["rankings"]), 0.17, (0.35, 0.3, 0.35)
+        ),
     ]
 
 
 def train_student(args: argparse.Namespace) -> None:
+    """Distill the teachers into a network, mixed with judgments and damage."""
     network = build_network(args, args.lower_layers, args.weights[0])
     parts = Parts(args.parts, args.device)
-    _ = parts.comparisons, parts.judgments, parts.outputs  # while teachers still speak
+    _ = parts.comparisons, parts.judgments, parts.outputs  # load while teachers run
     rows = teachers.distillation_rows(parts, args.rows)
-    taught = {n: teachers.average_teachers(args.run, n, args.shipped, args.english) for n in rows}
-    said, texts = taught["judgements"], rows["judgements"]
-    targets = judged_targets(parts.judgments[0], said)
+    teacher_means = {
+        n: teachers.average_teachers(args.run, n, args.shipped, args.english) for n in rows
+    }
+    teacher_scores, texts = teacher_means["judgements"], rows["judgements"]
+    targets = judged_targets(parts.judgments[0], teacher_scores)
     judged = judged_sources(parts, CAREFUL, targets)
     for source in judged:
-        source.share *= 0.40
-    judged[1].share *= args.paragraphs
-    # judged outputs once more as if nobody had: news into many languages, teachers less noisy
-    whole = texts[:, 2] >= 0
-    unjudged = TableSampler(rows_table(texts[whole], said[whole]), 0.14, (0.5, 0.25, 0.25))
+        source.sampling_share *= 0.40
+    judged[1].sampling_share *= args.paragraphs
+    # judged outputs again with teacher scores only, which are less noisy
+    has_reference = texts[:, 2] >= 0
+    relabeled = TableSampler(
+        rows_table(texts[has_reference], teacher_scores[has_reference]), 0.14, (0.5, 0.25, 0.25)
+    )
     name = f"student{args.seed}"
-    sources = [*distillation_sources(args, parts, rows, taught), unjudged, *judged]
+    sources = [*distillation_sources(args, parts, rows, teacher_means), relabeled, *judged]
     weights = LossWeights()
     if args.references:
-        told = {**taught, "judgements": targets}
-        sources += references.sources(parts, rows, told, args.rows, args.references)
-        weights = LossWeights(pairs=1.5)  # what people compared is to count as before
+        labeled = {**teacher_means, "judgements": targets}
+        sources += references.reference_samplers(parts, rows, labeled, args.rows, args.references)
+        weights = LossWeights(pairs=1.5)  # keeps the weight of human comparisons
     run_stage(args, network, name, sources, parts.pool, args.seconds[0], args.rates[0], weights)
     if args.most != 0:
         evaluate_sample(args, network, name, args.most or 500)
 
 
 def report(args: argparse.Namespace) -> None:
-    """All figures of one file of weights, on what chooses and (with --test) on what tests."""
+    """Write all figures of weights on the development sets and, with --test, on the test sets."""
     store = Store.open(tables.wait_for_file(args.parts / "held-out/READY").parent)
     outputs = Outputs(tables.wait_for_file(args.parts / "outputs/READY").parent)
     damager = Damager(Pieces(args.parts / "encoder" / "tokenizer.json").names)
     for weights in args.weights:
         network = build_network(args, args.lower_layers, weights)
 
-        def say(texts: Sequence[Texts], *, tags: bool = False, of: MultiNetwork = network) -> Any:
-            return evaluate.predict(of, texts, args.device, with_tags=tags)
+        def predictor(
+            texts: Sequence[Texts], *, tags: bool = False, model: MultiNetwork = network
+        ) -> Any:
+            return evaluate.predict(model, texts, args.device, with_tags=tags)
 
-        said: dict[str, NDArray[np.float32]] = {}
-        dev = evaluate.measure_sets(say, store, "dev:", args.most, said)
-        np.savez_compressed(args.run / f"said-{weights.stem}.npz", allow_pickle=False, **said)
+        raw_scores: dict[str, NDArray[np.float32]] = {}
+        dev = evaluate.measure_sets(predictor, store, "dev:", args.most, raw_scores)
+        np.savez_compressed(args.run / f"said-{weights.stem}.npz", allow_pickle=False, **raw_scores)
         figures: dict[str, Any] = {"dev": dev}
         figures["summary"] = evaluate.summarize(figures["dev"])
         print(weights.stem, json.dumps(figures["summary"]), flush=True)
         if args.test:
-            figures["test"] = evaluate.measure_sets(say, store, "test:", args.most)
-            figures["comparisons"] = evaluate.measure_comparisons(say, store, "test:")
+            figures["test"] = evaluate.measure_sets(predictor, store, "test:", args.most)
+            figures["comparisons"] = evaluate.measure_comparisons(predictor, store, "test:")
             print(weights.stem, json.dumps(evaluate.summarize(figures["test"])), flush=True)
             print(weights.stem, json.dumps(figures["comparisons"]), flush=True)
-        figures["paragraphs"] = evaluate.measure_paragraphs(say, store, "dev:")
-        figures["damage"] = evaluate.measure_damage(say, outputs, damager)
-        figures["spans"] = evaluate.measure_spans(lambda t: say(t, tags=True), store, "dev:")
+        figures["paragraphs"] = evaluate.measure_paragraphs(predictor, store, "dev:")
+        figures["damage"] = evaluate.measure_damage(predictor, outputs, damager)
+        figures["spans"] = evaluate.measure_spans(lambda t: predictor(t, tags=True), store, "dev:")
         (args.run / f"report-{weights.stem}.json").write_text(json.dumps(figures))
         for name in ("paragraphs", "damage", "spans"):
             print(weights.stem, name, json.dumps(figures[name]), flush=True)
 
 
 def export(args: argparse.Namespace) -> None:
-    """Half-precision weights in files below 15 MiB each."""
+    """Write half-precision weights in files below 15 MiB each."""
     args.out.mkdir(parents=True, exist_ok=True)
     for weights in args.weights:
         state = load_file(weights)
         files: list[dict[str, Any]] = [{}]
-        room = MAX_FILE_BYTES
+        bytes_left = MAX_FILE_BYTES
         for name, tensor in state.items():
-            if tensor.numel() * 2 > room:
+            if tensor.numel() * 2 > bytes_left:
                 files.append({})
-                room = MAX_FILE_BYTES
+                bytes_left = MAX_FILE_BYTES
             files[-1][name] = tensor
-            room -= tensor.numel() * 2
+            bytes_left -= tensor.numel() * 2
         for n, part in enumerate(files):
             save_file(part, args.out / f"{weights.stem}.{n}.safetensors")
-
-
-MAX_FILE_BYTES = 15 * 1024 * 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("stage", choices=list(STAGES))
-    parser.add_argument("weights", type=Path, nargs="*")
-    parser.add_argument("--parts", type=Path, required=True)
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--apart", dest="lower_layers", type=int, default=4)
-    parser.add_argument("--seconds", type=float, nargs="+", default=[140, 320])
-    parser.add_argument("--rates", type=float, nargs="+", default=[2e-4, 1.2e-4])
-    parser.add_argument("--steps", type=int, help="steps a stage instead of seconds")
-    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS)
-    parser.add_argument("--most", type=int, help="rows of a set in a report; 0: no look")
-    parser.add_argument("--english", type=float, default=0.6, help="share of the English teacher")
-    parser.add_argument("--shipped", type=float, default=1.5, help="share of the model that ships")
-    parser.add_argument("--shares", type=float, nargs="+", help="for mix, one a network")
+    parser.add_argument("weights", type=Path, nargs="*", help="weight files")
+    parser.add_argument("--parts", type=Path, required=True, help="folder of packed data")
+    parser.add_argument("--run", type=Path, required=True, help="folder of weights and logs")
+    parser.add_argument("--out", type=Path, help="output of mix and export")
+    parser.add_argument("--seed", type=int, default=1, help="random seed (default: 1)")
     parser.add_argument(
-        "--references", type=float, default=0.0, help="share of them as hypotheses of a student"
+        "--apart",
+        dest="lower_layers",
+        type=int,
+        default=4,
+        help="layers that read texts separately",
     )
-    parser.add_argument("--correction", type=Path, help="what corrects who teaches: a folder")
-    parser.add_argument("--paragraphs", type=float, default=1.0, help="times as many of them")
-    parser.add_argument("--test", action="store_true")
-    parser.add_argument("--budget", type=int, default=65_536, help="pieces of a batch")
-    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seconds", type=float, nargs="+", default=[140, 320], help="per stage")
+    parser.add_argument("--rates", type=float, nargs="+", default=[2e-4, 1.2e-4], help="per stage")
+    parser.add_argument("--steps", type=int, help="steps per stage instead of seconds")
+    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS, help="FLORES outputs")
+    parser.add_argument("--most", type=int, help="evaluated rows per dataset; 0: no evaluation")
+    parser.add_argument("--english", type=float, default=0.6, help="weight of tertium-base")
+    parser.add_argument("--shipped", type=float, default=1.5, help="weight of the bundled model")
+    parser.add_argument("--shares", type=float, nargs="+", help="weights of the networks for mix")
+    parser.add_argument(
+        "--references", type=float, default=0.0, help="share of references as hypotheses"
+    )
+    parser.add_argument("--correction", type=Path, help="folder with the correction of a teacher")
+    parser.add_argument("--paragraphs", type=float, default=1.0, help="factor of their share")
+    parser.add_argument("--test", action="store_true", help="also report the test sets")
+    parser.add_argument("--budget", type=int, default=65_536, help="pieces per batch")
+    parser.add_argument("--device", default="cuda", help="cpu or cuda (default: cuda)")
     args = parser.parse_args()
     args.run.mkdir(parents=True, exist_ok=True)
     STAGES[args.stage](args)

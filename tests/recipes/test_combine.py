@@ -12,17 +12,17 @@ pytest.importorskip("torch")
 
 from recipes.multi import combine
 from recipes.multi.combine import (
-    AHEAD,
-    BEHIND,
+    CHRF_COLUMN,
+    CHRF_MARGIN,
+    CHRF_PENALTY,
     COLUMNS,
     IDENTITY_CORRECTION,
-    LETTERS,
     detection_rates,
     hill_climb,
-    moments,
+    load_moments,
+    objective,
     soft_clip,
     unit_weights,
-    value,
     write_corrections,
 )
 from recipes.multi.e5 import Pieces
@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
-    [one] = moments(folder, "dev", "reference", 2.0)
+    [one] = load_moments(folder, "dev", "reference", 2.0)
     shares = np.array([0.3, 0.1, 0.7, 0.4, 1.5, 0.8, 0.2, 0.0])
     with np.load(folder / "dev.npz") as stored:
         total = (
@@ -76,23 +76,23 @@ def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
 
 
 def test_the_search_takes_what_tells_and_leaves_what_does_not(folder: Path) -> None:
-    best, shares = hill_climb(moments(folder, "dev", "reference", 2.0))
+    best, shares = hill_climb(load_moments(folder, "dev", "reference", 2.0))
     assert shares.min() >= 0
-    every, letters = shares[COLUMNS.index("all")], shares[LETTERS]
+    every, letters = shares[COLUMNS.index("all")], shares[CHRF_COLUMN]
     assert min(every, letters) > 0.4
     assert shares[0] < 0.3 * every
     assert best > 0.75
 
 
 def test_what_is_behind_chrf_or_behind_fewer_texts_costs(folder: Path) -> None:
-    sets = moments(folder, "dev", "reference", 2.0)
-    shares, poor = unit_weights(COLUMNS.index("all")) + unit_weights(LETTERS), unit_weights(0)
-    r, chrf, own = (sets[0].r(weights) for weights in (shares, unit_weights(LETTERS), poor))
+    sets = load_moments(folder, "dev", "reference", 2.0)
+    shares, poor = unit_weights(COLUMNS.index("all")) + unit_weights(CHRF_COLUMN), unit_weights(0)
+    r, chrf, own = (sets[0].r(weights) for weights in (shares, unit_weights(CHRF_COLUMN), poor))
     assert r > chrf > own
-    assert r > chrf + AHEAD
-    assert value(sets, shares) == pytest.approx(r)
-    assert value(sets, shares, {"dev/dev:wmt15": r + 0.1}) == pytest.approx(r - 0.1)
-    assert value(sets, poor) == pytest.approx(own - BEHIND * (chrf + AHEAD - own))
+    assert r > chrf + CHRF_MARGIN
+    assert objective(sets, shares) == pytest.approx(r)
+    assert objective(sets, shares, {"dev/dev:wmt15": r + 0.1}) == pytest.approx(r - 0.1)
+    assert objective(sets, poor) == pytest.approx(own - CHRF_PENALTY * (chrf + CHRF_MARGIN - own))
 
 
 def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) 
         read_both=np.zeros((4, len(READOUT_NAMES))),
         read_reference=np.zeros((4, len(READOUT_NAMES))),
     )
-    weights = 0.1 * unit_weights(0) + unit_weights(LETTERS)
+    weights = 0.1 * unit_weights(0) + unit_weights(CHRF_COLUMN)
     assert detection_rates(tmp_path, "both", 2.0, weights) == {"dropped": 1.0, "copy": 1.0}
     assert detection_rates(tmp_path, "reference", 2.0, weights) == {"dropped": 1.0, "copy": 0.0}
 
@@ -124,14 +124,15 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def blank(value: float) -> dict[str, Tensor]:
+def constant_readout(value: float) -> dict[str, Tensor]:
     """A readout of few features, all of whose weights are the same."""
     return {name: w * 0 + value for name, w in Readout(5, 3, 2).state_dict().items()}
 
 
 def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Path) -> None:
     write_corrections(
-        dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), dict.fromkeys(INPUT_MODES, blank(0.0))
+        dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION),
+        dict.fromkeys(INPUT_MODES, constant_readout(0.0)),
     )
     config = json.loads((shipped / "config.json").read_text())
     assert config["parts"] == {READOUT: hash_file(shipped / READOUT)}
@@ -148,9 +149,11 @@ def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Pat
 
 
 def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
-    first = {mode: blank(1.0 + n) for n, mode in enumerate(INPUT_MODES)}
+    first = {mode: constant_readout(1.0 + n) for n, mode in enumerate(INPUT_MODES)}
     write_corrections(dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), first)
-    write_corrections({"both": {**IDENTITY_CORRECTION, "share": 0.5}}, {"both": blank(7.0)})
+    write_corrections(
+        {"both": {**IDENTITY_CORRECTION, "share": 0.5}}, {"both": constant_readout(7.0)}
+    )
     config = json.loads((shipped / "config.json").read_text())
     assert [config["corrections"][mode]["share"] for mode in INPUT_MODES] == [1.0, 1.0, 0.5]
     stored = dequantize(load_file(shipped / READOUT))

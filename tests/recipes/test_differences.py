@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from recipes.differences import FILE, fit, judged_set
+from recipes.differences import FILE, build_aligned_scores, fit
 
 from tertium.evaluation.comparison import find_scale
 
@@ -40,7 +40,7 @@ def test_lines_become_scales_and_others_stay(tmp_path, monkeypatch) -> None:
         "people": people,
         "scores": {name: 2 * score for name, score in people.items()},
     }
-    assert judged_set(line).metrics == ("chrf",)
+    assert build_aligned_scores(line).metrics == ("chrf",)
     file = tmp_path / "scales.json"
     old = {"metric": "bleu", "direction": "all", "bins": [], "learned": []}
     file.write_text(json.dumps({"scored": {}, "scales": [old, {**old, "metric": "chrf"}]}))

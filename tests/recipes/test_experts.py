@@ -35,7 +35,7 @@ def test_it_reads_judged_rows_with_references_and_no_copies_of_them(tmp_path: Pa
     ]
     with gzip.open(folder / "zh-en.jsonl.gz", "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
-    hypotheses, references, expert_scores = experts.read(DatasetFolder(tmp_path), 10)
+    hypotheses, references, expert_scores = experts.read_rows(DatasetFolder(tmp_path), 10)
     assert sorted(zip(hypotheses, references, expert_scores.tolist(), strict=True)) == [
         ("five", "six", 0.0),
         ("one", "two", 0.8),

@@ -43,7 +43,7 @@ def a_table(pool: batching.TextPool, units: int = 12) -> batching.Table:
 
 
 def texts_of(table: batching.Table, pieces: np.ndarray, pool: batching.TextPool) -> list[Texts]:
-    starts = np.concatenate([[0], np.cumsum(pool.whole)])
+    starts = np.concatenate([[0], np.cumsum(pool.full_lengths)])
     return [
         tuple(None if n < 0 else pieces[starts[n] : starts[n + 1]] for n in row)
         for row in table.texts
@@ -99,7 +99,7 @@ def test_batches_hold_whole_units_of_about_the_budget() -> None:
     source = batching.TableSampler(a_table(pool), 1.0, (0.4, 0.3, 0.3))
     batches = batching.iter_batch_tables([source], pool.lengths, 300, np.random.default_rng(1))
     for _, table in zip(range(20), batches, strict=False):
-        assert 150 < table.costs(pool.lengths).sum() < 450
+        assert 150 < table.row_lengths(pool.lengths).sum() < 450
         assert (np.diff(table.row_starts) > 0).all()
         assert ((table.texts[:, 1] >= 0) | (table.texts[:, 2] >= 0)).all()
 
@@ -108,7 +108,7 @@ def test_texts_are_joined_in_order() -> None:
     pool = batching.TextPool("cpu")
     pool.add(np.arange(10, dtype=np.int32), np.array([2, 3, 0, 5]))
     first = pool.join(np.array([3, 0, 2, 1]), np.array([2, 2]))
-    assert pool.whole[first:].tolist() == [7, 3]
+    assert pool.full_lengths[first:].tolist() == [7, 3]
     assert pool.pieces[-10:].tolist() == [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]
 
 
@@ -123,7 +123,7 @@ def test_votes_become_pairs_of_a_segment() -> None:
         ),
     }
     store = Store(np.zeros(9, np.int32), np.arange(10), columns, ["set"])
-    table = tables.comparisons(store, 100).table
+    table = tables.comparison_sampler(store, 100).table
     assert table.row_starts.tolist() == [0, 3, 5]
     assert table.texts[:, 0].tolist() == [100, 101, 102, 103, 104]
     assert table.pairs[:, :2].tolist() == [[0, 1], [0, 2], [0, 1]]

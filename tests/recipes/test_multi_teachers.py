@@ -44,7 +44,7 @@ def test_the_model_that_ships_teaches_what_it_says(
     letters = teachers.chrf_scores([(row[0], row[2]) for row in ROWS])
     np.save(tmp_path / "letters-judgements.npy", letters)
     teachers.write_teacher_scores(
-        network, SimpleNamespace(pool=pool), 0, tmp_path, teachers.SHIPPED
+        network, SimpleNamespace(pool=pool), 0, tmp_path, teachers.SHIPPED_STEM
     )  # type: ignore[arg-type]
     said = np.load(tmp_path / "taught-judgements-weights.npy")
     np.testing.assert_allclose(said[:, 0], TertiumMulti().raw_scores(ROWS), atol=1e-4)
@@ -71,7 +71,7 @@ def test_teachers_count_as_stated(tmp_path: Path) -> None:
 def test_a_mixture_lies_between_networks() -> None:
     networks = [MultiNetwork(20, hidden=24, layers=2, heads=2, inner=8) for _ in range(3)]
     before = [{k: v.clone() for k, v in network.state_dict().items()} for network in networks]
-    training_loop.mix(networks, [0.5, 0.25, 0.25])
+    training_loop.average_networks(networks, [0.5, 0.25, 0.25])
     for name, value in networks[0].state_dict().items():
         expected = 0.5 * before[0][name] + 0.25 * (before[1][name] + before[2][name])
         np.testing.assert_allclose(value, expected, atol=1e-6)
