@@ -1,22 +1,26 @@
-"""One module per paper: which data, which metrics and which statistic make which table.
+"""Reproduction of published tables: one module per paper, with its tables as data.
 
-A paper's module exports `TABLES`, a list of `PaperTable`s. They are data: nothing is read or scored
-until `reproduce` measures one. A new paper is one file and one line in `PAPERS`; a new row is one
-`Row` in its table.
+Each paper module defines
+
+- `TABLES`: a list of `PaperTable`; nothing is read or scored until a table is measured;
+- `INTRODUCTION`: the first paragraphs of its page;
+- `HEADLINES`: (table number, row label) of the figures on the overview page.
+
+To add a paper, add a module and one line in `PAPERS`.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from types import ModuleType
 
-from papers.table import Keep, Outcome, PaperTable, measure, measure_now
-from tertium.data.collection import Collection
+from papers.table import PaperTable
 from tertium.errors import UnknownNameError
 
 PAPERS: Mapping[str, str] = {
-    "overview": "Every metric on every set of judgments",
-    "modern": "Every metric on judgments of modern systems",
+    "overview": "All metrics on all test sets",
+    "modern": "All metrics on modern systems",
     "mathur2019": "Mathur, Baldwin, Cohn: Putting Evaluation in Context",
     "guzman2015": "Guzmán, Joty, Màrquez, Nakov: Pairwise Neural Machine Translation Evaluation",
     "pado2009": "Padó, Galley, Jurafsky, Manning: Robust Machine Translation Evaluation with "
@@ -28,28 +32,22 @@ PAPERS: Mapping[str, str] = {
 }
 
 
-def tables_of(paper: str) -> list[PaperTable]:
-    """The tables of a paper, unmeasured."""
+def paper_module(paper: str) -> ModuleType:
+    """Import the module of a paper."""
     if paper not in PAPERS:
         raise UnknownNameError("paper", paper, PAPERS)
-    tables: list[PaperTable] = importlib.import_module(f"papers.{paper}").TABLES
+    return importlib.import_module(f"papers.{paper}")
+
+
+def tables_of(paper: str) -> list[PaperTable]:
+    """Return the tables of a paper, without measuring them."""
+    tables: list[PaperTable] = paper_module(paper).TABLES
     return tables
 
 
-def reproduce(
-    paper: str, collection: Collection, *, table: str | None = None, keep: Keep = measure_now
-) -> Iterator[Outcome]:
-    """Measure a paper's tables, or the one of a number, on a collection of judgments."""
-    for entry in chosen_tables(paper, table):
-        yield measure(entry, collection, keep)
-
-
-def chosen_tables(paper: str, table: str | None = None) -> list[PaperTable]:
-    """The tables of a paper, or the one of a number."""
-    tables = tables_of(paper)
-    if table is not None:
-        numbered = {t.number: t for t in tables}
-        if table not in numbered:
-            raise UnknownNameError(f"table of {paper}", table, numbered)
-        tables = [numbered[table]]
-    return tables
+def find_table(paper: str, number: str) -> PaperTable:
+    """Return the table of a paper with this number."""
+    tables = {table.number: table for table in tables_of(paper)}
+    if number not in tables:
+        raise UnknownNameError(f"table of {paper}", number, tables)
+    return tables[number]

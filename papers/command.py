@@ -1,4 +1,4 @@
-"""`python -m papers` and `tertium reproduce`: a paper's tables, published beside measured."""
+"""`tertium reproduce` and `python -m papers`: published tables next to our measurements."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tertium.cli.output import FORMATS, check_outputs, print_records, print_table
-from tertium.cli.runtime import bars
-from tertium.data.collection import VARIABLE, Collection
+from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.runtime import progress_bars
+from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.reporting.tables.table import Table
 
@@ -21,147 +21,159 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 EPILOG = f"""\
-Judgments come from --data or, by default, from the folder {VARIABLE} names.
+Judgments come from --data (default: the folder named by {DATA_VARIABLE}).
 
 examples:
   tertium reproduce --list
   tertium reproduce mathur2019 --table 1
   tertium reproduce guzman2015 -f md
-  tertium reproduce all -o docs/results.md
-  tertium reproduce song2021 --table 7 -o docs/results.md
-  tertium reproduce mathur2019 --table 2 --winners -o docs/results.md
+  tertium reproduce all -o docs/papers
+  tertium reproduce song2021 --table 7 -o docs/papers
+  tertium reproduce mathur2019 --table 2 --winners -o docs/papers
 
-With -o the figures are kept in a folder beside the page, one file a table: the same command goes on
-where an interrupted one stopped, and what is known is not measured again unless --again asks for
-it. The page shows all that is kept; --kept writes it and measures nothing.
+With -o, figures are stored in the folder `results` next to DIR, one file per table. The same
+command continues an interrupted run. Stored figures are not measured again without --again. The
+pages show all stored figures; --kept writes them without measuring anything.
 """
 ALL = "all"
-# options that say nothing to a choice
-UNREAD = {
+# Options that have no effect with an option that measures nothing.
+INCOMPATIBLE_OPTIONS = {
     "list": ("rows", "output", "again", "kept", "winners"),
     "kept": ("table", "rows", "again", "winners"),
 }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("paper", nargs="?", help=f"a paper, as --list names it, or {ALL!r}")
+    """Add the options of the command."""
+    parser.add_argument("paper", nargs="?", help=f"name of a paper (see --list), or {ALL!r}")
     parser.add_argument("--list", action="store_true", help="list papers and tables")
-    parser.add_argument("--table", metavar="N", help="one table (default: all)")
+    parser.add_argument("--table", metavar="N", help="measure one table (default: all)")
     parser.add_argument(
-        "--rows", nargs="+", action="extend", metavar="ROW", help="measure these rows only"
+        "--rows", nargs="+", action="extend", metavar="ROW", help="measure only these rows"
     )
-    parser.add_argument("--data", metavar="DIR", help=f"the judgments (default: {VARIABLE})")
-    parser.add_argument("-o", "--output", metavar="FILE", help="write a page of results (.md)")
-    parser.add_argument("--again", action="store_true", help="with -o: measure what is known, too")
-    parser.add_argument("--kept", action="store_true", help="with -o: write the page, no more")
+    parser.add_argument(
+        "--data", metavar="DIR", help=f"folder of human judgments (default: {DATA_VARIABLE})"
+    )
+    parser.add_argument("-o", "--output", metavar="DIR", help="write result pages to this folder")
+    parser.add_argument(
+        "--again", action="store_true", help="with -o: measure stored figures again"
+    )
+    parser.add_argument(
+        "--kept", action="store_true", help="with -o: write the pages from stored figures only"
+    )
     parser.add_argument(
         "--winners",
         action="store_true",
-        help="with -o: test by Williams which rows no other outperforms, and print them in bold",
+        help="with -o: mark rows that no other row outperforms significantly (Williams' test)",
     )
-    parser.add_argument("-f", "--format", choices=FORMATS, default="text")
-    parser.add_argument("-q", "--quiet", action="store_true", help="no progress")
+    parser.add_argument("-f", "--format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bars")
 
 
 def run(args: argparse.Namespace) -> int:
-    from papers.render import as_record, as_table
-    from papers.table import measure
-
     if args.list:
-        _refuse_unread(args, "list")
+        _check_options(args, "list")
         return _list(args)
     if not args.paper:
-        raise UsageError("which paper? `tertium reproduce --list` names them")
+        raise UsageError("which paper? `tertium reproduce --list` lists them")
     if args.output:
-        return _write(args)
+        return _write_pages(args)
     if args.paper == ALL:
-        raise UsageError("`tertium reproduce all` takes hours: say where to keep it with -o FILE")
+        raise UsageError("`tertium reproduce all` takes hours: store the figures with -o DIR")
     if args.again or args.kept or args.winners:
-        raise UsageError("--again, --kept and --winners are about kept figures: give -o FILE")
-    tables, collection = _tables(args), Collection.at(args.data)
+        raise UsageError("--again, --kept and --winners need stored figures: add -o DIR")
+    return _print_tables(args)
+
+
+def _print_tables(args: argparse.Namespace) -> int:
+    from papers.table import measure
+    from papers.table_rendering import make_record, make_table
+
+    tables, datasets = _select_tables(args), DatasetFolder.open(args.data)
     if args.format == "tsv" and len(tables) > 1:
         numbers = ", ".join(table.number for table in tables)
         raise UsageError(f"-f tsv prints one table: choose it with --table ({numbers})")
-    with bars(args.quiet):
-        outcomes = []
+    with progress_bars(args.quiet):
+        results = []
         for table in tables:
-            outcomes.append(outcome := measure(table, collection))
+            results.append(result := measure(table, datasets))
             if args.format != "json":
-                print_table(as_table(outcome), args.format, first=table is tables[0])
+                print_table(make_table(result), args.format, first=table is tables[0])
     if args.format == "json":
-        print_records([as_record(outcome) for outcome in outcomes])
+        print_records([make_record(result) for result in results])
     return 0
 
 
-def _refuse_unread(args: argparse.Namespace, choice: str) -> None:
-    """Refuse options that say nothing to a choice."""
-    given = [name for name in UNREAD[choice] if getattr(args, name)]
-    if given:
-        raise UsageError(f"--{given[0]} does not go with --{choice}, which measures nothing")
+def _check_options(args: argparse.Namespace, option: str) -> None:
+    """Reject options that have no effect together with `option`."""
+    for name in INCOMPATIBLE_OPTIONS[option]:
+        if getattr(args, name):
+            raise UsageError(f"--{name} cannot be used with --{option}, which measures nothing")
 
 
-def _write(args: argparse.Namespace) -> int:
-    """Measure what is not known yet, table by table, then write the page of all that is."""
+def _write_pages(args: argparse.Namespace) -> int:
+    """Measure the missing figures, then write the pages of all stored figures."""
     from papers.ledger import Ledger
-    from papers.page import write_results
+    from papers.pages import ResultPages
 
-    page = Path(args.output)
+    folder = Path(args.output)
     if args.format != "text":
-        raise UsageError(f"-o writes a page of Markdown: leave out -f {args.format}")
-    check_outputs(args)
+        raise UsageError(f"-o writes Markdown pages: remove -f {args.format}")
+    if folder.suffix == ".md" or (folder.exists() and not folder.is_dir()):
+        raise UsageError(f"-o {folder}: expected a folder, such as docs/papers")
     if args.kept:
-        _refuse_unread(args, "kept")
-    tables = _tables(args)
+        _check_options(args, "kept")
+    tables, pages = _select_tables(args), ResultPages(folder)
     if not args.kept:
-        collection, ledger = Collection.at(args.data), Ledger(page.parent / page.stem, args.again)
-        with bars(args.quiet):
+        datasets, ledger = DatasetFolder.open(args.data), Ledger(pages.results_folder, args.again)
+        with progress_bars(args.quiet):
             for table in tables:
-                _keep_figures(table, collection, ledger, winners=args.winners)
-    for path in write_results(page):
+                _measure_and_store(table, datasets, ledger, mark_best=args.winners)
+    for path in pages.write():
         print(path)
     return 0
 
 
-def _keep_figures(
-    table: PaperTable, collection: Collection, ledger: Ledger, *, winners: bool
+def _measure_and_store(
+    table: PaperTable, datasets: DatasetFolder, ledger: Ledger, *, mark_best: bool
 ) -> None:
-    """Measure what the ledger lacks of a table; one that cannot be keeps no other from it."""
+    """Measure the missing figures of a table; log an error, so that other tables continue."""
+    from papers.significance import mark_best_rows
     from papers.table import measure
-    from papers.winners import mark_winners
 
     try:
-        ledger.note_missing(measure(table, collection, ledger.recall))
-        if winners:
-            mark_winners(table, collection, ledger)
+        ledger.record_unavailable(measure(table, datasets, ledger.get_figure))
+        if mark_best:
+            mark_best_rows(table, datasets, ledger)
     except TertiumError as error:
         logger.warning("%s, table %s: %s", table.paper, table.number, error)
 
 
-def _tables(args: argparse.Namespace) -> list[PaperTable]:
-    """The tables that were asked for, with the rows that were asked for."""
-    from papers import PAPERS, chosen_tables
+def _select_tables(args: argparse.Namespace) -> list[PaperTable]:
+    """Return the requested tables, with the requested rows."""
+    from papers import PAPERS, find_table, tables_of
 
-    one = args.paper not in (ALL, None)
-    if args.table and not one:
-        raise UsageError("--table goes with one paper")
-    papers = [args.paper] if one else list(PAPERS)
-    tables = [table for paper in papers for table in chosen_tables(paper, args.table)]
-    labels = args.rows or []
-    known = {row.label for table in tables for row in table.rows}
-    for label in labels:
-        if label not in known:
-            raise UnknownNameError("row", label, known)
-    if not labels:
+    papers = list(PAPERS) if args.paper in (ALL, None) else [args.paper]
+    if args.table and len(papers) > 1:
+        raise UsageError("--table needs one paper")
+    if args.table:
+        tables = [find_table(papers[0], args.table)]
+    else:
+        tables = [table for paper in papers for table in tables_of(paper)]
+    labels = {row.label for table in tables for row in table.rows}
+    for label in args.rows or ():
+        if label not in labels:
+            raise UnknownNameError("row", label, labels)
+    if not args.rows:
         return tables
-    some = [replace(t, rows=[row for row in t.rows if row.label in labels]) for t in tables]
-    return [table for table in some if table.rows]
+    filtered = [replace(t, rows=[r for r in t.rows if r.label in args.rows]) for t in tables]
+    return [table for table in filtered if table.rows]
 
 
 def _list(args: argparse.Namespace) -> int:
     from papers import PAPERS
 
-    tables = _tables(args)
+    tables = _select_tables(args)
     records = [
         {
             "paper": table.paper,
@@ -176,7 +188,7 @@ def _list(args: argparse.Namespace) -> int:
         print_records(records)
         return 0
     rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
-    cited = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
+    titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
-    print_table(Table(header, rows, notes=cited, left=frozenset(range(5))), args.format)
+    print_table(Table(header, rows, notes=titles, text_columns=frozenset(range(5))), args.format)
     return 0

@@ -1,13 +1,12 @@
-"""The kinds of experiment papers report: segments, systems, comparisons.
+"""The common experiments: correlation on segments, on systems, and human comparisons.
 
-Each says which set it reads and which statistic it takes. A metric whose lower scores are better is
-turned around first, so that agreement is always positive.
+Scores are oriented first (higher is better), so that good agreement is always positive.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +16,6 @@ from tertium.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
-from tertium.data.testset import TestSet
 from tertium.data.wmt import SystemScores
 from tertium.errors import DataError
 from tertium.meta.agreement import Agreement
@@ -34,7 +32,7 @@ Pairs = Literal["into English", "all"]
 
 @dataclass(frozen=True, kw_only=True)
 class Segments:
-    """Correlation of a metric's segment scores with human scores, one language pair at a time."""
+    """Correlation of segment scores with human scores; a column is a language pair."""
 
     set: str
     columns: tuple[str, ...]
@@ -46,25 +44,44 @@ class Segments:
     def data(self) -> str:
         return f"{self.set}{f', {self.part}' if self.part else ''}"
 
+    def read(self, datasets: DatasetFolder, column: str) -> JudgmentSet:
+        """Return the judgments of a column."""
+        return datasets.judgments(self.set, column, self.part)
+
     def measure(self, datasets: DatasetFolder, model: Metric, column: str) -> Figure:
-        judgment_set = datasets.judgments(self.set, column, self.part)
+        judgment_set = self.read(datasets, column)
         scores = model.score(judgment_set.segments)
         agreement = self.correlate(judgment_set.scores, scores.oriented_segments)
-        return _figure(agreement, scores.signature, dict(judgment_set.excluded_counts))
+        return _make_figure(agreement, scores.signature, dict(judgment_set.excluded_counts))
 
     def human_and_metric_scores(
         self, datasets: DatasetFolder, model: Metric, column: str
     ) -> tuple[FloatArray, FloatArray]:
-        """What people and the model gave to each segment, (n,) each."""
-        judgment_set = datasets.judgments(self.set, column, self.part)
+        """Return human scores and metric scores of each segment, (n,) each."""
+        judgment_set = self.read(datasets, column)
         return judgment_set.scores, model.score(judgment_set.segments).oriented_segments
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparisons:
-    """A pairwise statistic of a model against human comparisons.
+class SegmentsByPart(Segments):
+    """The same for a set with one language pair; a column is a part of the set."""
 
-    The model is a metric, or anything with `prefer(left, right)`, the chance that left is better.
+    lp: str
+
+    @property
+    def data(self) -> str:
+        return f"{self.set}, {self.lp}"
+
+    def read(self, datasets: DatasetFolder, column: str) -> JudgmentSet:
+        return datasets.judgments(self.set, self.lp, column)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparisons:
+    """Agreement of a model with human comparisons of two translations.
+
+    The model is a metric, or any object with `prefer(left, right)`, the probability that left is
+    better.
     """
 
     set: str
@@ -72,7 +89,8 @@ class Comparisons:
     compare: Compare = kendall_strict
     scale: float = 100.0
     statistic: str = (
-        "strict Kendall's tau x 100: (concordant - discordant - metric ties) / all, human ties out"
+        "strict Kendall's tau x 100: (concordant - discordant - metric ties) / all comparisons, "
+        "without human ties"
     )
 
     @property
@@ -83,21 +101,16 @@ class Comparisons:
         rankings = datasets.rankings(self.set, column)
         left, right, signature = score_comparisons(model, rankings)
         agreement = self.compare(rankings.verdicts, left, right)
-        figure = _figure(agreement, signature, dict(rankings.excluded_counts))
-        return Figure(
-            value=self.scale * figure.value,
-            count=figure.count,
-            signature=signature,
-            excluded_counts=figure.excluded_counts,
-        )
+        figure = _make_figure(agreement, signature, dict(rankings.excluded_counts))
+        return replace(figure, value=self.scale * figure.value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Systems:
-    """Correlation of a metric's system scores with human scores of systems.
+    """Correlation of system scores with human scores of systems.
 
-    `set` is a metrics task, or rankings that come with system scores. A system's score is the
-    metric's own (`corpus`), or the mean of its segment scores (`mean`), as some tools have it.
+    `set` is a metrics task, or rankings with system scores. `aggregate` selects the metric's own
+    system score (`corpus`) or the mean of its segment scores (`mean`).
     """
 
     set: str
@@ -119,20 +132,20 @@ class Systems:
         systems = [system for system in outputs if system in human.scores]
         if len(systems) < 2:
             raise DataError(f"{self.set} {column}: {len(systems)} judged system with outputs")
-        scored = [model.score(outputs[system]) for system in systems]
-        values = np.array([self._system_score(scores) for scores in scored])
+        scores = [model.score(outputs[system]) for system in systems]
+        values = np.array([self._system_score(one) for one in scores])
         missing = {"no output": len(human) - len(systems)} if len(human) > len(systems) else {}
         agreement = self.correlate(human.of(systems), values)
-        return _figure(agreement, scored[0].signature, {**human.excluded_counts, **missing})
+        return _make_figure(agreement, scores[0].signature, {**human.excluded_counts, **missing})
 
     def human_and_metric_scores(
         self, datasets: DatasetFolder, model: Metric, column: str
     ) -> tuple[FloatArray, FloatArray]:
-        """What people and the model gave to each system, (systems,) each."""
+        """Return human scores and metric scores of each system, (systems,) each."""
         outputs, human = self._read(datasets, column)
         systems = [system for system in outputs if system in human.scores]
-        scored = [self._system_score(model.score(outputs[system])) for system in systems]
-        return human.of(systems), np.array(scored)
+        values = [self._system_score(model.score(outputs[system])) for system in systems]
+        return human.of(systems), np.array(values)
 
     def _system_score(self, scores: Scores) -> float:
         value = scores.system if self.aggregate == "corpus" else float(scores.segments.mean())
@@ -140,40 +153,40 @@ class Systems:
 
     def _read(
         self, datasets: DatasetFolder, column: str
-    ) -> tuple[dict[str, Sequence[Segment]], SystemScores]:
+    ) -> tuple[dict[str, tuple[Segment, ...]], SystemScores]:
         if datasets.find(self.set).kind == "metrics task":
-            return _outputs(datasets.metrics_task(self.set).testset(column)), (
-                datasets.system_scores(self.set, column)
-            )
-        rankings = datasets.rankings(self.set, column)
-        return group_by_system(rankings), datasets.system_scores(self.set, column)
+            testset = datasets.metrics_task(self.set).testset(column)
+            outputs = {system: tuple(testset.segments(system)) for system in testset.systems}
+        else:
+            outputs = group_by_system(datasets.rankings(self.set, column))
+        return outputs, datasets.system_scores(self.set, column)
 
 
 def read_judgments(
     datasets: DatasetFolder, name: str, pairs: Pairs = "into English"
 ) -> list[JudgmentSet]:
-    """The judgments of a set, into English or all."""
+    """Read the judgments of a set, one `JudgmentSet` per language pair."""
     lps = [lp for lp in datasets.find(name).lps if pairs == "all" or lp.endswith("-en")]
     return [datasets.judgments(name, lp) for lp in lps]
 
 
 def read_rankings(datasets: DatasetFolder, name: str) -> list[RankingSet]:
-    """The comparisons of a set, into English."""
+    """Read the comparisons of a set into English, one `RankingSet` per language pair."""
     lps = [lp for lp in datasets.find(name).lps if lp.endswith("-en")]
     return [datasets.rankings(name, lp) for lp in lps]
 
 
 def score_comparisons(model: Any, rankings: RankingSet) -> tuple[FloatArray, FloatArray, str]:
-    """What a model gives to the left and the right of each comparison, (comparisons,) each.
+    """Return the scores of both sides of each comparison, (comparisons,) each, and the signature.
 
-    Texts that nobody compared are not scored.
+    Translations without a comparison are not scored.
     """
     if hasattr(model, "prefer"):
-        chances = model.prefer(
+        probabilities = model.prefer(
             [rankings.segments[n] for n in rankings.left],
             [rankings.segments[n] for n in rankings.right],
         )
-        return chances, 1.0 - chances, getattr(model, "spec", repr(model))
+        return probabilities, 1.0 - probabilities, getattr(model, "spec", repr(model))
     used = np.flatnonzero(rankings.compared_mask)
     scores = model.score([rankings.segments[n] for n in used])
     values = np.full(len(rankings.segments), np.nan)
@@ -181,16 +194,12 @@ def score_comparisons(model: Any, rankings: RankingSet) -> tuple[FloatArray, Flo
     return values[rankings.left], values[rankings.right], scores.signature
 
 
-def group_by_system(rankings: RankingSet) -> dict[str, Sequence[Segment]]:
-    """The translations of each system."""
+def group_by_system(rankings: RankingSet) -> dict[str, tuple[Segment, ...]]:
+    """Return the translations of each system."""
     groups: dict[str, list[Segment]] = {system: [] for system in rankings.systems}
     for segment, system in zip(rankings.segments, rankings.system_indices, strict=True):
         groups[rankings.systems[system]].append(segment)
     return {system: tuple(segments) for system, segments in groups.items()}
-
-
-def _outputs(testset: TestSet) -> dict[str, Sequence[Segment]]:
-    return {system: testset.segments(system) for system in testset.systems}
 
 
 def average_over_seeds(
@@ -199,7 +208,7 @@ def average_over_seeds(
     signature: str = "",
     excluded_counts: dict[str, int] | None = None,
 ) -> Figure:
-    """The mean of what networks of several seeds reached, (seeds,), with its spread."""
+    """Return the mean and the standard deviation of the values of several seeds, (seeds,)."""
     return Figure(
         value=float(values.mean()),
         count=count,
@@ -210,9 +219,8 @@ def average_over_seeds(
     )
 
 
-def _figure(agreement: Agreement, signature: str, excluded_counts: dict[str, int]) -> Figure:
-    unscored = int(agreement.excluded_counts)
-    if unscored:
+def _make_figure(agreement: Agreement, signature: str, excluded_counts: dict[str, int]) -> Figure:
+    if unscored := int(agreement.excluded_counts):
         excluded_counts = {**excluded_counts, "no metric score": unscored}
     return Figure(
         value=float(agreement),

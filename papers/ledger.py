@@ -1,8 +1,8 @@
-"""Measured figures kept on disk, one file a table, so that an interrupted run goes on.
+"""Measured figures on disk, one JSON file per table, so that an interrupted run can continue.
 
-A figure is known by its paper, table, row and column, and counts only as long as the row is
-measured in the same way: with the same model, on the same data, under the same statistic. Each has
-the code that made it beside it.
+A figure is identified by paper, table, row and column. It is used only while the row is measured by
+the same method: the same model, data and statistic. Each figure stores the version of the code that
+measured it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from papers.provenance import code_version
-from papers.table import Figure, MeasuredRow, Outcome, PaperTable, Row
+from papers.table import Figure, PaperTable, Row, RowResult, TableResult
 from tertium.atomic import write_text
 from tertium.errors import DataError
 
@@ -25,48 +25,47 @@ MISSING = Figure(value=math.nan, count=0)
 
 @dataclass(frozen=True)
 class Ledger:
-    """A folder of kept figures; `recall` is what `measure` asks for each of them."""
+    """A folder of stored figures; `get_figure` is an argument of `measure`."""
 
     folder: Path
-    again: bool = False  # measure anew what is known
+    remeasure: bool = False  # ignore stored figures
 
-    def recall(
+    def get_figure(
         self, table: PaperTable, row: Row, column: str, compute: Callable[[], Figure]
     ) -> Figure:
-        """The kept figure, or the one that is computed and kept now."""
-        known = _figures(self._rows(table).get(row.label), table, row)
-        if column in known and not self.again:
-            return known[column]
+        """Return the stored figure, or compute and store it."""
+        stored = _figures(self._rows(table).get(row.label), table, row)
+        if column in stored and not self.remeasure:
+            return stored[column]
         figure = replace(compute(), code=code_version())
-        self._put(table, row, column, figure)
+        self._store(table, row, column, figure)
         return figure
 
-    def outcome(self, table: PaperTable) -> Outcome:
-        """A table as far as it is known; a row with some columns has NaN in the others."""
-        kept = self._rows(table)
-        rows = tuple(_row(kept.get(row.label), table, row) for row in table.rows)
-        return Outcome(table=table, rows=rows)
+    def load_table(self, table: PaperTable) -> TableResult:
+        """Return a table with its stored figures; missing columns of a row are NaN."""
+        entries = self._rows(table)
+        rows = tuple(_row_result(entries.get(row.label), table, row) for row in table.rows)
+        return TableResult(table=table, rows=rows)
 
-    def note_missing(self, outcome: Outcome) -> None:
-        """Keep the reasons why rows could not be measured, beside what is known of them."""
-        rows = self._rows(outcome.table)
-        for row in outcome.rows:
+    def record_unavailable(self, result: TableResult) -> None:
+        """Store why rows could not be measured; their stored figures stay."""
+        rows = self._rows(result.table)
+        for row in result.rows:
             if row.unavailable:
-                rows.setdefault(row.row.label, {})["unavailable"] = row.unavailable
-        if any(row.unavailable for row in outcome.rows):
-            self._write(outcome.table, rows)
+                rows.setdefault(row.label, {})["unavailable"] = row.unavailable
+        if any(row.unavailable for row in result.rows):
+            self._write(result.table, rows)
 
-    def mark(self, table: PaperTable, column: str, best: Mapping[str, bool]) -> None:
-        """Keep beside the figures of a column whether any other row outperforms them."""
+    def mark_best(self, table: PaperTable, column: str, best: Mapping[str, bool]) -> None:
+        """Store for the figures of a column whether another row is significantly better."""
         for row in table.rows:
-            known = _figures(self._rows(table).get(row.label), table, row)
-            if row.label in best and column in known:
-                self._put(table, row, column, replace(known[column], best=best[row.label]))
+            stored = _figures(self._rows(table).get(row.label), table, row)
+            if row.label in best and column in stored:
+                self._store(table, row, column, replace(stored[column], best=best[row.label]))
 
     def path(self, table: PaperTable) -> Path:
-        """The file of a table."""
-        name = f"{table.paper}-{table.number}".replace("/", "-").replace(" ", "-")
-        return self.folder / f"{name}.json"
+        """Return the file of a table."""
+        return self.folder / f"{file_stem(table)}.json"
 
     def _rows(self, table: PaperTable) -> dict[str, Any]:
         try:
@@ -74,14 +73,16 @@ class Ledger:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-            raise DataError(f"{self.path(table)}: not kept figures ({error}); delete it") from None
+            where = self.path(table)
+            raise DataError(f"{where}: not a file of figures ({error}); delete it") from None
         return rows
 
-    def _put(self, table: PaperTable, row: Row, column: str, figure: Figure) -> None:
+    def _store(self, table: PaperTable, row: Row, column: str, figure: Figure) -> None:
         rows = self._rows(table)  # read again: another process may have added to the file
         entry = rows.get(row.label, {})
-        if entry.get("way") != way_of(table, row):
-            entry = {"way": way_of(table, row), "figures": {}}
+        method = describe_method(table, row)
+        if entry.get("method") != method:
+            entry = {"method": method, "figures": {}}
         record = dataclasses.asdict(figure)
         record["value"] = None if math.isnan(figure.value) else figure.value
         entry["figures"][column] = record
@@ -95,29 +96,32 @@ class Ledger:
         write_text(self.path(table), text, make_folder=True)
 
 
-def way_of(table: PaperTable, row: Row) -> str:
-    """How a row is measured, in words; a kept figure of another way does not count."""
-    experiment = row.experiment or table.experiment
-    model = row.model
+def file_stem(table: PaperTable) -> str:
+    """Return the name of a table as part of a file name."""
+    return f"{table.paper}-{table.number}".replace("/", "-").replace(" ", "-")
+
+
+def describe_method(table: PaperTable, row: Row) -> str:
+    """Describe model, data and statistic of a row; figures of another method are not used."""
+    experiment, model = table.experiment_of(row), row.model
     if not isinstance(model, str) and not dataclasses.is_dataclass(model):
         model = "trained for the row"
-    specs = f", {dict(row.specs)}" if row.specs else ""
+    specs = f", {dict(row.column_specs)}" if row.column_specs else ""
     return f"{model}{specs}; {experiment.data}; {experiment.statistic}"
 
 
 def _figures(entry: Any, table: PaperTable, row: Row) -> dict[str, Figure]:
-    if not entry or entry.get("way") != way_of(table, row):
+    if not entry or entry.get("method") != describe_method(table, row):
         return {}
-    found: dict[str, Figure] = {}
+    figures: dict[str, Figure] = {}
     for column, record in entry["figures"].items():
         value = math.nan if record["value"] is None else float(record["value"])
-        found[column] = Figure(**{**record, "value": value})
-    return found
+        figures[column] = Figure(**{**record, "value": value})
+    return figures
 
 
-def _row(entry: Any, table: PaperTable, row: Row) -> MeasuredRow:
-    known = _figures(entry, table, row)
-    if known:
-        columns = (row.experiment or table.experiment).columns
-        return MeasuredRow(row=row, figures=tuple(known.get(c, MISSING) for c in columns))
-    return MeasuredRow(row=row, unavailable=(entry or {}).get("unavailable", ""))
+def _row_result(entry: Any, table: PaperTable, row: Row) -> RowResult:
+    if stored := _figures(entry, table, row):
+        columns = table.experiment_of(row).columns
+        return RowResult(row=row, figures=tuple(stored.get(c, MISSING) for c in columns))
+    return RowResult(row=row, unavailable=(entry or {}).get("unavailable", ""))

@@ -1,9 +1,4 @@
-"""Mathur, Baldwin, Cohn 2019, "Putting Evaluation in Context: Contextual Embeddings Improve Machine
-Translation Evaluation" (ACL): the tables against WMT17 and the WMT16 IT task.
-
-Table 2 is on segments, as its text says (its caption says systems). Its taus (DARR) rest on raw
-ratings that were not published; the two language pairs with Pearson's r are here.
-"""
+"""Mathur, Baldwin, Cohn 2019, "Putting Evaluation in Context" (ACL)."""
 
 from __future__ import annotations
 
@@ -22,37 +17,70 @@ from papers.departures import (
     WMT11_SEGMENTS,
 )
 from papers.experiments import Segments, Systems
-from papers.learners import Curve, Head, SeededSegments, SeededSystems, curve_row, first_of
-from papers.printed import Example, Standing
+from papers.language_pairs import INTO_ENGLISH
+from papers.printed_examples import Example, ExamplePercentiles
 from papers.table import PaperTable, Row
-from tertium.metrics.heads.settings import PUBLISHED
+from papers.trained_metrics import (
+    Head,
+    LearningCurve,
+    SeededSegments,
+    SeededSystems,
+    first_seed_only,
+    untrained_head,
+)
+from tertium.metrics.heads.options import PUBLISHED
 
-TO_ENGLISH = ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en")
+INTRODUCTION = """\
+Metrics over contextual embeddings: BERTR (recall of token similarities, no training), and the
+trained heads BiLSTM, BiLSTM + attention and ESIM. The tables show Pearson's r on WMT17 (segments
+and systems) and on the IT task of WMT16 (systems).
+
+- TrainS is da/wmt16. TrainL, 125,000 single annotations, was not published. We train on comparisons
+  of WMT11, 13, 15 and 16 first, and then on TrainS.
+- Rows of heads are means of three seeds. Rows "as published" use the settings of the paper; other
+  rows use our settings.
+- Table 2 is on segments, as the text of the paper says (its caption says systems). Its Kendall's
+  taus need ratings that were not published, so we show the two language pairs with Pearson's r.
+
+Limitations: BERT base is replaced by `minilm` and `mpnet`, and multilingual BERT by `use`, which
+does not support Czech, Finnish and Latvian.
+"""
+HEADLINES = [
+    ("1", "BLEU"),
+    ("1", "chrF"),
+    ("1", "BERTR, mpnet"),
+    ("1", "TrainS BiLSTM, mpnet"),
+    ("1", "TrainS BiLSTM + attention, mpnet"),
+    ("1", "TrainS ESIM, mpnet"),
+    ("1", "TrainL ESIM, mpnet"),
+]
+
+TO_ENGLISH = INTO_ENGLISH["da/wmt17"]
 FROM_ENGLISH = ("en-cs", "en-de", "en-fi", "en-lv", "en-ru", "en-tr", "en-zh")
 IT_TASK = ("en-cs", "en-de", "en-es", "en-nl", "en-pt")
 
-# Moses' sentence-bleu, which WMT reports as sentBLEU, adds one to every count above unigrams.
+# sentBLEU of WMT is Moses' sentence-bleu: it adds one to all counts above unigrams.
 SENT_BLEU = "bleu:smooth_method=add-k,smooth_value=1"
 CHINESE_SENT_BLEU = f"{SENT_BLEU},tokenize=zh"
-# mteval-v13a.pl --international-tokenization, WMT's BLEU of systems, which ignores case.
+# BLEU of systems at WMT: mteval-v13a.pl --international-tokenization, case-insensitive.
 BLEU = "bleu:tokenize=intl,lowercase=true"
 CHINESE_BLEU = "bleu:tokenize=zh,lowercase=true"
 
 NEWS = "wmt17-metrics-task"
-MEAN_NOTE = "WMT's figures of chrF are means of segment scores"
+MEAN_NOTE = "chrF at WMT is the mean of segment scores"
 
 MULTILINGUAL = Head(metric="esim", encoder="use", pairs="all")
-USE_NOTE = "over the multilingual encoder use, which knows neither Czech, Finnish nor Latvian"
-MULTILINGUAL_NOTE = f"trained on TrainS and en-ru {USE_NOTE}"
-TOP = ("minilm@6", "mpnet@12")
-NOTES = {"use": USE_NOTE, **dict.fromkeys(TOP, "at its top layer, as the paper reads BERT")}
+USE_NOTE = "over the encoder use, which does not support Czech, Finnish and Latvian"
+MULTILINGUAL_NOTE = f"trained on TrainS and en-ru, {USE_NOTE}"
+TOP_LAYERS = ("minilm@6", "mpnet@12")
+NOTES = {"use": USE_NOTE, **dict.fromkeys(TOP_LAYERS, "top layer, as in the paper")}
 SIZES = ("210", "420", "840", "1680", "3360")
-STRICT = (
-    "signed differences, dropout of .5 on the encoder's vectors too, Adam at 4e-4 throughout, "
-    "stopped after five epochs without a better one on WMT15; the other rows of heads are ours"
+PUBLISHED_NOTE = (
+    "signed differences, dropout of .5 also on the encoder's vectors, Adam at 4e-4, early stopping "
+    "after five epochs without improvement on WMT15; other rows of heads have our settings"
 )
 SEEDED = SeededSegments(set="da/wmt17", columns=TO_ENGLISH)
-HEADS = (ATTENTION_INDEX, HEAD_INPUT, HEAD_SCHEDULE)
+HEAD_DEPARTURES = (ATTENTION_INDEX, HEAD_INPUT, HEAD_SCHEDULE)
 TITLES = {"bilstm": "BiLSTM", "bilstm-attention": "BiLSTM + attention", "esim": "ESIM"}
 
 TRAIN_S = {
@@ -67,7 +95,7 @@ TRAIN_L = {
 }
 
 
-GOOD = (
+HIGH_EXAMPLES = (
     Example(
         "negotiations",
         "The negotiations have been scheduled to take place next Saturday, the Russian Minister of "
@@ -99,7 +127,7 @@ GOOD = (
         "In the end, he could not go to work for a month.",
     ),
 )
-BAD = (
+LOW_EXAMPLES = (
     Example(
         "Richter",
         "For the benefit of the school, Richter nurtured a good relationship with the then Mayor, "
@@ -124,9 +152,7 @@ BAD = (
         "real universal suffrage.",
     ),
     Example(
-        "trade",
-        "Foreign goods trade had slowed, too.",
-        "Foreign trade also slowed the economy.",
+        "trade", "Foreign goods trade had slowed, too.", "Foreign trade also slowed the economy."
     ),
     Example(
         "knee",
@@ -144,11 +170,11 @@ BAD = (
 
 
 def _examples(
-    number: str, title: str, examples: tuple[Example, ...], said: Mapping[str, tuple[int, ...]]
+    number: str, title: str, examples: tuple[Example, ...], published: Mapping[str, tuple[int, ...]]
 ) -> PaperTable:
-    """Printed examples with what the paper says of three metrics, 1 for HIGH and 0 for LOW."""
+    """Printed examples with the published ratings of three metrics, 1 for HIGH and 0 for LOW."""
     models = {
-        "ESIM": ("esim", "the model that ships: it learned from nine tenths of WMT15"),
+        "ESIM": ("esim", "the bundled model, trained on nine tenths of WMT15"),
         "BERTR, minilm": ("bertr:encoder=minilm", ""),
         "BLEU": (SENT_BLEU, ""),
     }
@@ -156,27 +182,26 @@ def _examples(
         paper="mathur2019",
         number=number,
         title=title,
-        experiment=Standing(examples=examples),
-        digits=2,
-        averaged=False,
+        experiment=ExamplePercentiles(examples=examples),
+        decimals=2,
+        has_average=False,
         departures=(BERTR_LAYER, SHIPPED_ESIM),
         rows=[
-            Row(label=label, published=said[label.partition(",")[0]], model=model, note=note)
+            Row(label, published[label.partition(",")[0]], model=model, note=note)
             for label, (model, note) in models.items()
         ],
-        note="published: 1 for HIGH and 0 for LOW, which is all the paper prints, without saying "
-        "where one ends; where several examples share its words, they are given to each",
+        note="published: 1 for HIGH and 0 for LOW; the paper prints no scores and no threshold",
     )
 
 
 def _bertr(published: tuple[float, ...], *encoders: str, average: float = nan) -> list[Row]:
-    """The published row of BERTR, over BERT base, beside ours over other encoders."""
+    """Return one row per encoder next to the published figures over BERT base."""
     return [
         Row(
-            label=f"BERTR, {encoder}",
-            published=published,
-            average=average,
-            model=f"bertr:encoder={encoder}",
+            f"BERTR, {encoder}",
+            published,
+            average,
+            f"bertr:encoder={encoder}",
             note=NOTES.get(encoder, ""),
         )
         for encoder in encoders
@@ -184,17 +209,15 @@ def _bertr(published: tuple[float, ...], *encoders: str, average: float = nan) -
 
 
 def _heads(
-    label: str,
-    figures: Mapping[str, tuple[tuple[float, ...], float]],
-    preferences: bool = False,
+    label: str, figures: Mapping[str, tuple[tuple[float, ...], float]], preferences: bool = False
 ) -> list[Row]:
-    """Each head over each encoder, three seeds a row."""
+    """Return a row per head and encoder, each with three seeds."""
     return [
         Row(
-            label=f"{label} {TITLES[metric]}, {encoder}",
-            published=published,
-            average=average,
-            model=Head(metric=metric, encoder=encoder, preferences=preferences),
+            f"{label} {TITLES[metric]}, {encoder}",
+            published,
+            average,
+            Head(metric=metric, encoder=encoder, preferences=preferences),
             experiment=SEEDED,
         )
         for metric, (published, average) in figures.items()
@@ -203,17 +226,15 @@ def _heads(
 
 
 def _published_heads() -> list[Row]:
-    """Each head trained as the paper says, three seeds a row."""
+    """Return a row per head with the settings of the paper, each with three seeds."""
     return [
         Row(
-            label=f"TrainS {TITLES[metric]}, minilm, as published",
-            published=published,
-            average=average,
-            model=Head(
-                metric=metric, input_dropout=None, difference="signed", options=PUBLISHED.options
-            ),
+            f"TrainS {TITLES[metric]}, minilm, as published",
+            published,
+            average,
+            Head(metric=metric, input_dropout=None, difference="signed", options=PUBLISHED.options),
             experiment=SEEDED,
-            note=STRICT,
+            note=PUBLISHED_NOTE,
         )
         for metric, (published, average) in TRAIN_S.items()
     ]
@@ -227,86 +248,68 @@ TABLES = [
         experiment=Segments(set="da/wmt17", columns=TO_ENGLISH),
         departures=(
             BERTR_LAYER,
-            *HEADS,
+            *HEAD_DEPARTURES,
             COMPARISONS_FIRST,
-            replace(WMT11_SEGMENTS, rows="^TrainL"),
+            replace(WMT11_SEGMENTS, row_pattern="^TrainL"),
         ),
         rows=[
             Row(
-                label="BLEU",
-                published=(0.435, 0.432, 0.571, 0.393, 0.484, 0.538, 0.512),
-                average=0.481,
-                model=SENT_BLEU,
-                note="published with Moses' tokenizer, measured with mteval's (13a)",
+                "BLEU",
+                (0.435, 0.432, 0.571, 0.393, 0.484, 0.538, 0.512),
+                0.481,
+                SENT_BLEU,
+                note="published with the tokenizer of Moses, measured with 13a (mteval)",
             ),
-            Row(
-                label="chrF",
-                published=(0.514, 0.531, 0.671, 0.525, 0.599, 0.607, 0.591),
-                average=0.577,
-                model="chrf",
-            ),
-            Row(
-                label="MEANT 2.0",
-                published=(0.578, 0.565, 0.687, 0.586, 0.607, 0.596, 0.639),
-                average=0.608,
-            ),
-            Row(
-                label="RUSE",
-                published=(0.614, 0.637, 0.756, 0.705, 0.680, 0.704, 0.677),
-                average=0.682,
-            ),
+            Row("chrF", (0.514, 0.531, 0.671, 0.525, 0.599, 0.607, 0.591), 0.577, "chrf"),
+            Row("MEANT 2.0", (0.578, 0.565, 0.687, 0.586, 0.607, 0.596, 0.639), 0.608),
+            Row("RUSE", (0.614, 0.637, 0.756, 0.705, 0.680, 0.704, 0.677), 0.682),
             *_bertr(
                 (0.655, 0.650, 0.777, 0.671, 0.680, 0.702, 0.687),
                 "minilm",
                 "mpnet",
-                *TOP,
+                *TOP_LAYERS,
                 average=0.689,
             ),
             *_published_heads(),
             *_heads("TrainS", TRAIN_S),
             *_heads("TrainL", TRAIN_L, preferences=True),
         ],
-        note="ours are trained over minilm or mpnet in place of BERT base; TrainL cannot be had, "
-        "and comparisons of WMT11, 13, 15 and 16 before TrainS stand in for it",
+        note="our heads use minilm or mpnet instead of BERT base. TrainL was not published; it is "
+        "replaced by comparisons of WMT11, 13, 15 and 16 before TrainS",
     ),
     PaperTable(
         paper="mathur2019",
         number="figure 1",
-        title="ESIM against the number of judgments (average over WMT17 to English)",
-        picture="columns",
-        experiment=Curve(set="da/wmt17", pairs=TO_ENGLISH, columns=SIZES),
-        departures=HEADS,
+        title="ESIM by number of training judgments (average over WMT17 to English)",
+        chart="columns",
+        experiment=LearningCurve(set="da/wmt17", pairs=TO_ENGLISH, columns=SIZES),
+        departures=HEAD_DEPARTURES,
         rows=[
             Row(
-                label="ESIM, judgments of TrainS",
-                published=(nan, nan, nan, nan, 0.632),
-                model=curve_row(Head(metric="esim")),
-            ),
+                "ESIM, judgments of TrainS",
+                (nan, nan, nan, nan, 0.632),
+                model=untrained_head(Head(metric="esim")),
+            )
         ],
-        note="the paper's curve counts annotations, 15 to each judgment of TrainS; its figure "
-        "gives no numbers but those of table 1",
+        note="the paper counts single annotations, 15 per judgment of TrainS; its figure prints no "
+        "numbers except those of table 1",
     ),
     PaperTable(
         paper="mathur2019",
         number="2",
         title="WMT17 from English, segments (the pairs with Pearson's r)",
         experiment=Segments(set="da/wmt17", columns=("en-ru", "en-zh")),
-        departures=HEADS,
+        departures=HEAD_DEPARTURES,
         rows=[
-            Row(
-                label="BLEU",
-                published=(0.468, 0.642),
-                model=SENT_BLEU,
-                specs={"en-zh": CHINESE_SENT_BLEU},
-            ),
-            Row(label="chrF", published=(0.605, 0.608), model="chrf"),
-            Row(label="BEER", published=(0.569, 0.622)),
-            Row(label="MEANT 2.0-nosrl", published=(0.636, 0.705)),
-            Row(label="MEANT 2.0", published=(nan, 0.727)),
+            Row("BLEU", (0.468, 0.642), model=SENT_BLEU, column_specs={"en-zh": CHINESE_SENT_BLEU}),
+            Row("chrF", (0.605, 0.608), model="chrf"),
+            Row("BEER", (0.569, 0.622)),
+            Row("MEANT 2.0-nosrl", (0.636, 0.705)),
+            Row("MEANT 2.0", (nan, 0.727)),
             *_bertr((0.630, 0.803), "use"),
             Row(
-                label="ESIM",
-                published=(0.700, 0.699),
+                "ESIM",
+                (0.700, 0.699),
                 model=MULTILINGUAL,
                 experiment=SeededSegments(set="da/wmt17", columns=("en-ru", "en-zh")),
                 note=MULTILINGUAL_NOTE,
@@ -318,29 +321,30 @@ TABLES = [
         number="3",
         title="WMT17 to English, systems",
         experiment=Systems(set=NEWS, columns=TO_ENGLISH),
-        departures=(BERTR_LAYER, *HEADS, SHIPPED_ESIM, replace(WMT11_SEGMENTS, rows="^ESIM")),
+        departures=(
+            BERTR_LAYER,
+            *HEAD_DEPARTURES,
+            SHIPPED_ESIM,
+            replace(WMT11_SEGMENTS, row_pattern="^ESIM"),
+        ),
         rows=[
+            Row("BLEU", (0.971, 0.923, 0.903, 0.979, 0.912, 0.976, 0.864), model=BLEU),
             Row(
-                label="BLEU",
-                published=(0.971, 0.923, 0.903, 0.979, 0.912, 0.976, 0.864),
-                model=BLEU,
-            ),
-            Row(
-                label="chrF",
-                published=(0.939, 0.968, 0.938, 0.968, 0.952, 0.944, 0.859),
+                "chrF",
+                (0.939, 0.968, 0.938, 0.968, 0.952, 0.944, 0.859),
                 model="chrf",
                 experiment=Systems(set=NEWS, columns=TO_ENGLISH, aggregate="mean"),
                 note=MEAN_NOTE,
             ),
-            Row(label="CharacTER", published=(0.972, 0.974, 0.946, 0.932, 0.958, 0.949, 0.799)),
-            Row(label="BEER", published=(0.972, 0.960, 0.955, 0.978, 0.936, 0.972, 0.902)),
-            Row(label="RUSE", published=(0.990, 0.968, 0.977, 0.962, 0.953, 0.991, 0.974)),
+            Row("CharacTER", (0.972, 0.974, 0.946, 0.932, 0.958, 0.949, 0.799)),
+            Row("BEER", (0.972, 0.960, 0.955, 0.978, 0.936, 0.972, 0.902)),
+            Row("RUSE", (0.990, 0.968, 0.977, 0.962, 0.953, 0.991, 0.974)),
             *_bertr((0.996, 0.971, 0.948, 0.980, 0.950, 0.994, 0.970), "minilm", "mpnet"),
             Row(
-                label="ESIM",
-                published=(0.983, 0.949, 0.985, 0.974, 0.921, 0.986, 0.901),
+                "ESIM",
+                (0.983, 0.949, 0.985, 0.974, 0.921, 0.986, 0.901),
                 model="esim",
-                note="the model that ships, over minilm",
+                note="the bundled model, over minilm",
             ),
         ],
     ),
@@ -349,36 +353,36 @@ TABLES = [
         number="4",
         title="WMT17 from English, systems",
         experiment=Systems(set=NEWS, columns=FROM_ENGLISH),
-        departures=(*HEADS, SINGLE_SEED),
+        departures=(*HEAD_DEPARTURES, SINGLE_SEED),
         rows=[
             Row(
-                label="BLEU",
-                published=(0.956, 0.804, 0.920, 0.866, 0.898, 0.924, 0.981),
+                "BLEU",
+                (0.956, 0.804, 0.920, 0.866, 0.898, 0.924, 0.981),
                 model=BLEU,
-                specs={"en-zh": CHINESE_BLEU},
+                column_specs={"en-zh": CHINESE_BLEU},
             ),
-            Row(label="BEER", published=(0.970, 0.842, 0.976, 0.930, 0.944, 0.980, 0.914)),
-            Row(label="CharacTER", published=(0.981, 0.938, 0.972, 0.897, 0.939, 0.975, 0.933)),
+            Row("BEER", (0.970, 0.842, 0.976, 0.930, 0.944, 0.980, 0.914)),
+            Row("CharacTER", (0.981, 0.938, 0.972, 0.897, 0.939, 0.975, 0.933)),
             Row(
-                label="chrF",
-                published=(0.976, 0.863, 0.981, 0.955, 0.950, 0.991, 0.976),
+                "chrF",
+                (0.976, 0.863, 0.981, 0.955, 0.950, 0.991, 0.976),
                 model="chrf",
                 experiment=Systems(set=NEWS, columns=FROM_ENGLISH, aggregate="mean"),
                 note=MEAN_NOTE,
             ),
             *_bertr((0.982, 0.877, 0.979, 0.949, 0.971, 0.996, 0.992), "use"),
             Row(
-                label="ESIM",
-                published=(0.974, 0.861, 0.971, 0.954, 0.968, 0.978, 0.970),
+                "ESIM",
+                (0.974, 0.861, 0.971, 0.954, 0.968, 0.978, 0.970),
                 model=MULTILINGUAL,
                 experiment=SeededSystems(set=NEWS, columns=FROM_ENGLISH),
                 note=MULTILINGUAL_NOTE,
             ),
             Row(
-                label="ESIM, a single seed",
-                published=(0.974, 0.861, 0.971, 0.954, 0.968, 0.978, 0.970),
-                model=first_of(MULTILINGUAL),
-                note="a network of an earlier training, on all language pairs",
+                "ESIM, single seed",
+                (0.974, 0.861, 0.971, 0.954, 0.968, 0.978, 0.970),
+                model=first_seed_only(MULTILINGUAL),
+                note="a network of an earlier training run, on all language pairs",
             ),
         ],
     ),
@@ -387,38 +391,38 @@ TABLES = [
         number="5",
         title="WMT16 IT task, systems",
         experiment=Systems(set="rankings/wmt16it", columns=IT_TASK),
-        departures=HEADS,
+        departures=HEAD_DEPARTURES,
         rows=[
-            Row(label="BLEU", published=(0.750, 0.621, 0.976, 0.596, 0.997), model=BLEU),
+            Row("BLEU", (0.750, 0.621, 0.976, 0.596, 0.997), model=BLEU),
             Row(
-                label="chrF",
-                published=(0.845, 0.588, 0.915, 0.951, 0.967),
+                "chrF",
+                (0.845, 0.588, 0.915, 0.951, 0.967),
                 model="chrf",
                 experiment=Systems(set="rankings/wmt16it", columns=IT_TASK, aggregate="mean"),
             ),
-            Row(label="BEER", published=(0.744, 0.621, 0.931, 0.983, 0.989)),
-            Row(label="CharacTER", published=(0.901, 0.930, 0.963, 0.927, 0.976)),
+            Row("BEER", (0.744, 0.621, 0.931, 0.983, 0.989)),
+            Row("CharacTER", (0.901, 0.930, 0.963, 0.927, 0.976)),
             *_bertr((0.974, 0.780, 0.925, 0.896, 0.980), "use"),
             Row(
-                label="ESIM",
-                published=(0.964, 0.780, 0.991, 0.798, 0.996),
+                "ESIM",
+                (0.964, 0.780, 0.991, 0.798, 0.996),
                 model=MULTILINGUAL,
                 experiment=SeededSystems(set="rankings/wmt16it", columns=IT_TASK),
                 note=MULTILINGUAL_NOTE,
             ),
         ],
-        note="scored on the segments that people ranked, 287 to 289 of each test set, not on all",
+        note="only on the 287 to 289 ranked segments of each test set",
     ),
     _examples(
         "6",
-        "Translations of WMT15 that people rate high",
-        GOOD,
+        "Translations of WMT15 with high human scores",
+        HIGH_EXAMPLES,
         {"ESIM": (1, 1, 1, 1, 0), "BERTR": (1, 1, 1, 0, 0), "BLEU": (0, 0, 0, 0, 0)},
     ),
     _examples(
         "7",
-        "Translations of WMT15 that people rate low",
-        BAD,
+        "Translations of WMT15 with low human scores",
+        LOW_EXAMPLES,
         {"ESIM": (0, 0, 0, 1, 1, 1), "BERTR": (0, 0, 1, 0, 1, 1), "BLEU": (1, 1, 1, 0, 1, 1)},
     ),
 ]

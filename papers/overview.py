@@ -1,8 +1,7 @@
-"""Every metric on every set of judgments that can be had: what the tables of papers leave open.
+"""All registered metrics on all available test sets, with their default settings.
 
-A table for each set, a row for each registered metric, its defaults as they are. A metric that
-learned must not be judged by what it learned from: `SEEN` says which sets those are, and such rows
-are left out. Sets out of English take the metrics that know their languages.
+There is one table per test set. A metric is not evaluated on its own training data: rows of sets in
+`TRAINING_SETS` are left out. Test sets out of English have rows for multilingual metrics only.
 """
 
 from __future__ import annotations
@@ -11,101 +10,69 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from papers.departures import WMT11_SEGMENTS
-from papers.experiments import Comparisons, Segments, Systems
-from papers.table import Experiment, Figure, PaperTable, Row
-from tertium.data.collection import Collection
-from tertium.meta.correlation import pearson
-from tertium.metrics import Metric
+from papers.experiments import Comparisons, Segments, SegmentsByPart, Systems
+from papers.language_pairs import INTO_ENGLISH, MULTI30K, QE_WMT20
+from papers.table import Experiment, PaperTable, Row
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.metrics.base.ranker import load_ranker
 from tertium.registry import METRICS, RANKERS
 
-INTO_ENGLISH: Mapping[str, tuple[str, ...]] = {
-    "da/wmt15": ("cs-en", "de-en", "fi-en", "ru-en"),
-    "da/wmt16": ("cs-en", "de-en", "fi-en", "ro-en", "ru-en", "tr-en"),
-    "da/wmt17": ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en"),
-    "rankings/wmt08": ("cs-en", "de-en", "es-en", "fr-en"),
-    "rankings/wmt11": ("cs-en", "de-en", "es-en", "fr-en"),
-    "rankings/wmt12": ("cs-en", "de-en", "es-en", "fr-en"),
-    "rankings/wmt13": ("cs-en", "de-en", "es-en", "fr-en"),
-    "rankings/wmt15": ("cs-en", "de-en", "fi-en", "fr-en", "ru-en"),
-    "rankings/wmt16": ("cs-en", "de-en", "fi-en", "ro-en", "ru-en", "tr-en"),
-    "wmt17-metrics-task": ("cs-en", "de-en", "fi-en", "lv-en", "ru-en", "tr-en", "zh-en"),
-    "wmt18-metrics-task": ("cs-en", "de-en", "et-en", "fi-en", "ru-en", "tr-en", "zh-en"),
-}
+INTRODUCTION = """\
+Every metric with its default settings, on every test set that is available. A metric is not
+evaluated on its own training data; such rows are left out.
 
-RANKED = frozenset(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
-ASSESSED = frozenset({"da/wmt15", "da/wmt16"})
-# The rankings of 2015 and 2016 are about segments of da/wmt15 and da/wmt16.
-REGRESSIONS = ASSESSED | {"rankings/wmt15", "rankings/wmt16"}
-SEEN: Mapping[str, frozenset[str]] = {
+- `da/wmt15` to `da/wmt17`: direct assessments (DA) of segments, Pearson's r.
+- `rankings/wmt08` to `rankings/wmt16`: human comparisons, Kendall's tau x 100. A tie of the metric
+  counts as an error.
+- `wmt17-metrics-task`, `wmt18-metrics-task`: human scores of systems, Pearson's r.
+- `mqm`: MQM scores of segments, `da/multi30k`: image captions, `qe/wmt20`: quality estimation
+  (source-only metrics). All three Pearson's r.
+"""
+
+RANKING_SETS = frozenset(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
+DA_SETS = frozenset({"da/wmt15", "da/wmt16"})
+# rankings/wmt15 and rankings/wmt16 contain the segments of da/wmt15 and da/wmt16.
+REGRESSION_SETS = DA_SETS | {"rankings/wmt15", "rankings/wmt16"}
+TRAINING_SETS: Mapping[str, frozenset[str]] = {
     **dict.fromkeys(
-        ("bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r", "svr"), REGRESSIONS
+        ("bleu-r", "nist-r", "ter-r", "meteor-r", "mt-r", "rte-r", "mt-rte-r", "svr"),
+        REGRESSION_SETS,
     ),
-    **dict.fromkeys(("bilstm", "bilstm-attention", "esim"), ASSESSED | RANKED),
+    **dict.fromkeys(("bilstm", "bilstm-attention", "esim"), DA_SETS | RANKING_SETS),
     **dict.fromkeys(
-        ("tertium-base", "tertium-small"), ASSESSED | RANKED | {"mqm", "wmt18-metrics-task"}
+        ("tertium-base", "tertium-small"), DA_SETS | RANKING_SETS | {"mqm", "wmt18-metrics-task"}
     ),
-    "tertium-multi": ASSESSED | RANKED | {"rankings/wmt08", "mqm", "wmt18-metrics-task"},
-    "pairwise": ASSESSED | RANKED,  # it reads tertium-small
+    "tertium-multi": DA_SETS | RANKING_SETS | {"rankings/wmt08", "mqm", "wmt18-metrics-task"},
+    "pairwise": DA_SETS | RANKING_SETS,  # its features include tertium-small
 }
 
 VARIANTS = ("chrf++", "mt-rte-r:embeddings=true")
-EMBEDDING = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
-MULTILINGUAL = (
-    "bleu",
-    "chrf",
-    "chrf++",
-    "ter",
-    "nist",
-    *(f"{name}:encoder=use" for name in EMBEDDING),
-)
-WITHOUT_REFERENCE = tuple(f"{name}:against=source" for name in EMBEDDING)
-INFERRED = {"rankings/wmt11": (WMT11_SEGMENTS,)}
-QE = ("ne-en", "en-de", "et-en", "en-zh", "ro-en", "si-en", "ru-en")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Correlation with human scores in each part of a set that has one language pair."""
-
-    set: str
-    lp: str
-    columns: tuple[str, ...]
-    statistic: str = "Pearson's r with human scores of segments"
-
-    @property
-    def data(self) -> str:
-        return f"{self.set}, {self.lp}"
-
-    def measure(self, collection: Collection, model: Metric, column: str) -> Figure:
-        judged = collection.judgments(self.set, self.lp, column)
-        scores = model.score(judged.segments)
-        agreement = pearson(judged.scores, scores.upward)
-        return Figure(
-            value=float(agreement),
-            count=int(agreement.used),
-            signature=scores.signature,
-            left_out=dict(judged.left_out),
-        )
+LEXICAL_METRICS = ("bleu", "chrf", "chrf++", "ter", "nist")
+EMBEDDING_METRICS = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
 
 
 @dataclass(frozen=True)
-class Shipped:
-    """A ranker as it ships."""
+class BundledRanker:
+    """Loads a bundled ranker."""
 
     name: str
 
-    def __call__(self, collection: Collection, column: str) -> object:
+    def __call__(self, datasets: DatasetFolder, column: str) -> object:
         return load_ranker(self.name)
 
 
-def rows_for(set_name: str) -> list[Row]:
-    """Every registered metric that has not learned from a set."""
+def spec_rows(specs: Sequence[str]) -> list[Row]:
+    """Return one row per metric spec."""
+    return [Row(spec, model=spec) for spec in specs]
+
+
+def metric_rows(set_name: str) -> list[Row]:
+    """Return one row per registered metric that was not trained on a set."""
     specs = [*METRICS.builtin, *VARIANTS]
-    rows = [Row(label=s, model=s) for s in specs if set_name not in training_sets(s)]
+    rows = spec_rows([spec for spec in specs if set_name not in training_sets(spec)])
     if set_name.startswith("rankings/"):
         rows += [
-            Row(label=name, model=Shipped(name))
+            Row(name, model=BundledRanker(name))
             for name in RANKERS.builtin
             if set_name not in training_sets(name)
         ]
@@ -113,21 +80,20 @@ def rows_for(set_name: str) -> list[Row]:
 
 
 def training_sets(spec: str) -> frozenset[str]:
-    """The sets that a metric's shipped weights have learned from."""
-    return SEEN.get(spec.partition(":")[0], frozenset())
+    """Return the sets that the bundled weights of a metric were trained on."""
+    return TRAINING_SETS.get(spec.partition(":")[0], frozenset())
 
 
-def _table(set_name: str, experiment: Experiment, rows: Sequence[Row], what: str) -> PaperTable:
-    ranked = set_name.startswith("rankings/")
+def _table(experiment: Experiment, set_name: str, title: str, rows: Sequence[Row]) -> PaperTable:
     return PaperTable(
         paper="overview",
         number=set_name,
-        title=f"{set_name}: {what}",
+        title=f"{set_name}: {title}",
         experiment=experiment,
         rows=rows,
-        digits=1 if ranked else 3,
-        picture="rows",
-        departures=INFERRED.get(set_name, ()),
+        decimals=1 if set_name.startswith("rankings/") else 3,
+        chart="rows",
+        departures=(WMT11_SEGMENTS,) if set_name == "rankings/wmt11" else (),
     )
 
 
@@ -135,32 +101,32 @@ def _into_english(set_name: str) -> PaperTable:
     columns = INTO_ENGLISH[set_name]
     experiment: Experiment
     if set_name.startswith("da/"):
-        experiment, what = Segments(set=set_name, columns=columns), "segments"
+        experiment, level = Segments(set=set_name, columns=columns), "segments"
     elif set_name.startswith("rankings/"):
-        experiment, what = Comparisons(set=set_name, columns=columns), "comparisons"
+        experiment, level = Comparisons(set=set_name, columns=columns), "comparisons"
     else:
-        experiment, what = Systems(set=set_name, columns=columns), "systems"
-    return _table(set_name, experiment, rows_for(set_name), f"{what}, into English")
+        experiment, level = Systems(set=set_name, columns=columns), "systems"
+    return _table(experiment, set_name, f"{level}, into English", metric_rows(set_name))
 
 
 TABLES = [
     *(_into_english(name) for name in INTO_ENGLISH),
     _table(
+        SegmentsByPart(set="mqm", lp="zh-en", columns=("news21", "ted21")),
         "mqm",
-        Parts(set="mqm", lp="zh-en", columns=("news21", "ted21")),
-        rows_for("mqm"),
-        "experts' error weights of 2021, Chinese to English",
+        "MQM scores of WMT21 news and TED talks, Chinese to English",
+        metric_rows("mqm"),
     ),
     _table(
+        Segments(set="da/multi30k", columns=MULTI30K),
         "da/multi30k",
-        Segments(set="da/multi30k", columns=("en-de", "en-fr")),
-        [Row(label=spec, model=spec) for spec in MULTILINGUAL],
-        "captions out of English",
+        "image captions, out of English",
+        spec_rows([*LEXICAL_METRICS, *(f"{name}:encoder=use" for name in EMBEDDING_METRICS)]),
     ),
     _table(
+        Segments(set="qe/wmt20", columns=QE_WMT20, part="test"),
         "qe/wmt20",
-        Segments(set="qe/wmt20", columns=QE, part="test"),
-        [Row(label=spec, model=spec) for spec in WITHOUT_REFERENCE],
-        "without reference",
+        "quality estimation (source-only)",
+        spec_rows([f"{name}:against=source" for name in EMBEDDING_METRICS]),
     ),
 ]

@@ -1,4 +1,4 @@
-"""Which code made a figure: the version, and the commit where the code is a checkout."""
+"""The version of the code that measured a figure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tertium.version import __version__
 
 @cache
 def code_version() -> str:
-    """`tertium 0.1.0`, with the commit where this file is tracked by git.
+    """Return `tertium 0.1.0`, with the commit if this file is tracked by git.
 
-    A commit with changes on top is marked, for such a figure cannot be traced back.
+    "with changes" marks uncommitted changes: such a figure cannot be traced to a commit.
     """
     try:
         here = Path(__file__).resolve()

@@ -1,12 +1,4 @@
-"""Song, Zhao, Specia 2021, "SentSim: Crosslingual Semantic Evaluation of Machine Translation"
-(NAACL): WMT17, Multi30K and WMT20 QE, against references and against sources.
-
-The paper's encoders are RoBERTa large and base and XLM-R base, its sentence vectors trained on NLI.
-The rows here take encoders that need no download: `mpnet` where the paper has RoBERTa large, the
-smaller `minilm` where it has RoBERTa base, `e5` where it has XLM-R, and `use` on references that
-are not English. Against sources the language pair is named. SentSim is normalised over the test
-set, as published.
-"""
+"""Song, Zhao, Specia 2021, "SentSim: Crosslingual Semantic Evaluation of Machine Translation"."""
 
 from __future__ import annotations
 
@@ -19,22 +11,45 @@ import numpy as np
 
 from papers.departures import BERTSCORE_F1, SMD_SUM, SONG_METEOR, UNIT_LENGTH
 from papers.experiments import Segments
-from papers.printed import Example, Printed
+from papers.language_pairs import MULTI30K as MULTI30K_PAIRS
+from papers.language_pairs import QE_WMT20
+from papers.printed_examples import Example, ExampleScores
 from papers.table import Figure, PaperTable, Row
-from tertium.data.collection import Collection
-from tertium.encoders import foresee
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.encoders import share_encoding
 from tertium.encoders.encoder import load_encoder
 from tertium.segment import Segment
 
+INTRODUCTION = """\
+SentSim adds a sentence metric (SSS or SMD) to a token metric (WMD or BERTScore). The tables show
+Pearson's r on segments, with references (WMT17, Multi30K) and source-only (WMT17, Multi30K, WMT20
+quality estimation).
+
+- SentSim is normalized over the test set, as published. Source-only metrics get the language pair.
+- Encoders: `mpnet` replaces RoBERTa large, `minilm` RoBERTa base, `e5` XLM-R, and `use` the
+  multilingual encoder on German and French references.
+
+Limitations: the sentence vectors of the paper are fine-tuned on NLI data; ours are not. The layers
+of `e5` have a quarter of the parameters of XLM-R, so source-only figures are lower.
+"""
+HEADLINES = [
+    ("2-reference", "SSS + WMD"),
+    ("3", "SSS + BERTScore"),
+    ("4", "WMD"),
+    ("4", "BERTScore"),
+    ("4", "SSS"),
+    ("4", "SSS + BERTScore"),
+    ("5", "SSS + BERTScore"),
+]
+
 TO_ENGLISH = ("de-en", "zh-en", "fi-en", "lv-en", "ru-en", "cs-en", "tr-en")
 SOURCES = ("de-en", "zh-en", "fi-en", "lv-en", "ru-en", "cs-en", "en-ru", "en-zh", "tr-en")
-QE = ("ne-en", "en-de", "et-en", "en-zh", "ro-en", "si-en", "ru-en")
 
-NO_ROBERTA = "published with RoBERTa {}, measured with {}"
-NO_XLMR = "published with XLM-R base, measured with {}"
-REMEDIES = (
-    f"{NO_XLMR.format('e5')}, whose layers have a quarter of its parameters; what each remedy was "
-    "worth stands in encoders.md, under means of languages"
+ROBERTA_NOTE = "published with RoBERTa {}, measured with {}"
+XLMR_NOTE = "published with XLM-R base, measured with {}"
+E5_NOTE = (
+    f"{XLMR_NOTE.format('e5')}, whose layers have a quarter of its parameters; the page on "
+    "encoders has the effect of centering"
 )
 
 Figures = tuple[float, ...]
@@ -55,26 +70,26 @@ def _rows(
     averages: Figures,
     pairs: Sequence[str] = (),
 ) -> list[Row]:
-    """The five rows of a table: both token metrics, the sentence metric, and both sums.
+    """Return the five rows of a table: both token metrics, the sentence metric, and both sums.
 
-    `averages` are the paper's; `pairs` are the columns, where metrics are told the languages.
+    `averages` are published. Metrics get the language pair in the columns `pairs`.
     """
-    place = f"encoder={encoder},against={against}"
+    options = f"encoder={encoder},against={against}"
     title = sentence.upper()
     models = [
-        ("WMD", f"wmd:{place}"),
-        ("BERTScore", f"bertscore:{place}"),
-        (title, f"{sentence}:{place}"),
+        ("WMD", f"wmd:{options}"),
+        ("BERTScore", f"bertscore:{options}"),
+        (title, f"{sentence}:{options}"),
         (f"{title} + WMD", _sentsim(encoder, sentence, "wmd", against)),
         (f"{title} + BERTScore", _sentsim(encoder, sentence, "bertscore", against)),
     ]
     return [
         Row(
-            label=label,
-            published=figures,
-            average=average,
-            model=spec,
-            specs={pair: f"{spec},lp={pair}" for pair in pairs},
+            label,
+            figures,
+            average,
+            spec,
+            column_specs={pair: f"{spec},lp={pair}" for pair in pairs},
         )
         for (label, spec), figures, average in zip(models, published, averages, strict=True)
     ]
@@ -82,35 +97,37 @@ def _rows(
 
 @dataclass(frozen=True, kw_only=True)
 class LayerCurve(Segments):
-    """Segments under the layers of encoders, which come from one pass for all rows.
+    """Correlation at each layer of encoders; one forward pass serves the rows of all layers.
 
-    `depths` is the number of layers of each encoder. The vectors wait in the cache, 2 GB for
-    minilm and 9 GB for mpnet on WMT17: with less room than that a layer is computed anew.
+    `depths` has the number of layers of each encoder. The cache needs 2 GB for minilm and 9 GB for
+    mpnet on WMT17; with less memory, layers are computed again.
     """
 
     depths: tuple[tuple[str, int], ...]
 
-    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        judged = collection.judgments(self.set, column, self.part)
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        judgment_set = self.read(datasets, column)
         encoder = model.encoder.partition("@")[0]
         layers = range(dict(self.depths)[encoder] + 1)
-        others = [replace(model, encoder=f"{encoder}@{layer}") for layer in layers]
-        with foresee([need for other in others for need in other.asks(judged.segments)]):
-            return super().measure(collection, model, column)
+        models = [replace(model, encoder=f"{encoder}@{layer}") for layer in layers]
+        with share_encoding(
+            [need for one in models for need in one.required_embeddings(judgment_set.segments)]
+        ):
+            return super().measure(datasets, model, column)
 
     def rows(self, against: str, more: str = "") -> list[Row]:
-        """WMD at every layer, with `more` settings."""
+        """Return WMD at every layer, with `more` options."""
         return [
-            Row(label=f"{name}, layer {n}", model=f"wmd:encoder={name}@{n},against={against}{more}")
+            Row(f"{name}, layer {n}", model=f"wmd:encoder={name}@{n},against={against}{more}")
             for name, depth in self.depths
             for n in range(depth + 1)
         ]
 
 
-MULTI30K = Segments(set="da/multi30k", columns=("en-de", "en-fr"))
+MULTI30K = Segments(set="da/multi30k", columns=MULTI30K_PAIRS)
 WMT17 = Segments(set="da/wmt17", columns=TO_ENGLISH)
 WMT17_SOURCES = Segments(set="da/wmt17", columns=SOURCES)
-WMT20 = Segments(set="qe/wmt20", columns=QE, part="test")
+WMT20 = Segments(set="qe/wmt20", columns=QE_WMT20, part="test")
 
 SOURCE_LAYERS = LayerCurve(set="da/wmt17", columns=SOURCES, depths=(("e5", 12),))
 REFERENCE_LAYERS = LayerCurve(
@@ -139,25 +156,25 @@ TABLE_6_SOURCE = (
     Example("E4 MT2", FOOD, "好道味物食这."),
 )
 EXAMPLES_NOTE = (
-    "{}; ours of SentSim are by fixed bounds and divided by e, so that equal texts have 1: the "
-    "paper's bounds are the least and the greatest value of a test set, which examples have none of"
+    "{}. Our SentSim has fixed bounds and is divided by e, so that equal texts have 1. The paper "
+    "takes the bounds from a test set, which single examples do not have"
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrintedShare(Printed):
-    """The score of each example as a share of what equal texts have."""
+class ExampleScoreShares(ExampleScores):
+    """The score of each example, divided by the score of equal texts."""
 
-    statistic: str = "score, as a share of what equal texts have"
+    statistic: str = "score, divided by the score of equal texts"
 
-    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        other = self.segment(column).references[0]
-        most = float(model.score([Segment(other, other, (other,))]).segments[0])
-        figure = super().measure(collection, model, column)
-        return replace(figure, value=figure.value / most)
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        text = self.segment(column).references[0]
+        maximum = float(model.score([Segment(text, text, (text,))]).segments[0])
+        figure = super().measure(datasets, model, column)
+        return replace(figure, value=figure.value / maximum)
 
 
-def _printed(
+def _example_table(
     number: str,
     title: str,
     examples: tuple[Example, ...],
@@ -165,56 +182,54 @@ def _printed(
     published: Sequence[Figures],
     against: str = "reference",
 ) -> PaperTable:
-    """BERTScore, SSS and their sum on printed examples, over each encoder."""
+    """Return a table of BERTScore, SSS and their sum on printed examples, per encoder."""
     metrics = {"BERTScore": "bertscore", "SSS": "sss", "SSS + BERTScore": "sentsim"}
-    who = (
-        NO_ROBERTA.format("large", " and ".join(encoders))
+    encoder_note = (
+        ROBERTA_NOTE.format("large", " and ".join(encoders))
         if len(encoders) > 1
-        else NO_XLMR.format(encoders[0])
+        else XLMR_NOTE.format(encoders[0])
     )
     return PaperTable(
         paper="song2021",
         number=number,
         title=title,
-        experiment=PrintedShare(examples=examples),
-        averaged=False,
+        experiment=ExampleScoreShares(examples=examples),
+        has_average=False,
         departures=(BERTSCORE_F1,),
         rows=[
-            Row(
-                label=f"{label}, {encoder}",
-                published=figures,
-                model=f"{name}:encoder={encoder},against={against}",
-            )
+            Row(f"{label}, {encoder}", figures, model=f"{name}:encoder={encoder},against={against}")
             for (label, name), figures in zip(metrics.items(), published, strict=True)
             for encoder in encoders
         ],
-        note=EXAMPLES_NOTE.format(who),
+        note=EXAMPLES_NOTE.format(encoder_note),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoLayers(Segments):
-    """Segments under a sum whose two parts read different layers of an encoder.
+    """Correlation of a SentSim whose two parts use different layers of an encoder.
 
-    The model is a SentSim with the layer of its token metric; `layer` is that of its sentence
-    metric. Both are brought to [0, 1] over the test set, as published.
+    The model has the layer of the token metric; `layer` is that of the sentence metric. Both are
+    scaled to [0, 1] over the test set, as published.
     """
 
     layer: int
 
-    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        judged = collection.judgments(self.set, column, self.part)
-        whole, parts = model.components
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        judgment_set = self.read(datasets, column)
+        sentence, token = model.components
         name = model.encoder.partition("@")[0]
-        whole = replace(whole, encoder=f"{name}@{self.layer}")
-        parts = replace(parts, encoder=model.encoder)
-        values = np.stack([m.score(judged.segments).segments for m in (whole, parts)], axis=1)
-        scores = model.finish(values, load_encoder(name), "reference")[:, 0]
-        agreement = self.correlate(judged.scores, scores)
+        sentence = replace(sentence, encoder=f"{name}@{self.layer}")
+        token = replace(token, encoder=model.encoder)
+        values = np.stack(
+            [m.score(judgment_set.segments).segments for m in (sentence, token)], axis=1
+        )
+        scores = model.postprocess(values, load_encoder(name), "reference")[:, 0]
+        agreement = self.correlate(judgment_set.scores, scores)
         return Figure(value=float(agreement), count=int(agreement.used))
 
 
-# Tables 3 and 8, 5 and 10, 4 and 9 share two rows: WMD and BERTScore.
+# Tables 3 and 8, 5 and 10, 4 and 9 share the rows WMD and BERTScore.
 WMT17_TOKENS: list[Figures] = [
     (0.366, 0.501, 0.373, 0.373, 0.308, 0.267, 0.404, 0.408, 0.350),
     (0.409, 0.510, 0.414, 0.402, 0.337, 0.319, 0.434, 0.446, 0.382),
@@ -236,11 +251,11 @@ SMD_LARGE: list[Figures] = [
     (0.745, 0.757, 0.832, 0.750, 0.736, 0.705, 0.753),
     (0.757, 0.771, 0.846, 0.764, 0.752, 0.717, 0.752),
 ]
-TOP = TwoLayers(set="da/wmt17", columns=TO_ENGLISH, layer=12)
+TWO_LAYERS = TwoLayers(set="da/wmt17", columns=TO_ENGLISH, layer=12)
 
 
 def _top_layer() -> list[Row]:
-    """SMD at the layer that WMT15 and WMT16 choose for it, and its sums."""
+    """Return SMD at its best layer on WMT15 and WMT16, and its sums."""
     specs = (
         "smd:encoder=mpnet@12,against=reference",
         *(_sentsim("mpnet@7", "smd", token, "reference") for token in ("wmd", "bertscore")),
@@ -248,13 +263,13 @@ def _top_layer() -> list[Row]:
     labels = ("SMD, layer 12", "SMD, layer 12 + WMD", "SMD, layer 12 + BERTScore")
     return [
         Row(
-            label=label,
-            published=figures,
-            average=average,
-            model=spec,
-            experiment=None if label == labels[0] else TOP,
-            note="SMD reads layer 12 of mpnet, which WMT15 and WMT16 choose for it; WMD and "
-            "BERTScore read layer 7, which they choose for those",
+            label,
+            figures,
+            average,
+            spec,
+            experiment=None if label == labels[0] else TWO_LAYERS,
+            note="layer 12 of mpnet for SMD and layer 7 for WMD and BERTScore, both chosen on "
+            "WMT15 and WMT16",
         )
         for label, figures, average, spec in zip(
             labels, SMD_LARGE, (0.691, 0.754, 0.766), specs, strict=True
@@ -263,9 +278,9 @@ def _top_layer() -> list[Row]:
 
 
 TABLES = [
-    _printed(
+    _example_table(
         "1",
-        "A reference, two paraphrases of it and two of its negation",
+        "A reference, two paraphrases and two negations",
         TABLE_1,
         ("minilm", "mpnet"),
         [
@@ -277,7 +292,7 @@ TABLES = [
     PaperTable(
         paper="song2021",
         number="2-source",
-        title="Multi30K against the source",
+        title="Multi30K, source-only",
         experiment=MULTI30K,
         departures=(UNIT_LENGTH, BERTSCORE_F1),
         rows=_rows(
@@ -288,22 +303,22 @@ TABLES = [
             (0.340, 0.313, 0.466, 0.492, 0.460),
             MULTI30K.columns,
         ),
-        note=REMEDIES,
+        note=E5_NOTE,
     ),
     PaperTable(
         paper="song2021",
         number="2-reference",
-        title="Multi30K against the reference",
+        title="Multi30K, reference-based",
         experiment=MULTI30K,
         departures=(UNIT_LENGTH, BERTSCORE_F1, SONG_METEOR),
         rows=[
-            Row(label="BLEU", published=(0.262, 0.387), average=0.325, model="bleu"),
+            Row("BLEU", (0.262, 0.387), 0.325, "bleu"),
             Row(
-                label="METEOR",
-                published=(0.461, 0.411),
-                average=0.436,
-                model="meteor:language=de",
-                specs={"en-fr": "meteor:language=fr"},
+                "METEOR",
+                (0.461, 0.411),
+                0.436,
+                "meteor:language=de",
+                column_specs={"en-fr": "meteor:language=fr"},
             ),
             *_rows(
                 "use",
@@ -313,12 +328,12 @@ TABLES = [
                 (0.459, 0.393, 0.467, 0.524, 0.494),
             ),
         ],
-        note=NO_XLMR.format("use"),
+        note=XLMR_NOTE.format("use"),
     ),
     PaperTable(
         paper="song2021",
         number="3",
-        title="WMT17 against the source",
+        title="WMT17, source-only",
         experiment=WMT17_SOURCES,
         departures=(UNIT_LENGTH, BERTSCORE_F1),
         rows=_rows(
@@ -334,73 +349,59 @@ TABLES = [
             (0.372, 0.406, 0.508, 0.540, 0.553),
             SOURCES,
         ),
-        note=REMEDIES,
+        note=E5_NOTE,
     ),
     PaperTable(
         paper="song2021",
         number="4",
-        title="WMT17 to English against the reference, the larger encoder",
+        title="WMT17 to English, reference-based, larger encoder",
         experiment=WMT17,
         departures=(UNIT_LENGTH, BERTSCORE_F1, SONG_METEOR),
         rows=[
+            Row("BLEU", (0.366, 0.440, 0.444, 0.321, 0.413, 0.344, 0.441), 0.396, "bleu"),
+            Row("METEOR", (0.460, 0.557, 0.631, 0.450, 0.525, 0.480, 0.596), 0.528, "meteor"),
+            Row("MEANT 2.0", (0.565, 0.639, 0.687, 0.586, 0.607, 0.578, 0.596), 0.608),
             Row(
-                label="BLEU",
-                published=(0.366, 0.440, 0.444, 0.321, 0.413, 0.344, 0.441),
-                average=0.396,
-                model="bleu",
+                "WMDO (word vectors)",
+                (0.531, 0.595, 0.689, 0.505, 0.562, 0.513, 0.561),
+                0.565,
+                "wmdo:encoder=glove",
+                note="published with word2vec (300 d), measured with GloVe (50 d)",
             ),
             Row(
-                label="METEOR",
-                published=(0.460, 0.557, 0.631, 0.450, 0.525, 0.480, 0.596),
-                average=0.528,
-                model="meteor",
-            ),
-            Row(
-                label="MEANT 2.0",
-                published=(0.565, 0.639, 0.687, 0.586, 0.607, 0.578, 0.596),
-                average=0.608,
-            ),
-            Row(
-                label="WMDO (word vectors)",
-                published=(0.531, 0.595, 0.689, 0.505, 0.562, 0.513, 0.561),
-                average=0.565,
-                model="wmdo:encoder=glove",
-                note="published with word2vec, 300 d, measured with GloVe, 50 d",
-            ),
-            Row(
-                label="WMDO (contextual)",
-                published=(0.546, 0.623, 0.710, 0.543, 0.585, 0.531, 0.637),
-                average=0.596,
-                model="wmdo:encoder=mpnet",
+                "WMDO (contextual)",
+                (0.546, 0.623, 0.710, 0.543, 0.585, 0.531, 0.637),
+                0.596,
+                "wmdo:encoder=mpnet",
                 note="published with BERT",
             ),
             *_rows("mpnet", "reference", "sss", LARGE, (0.752, 0.759, 0.668, 0.780, 0.790)),
         ],
-        note=NO_ROBERTA.format("large", "mpnet"),
+        note=ROBERTA_NOTE.format("large", "mpnet"),
     ),
     PaperTable(
         paper="song2021",
         number="5",
-        title="WMT20 quality estimation, against the source",
+        title="WMT20 quality estimation, source-only",
         experiment=WMT20,
         departures=(UNIT_LENGTH, BERTSCORE_F1),
         rows=[
             Row(
-                label="Leaderboard baseline (supervised)",
-                published=(0.386, 0.146, 0.477, 0.190, 0.685, 0.374, 0.548),
-                note="the paper prints an average of 0.322, which is not that of its figures",
+                "Leaderboard baseline (supervised)",
+                (0.386, 0.146, 0.477, 0.190, 0.685, 0.374, 0.548),
+                note="the paper prints an average of 0.322, which is not the mean of its figures",
             ),
             Row(
-                label="D-TP (model probabilities)",
-                published=(0.558, 0.259, 0.642, 0.321, 0.693, 0.460, nan),
-                average=0.489,
-                note="the average is over the six pairs it has",
+                "D-TP (model probabilities)",
+                (0.558, 0.259, 0.642, 0.321, 0.693, 0.460, nan),
+                0.489,
+                note="average over six language pairs",
             ),
             Row(
-                label="D-Lex-Sim (several outputs)",
-                published=(0.600, 0.172, 0.612, 0.313, 0.663, 0.513, nan),
-                average=0.479,
-                note="the average is over the six pairs it has",
+                "D-Lex-Sim (several outputs)",
+                (0.600, 0.172, 0.612, 0.313, 0.663, 0.513, nan),
+                0.479,
+                note="average over six language pairs",
             ),
             *_rows(
                 "e5",
@@ -413,14 +414,14 @@ TABLES = [
                     (0.392, 0.484, 0.553, 0.427, 0.727, 0.426, 0.475),
                 ],
                 (0.400, 0.405, 0.438, 0.495, 0.498),
-                QE,
+                QE_WMT20,
             ),
         ],
-        note=REMEDIES,
+        note=E5_NOTE,
     ),
-    _printed(
+    _example_table(
         "6",
-        "Examples from several sets, against the reference",
+        "Examples from several sets, reference-based",
         TABLE_6,
         ("minilm", "mpnet"),
         [
@@ -429,9 +430,9 @@ TABLES = [
             (0.821, 0.950, 0.844, 0.405, 0.912, 0.713),
         ],
     ),
-    _printed(
+    _example_table(
         "6-source",
-        "An example from several sets, against the source",
+        "An example, source-only",
         TABLE_6_SOURCE,
         ("e5",),
         [(0.882, 0.207), (1.000, 0.682), (0.958, 0.309)],
@@ -440,7 +441,7 @@ TABLES = [
     PaperTable(
         paper="song2021",
         number="7",
-        title="WMT17 to English against the reference, the smaller encoder",
+        title="WMT17 to English, reference-based, smaller encoder",
         experiment=WMT17,
         departures=(UNIT_LENGTH, BERTSCORE_F1),
         rows=_rows(
@@ -456,12 +457,12 @@ TABLES = [
             ],
             (0.719, 0.719, 0.648, 0.754, 0.759),
         ),
-        note=NO_ROBERTA.format("base", "minilm"),
+        note=ROBERTA_NOTE.format("base", "minilm"),
     ),
     PaperTable(
         paper="song2021",
         number="8",
-        title="WMT17 against the source, with the distance of mean vectors",
+        title="WMT17, source-only, with SMD",
         experiment=WMT17_SOURCES,
         departures=(UNIT_LENGTH, BERTSCORE_F1, SMD_SUM),
         rows=_rows(
@@ -477,12 +478,12 @@ TABLES = [
             (0.372, 0.406, 0.305, 0.372, 0.395),
             SOURCES,
         )[2:],
-        note=REMEDIES,
+        note=E5_NOTE,
     ),
     PaperTable(
         paper="song2021",
         number="9",
-        title="WMT17 to English against the reference, with the distance of mean vectors",
+        title="WMT17 to English, reference-based, with SMD",
         experiment=WMT17,
         departures=(UNIT_LENGTH, BERTSCORE_F1, SMD_SUM),
         rows=_rows(
@@ -493,12 +494,12 @@ TABLES = [
             (0.752, 0.759, 0.691, 0.754, 0.766),
         )[2:]
         + _top_layer(),
-        note=f"{NO_ROBERTA.format('large', 'mpnet')}; rows without a layer read layer 7",
+        note=f"{ROBERTA_NOTE.format('large', 'mpnet')}; rows without a layer use layer 7",
     ),
     PaperTable(
         paper="song2021",
         number="10",
-        title="WMT20 quality estimation, against the source, with the distance of mean vectors",
+        title="WMT20 quality estimation, source-only, with SMD",
         experiment=WMT20,
         departures=(UNIT_LENGTH, BERTSCORE_F1, SMD_SUM),
         rows=_rows(
@@ -512,30 +513,30 @@ TABLES = [
                 (0.449, 0.439, 0.413, 0.289, 0.638, 0.363, 0.327),
             ],
             (0.400, 0.405, 0.362, 0.408, 0.417),
-            QE,
+            QE_WMT20,
         )[2:],
-        note=REMEDIES,
+        note=E5_NOTE,
     ),
     PaperTable(
         paper="song2021",
         number="figure-3",
-        title="WMD by layer, WMT17 against the source",
+        title="WMD by layer, WMT17, source-only",
         experiment=SOURCE_LAYERS,
         departures=(UNIT_LENGTH,),
         rows=SOURCE_LAYERS.rows("source", ",centre=none"),
-        note="vectors as they are, as in the paper; the figure's values are not printed there, its "
-        "best layer is 9 of 12 of XLM-R",
-        picture="layers",
+        note="vectors are not centered, as in the paper. The paper prints no values; its best "
+        "layer is 9 of 12 of XLM-R",
+        chart="layers",
     ),
     PaperTable(
         paper="song2021",
         number="figure-4",
-        title="WMD by layer, WMT17 to English against the reference",
+        title="WMD by layer, WMT17 to English, reference-based",
         experiment=REFERENCE_LAYERS,
         departures=(UNIT_LENGTH,),
         rows=REFERENCE_LAYERS.rows("reference"),
-        note="the figure's values are not printed in the paper; its best layer is 17 of 24 of "
-        "RoBERTa large. Layers are chosen on WMT15 and WMT16, never here",
-        picture="layers",
+        note="the paper prints no values; its best layer is 17 of 24 of RoBERTa large. Our layers "
+        "are chosen on WMT15 and WMT16",
+        chart="layers",
     ),
 ]

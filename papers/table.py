@@ -1,8 +1,8 @@
-"""A published table as data, and what becomes of it when its rows are measured.
+"""Published tables as data, and the measurement of their rows.
 
-A `Row` holds the published figures and, where we can make it, the model that should match them. An
-`Experiment` knows the data and the statistic. Measuring a table asks the experiment for one figure
-for each row and column; a model that cannot be built or run leaves its reason instead.
+A `Row` holds the published figures and the model that should match them. An `Experiment` holds the
+data and the statistic. `measure` computes one figure for each row and column. A row whose model or
+data are missing gets the reason instead.
 """
 
 from __future__ import annotations
@@ -10,26 +10,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.errors import LengthError, MissingResourceError, UnknownNameError, UsageError
+from tertium.execution import progress_task
 from tertium.metrics import load_metric
-from tertium.runtime import task
 
-MakeModel = Callable[[Collection, str], Any]
+MakeModel = Callable[[DatasetFolder, str], Any]
 Model = str | MakeModel
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One measured number, over how many judgments, and by what.
+    """One measured number, the number of judgments behind it, and its signature.
 
-    Where networks of several `seeds` were measured, it is their mean, and `deviation` their
-    standard deviation. `best` says whether no other row of its column outperforms it significantly;
-    None where that was not tested.
+    With several `seeds`, `value` is the mean and `deviation` the standard deviation. `best` is True
+    if no other row of the column is significantly better, and None if that was not tested.
     """
 
     value: float
@@ -37,9 +36,9 @@ class Figure:
     signature: str = ""
     seeds: int = 1
     deviation: float = 0.0
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    excluded_counts: Mapping[str, int] = field(default_factory=dict)
     best: bool | None = None
-    code: str = ""  # what made it, where it was measured by an earlier run
+    code: str = ""  # version of the code that measured it
 
 
 class Experiment(Protocol):
@@ -54,56 +53,55 @@ class Experiment(Protocol):
     @property
     def statistic(self) -> str: ...
 
-    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        """The statistic of one model on one column."""
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        """Compute the statistic of one model on one column."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Departure:
-    """One thing that is done otherwise than a paper describes it; `key` is what links point to.
+    """A difference between our experiment and the paper; `key` is its anchor on the page.
 
-    `rows` is a pattern of the labels it concerns; empty are all that are measured.
+    `row_pattern` is a regular expression for the labels of the rows it applies to (default: all).
     """
 
     key: str
     title: str
-    says: str
-    rows: str = ""
+    description: str
+    row_pattern: str = ""
 
-    def concerns(self, row: Row) -> bool:
-        """Whether a row is measured, and is one of those."""
-        return row.model is not None and bool(re.search(self.rows, row.label))
+    def applies_to(self, row: Row) -> bool:
+        """Return whether the row is measured and its label matches `row_pattern`."""
+        return row.model is not None and bool(re.search(self.row_pattern, row.label))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Row:
-    """One line of a published table.
+    """One row of a published table.
 
-    `published` follows the experiment's columns, NaN where the paper has none; `average` is the
-    paper's own, unless it is `recomputed` from figures that do not stand here. `model` is a spec,
-    or a function of collection and column for what must be trained; None where the row is only
-    quoted. `specs` gives columns a spec of their own (a tokenizer for Chinese); `experiment`
-    measures this row in another way than the table's. `note` says what a reader should know.
+    `published` has one value per column, NaN where the paper prints none. `average` is the average
+    that the paper prints, unless `is_average_recomputed`. `model` is a metric spec, or a function
+    of datasets and column that trains one; None if the row is only quoted. `column_specs` replaces
+    the spec in single columns. `experiment` replaces that of the table.
     """
 
     label: str
     published: tuple[float, ...] = ()
     average: float = math.nan
-    recomputed: bool = False
     model: Model | None = None
-    specs: Mapping[str, str] = field(default_factory=dict)
+    _: KW_ONLY
+    column_specs: Mapping[str, str] = field(default_factory=dict)
     experiment: Experiment | None = None
     note: str = ""
+    is_average_recomputed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class PaperTable:
-    """A published table: its number, what it shows, how it is measured, its rows.
+    """A published table: its number, title, experiment and rows.
 
-    `picture` says how it is drawn: a line for each row over the `columns` (a learning curve), a bar
-    for each of the `rows` (an ablation), a line over rows that are the `layers` of encoders, or not
-    at all. `departures` are where we do otherwise than the paper. Nothing is `averaged` over
-    columns that are single examples.
+    `chart` selects the chart: a line per row over the `columns`, a bar for each of the `rows`, a
+    line per encoder over rows that are `layers`, or none. `has_average` is False where columns are
+    single examples.
     """
 
     paper: str
@@ -111,124 +109,151 @@ class PaperTable:
     title: str
     experiment: Experiment
     rows: Sequence[Row]
-    digits: int = 3
+    decimals: int = 3
     note: str = ""
-    picture: Literal["", "columns", "rows", "layers"] = ""
+    chart: Literal["", "columns", "rows", "layers"] = ""
     departures: tuple[Departure, ...] = ()
-    averaged: bool = True
+    has_average: bool = True
 
     def __post_init__(self) -> None:
+        where, columns = f"{self.paper} table {self.number}", self.experiment.columns
         for row in self.rows:
-            if row.experiment and row.experiment.columns != self.experiment.columns:
-                where = f"{self.paper} table {self.number}"
-                raise UsageError(f"{where}: {row.label!r} has columns of its own")
-            if row.published and len(row.published) != len(self.experiment.columns):
+            if row.experiment and row.experiment.columns != columns:
+                raise UsageError(f"{where}: {row.label!r} has other columns than its table")
+            if row.published and len(row.published) != len(columns):
                 raise LengthError(
-                    f"{self.paper} table {self.number}: {len(row.published)} figures of "
-                    f"{row.label!r} for {len(self.experiment.columns)} columns"
+                    f"{where}: {len(row.published)} figures of {row.label!r} for "
+                    f"{len(columns)} columns"
                 )
+
+    def experiment_of(self, row: Row) -> Experiment:
+        """Return the experiment that measures a row."""
+        return row.experiment or self.experiment
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasuredRow:
-    """A row with a figure for each column, or the reason why there is none."""
+class RowResult:
+    """A row with one figure per column, or the reason why it has none."""
 
     row: Row
     figures: tuple[Figure, ...] = ()
     unavailable: str = ""
 
     @property
-    def measured(self) -> tuple[float, ...]:
-        """The measured values, one a column."""
+    def label(self) -> str:
+        return self.row.label
+
+    @property
+    def measured_values(self) -> tuple[float, ...]:
+        """The measured values, one per column."""
         return tuple(figure.value for figure in self.figures)
 
     @property
     def average(self) -> float:
-        """The mean over all columns; NaN where one is missing."""
-        return sum(self.measured) / len(self.figures) if self.figures else math.nan
+        """The mean over all columns; NaN if one is missing."""
+        return sum(self.measured_values) / len(self.figures) if self.figures else math.nan
+
+    @property
+    def partial_average(self) -> float:
+        """The mean over the measured columns; NaN if there are none."""
+        return mean_without_nan(self.measured_values)
 
     @property
     def published_average(self) -> float:
-        """The paper's average, or the mean of its row where it prints none."""
+        """The average that the paper prints, or the mean of its row."""
         if not math.isnan(self.row.average) or not self.row.published:
             return self.row.average
         return sum(self.row.published) / len(self.row.published)
 
     @property
-    def average_is_printed(self) -> bool:
-        """Whether the published average is the paper's own, not ours of its figures."""
-        return not (math.isnan(self.row.average) or self.row.recomputed)
+    def is_average_printed(self) -> bool:
+        """Whether the published average is printed in the paper."""
+        return not (math.isnan(self.row.average) or self.row.is_average_recomputed)
 
     @property
     def differences(self) -> tuple[float, ...]:
-        """Measured less published, one a column; NaN where either is missing."""
+        """Measured minus published, one per column; NaN where either is missing."""
         published = self.row.published or (math.nan,) * len(self.figures)
-        return tuple(m - p for m, p in zip(self.measured, published, strict=True))
+        return tuple(m - p for m, p in zip(self.measured_values, published, strict=True))
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """The distinct signatures behind the row."""
+        """The distinct signatures of the figures."""
         return tuple(dict.fromkeys(f.signature for f in self.figures if f.signature))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """A measured table."""
+class TableResult:
+    """A table with the results of its rows."""
 
     table: PaperTable
-    rows: tuple[MeasuredRow, ...]
+    rows: tuple[RowResult, ...]
 
 
-Keep = Callable[[PaperTable, Row, str, Callable[[], Figure]], Figure]
+def mean_without_nan(values: Sequence[float]) -> float:
+    """Return the mean of the values that are not NaN; NaN if there are none.
+
+    >>> mean_without_nan([1.0, float("nan"), 3.0])
+    2.0
+    """
+    numbers = [value for value in values if not math.isnan(value)]
+    return sum(numbers) / len(numbers) if numbers else math.nan
 
 
-def measure_now(table: PaperTable, row: Row, column: str, compute: Callable[[], Figure]) -> Figure:
-    """The figure of a row and a column, kept nowhere."""
+GetFigure = Callable[[PaperTable, Row, str, Callable[[], Figure]], Figure]
+
+
+def compute_figure(
+    table: PaperTable, row: Row, column: str, compute: Callable[[], Figure]
+) -> Figure:
+    """Compute a figure without storing it."""
     return compute()
 
 
-def measure(table: PaperTable, collection: Collection, keep: Keep = measure_now) -> Outcome:
-    """Measure every row of a table that has a model; `keep` may know a figure already."""
-    wanted = sum(row.model is not None for row in table.rows)
-    total = wanted * len(table.experiment.columns)
-    with task(f"{table.paper} table {table.number}", total=total) as advance:
-        rows = tuple(_measure_row(table, row, collection, advance, keep) for row in table.rows)
-    return Outcome(table=table, rows=rows)
+def measure(
+    table: PaperTable, datasets: DatasetFolder, get_figure: GetFigure = compute_figure
+) -> TableResult:
+    """Measure every row that has a model; `get_figure` may return a stored figure."""
+    row_count = sum(row.model is not None for row in table.rows)
+    total = row_count * len(table.experiment.columns)
+    with progress_task(f"{table.paper} table {table.number}", total=total) as advance:
+        rows = tuple(_measure_row(table, row, datasets, advance, get_figure) for row in table.rows)
+    return TableResult(table=table, rows=rows)
 
 
 def _measure_row(
     table: PaperTable,
     row: Row,
-    collection: Collection,
+    datasets: DatasetFolder,
     advance: Callable[[int], None],
-    keep: Keep,
-) -> MeasuredRow:
+    get_figure: GetFigure,
+) -> RowResult:
     if row.model is None:
-        return MeasuredRow(row=row)
-    experiment = row.experiment or table.experiment
+        return RowResult(row=row)
+    experiment = table.experiment_of(row)
     figures: list[Figure] = []
-    built: dict[str, Any] = {}
+    metrics: dict[str, Any] = {}
 
     def compute(column: str) -> Figure:
-        return experiment.measure(collection, model_of(row, collection, column, built), column)
+        return experiment.measure(datasets, build_model(row, datasets, column, metrics), column)
 
     for column in experiment.columns:
         try:
-            figures.append(keep(table, row, column, partial(compute, column)))
+            figures.append(get_figure(table, row, column, partial(compute, column)))
         except MissingResourceError as error:
-            return MeasuredRow(row=row, unavailable=str(error))
+            return RowResult(row=row, unavailable=str(error))
         advance(1)
-    return MeasuredRow(row=row, figures=tuple(figures))
+    return RowResult(row=row, figures=tuple(figures))
 
 
-def model_of(row: Row, collection: Collection, column: str, built: dict[str, Any]) -> Any:
-    """The model of a row on a column; a spec is built once, so its caches serve all columns."""
+def build_model(row: Row, datasets: DatasetFolder, column: str, metrics: dict[str, Any]) -> Any:
+    """Build the model of a row for a column; `metrics` caches metrics by spec."""
     if row.model is not None and not isinstance(row.model, str):
         try:
-            return row.model(collection, column)
+            return row.model(datasets, column)
         except UnknownNameError as error:
-            raise MissingResourceError(f"what it is trained on is not here: {error}") from None
-    spec = row.specs.get(column, row.model or "")
-    if spec not in built:
-        built[spec] = load_metric(spec)
-    return built[spec]
+            raise MissingResourceError(f"its training data are missing: {error}") from None
+    spec = row.column_specs.get(column, row.model or "")
+    if spec not in metrics:
+        metrics[spec] = load_metric(spec)
+    return metrics[spec]

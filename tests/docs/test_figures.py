@@ -1,128 +1,155 @@
-"""Figures on the pages are those that were kept: the README's table, and the page of results."""
+"""Figures in the README and on the pages of docs/papers are those of the ledger."""
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
-from papers.ledger import Ledger, way_of
-from papers.page import OVERVIEWS
-from papers.pictures import known_mean
+from papers.ledger import Ledger, describe_method
+from papers.pages import OVERVIEWS, page_name
 from papers.table import Departure, PaperTable
 from tests.docs.pages import DOCS, ROOT
 
-from papers import PAPERS, departures, tables_of
+from papers import PAPERS, departures, find_table, paper_module, tables_of
 from tertium.reporting.tables.table import escape_markdown
 
-SETS = ("da/wmt17", "wmt17-metrics-task", "rankings/wmt12")
+LEDGER = Ledger(DOCS / "results")
+PAGES = DOCS / "papers"
+README = ROOT / "README.md"
+# Figures in the README's table of papers: table and row of the ledger, by year.
+README_ROWS = {
+    "2019": ("mathur2019", "1", "BERTR, mpnet"),
+    "2015": ("guzman2015", "1", "pairwise-published"),
+    "2021": ("song2021", "4", "SSS + BERTScore"),
+    "2018": ("shimanaka2018", "2", "SVR, mpnet + minilm + use"),
+    "2009": ("pado2009", "4", "MT+RTER"),
+}
 
 
-MODERN = ("da22", "da22 SPA", "esa24", "esa24 SPA")
+def stored_averages(paper: str, number: str) -> dict[str, float]:
+    """Return the measured average of each row of a table."""
+    rows = LEDGER.load_table(find_table(paper, number)).rows
+    return {row.label: row.partial_average for row in rows if row.figures}
 
 
-def kept(set_name: str, paper: str = "overview") -> dict[str, str]:
-    """The average of each metric on a set, as printed."""
-    (table,) = (t for t in tables_of(paper) if t.number == set_name)
-    rows = Ledger(DOCS / "results").outcome(table).rows
-    return {
-        row.row.label: f"{known_mean(row.measured):.{table.digits}f}" for row in rows if row.figures
-    }
+def rounded_averages(paper: str, number: str) -> dict[str, str]:
+    """Return the same, rounded as on the pages."""
+    decimals = find_table(paper, number).decimals
+    return {k: f"{v:.{decimals}f}" for k, v in stored_averages(paper, number).items()}
 
 
-def kept_tables(paper: str) -> list[PaperTable]:
-    """The tables of a paper that the page shows: those with a figure."""
-    ledger = Ledger(DOCS / "results")
-    return [t for t in tables_of(paper) if any(row.figures for row in ledger.outcome(t).rows)]
+def measured_tables(paper: str) -> list[PaperTable]:
+    """Return the tables of a paper that have a stored figure."""
+    return [t for t in tables_of(paper) if any(row.figures for row in LEDGER.load_table(t).rows)]
+
+
+def read_page(paper: str) -> str:
+    return (PAGES / f"{page_name(paper)}.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("paper", list(PAPERS))
-def test_kept_figures_are_of_the_rows_as_they_are_measured_now(paper: str) -> None:
-    for table in kept_tables(paper):
-        entries = json.loads(Ledger(DOCS / "results").path(table).read_text("utf-8"))["rows"]
-        ways = {row.label: way_of(table, row) for row in table.rows}
+def test_stored_figures_have_the_method_of_their_row(paper: str) -> None:
+    for table in measured_tables(paper):
+        entries = json.loads(LEDGER.path(table).read_text("utf-8"))["rows"]
+        methods = {row.label: describe_method(table, row) for row in table.rows}
         for label, entry in entries.items():
-            assert entry["way"] == ways[label], (paper, table.number, label)
+            assert entry["method"] == methods[label], (paper, table.number, label)
 
 
-def test_every_departure_that_a_table_links_is_on_the_page_once() -> None:
-    text = (DOCS / "results.md").read_text(encoding="utf-8")
-    places = re.findall(r'<a id="([^"]+)"></a>', text)
-    tables = [table for paper in PAPERS for table in kept_tables(paper)]
-    named = {departure.key for table in tables for departure in table.departures}
-    assert sorted(places) == sorted(named)
+def test_every_file_of_the_ledger_belongs_to_a_table() -> None:
+    files = {LEDGER.path(table) for paper in PAPERS for table in tables_of(paper)}
+    assert {*(DOCS / "results").glob("*.json")} <= files
+
+
+@pytest.mark.parametrize("paper", list(PAPERS))
+def test_a_page_has_each_departure_of_its_tables_once(paper: str) -> None:
+    text, tables = read_page(paper), measured_tables(paper)
+    anchors = re.findall(r'<a id="([^"]+)"></a>', text)
+    assert sorted(anchors) == sorted({d.key for table in tables for d in table.departures})
     for table in (t for t in tables if t.departures):
-        title = f"{table.paper}, table {table.number}: "
-        _, _, section = text.partition(
-            f"### {title if table.paper != 'overview' else table.number}"
-        )
-        shown, _, listed = section.partition("<details>")[0].partition("\nDepartures: ")
-        links = re.findall(r"\]\(#([^)]+)\)", listed)
-        assert links == [departure.key for departure in table.departures], title
-        for row in (r.row for r in Ledger(DOCS / "results").outcome(table).rows if r.figures):
-            concerned = [d.key for d in table.departures if d.concerns(row)]
+        _, _, section = text.partition(f"{escape_markdown(table.title)}\n")
+        body, _, links = section.partition("<details>")[0].partition("\nDepartures: ")
+        keys = re.findall(r"\]\(#([^)]+)\)", links)
+        assert keys == [departure.key for departure in table.departures], table.number
+        for row in (r.row for r in LEDGER.load_table(table).rows if r.figures):
+            expected = [d.key for d in table.departures if d.applies_to(row)]
             name = re.escape(escape_markdown(row.label))
-            found = re.search(rf"^\| {name}((?: ?\[.\]\(#[^)]+\))*) \|", shown, re.M)
-            assert found, (title, row.label)
-            assert re.findall(r"\(#([^)]+)\)", found[1]) == concerned, (title, row.label)
+            match = re.search(rf"^\| {name}((?: ?\[.\]\(#[^)]+\))*) \|", body, re.M)
+            assert match, (table.number, row.label)
+            assert re.findall(r"\(#([^)]+)\)", match[1]) == expected, (table.number, row.label)
 
 
-def test_a_table_names_no_departure_that_is_not_defined_once() -> None:
-    known = [value for value in vars(departures).values() if isinstance(value, Departure)]
-    assert len({departure.key for departure in known}) == len(known)
-    named = {d.key for paper in PAPERS for table in tables_of(paper) for d in table.departures}
-    assert named == {departure.key for departure in known}
+def test_departures_are_defined_once_and_used() -> None:
+    defined = [value for value in vars(departures).values() if isinstance(value, Departure)]
+    assert len({departure.key for departure in defined}) == len(defined)
+    used = {d.key for paper in PAPERS for table in tables_of(paper) for d in table.departures}
+    assert used == {departure.key for departure in defined}
 
 
-def test_the_faithful_ranker_of_the_readme_has_the_figure_of_its_table() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (shown,) = re.findall(
-        r"^\| `[^`]*pairwise-published`[^|]*\| – \| – \| ([\d.]+) \|$", text, re.M
+def test_the_readme_shows_stored_figures_of_wmt17() -> None:
+    rows = re.findall(
+        r"^\| \[`([^`]+)`\]\(docs/metrics/[^)]+\) \|.* ([\d.]+) \|$",
+        README.read_text("utf-8"),
+        re.M,
     )
-    (table,) = (t for t in tables_of("guzman2015") if t.number == "1")
-    rows = Ledger(DOCS / "results").outcome(table).rows
-    (row,) = (r for r in rows if r.row.label == "pairwise-published")
-    assert shown == f"{row.average:.1f}"
-
-
-def test_the_readme_shows_kept_figures() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    figure = r" \**([^|*]+)\** \|"
-    rows = re.findall(rf"^\| \[`([^`]+)`\]\([^)]+\)[^|]*\|{figure * 3}$", text, re.MULTILINE)
     assert len(rows) >= 5
-    for name, *figures in rows:
-        for set_name, figure in zip(SETS, figures, strict=True):
-            assert figure.strip() == kept(set_name).get(name, "–"), (name, set_name)
+    expected = rounded_averages("overview", "da/wmt17")
+    assert dict(rows) == {name: expected[name] for name, _ in rows}
 
 
-def test_the_readme_shows_kept_figures_of_modern_systems() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    figure = r" ([^|]+) \|"
-    rows = re.findall(rf"^\| `([^`]+)`[^|]*\|{figure * 4}$", text, re.MULTILINE)
-    assert len(rows) >= 3
-    for name, *figures in rows:
-        for set_name, figure in zip(MODERN, figures, strict=True):
-            assert figure.strip() == kept(set_name, "modern").get(name, "–"), (name, set_name)
+def test_the_readme_shows_stored_figures_of_the_papers() -> None:
+    rows = re.findall(
+        r"^\| [^|]+ et al\. (\d{4}) \|.*\| ([\d.]+) \|$", README.read_text("utf-8"), re.M
+    )
+    assert {year for year, _ in rows} == set(README_ROWS)
+    for year, figure in rows:
+        paper, number, label = README_ROWS[year]
+        decimals = len(figure.partition(".")[2])
+        value = stored_averages(paper, number)[label]
+        assert figure == f"{value:.{decimals}f}".removeprefix("0"), (paper, label)
 
 
 @pytest.mark.parametrize("paper", [paper for paper in PAPERS if paper not in OVERVIEWS])
-def test_what_could_not_be_reproduced_is_said_for_every_paper(paper: str) -> None:
-    text = (DOCS / "papers" / "not-reproducible.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["claims.md", "not-reproducible.md"])
+def test_claims_and_limits_cover_every_paper(paper: str, page: str) -> None:
     authors = PAPERS[paper].partition(":")[0]
-    assert f"## {authors}" in text
+    assert f"## {authors} {paper[-4:]}\n" in (PAGES / page).read_text(encoding="utf-8")
+
+
+def read_table(path: Path, header: str) -> dict[str, list[str]]:
+    """Return the cells of the first table whose header starts like this, by first cell."""
+    _, _, rest = path.read_text(encoding="utf-8").partition(f"| {header} |")
+    lines = [line for line in f"| {header} |{rest}".partition("\n\n")[0].splitlines()]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {row[0]: row[1:] for row in cells}
 
 
 @pytest.mark.parametrize("set_name", ["da/wmt17", "rankings/wmt12"])
-def test_the_page_of_results_shows_kept_figures(set_name: str) -> None:
-    text = (DOCS / "results.md").read_text(encoding="utf-8")
-    head, _, after = text.partition("## Every metric on every set\n")
-    columns = re.findall(r"^\| metric \| (.+) \|$", after, re.MULTILINE)[0].split(" | ")
-    place = columns.index(set_name)
-    shown = {
-        name: cells.split(" | ")[place].strip("()")
-        for name, cells in re.findall(r"^\| ([\w.+:=-]+) \| (.+) \|$", after, re.MULTILINE)
-        if len(cells.split(" | ")) == len(columns)
-    }
-    assert head.startswith("# Results")
-    for name, figure in kept(set_name).items():
-        assert shown[name] == figure, name
+@pytest.mark.parametrize("page", ["index.md", "all-metrics.md"])
+def test_pages_show_stored_averages(page: str, set_name: str) -> None:
+    rows = read_table(PAGES / page, "metric")
+    column = rows["metric"].index(set_name)
+    for name, figure in rounded_averages("overview", set_name).items():
+        assert rows[name][column].strip("()") == figure, name
+
+
+def test_the_modern_page_shows_stored_averages() -> None:
+    rows = read_table(PAGES / "modern.md", "metric")
+    for number in ("da22", "da22 SPA", "esa24", "esa24 SPA"):
+        column = rows["metric"].index(number)
+        for name, figure in rounded_averages("modern", number).items():
+            assert rows[name][column].strip("()") == figure, (number, name)
+
+
+@pytest.mark.parametrize("paper", [paper for paper in PAPERS if paper not in OVERVIEWS])
+def test_the_index_shows_stored_headline_figures(paper: str) -> None:
+    text = (PAGES / "index.md").read_text(encoding="utf-8")
+    for number, label in paper_module(paper).HEADLINES:
+        figure = rounded_averages(paper, number)[label]
+        title = f"{number}: {find_table(paper, number).title}"
+        row = f"| {escape_markdown(title)} | {escape_markdown(label)} | "
+        (line,) = (line for line in text.splitlines() if line.startswith(row))
+        assert line.endswith(f"| {figure} |")
+    assert len(text.splitlines()) <= 150

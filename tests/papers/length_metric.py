@@ -1,4 +1,4 @@
-"""A metric that one can check by hand."""
+"""A metric with scores that are easy to compute by hand."""
 
 from __future__ import annotations
 

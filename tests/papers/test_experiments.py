@@ -1,4 +1,4 @@
-"""Experiments on a small collection one can check by hand."""
+"""The common experiments, on small datasets with hand-computed results."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from papers.experiments import Comparisons, Segments, Systems
-from papers.learners import SeededSegments, SeededSystems
+from papers.trained_metrics import SeededSegments, SeededSystems
 from tests.papers.length_metric import Length
 
 from tertium.arrays import FloatArray
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.errors import DataError
 from tertium.segment import Segment
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shortness(Length):
-    """The same, but lower is better."""
+    """The length, where lower is better."""
 
     higher_is_better: ClassVar[bool] = False
 
 
 class Longer:
-    """A ranker: prefers the longer one."""
+    """A ranker that prefers the longer translation."""
 
     def prefer(self, left: Sequence[Segment], right: Sequence[Segment]) -> FloatArray:
         longer = [len(a.hypothesis) > len(b.hypothesis) for a, b in zip(left, right, strict=True)]
@@ -36,8 +36,8 @@ class Longer:
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> Collection:
-    scored = [
+def datasets(tmp_path: Path) -> DatasetFolder:
+    judgments = [
         {"system": "A", "segment": str(n), "hypothesis": "x" * n, "reference": "r", "score": score}
         for n, score in ((1, 1.0), (2, 3.0), (3, 2.0), (4, 4.0))
     ]
@@ -46,62 +46,62 @@ def collection(tmp_path: Path) -> Collection:
     folder = tmp_path / "rankings" / "mine"
     folder.mkdir(parents=True)
     (tmp_path / "da" / "mine").mkdir(parents=True)
-    lines = "".join(json.dumps(row) + "\n" for row in scored)
+    lines = "".join(json.dumps(row) + "\n" for row in judgments)
     (tmp_path / "da" / "mine" / "cs-en.jsonl").write_text(lines)
     (folder / "cs-en.texts.jsonl").write_text(json.dumps({**ranked, "outputs": outputs}) + "\n")
     rows = ["1\tj\tA\tB\ta", "1\tj\tB\tC\tb", "1\tj\tC\tA\tb", "1\tj\tA\tC\ttie"]
     header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
     (folder / "cs-en.judgements.tsv").write_text("\n".join([header, *rows]) + "\n")
     (folder / "cs-en.systems.tsv").write_text("system\tscore\nA\t3\nB\t1\nC\t2\ngone\t9\n")
-    return Collection(tmp_path)
+    return DatasetFolder(tmp_path)
 
 
-def test_segments_correlate(collection: Collection) -> None:
+def test_segments_correlate(datasets: DatasetFolder) -> None:
     experiment = Segments(set="da/mine", columns=("cs-en",))
-    figure = experiment.measure(collection, Length(), "cs-en")
+    figure = experiment.measure(datasets, Length(), "cs-en")
     assert figure.value == pytest.approx(0.8)  # r of 1 2 3 4 with 1 3 2 4
     assert figure.count == 4
     assert figure.signature.startswith("Length|nrefs:1|")
-    turned = experiment.measure(collection, Shortness(), "cs-en")
-    assert turned.value == pytest.approx(-0.8)
+    negated = experiment.measure(datasets, Shortness(), "cs-en")
+    assert negated.value == pytest.approx(-0.8)
 
 
-def test_comparisons_count_concordant_and_discordant(collection: Collection) -> None:
+def test_comparisons_count_concordant_and_discordant(datasets: DatasetFolder) -> None:
     experiment = Comparisons(set="rankings/mine", columns=("cs-en",))
-    figure = experiment.measure(collection, Length(), "cs-en")
+    figure = experiment.measure(datasets, Length(), "cs-en")
     assert figure.value == pytest.approx(100 * (2 - 1) / 3)
     assert figure.count == 3
-    ranker = experiment.measure(collection, Longer(), "cs-en")
+    ranker = experiment.measure(datasets, Longer(), "cs-en")
     assert ranker.value == pytest.approx(100 * (2 - 1) / 3)
 
 
-def test_systems_correlate_and_what_has_no_output_is_counted(collection: Collection) -> None:
+def test_systems_without_output_are_counted(datasets: DatasetFolder) -> None:
     experiment = Systems(set="rankings/mine", columns=("cs-en",))
-    figure = experiment.measure(collection, Length(), "cs-en")
+    figure = experiment.measure(datasets, Length(), "cs-en")
     expected = np.corrcoef([3, 1, 2], [4, 2, 1])[0, 1]
     assert figure.value == pytest.approx(expected)
-    assert (figure.count, figure.left_out) == (3, {"no output": 1})
+    assert (figure.count, figure.excluded_counts) == (3, {"no output": 1})
     mean = Systems(set="rankings/mine", columns=("cs-en",), aggregate="mean")
-    assert mean.measure(collection, Length(), "cs-en").value == pytest.approx(expected)
+    assert mean.measure(datasets, Length(), "cs-en").value == pytest.approx(expected)
 
 
-def test_seeds_are_averaged_and_the_first_is_tested(collection: Collection) -> None:
+def test_seeds_are_averaged_and_the_first_gives_the_scores(datasets: DatasetFolder) -> None:
     seeds = [Length(), Shortness(), Length()]
     systems = SeededSystems(set="rankings/mine", columns=("cs-en",))
-    figure = systems.measure(collection, seeds, "cs-en")
-    one = np.corrcoef([3, 1, 2], [4, 2, 1])[0, 1]
-    assert figure.value == pytest.approx(one / 3)
-    assert figure.deviation == pytest.approx(np.std([one, -one, one], ddof=1))
-    assert (figure.seeds, figure.count, figure.left_out) == (3, 3, {"no output": 1})
-    human, first = systems.both_scores(collection, seeds, "cs-en")
+    figure = systems.measure(datasets, seeds, "cs-en")
+    single = np.corrcoef([3, 1, 2], [4, 2, 1])[0, 1]
+    assert figure.value == pytest.approx(single / 3)
+    assert figure.deviation == pytest.approx(np.std([single, -single, single], ddof=1))
+    assert (figure.seeds, figure.count, figure.excluded_counts) == (3, 3, {"no output": 1})
+    human, first = systems.human_and_metric_scores(datasets, seeds, "cs-en")
     assert (human.tolist(), first.tolist()) == ([3, 1, 2], [4, 2, 1])
     segments = SeededSegments(set="da/mine", columns=("cs-en",))
-    human, first = segments.both_scores(collection, seeds, "cs-en")
+    human, first = segments.human_and_metric_scores(datasets, seeds, "cs-en")
     assert (human.tolist(), first.tolist()) == ([1, 3, 2, 4], [1, 2, 3, 4])
 
 
-def test_one_judged_system_is_an_error(collection: Collection) -> None:
-    file = collection.root / "rankings" / "mine" / "cs-en.systems.tsv"
+def test_a_single_judged_system_is_an_error(datasets: DatasetFolder) -> None:
+    file = datasets.root / "rankings" / "mine" / "cs-en.systems.tsv"
     file.write_text("system\tscore\nA\t3\n")
     with pytest.raises(DataError, match="1 judged system with outputs"):
-        Systems(set="rankings/mine", columns=("cs-en",)).measure(collection, Length(), "cs-en")
+        Systems(set="rankings/mine", columns=("cs-en",)).measure(datasets, Length(), "cs-en")

@@ -1,4 +1,4 @@
-"""Curves over the layers of an encoder: one pass for all of them, and a picture."""
+"""Curves over the layers of an encoder: one forward pass for all layers, and a chart."""
 
 from __future__ import annotations
 
@@ -9,64 +9,64 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from papers.charts import write_chart
 from papers.experiments import Segments
-from papers.pictures import write_picture
 from papers.song2021 import TABLES, LayerCurve
 from papers.table import measure
 
-from tertium.cache.memory import forget
-from tertium.data.collection import Collection
-from tertium.encoders.body import Body
+from tertium.cache.vector_cache import clear_memory
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.encoders.backbone import Backbone
+from tertium.execution import runtime
 from tertium.metrics import load_metric
-from tertium.runtime import runtime
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> Collection:
-    """da/wmt17 de-en with a dozen made-up judgments."""
+def datasets(tmp_path: Path) -> DatasetFolder:
+    """da/wmt17 de-en with twelve synthetic judgments."""
     folder = tmp_path / "data" / "da" / "wmt17"
     folder.mkdir(parents=True)
     rng = random.Random(7)
     words = "the cat sat on a mat and looked at us".split()
     rows = []
     for n in range(12):
-        kept = [word for word in words if rng.random() < 0.8] or ["cat"]
+        subset = [word for word in words if rng.random() < 0.8] or ["cat"]
         rows.append(
             {
                 "system": "A",
                 "segment": str(n),
-                "mt": " ".join(kept),
+                "mt": " ".join(subset),
                 "ref": " ".join(words),
-                "score": len(kept) + rng.random(),
+                "score": len(subset) + rng.random(),
             }
         )
     (folder / "de-en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return Collection(tmp_path / "data")
+    return DatasetFolder(tmp_path / "data")
 
 
-def test_all_layers_come_from_one_pass(
-    collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_all_layers_share_one_forward_pass(
+    datasets: DatasetFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes: list[int] = []
-    encode = Body.encode
+    encode = Backbone.encode
 
-    def counted(self: Body, texts: Any, **options: Any) -> Any:
+    def count_passes(self: Backbone, texts: Any, **options: Any) -> Any:
         passes.append(len(options["layers"]))
         return encode(self, texts, **options)
 
-    monkeypatch.setattr(Body, "encode", counted)
+    monkeypatch.setattr(Backbone, "encode", count_passes)
     curve = LayerCurve(set="da/wmt17", columns=("de-en",), depths=(("minilm", 6),))
     (table,) = (table for table in TABLES if table.number == "figure-4")
     table = replace(table, experiment=curve, rows=curve.rows("reference"))
     with runtime(cache=False):
-        forget()
-        outcome = measure(table, collection)
+        clear_memory()
+        result = measure(table, datasets)
         assert passes == [7]
-        alone = Segments(set="da/wmt17", columns=("de-en",))
-        expected = alone.measure(
-            collection, load_metric("wmd:encoder=minilm@3,against=reference"), "de-en"
+        segments = Segments(set="da/wmt17", columns=("de-en",))
+        expected = segments.measure(
+            datasets, load_metric("wmd:encoder=minilm@3,against=reference"), "de-en"
         )
-    assert outcome.rows[3].measured[0] == pytest.approx(expected.value, abs=1e-6)
-    assert len({row.measured[0] for row in outcome.rows}) == 7
-    assert write_picture(outcome, tmp_path / "curve.svg")
+    assert result.rows[3].measured_values[0] == pytest.approx(expected.value, abs=1e-6)
+    assert len({row.measured_values[0] for row in result.rows}) == 7
+    assert write_chart(result, tmp_path / "curve.svg")
     assert "minilm" in (tmp_path / "curve.svg").read_text()

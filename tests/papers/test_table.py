@@ -1,4 +1,4 @@
-"""Tables as data: measuring, averages, what cannot be measured, how it prints."""
+"""Measuring and rendering of tables: averages, unavailable rows, notes."""
 
 from __future__ import annotations
 
@@ -10,156 +10,172 @@ from typing import Any
 
 import numpy as np
 import pytest
-from papers.experiments import over_seeds
-from papers.render import as_record, as_table, notes
+from papers.experiments import average_over_seeds
 from papers.table import Departure, Figure, PaperTable, Row, measure
+from papers.table_rendering import make_record, make_table, table_notes
 
-from tertium.data.collection import Collection
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.errors import DataError, LengthError, MissingResourceError, UsageError
-from tertium.reporting.tables.table import render
+from tertium.reporting.tables.table import render_table
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Product:
     """An experiment whose figures are the model times the number of the column."""
 
     columns: tuple[str, ...] = ("one", "two")
-    data: str = "made up"
+    data: str = "synthetic"
     statistic: str = "a product"
 
-    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
         value = float(model) * (1 + self.columns.index(column))
-        return Figure(value=value, count=10, signature=f"S|{model}", left_out={"no score": 1})
+        return Figure(
+            value=value, count=10, signature=f"S|{model}", excluded_counts={"no score": 1}
+        )
 
 
-def three(collection: Collection, column: str) -> float:
+def three(datasets: DatasetFolder, column: str) -> float:
     return 3.0
 
 
-def missing(collection: Collection, column: str) -> float:
+def missing(datasets: DatasetFolder, column: str) -> float:
     raise MissingResourceError("no weights: pip install them")
 
 
-def table(*rows: Row) -> PaperTable:
-    return PaperTable(paper="demo", number="1", title="Demo", experiment=Fixed(), rows=rows)
+def make_paper_table(*rows: Row) -> PaperTable:
+    return PaperTable(paper="demo", number="1", title="Demo", experiment=Product(), rows=rows)
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path) -> Collection:
-    return Collection(tmp_path)
+def datasets(tmp_path: Path) -> DatasetFolder:
+    """An empty folder."""
+    return DatasetFolder(tmp_path)
 
 
-def test_measured_published_and_difference(nowhere: Collection) -> None:
-    (row,) = measure(table(Row(label="x", published=(2.5, 7.0), model=three)), nowhere).rows
-    assert row.measured == (3.0, 6.0)
+def test_measured_published_and_difference(datasets: DatasetFolder) -> None:
+    (row,) = measure(make_paper_table(Row("x", (2.5, 7.0), model=three)), datasets).rows
+    assert row.measured_values == (3.0, 6.0)
     assert row.differences == (0.5, -1.0)
     assert (row.average, row.published_average) == (4.5, 4.75)
 
 
-def test_the_papers_own_average_goes_first(nowhere: Collection) -> None:
-    (row,) = measure(table(Row(label="x", published=(2.5, 7.0), average=4.8)), nowhere).rows
+def test_a_printed_average_is_preferred(datasets: DatasetFolder) -> None:
+    (row,) = measure(make_paper_table(Row("x", (2.5, 7.0), 4.8)), datasets).rows
     assert row.published_average == 4.8
     assert isnan(row.average)
 
 
-def test_an_average_that_the_paper_does_not_print_is_marked(nowhere: Collection) -> None:
-    printed = Row(label="x", published=(2.5, 7.0), average=4.8)
-    ours = Row(label="y", published=(2.5, 7.0))
-    elsewhere = Row(label="z", average=4.8, recomputed=True)
-    outcome = measure(table(printed, ours, elsewhere), nowhere)
-    assert [row.average_is_printed for row in outcome.rows] == [True, False, False]
-    shown = as_table(outcome)
-    assert [str(line[-1].text) for line in shown.rows] == ["4.800", "4.750 †", "4.800 †"]  # type: ignore[union-attr]
-    assert any(note.startswith("†: ") for note in shown.notes)
-    assert not any(note.startswith("†") for note in notes(measure(table(printed), nowhere)))
-    values = [row["published_average"] for row in as_record(outcome)["rows"]]
+def test_an_average_that_is_not_printed_is_marked(datasets: DatasetFolder) -> None:
+    printed = Row("x", (2.5, 7.0), 4.8)
+    computed = Row("y", (2.5, 7.0))
+    recomputed = Row("z", average=4.8, is_average_recomputed=True)
+    result = measure(make_paper_table(printed, computed, recomputed), datasets)
+    assert [row.is_average_printed for row in result.rows] == [True, False, False]
+    table = make_table(result)
+    assert [str(line[-1].text) for line in table.rows] == ["4.800", "4.750 †", "4.800 †"]  # type: ignore[union-attr]
+    assert any(note.startswith("†: ") for note in table.notes)
+    notes = table_notes(measure(make_paper_table(printed), datasets))
+    assert not any(note.startswith("†") for note in notes)
+    values = [row["published_average"] for row in make_record(result)["rows"]]
     assert values == [4.8, 4.75, 4.8]
 
 
-def test_a_departure_is_said_below_the_table_and_in_its_record(nowhere: Collection) -> None:
-    departure = Departure(key="k", title="a title", says="the paper does x; ours y")
-    outcome = measure(replace(table(Row(label="x", model=three)), departures=(departure,)), nowhere)
-    assert "departs from the paper: a title: the paper does x; ours y" in render(
-        as_table(outcome), "md"
+def test_departures_are_in_the_notes_and_in_the_record(datasets: DatasetFolder) -> None:
+    departure = Departure(key="k", title="a title", description="The paper does x; we do y.")
+    table = replace(make_paper_table(Row("x", model=three)), departures=(departure,))
+    result = measure(table, datasets)
+    assert "departure from the paper: a title: The paper does x; we do y." in render_table(
+        make_table(result), "md"
     )
-    assert as_record(outcome)["departures"] == {"a title": "the paper does x; ours y"}
+    assert make_record(result)["departures"] == {"a title": "The paper does x; we do y."}
 
 
-def test_a_row_without_model_is_only_quoted(nowhere: Collection) -> None:
-    outcome = measure(table(Row(label="x", published=(2.5, 7.0))), nowhere)
-    assert outcome.rows[0].figures == ()
-    assert len(as_table(outcome).rows) == 1
+def test_a_row_without_model_is_quoted(datasets: DatasetFolder) -> None:
+    result = measure(make_paper_table(Row("x", (2.5, 7.0))), datasets)
+    assert result.rows[0].figures == ()
+    assert len(make_table(result).rows) == 1
 
 
-def test_what_is_not_installed_is_said_and_does_not_stop_the_others(nowhere: Collection) -> None:
-    rows = (Row(label="x", model=missing), Row(label="y", model=three))
-    outcome = measure(table(*rows), nowhere)
-    assert outcome.rows[0].unavailable == "no weights: pip install them"
-    assert outcome.rows[1].measured == (3.0, 6.0)
-    text = render(as_table(outcome))
+def test_a_table_without_published_figures_has_one_line_per_row(datasets: DatasetFolder) -> None:
+    result = measure(make_paper_table(Row("x", model=three), Row("y", model=missing)), datasets)
+    table = make_table(result)
+    assert table.header == ["", "one", "two", "average"]
+    assert [[str(getattr(cell, "text", cell)) for cell in row] for row in table.rows] == [
+        ["x", "3.000", "6.000", "4.500"]
+    ]
+
+
+def test_an_unavailable_row_does_not_stop_the_others(datasets: DatasetFolder) -> None:
+    rows = (Row("x", model=missing), Row("y", model=three))
+    result = measure(make_paper_table(*rows), datasets)
+    assert result.rows[0].unavailable == "no weights: pip install them"
+    assert result.rows[1].measured_values == (3.0, 6.0)
+    text = render_table(make_table(result))
     assert "x: not available: no weights: pip install them" in text
 
 
-def test_other_errors_are_not_hidden(nowhere: Collection) -> None:
-    def broken(collection: Collection, column: str) -> float:
+def test_other_errors_are_raised(datasets: DatasetFolder) -> None:
+    def broken(datasets: DatasetFolder, column: str) -> float:
         raise DataError("file is damaged")
 
     with pytest.raises(DataError, match="damaged"):
-        measure(table(Row(label="x", model=broken)), nowhere)
+        measure(make_paper_table(Row("x", model=broken)), datasets)
 
 
-def test_a_row_may_be_measured_in_another_way(nowhere: Collection) -> None:
-    other = Fixed(statistic="another")
-    outcome = measure(table(Row(label="x", model=three, experiment=other)), nowhere)
-    assert "x, statistic: another" in render(as_table(outcome))
-    with pytest.raises(UsageError, match="columns of its own"):
-        table(Row(label="x", model=three, experiment=Fixed(columns=("one",))))
+def test_a_row_may_have_its_own_experiment(datasets: DatasetFolder) -> None:
+    other = Product(statistic="another")
+    result = measure(make_paper_table(Row("x", model=three, experiment=other)), datasets)
+    assert "x: statistic: another" in render_table(make_table(result))
+    with pytest.raises(UsageError, match="other columns"):
+        make_paper_table(Row("x", model=three, experiment=Product(columns=("one",))))
 
 
-def test_a_row_of_another_width_is_refused() -> None:
+def test_a_row_of_another_width_is_an_error() -> None:
     with pytest.raises(LengthError, match="1 figures of 'x' for 2 columns"):
-        table(Row(label="x", published=(1.0,)))
+        make_paper_table(Row("x", (1.0,)))
 
 
 @pytest.mark.parametrize("style", ["text", "md", "latex", "tsv"])
-def test_a_table_states_figures_and_where_they_come_from(nowhere: Collection, style: Any) -> None:
-    outcome = measure(table(Row(label="x", published=(2.5, nan), model=three)), nowhere)
-    text = render(as_table(outcome), style)
+def test_a_table_has_figures_and_their_provenance(datasets: DatasetFolder, style: Any) -> None:
+    result = measure(make_paper_table(Row("x", (2.5, nan), model=three)), datasets)
+    text = render_table(make_table(result), style)
     assert "measured" in text
     assert "6.0" in text
     if style != "tsv":
-        for stated in ("data: made up", "statistic: a product", "tertium", "one 10", "no score: 2"):
-            assert stated in text
+        for note in ("data: synthetic", "statistic: a product", "tertium", "one 10", "no score: 2"):
+            assert note in text
         assert "S|3.0" in text.replace("\\", "")
 
 
-def test_a_record_keeps_full_numbers(nowhere: Collection) -> None:
-    outcome = measure(table(Row(label="x", published=(2.5, 7.0), model=three)), nowhere)
-    record = json.loads(json.dumps(as_record(outcome)))
+def test_a_record_has_unrounded_numbers(datasets: DatasetFolder) -> None:
+    result = measure(make_paper_table(Row("x", (2.5, 7.0), model=three)), datasets)
+    record = json.loads(json.dumps(make_record(result)))
     assert record["rows"][0]["measured"] == {"one": 3.0, "two": 6.0}
     assert record["rows"][0]["judged"] == {"one": 10, "two": 10}
     assert record["code"].startswith("tertium ")
 
 
 @dataclass(frozen=True)
-class Seeded(Fixed):
-    """The mean of two seeds that lie one apart."""
+class SeededProduct(Product):
+    """The mean of two seeds that differ by 1."""
 
     statistic: str = "a mean"
 
-    def measure(self, collection: Collection, model: Any, column: str) -> Figure:
-        return over_seeds(np.array([float(model), float(model) + 1]), count=10)
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        return average_over_seeds(np.array([float(model), float(model) + 1]), count=10)
 
 
-def test_the_spread_over_seeds_is_one_line_a_row(nowhere: Collection) -> None:
-    outcome = measure(table(Row(label="x", model=three, experiment=Seeded())), nowhere)
-    assert outcome.rows[0].measured == (3.5, 3.5)
-    found = notes(outcome)
-    assert "x: mean of 2 seeds, standard deviation one 0.707, two 0.707" in found
-    assert "x, statistic: a mean" in found
+def test_the_deviation_over_seeds_is_one_note_per_row(datasets: DatasetFolder) -> None:
+    row = Row("x", model=three, experiment=SeededProduct())
+    result = measure(make_paper_table(row), datasets)
+    assert result.rows[0].measured_values == (3.5, 3.5)
+    notes = table_notes(result)
+    assert "x: mean of 2 seeds, standard deviation one 0.707, two 0.707" in notes
+    assert "x: statistic: a mean" in notes
 
 
-def test_a_rows_own_experiment_with_the_tables_statistic_says_nothing(nowhere: Collection) -> None:
-    outcome = measure(table(Row(label="x", model=three, experiment=Fixed())), nowhere)
-    assert not [line for line in notes(outcome) if line.startswith("x, statistic")]
-    assert not [line for line in notes(outcome) if "seeds" in line]
+def test_an_equal_statistic_of_a_row_is_not_repeated(datasets: DatasetFolder) -> None:
+    row = Row("x", model=three, experiment=Product())
+    notes = table_notes(measure(make_paper_table(row), datasets))
+    assert not [note for note in notes if note.startswith("x: statistic")]
+    assert not [note for note in notes if "seeds" in note]

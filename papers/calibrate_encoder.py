@@ -1,6 +1,6 @@
 """How the figures stored for an encoder were found: its layer, its bounds, its baseline.
 
-    python -m papers.calibrate minilm@all --data DIR
+    python -m papers.calibrate_encoder minilm@all --data DIR
 
 reads da/wmt15 and da/wmt16, or `--sets`, and nothing else. For each layer it prints how well each
 formula agrees with people (average Pearson over language pairs), and what
@@ -19,16 +19,16 @@ from typing import get_args
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.collection import Collection
-from tertium.encoders import Chunk, Encoder, load_encoder, pairwise
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.encoders import Chunk, Encoder, compare_pairs, load_encoder
 from tertium.meta.correlation import pearson
-from tertium.metrics.base.matching import greedy
-from tertium.metrics.base.metric import Side, comparisons
+from tertium.metrics.base.greedy_matching import match_greedily
+from tertium.metrics.base.metric import Side, pair_texts
 from tertium.metrics.embedding.bertscore import with_f1
 from tertium.metrics.embedding.metric import Centre
+from tertium.metrics.embedding.optimal_transport import map_distances
 from tertium.metrics.embedding.smd import mean_distances
 from tertium.metrics.embedding.sss import SSS, sentence_cosines
-from tertium.metrics.embedding.transport import solve_chunk
 from tertium.metrics.embedding.wmd import WMD
 
 SETS = ("da/wmt15", "da/wmt16")
@@ -50,32 +50,34 @@ class Sample:
 def formulas(chunk: Chunk, layers: int) -> FloatArray:
     """Every column of every layer for each comparison of a chunk, (m, layers * columns)."""
     sentences = sentence_cosines(chunk)
-    width = chunk.texts.vectors.shape[1] // layers
+    width = chunk.embeddings.vectors.shape[1] // layers
     found: list[FloatArray] = []
     for layer in range(layers):
         part = _layer(chunk, layer * width, width)
-        costs = np.array(solve_chunk(part, WMD().distance))
-        plain = greedy(part, special=False)[:, 1]
-        scores = with_f1(greedy(part))
+        costs = np.array(map_distances(part, WMD().distance))
+        plain = match_greedily(part, special=False)[:, 1]
+        scores = with_f1(match_greedily(part))
         found.append(np.column_stack([scores, plain, costs, mean_distances(part), sentences]))
     return np.concatenate(found, axis=1)
 
 
 def layer_scores(chunk: Chunk, layers: int) -> FloatArray:
     """BERTScore at every layer for each comparison of a chunk, (m, layers * 3)."""
-    width = chunk.texts.vectors.shape[1] // layers
+    width = chunk.embeddings.vectors.shape[1] // layers
     parts = [_layer(chunk, layer * width, width) for layer in range(layers)]
-    return np.concatenate([with_f1(greedy(part)) for part in parts], axis=1)
+    return np.concatenate([with_f1(match_greedily(part)) for part in parts], axis=1)
 
 
 def _layer(chunk: Chunk, start: int, width: int) -> Chunk:
-    vectors = np.ascontiguousarray(chunk.texts.vectors[:, start : start + width])
-    return dataclasses.replace(chunk, texts=dataclasses.replace(chunk.texts, vectors=vectors))
+    vectors = np.ascontiguousarray(chunk.embeddings.vectors[:, start : start + width])
+    return dataclasses.replace(
+        chunk, embeddings=dataclasses.replace(chunk.embeddings, vectors=vectors)
+    )
 
 
 def measure(
     encoder: Encoder,
-    collection: Collection,
+    datasets: DatasetFolder,
     side: Side,
     *,
     sets: Sequence[str] = SETS,
@@ -85,27 +87,27 @@ def measure(
     """The samples of an encoder's layers on every language pair it knows, of `chosen` segments."""
     layers = encoder.layers
     for name in sets:
-        for lp in collection.find(name).lps:
+        for lp in datasets.find(name).lps:
             read = set(lp.split("-")[0 if side == "source" else 1 :])
             if encoder.languages is not None and not read <= encoder.languages:
                 continue
-            judged = collection.judgments(name, lp)
-            _, left, right = comparisons(judged.segments[chosen], side)
-            change = SSS(lp=lp, centre=centre).centring(encoder, side)
-            values = pairwise(
+            judged = datasets.judgments(name, lp)
+            _, left, right = pair_texts(judged.segments[chosen], side)
+            change = SSS(lp=lp, centre=centre).centering(encoder, side)
+            values = compare_pairs(
                 encoder,
                 left,
                 right,
                 lambda c: formulas(c, layers),
                 sentences=change is None,
-                change=change,
+                transform=change,
             )
             others = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
             yield Sample(
                 human=judged.scores[chosen],
                 values=values.reshape(len(left), layers, len(COLUMNS)),
-                unrelated=pairwise(
-                    encoder, left, others, lambda c: layer_scores(c, layers), change=change
+                unrelated=compare_pairs(
+                    encoder, left, others, lambda c: layer_scores(c, layers), transform=change
                 ).reshape(len(left), layers, 3),
             )
 
@@ -150,7 +152,7 @@ def baseline(samples: Sequence[Sample], layer: int) -> FloatArray:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, prog="papers.calibrate")
+    parser = argparse.ArgumentParser(description=__doc__, prog="papers.calibrate_encoder")
     parser.add_argument("encoder", help="an encoder, such as minilm@all, minilm@3+4 or use@3")
     parser.add_argument("--side", choices=("reference", "source"), default="reference")
     parser.add_argument("--limit", type=int, help="segments of each language pair")
@@ -160,10 +162,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", help="the folder of human judgments")
     options = parser.parse_args(arguments)
     encoder = load_encoder(options.encoder, special=True)
-    collection = Collection.at(options.data)
+    datasets = DatasetFolder.open(options.data)
     chosen = slice(None, options.limit, options.every)
     choices = {"sets": options.sets, "centre": options.centre, "chosen": chosen}
-    samples = list(measure(encoder, collection, options.side, **choices))
+    samples = list(measure(encoder, datasets, options.side, **choices))
     for layer in range(encoder.layers):
         figures = {
             "agreement": agreement(samples, layer),

@@ -1,0 +1,211 @@
+"""Draw charts of measured tables: learning curves, ablations, published against measured."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.cells import cell_len
+
+from papers.table import RowResult, TableResult, mean_without_nan
+from tertium.reporting.charts import svg_file
+from tertium.reporting.charts.axes import (
+    LETTER_WIDTH,
+    PlotArea,
+    Scale,
+    axis_limits,
+    make_plot_area,
+    svg_chart,
+    text_element,
+)
+from tertium.reporting.charts.learning_curves import (
+    BAR_HEIGHT,
+    COLOR_COUNT,
+    line_labels,
+    series_marker,
+)
+from tertium.reporting.markup import Markup, element, format_coordinate
+
+WIDTH, HEIGHT = 470.0, 330.0  # pixels, without the names of the lines
+Points = Sequence[tuple[float, float]]
+
+
+def write_chart(result: TableResult, path: Path) -> bool:
+    """Draw the chart of a table; return False if there is nothing to draw."""
+    rows = [row for row in result.rows if not math.isnan(row.partial_average)]
+    if not result.table.chart or not rows:
+        return False
+    draw: Mapping[str, Callable[[TableResult, Sequence[RowResult]], Markup]] = {
+        "columns": draw_line_chart,
+        "rows": draw_bar_chart,
+        "layers": draw_layer_chart,
+    }
+    svg_file.write_svg(path, [[("", draw[result.table.chart](result, rows))]])
+    return True
+
+
+def draw_line_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
+    """Draw a line per row over the columns; published figures are dashed."""
+    columns = result.table.experiment.columns
+    published = {f"{row.label}, published": _indexed_points(row.row.published) for row in rows}
+    lines = {row.label: _indexed_points(row.measured_values) for row in rows}
+    lines |= {label: line for label, line in published.items() if line}
+    heights = [y for line in lines.values() for _, y in line]
+    plot = make_plot_area(
+        (-0.3, len(columns) - 0.7), axis_limits(np.array(heights)), width=WIDTH, height=HEIGHT
+    )
+    statistic = short_statistic(result.table.experiment.statistic)
+    parts = [*plot.x_axis("", dict(enumerate(columns))), *plot.y_axis(statistic)]
+    for number, (label, line) in enumerate(lines.items()):
+        style = "line dashed" if label in published else "line"
+        parts += _line(line, plot, number, label, style)
+    return _with_names(result.table.title, lines, plot, parts)
+
+
+def draw_bar_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
+    """Draw a bar per row for its average; the published average is a vertical line.
+
+    Pale bars are averages of some of the columns. Bars of the overview are sorted.
+    """
+    if result.table.paper == "overview":
+        rows = sorted(rows, key=lambda row: -row.partial_average)
+    values = [v for row in rows for v in (row.partial_average, row.published_average)]
+    low, high = axis_limits(np.array(values))
+    left = 18 + LETTER_WIDTH * max(cell_len(row.label) for row in rows)
+    bottom = len(rows) * BAR_HEIGHT + 12
+    plot = PlotArea(
+        width=left + 350,
+        height=bottom + 40,
+        x=Scale(min(low, 0.0), max(high, 0.0), left, left + 280),
+        y=Scale(0, 1, bottom, 6),
+    )
+    parts = plot.x_axis(f"{short_statistic(result.table.experiment.statistic)}, average")
+    for position, row in enumerate(rows):
+        parts += _bar(row, 10 + BAR_HEIGHT * position, plot, result.table.decimals)
+    description = "; ".join(f"{row.label} {row.partial_average:.3f}" for row in rows)
+    return svg_chart(plot.width, plot.height, result.table.title, description, parts)
+
+
+def draw_layer_chart(result: TableResult, rows: Sequence[RowResult]) -> Markup:
+    """Draw the average of each encoder over its layers, with a band for the range over columns.
+
+    Rows are labeled "ENCODER, layer N".
+    """
+    curves: dict[str, dict[int, list[float]]] = {}
+    for row in rows:
+        encoder, _, layer = row.label.rpartition(", layer ")
+        column_values = [value for value in row.measured_values if not math.isnan(value)]
+        curves.setdefault(encoder, {})[int(layer)] = column_values
+    layers = sorted({layer for curve in curves.values() for layer in curve})
+    heights = np.array([v for row in rows for v in row.measured_values if not math.isnan(v)])
+    width = (layers[0] - 0.3, layers[-1] + 0.3)
+    plot = make_plot_area(width, axis_limits(heights), width=WIDTH, height=HEIGHT)
+    label = "layer (0: input embeddings); band: range over columns"
+    parts = plot.x_axis(label, {layer: str(layer) for layer in layers})
+    parts += plot.y_axis(short_statistic(result.table.experiment.statistic))
+    lines: dict[str, Points] = {}
+    for number, (encoder, curve) in enumerate(curves.items()):
+        upper = [(layer, max(curve[layer])) for layer in sorted(curve)]
+        lower = [(layer, min(curve[layer])) for layer in sorted(curve, reverse=True)]
+        band = element(
+            "polygon",
+            points=_svg_points([*upper, *lower], plot),
+            class_=f"mark range c{number % COLOR_COUNT}",
+        )
+        lines[encoder] = [(layer, mean_without_nan(curve[layer])) for layer in sorted(curve)]
+        parts += [band, *_line(lines[encoder], plot, number, encoder)]
+    return _with_names(result.table.title, lines, plot, parts)
+
+
+def write_agreement_chart(results: Sequence[TableResult], path: Path) -> bool:
+    """Draw a point per figure that is published and measured, with a color per paper."""
+    points: dict[str, list[tuple[float, float]]] = {}
+    for result in (result for result in results if result.table.has_average):
+        scale = 1.0 if result.table.decimals == 3 else 100.0
+        for row in result.rows:
+            for published, measured in zip(row.row.published, row.measured_values, strict=False):
+                if not math.isnan(published + measured):
+                    pair = (published / scale, measured / scale)
+                    points.setdefault(result.table.paper, []).append(pair)
+    if not points:
+        return False
+    both = axis_limits(np.array([value for pairs in points.values() for value in pairs]).ravel())
+    plot = make_plot_area(both, both, width=WIDTH, height=WIDTH - 10)
+    parts = [*plot.x_axis("published"), *plot.y_axis("measured")]
+    ends = [(value, value) for value in both]
+    parts.append(element("polyline", points=_svg_points(ends, plot), class_="border"))
+    for number, (paper, pairs) in enumerate(points.items()):
+        parts += _marks(pairs, plot, number, paper)
+    # All names start at the same point, so that they are listed one below the other.
+    last = {paper: [(both[1], both[1])] for paper in points}
+    title = "Published and measured figures"
+    svg_file.write_svg(path, [[("", _with_names(title, last, plot, parts))]])
+    return True
+
+
+def _bar(row: RowResult, top: float, plot: PlotArea, decimals: int) -> list[Markup]:
+    value, is_complete = row.partial_average, not math.isnan(row.average)
+    zero, end, middle = plot.x(0.0), plot.x(value), top + BAR_HEIGHT / 2
+    label = f"{value:.{decimals}f}" if is_complete else f"({value:.{decimals}f})"
+    parts = [
+        text_element(plot.x.start - 8, middle + 4, row.label, "name", anchor="end"),
+        element(
+            "rect",
+            element("title", f"{row.label}: {label}"),
+            x=min(zero, end),
+            y=top + 3,
+            width=abs(end - zero),
+            height=BAR_HEIGHT - 6,
+            class_="bar whole",
+            opacity=None if is_complete else 0.45,
+        ),
+        text_element(plot.x.end + 8, middle + 4, label, "tick"),
+    ]
+    if not math.isnan(row.published_average):
+        x = plot.x(row.published_average)
+        title = element("title", f"published: {row.published_average:.{decimals}f}")
+        ends = {"x1": x, "x2": x, "y1": top + 1, "y2": top + BAR_HEIGHT - 1}
+        parts.append(element("line", title, **ends, class_="published"))
+    return parts
+
+
+def _line(
+    points: Points, plot: PlotArea, number: int, label: str, style: str = "line"
+) -> list[Markup]:
+    line = element(
+        "polyline", points=_svg_points(points, plot), class_=f"{style} c{number % COLOR_COUNT}"
+    )
+    return [line, *_marks(points, plot, number, label)]
+
+
+def _marks(points: Points, plot: PlotArea, number: int, label: str) -> list[Markup]:
+    return [series_marker(plot.x(x), plot.y(y), number, f"{label}: {y:.4g}") for x, y in points]
+
+
+def _with_names(
+    title: str, lines: Mapping[str, Points], plot: PlotArea, parts: Sequence[Markup]
+) -> Markup:
+    """Return the chart with the names of its lines at their ends."""
+    ends = [(plot.y(line[-1][1]), number) for number, line in enumerate(lines.values())]
+    names = line_labels(ends, list(lines), list(lines), plot)
+    description = "; ".join(f"{name} {line[-1][1]:.3f}" for name, line in lines.items())
+    width = plot.width + 26 + LETTER_WIDTH * max(map(cell_len, lines))
+    return svg_chart(width, plot.height, title, description, [*parts, *names])
+
+
+def _indexed_points(values: Sequence[float]) -> list[tuple[float, float]]:
+    return [(float(n), value) for n, value in enumerate(values) if not math.isnan(value)]
+
+
+def _svg_points(points: Points, plot: PlotArea) -> str:
+    return " ".join(
+        f"{format_coordinate(plot.x(x))},{format_coordinate(plot.y(y))}" for x, y in points
+    )
+
+
+def short_statistic(statistic: str) -> str:
+    """Return the name of a statistic without its formula."""
+    return re.split(r":|, | \(", statistic)[0]

@@ -1,0 +1,303 @@
+"""Write the result pages from stored figures: one page per paper, and an overview.
+
+`tertium reproduce all -o docs/papers` writes the pages to `docs/papers/`, reads the figures from
+`docs/results/` and draws the charts in `docs/pictures/`. Pages in `docs/metrics/` that contain
+
+    <!-- agreement: chrf chrf++ -->
+    <!-- end -->
+
+get a table with the figures of these metrics between the two lines.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from papers import PAPERS, find_table, paper_module, tables_of
+from papers.charts import write_agreement_chart, write_chart
+from papers.ledger import Ledger, file_stem
+from papers.table import RowResult, TableResult
+from papers.table_rendering import RECOMPUTED, make_table, table_notes
+from tertium.atomic import write_text
+from tertium.reporting.tables.table import Cell, Table, escape_markdown, number_cell, render_table
+
+AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
+INCOMPLETE_NOTE = "In parentheses: some language pairs are not measured yet."
+OVERVIEWS = ("overview", "modern")  # tables of ours, not of a paper
+PAGE_NAMES = {"overview": "all-metrics"}  # other pages have the name of their paper
+AGREEMENT_CHART = "results.svg"
+DEPARTURE_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡ"
+SHORT_SET_NAMES = {"wmt17-metrics-task": "systems 17", "wmt18-metrics-task": "systems 18"}
+
+INDEX = """\
+# Reproducing the papers
+
+tertium implements the metrics of five papers. These pages compare the published figures with
+figures measured here.
+
+- One page per paper has all its tables, with our departures from the paper: {papers}.
+- [All metrics](all-metrics.md) has every metric on every test set, by language pair.
+  [Modern systems](modern.md) has judgments of WMT21 to WMT24.
+- [Claims](claims.md) lists each claim of the papers and whether it holds here.
+  [Not reproducible](not-reproducible.md) lists what could not be measured, and why.
+
+## How to read the tables
+- `da`, `mqm` and `qe`: Pearson correlation with human scores of segments.
+- `systems` and `metrics-task`: Pearson correlation with human scores of systems.
+- `rankings`: Kendall's tau x 100 on human comparisons; a tie of the metric counts as an error.
+- "Average" is the mean over language pairs. {recomputed} marks a published average that is our mean
+  of the published figures, because the paper prints none.
+- Small letters link to the departures that apply to a row.
+- "Details" below a table lists data, metric signatures and the commits that measured the figures.
+
+The pages are generated from the figures in [results/](../results/). Do not edit them.
+
+```bash
+tertium reproduce all -o docs/papers                  # takes hours: measures what is missing
+tertium reproduce mathur2019 --table 1 -o docs/papers # takes minutes: one table
+tertium reproduce all --kept -o docs/papers           # takes minutes: writes the pages only
+```
+
+## Limitations
+- Encoders differ from those of the papers, because theirs cannot be downloaded as packages.
+- Some training data were never published. A substitute is named below each table.
+- The test sets into English are from 2008 to 2018. Systems have improved since then.
+"""
+HEADLINES_TITLE = """\
+## Headline figures
+Averages over language pairs. Differences have three causes: other encoders, other training data,
+and our departures.
+"""
+ALL_METRICS_TITLE = """\
+## All metrics by test set
+Averages over language pairs. A dash: the metric was trained on the set, or does not support its
+languages.
+"""
+
+
+@dataclass(frozen=True)
+class ResultPages:
+    """The pages in a folder; figures, charts and metric pages are in folders next to it."""
+
+    folder: Path
+
+    @property
+    def results_folder(self) -> Path:
+        return self.folder.parent / "results"
+
+    @property
+    def charts_folder(self) -> Path:
+        return self.folder.parent / "pictures"
+
+    def write(self) -> list[Path]:
+        """Write pages, charts and the agreement tables of metric pages; return their paths."""
+        ledger = Ledger(self.results_folder)
+        results = {
+            paper: [ledger.load_table(table) for table in tables_of(paper)] for paper in PAPERS
+        }
+        measured = [r for paper in results.values() for r in paper if has_figures(r)]
+        charts = self._draw_charts(measured)
+        written = [self._write_page("index", _index(results, charts))]
+        for paper, paper_results in results.items():
+            if any(map(has_figures, paper_results)):
+                text = _paper_page(paper, paper_results, charts)
+                written.append(self._write_page(page_name(paper), text))
+        metric_pages = self._fill_metric_pages(measured)
+        return [*written, *(self.charts_folder / name for name in charts.values()), *metric_pages]
+
+    def _write_page(self, name: str, text: str) -> Path:
+        path = self.folder / f"{name}.md"
+        write_text(path, text, make_folder=True)
+        return path
+
+    def _draw_charts(self, results: Sequence[TableResult]) -> dict[str, str]:
+        """Return chart file names by table; the chart of all papers has an empty name."""
+        charts: dict[str, str] = {}
+        for result in results:
+            name = f"results-{file_stem(result.table)}.svg"
+            if write_chart(result, self.charts_folder / name):
+                charts[file_stem(result.table)] = name
+        if write_agreement_chart(results, self.charts_folder / AGREEMENT_CHART):
+            charts[""] = AGREEMENT_CHART
+        return charts
+
+    def _fill_metric_pages(self, results: Sequence[TableResult]) -> Iterator[Path]:
+        for page in sorted((self.folder.parent / "metrics").glob("*.md")):
+            text = page.read_text(encoding="utf-8")
+            filled = fill_agreement_tables(text, results)
+            if filled != text:
+                write_text(page, filled)
+                yield page
+
+
+def has_figures(result: TableResult) -> bool:
+    """Return whether any row of a table is measured."""
+    return any(row.figures for row in result.rows)
+
+
+def page_name(paper: str) -> str:
+    """Return the file name of a paper's page, without its suffix."""
+    return PAGE_NAMES.get(paper, paper)
+
+
+def _authors(paper: str) -> str:
+    """Return the authors and the year: "Song, Zhao, Specia 2021"."""
+    return f"{PAPERS[paper].partition(':')[0]} {paper[-4:]}"
+
+
+def _index(results: Mapping[str, Sequence[TableResult]], charts: Mapping[str, str]) -> str:
+    papers = [paper for paper in results if paper not in OVERVIEWS]
+    links = ", ".join(f"[{_authors(paper)}]({page_name(paper)}.md)" for paper in papers)
+    parts = [INDEX.format(papers=links, recomputed=RECOMPUTED), HEADLINES_TITLE]
+    for paper in papers:
+        if rows := _headline_rows(paper, results[paper]):
+            parts.append(f"### [{_authors(paper)}]({page_name(paper)}.md)\n")
+            header = ["table", "row", "published", "measured"]
+            table = Table(header, rows, text_columns=frozenset({0, 1}))
+            parts.append(render_table(table, "md"))
+    if "" in charts:
+        parts.append(f"![Published and measured figures](../pictures/{charts['']})\n")
+    parts += [ALL_METRICS_TITLE, render_table(summary_table(results["overview"]), "md")]
+    return "\n".join(parts)
+
+
+def _headline_rows(paper: str, results: Sequence[TableResult]) -> list[list[Cell | str]]:
+    by_number = {result.table.number: result for result in results}
+    rows: list[list[Cell | str]] = []
+    for number, label in paper_module(paper).HEADLINES:
+        result = by_number[find_table(paper, number).number]
+        (row,) = (row for row in result.rows if row.label == label)
+        if row.figures:
+            decimals = result.table.decimals
+            values = (row.published_average, row.average)
+            cells = [number_cell(value, decimals) for value in values]
+            rows.append([f"{number}: {result.table.title}", label, *cells])
+    return rows
+
+
+def _paper_page(paper: str, results: Sequence[TableResult], charts: Mapping[str, str]) -> str:
+    introduction: str = paper_module(paper).INTRODUCTION
+    title = PAPERS[paper] if paper in OVERVIEWS else f"{_authors(paper)}{_title_only(paper)}"
+    parts = [f"# {escape_markdown(title)}\n", introduction]
+    measured = [result for result in results if has_figures(result)]
+    if paper in OVERVIEWS:
+        parts += ["## Averages\n", render_table(summary_table(measured), "md")]
+    parts += [render_section(r, charts.get(file_stem(r.table), "")) for r in measured]
+    return "\n".join([*parts, *_departures(measured), *_missing_rows(results)])
+
+
+def _title_only(paper: str) -> str:
+    return PAPERS[paper].partition(":")[1] + PAPERS[paper].partition(":")[2]
+
+
+def render_section(result: TableResult, chart: str) -> str:
+    """Return the section of one table, with its chart and folded details."""
+    table = make_table(result)
+    is_own = result.table.paper in OVERVIEWS
+    name = "" if is_own else f"{_table_name(result.table.number)}: "
+    lines = [f"## {escape_markdown(name + result.table.title)}\n"]
+    if chart:
+        lines.append(f"![{escape_markdown(result.table.title)}](../pictures/{chart})\n")
+    lines += _link_departures(replace(table, title="", notes=()), result)
+    notes = [f"- {escape_markdown(note)}" for note in table_notes(result)]
+    lines += ["<details><summary>Details</summary>\n", *notes, "\n</details>\n"]
+    return "\n".join(lines)
+
+
+def _table_name(number: str) -> str:
+    return f"Table {number}" if number[0].isdigit() else number[0].upper() + number[1:]
+
+
+def _link_departures(table: Table, result: TableResult) -> list[str]:
+    """Render a table whose rows link to their departures, and the list of departures."""
+    departures = dict(zip(DEPARTURE_LETTERS, result.table.departures, strict=False))
+    letters = {
+        row.label: "".join(k for k, d in departures.items() if d.applies_to(row.row))
+        for row in result.rows
+    }
+    rows = [[f"{row[0]} {letters.get(str(row[0]), '')}".strip(), *row[1:]] for row in table.rows]
+    text = render_table(replace(table, rows=rows), "md")
+    links = []
+    for letter, departure in departures.items():
+        text = text.replace(letter, f"[{letter}](#{departure.key})")
+        links.append(f"{letter} [{escape_markdown(departure.title)}](#{departure.key})")
+    return [text, f"Departures: {', '.join(links)}.\n"] if links else [text]
+
+
+def summary_table(results: Sequence[TableResult], specs: Sequence[str] = ()) -> Table:
+    """Return averages by metric and test set, for all metrics or those in `specs`."""
+    cells: dict[str, dict[str, Cell]] = {}
+    for result in results:
+        for row in result.rows:
+            if row.figures and (not specs or row.label in specs):
+                cells.setdefault(row.label, {})[result.table.number] = _average_cell(row, result)
+    numbers = [result.table.number for result in results]
+    sets = [number for number in numbers if any(number in row for row in cells.values())]
+    rows: list[list[Cell | str]] = [
+        [spec, *(cells[spec].get(number, Cell("–")) for number in sets)]
+        for spec in specs or sorted(cells)
+        if spec in cells
+    ]
+    is_incomplete = any(c.text.startswith("(") for row in cells.values() for c in row.values())
+    header = ["metric", *(SHORT_SET_NAMES.get(number, number) for number in sets)]
+    return Table(header, rows, notes=[INCOMPLETE_NOTE] * is_incomplete)
+
+
+def _average_cell(row: RowResult, result: TableResult) -> Cell:
+    """Return the mean of the measured columns, in parentheses if columns are missing."""
+    cell = number_cell(row.partial_average, result.table.decimals)
+    return Cell(f"({cell.text})", cell.value) if _missing_columns(row, result) else cell
+
+
+def _missing_columns(row: RowResult, result: TableResult) -> list[str]:
+    columns = result.table.experiment.columns
+    values = row.measured_values or (math.nan,) * len(columns)
+    return [column for column, value in zip(columns, values, strict=True) if math.isnan(value)]
+
+
+def _departures(results: Sequence[TableResult]) -> list[str]:
+    """Return the section with each departure of a page once."""
+    departures = {d.key: d for result in results for d in result.table.departures}
+    if not departures:
+        return []
+    lines = [
+        f'- <a id="{d.key}"></a>**{escape_markdown(d.title)}**: {escape_markdown(d.description)}'
+        for d in departures.values()
+    ]
+    return ["## Departures from the paper\n", *lines, ""]
+
+
+def _missing_rows(results: Sequence[TableResult]) -> list[str]:
+    """Return the section with the rows and columns that are not measured."""
+    lines = []
+    for result in results:
+        missing = [
+            f"{row.label}{_missing_reason(row, columns)}"
+            for row in result.rows
+            if row.row.model is not None and (columns := _missing_columns(row, result))
+        ]
+        if missing:
+            names = "; ".join(missing)
+            lines.append(f"- {escape_markdown(f'{_table_name(result.table.number)}: {names}')}")
+    return ["## Not measured\n", *lines, ""] if lines else []
+
+
+def _missing_reason(row: RowResult, columns: Sequence[str]) -> str:
+    reason = ", ".join(columns) if row.figures else row.unavailable
+    return f" ({reason})" if reason else ""
+
+
+def fill_agreement_tables(text: str, results: Sequence[TableResult]) -> str:
+    """Return the text of a metric page with its agreement tables filled in."""
+    overview = [result for result in results if result.table.paper == "overview"]
+
+    def fill(match: re.Match[str]) -> str:
+        table = summary_table(overview, match[2].split())
+        rendered = render_table(table, "md") if table.rows else "Not measured yet.\n"
+        return f"{match[1]}{rendered}{match[3]}"
+
+    return AGREEMENT.sub(fill, text)

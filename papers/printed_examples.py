@@ -1,0 +1,117 @@
+"""Experiments on single translations that papers print; a column is one translation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from papers.experiments import read_judgments
+from papers.table import Figure
+from tertium.arrays import FloatArray
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True)
+class Example:
+    """A printed translation; `reference` is the source in tables that score against the source."""
+
+    name: str
+    reference: str
+    hypothesis: str
+
+    @property
+    def segment(self) -> Segment:
+        """The example as a segment; `reference` is used as reference and as source."""
+        return Segment(self.hypothesis, self.reference, (self.reference,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleScores:
+    """The score of each example."""
+
+    examples: tuple[Example, ...]
+    data: str = "the printed examples"
+    statistic: str = "score"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(example.name for example in self.examples)
+
+    def segment(self, column: str) -> Segment:
+        """Return the example of a column as a segment."""
+        return self.examples[self.columns.index(column)].segment
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        scores = model.score([self.segment(column)])
+        return Figure(value=float(scores.segments[0]), count=1, signature=scores.signature)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExamplePercentiles(ExampleScores):
+    """The share of a set's translations into English that score lower than an example."""
+
+    set: str = "da/wmt15"
+    data: str = "the printed examples and the translations of da/wmt15"
+    statistic: str = "share of the translations into English of the set that score lower"
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        values = _score_examples_and_set(datasets, model, self.set, self.examples)
+        set_values = values[len(self.examples) :]
+        value = float((set_values < values[self.columns.index(column)]).mean())
+        return Figure(value=value, count=len(set_values))
+
+
+@lru_cache(maxsize=8)
+def _score_examples_and_set(
+    datasets: DatasetFolder, model: Any, name: str, examples: Sequence[Example]
+) -> FloatArray:
+    """Return oriented scores of the examples, then of all translations of a set into English."""
+    judgments = [j for part in read_judgments(datasets, name) for j in part.judgments]
+    segments = [*(e.segment for e in examples), *(j.segment for j in judgments)]
+    scores: FloatArray = model.score(segments).oriented_segments
+    return scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleRanks:
+    """The rank of a translation among those that human raters compared it with.
+
+    `examples` are (column, segment, system).
+    """
+
+    set: str
+    lp: str
+    examples: tuple[tuple[str, str, str], ...]
+    statistic: str = "rank among the translations it was compared with; 1 is best"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _, _ in self.examples)
+
+    @property
+    def data(self) -> str:
+        return f"{self.set}, {self.lp}"
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        rankings = datasets.rankings(self.set, self.lp)
+        _, item, system = self.examples[self.columns.index(column)]
+        is_example = (np.array(rankings.items)[rankings.item_indices] == item) & (
+            np.array(rankings.systems)[rankings.system_indices] == system
+        )
+        (row,) = np.flatnonzero(is_example)
+        compared = np.concatenate(
+            [rankings.right[rankings.left == row], rankings.left[rankings.right == row]]
+        )
+        rivals = np.unique(compared[compared != row])
+        scores = model.score([rankings.segments[n] for n in (row, *rivals)])
+        values = scores.oriented_segments
+        return Figure(
+            value=float(1 + (values[1:] > values[0]).sum()),
+            count=len(values),
+            signature=scores.signature,
+        )

@@ -1,0 +1,277 @@
+"""Experiments of single papers, on small datasets with hand-computed results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from papers.guzman2015_ablations import (
+    ComparisonPairs,
+    NetworkInputs,
+    NetworkVariant,
+    measure_variant,
+)
+from papers.guzman2015_upper_bounds import cross_validate, measure_best_weights
+from papers.ledger import Ledger
+from papers.pado2009_experiments import RandomOrder, TieAwareSystems, TopAndBottom
+from papers.pado2009_preferences import PreferenceTraining
+from papers.printed_examples import Example, ExamplePercentiles, ExampleRanks, ExampleScores
+from papers.significance import find_best_rows, mark_best_rows
+from papers.table import Figure, PaperTable, Row, measure
+from papers.table_rendering import make_table
+from papers.trained_metrics import SeededSegments
+from tests.papers.length_metric import Length
+
+from tertium.arrays import FloatArray
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.meta.pairwise import consistency
+from tertium.metrics.pairwise.options import PairwiseOptions
+from tertium.segment import Segment
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceLength(Length):
+    """The length of the reference."""
+
+    def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([float(len(s.references[0])) for s in segments])
+
+
+@pytest.fixture
+def datasets(tmp_path: Path) -> DatasetFolder:
+    """Three ranked systems on one segment, A over B over C, and four scored translations."""
+    folder = tmp_path / "rankings" / "mine"
+    folder.mkdir(parents=True)
+    outputs = {"A": "xxxx", "B": "xx", "C": "xxx"}
+    texts = {"segment": "7", "source": "s", "reference": "r", "outputs": outputs}
+    (folder / "cs-en.texts.jsonl").write_text(json.dumps(texts) + "\n")
+    comparisons = ["7\tj\tA\tB\ta", "7\tj\tA\tC\ta", "7\tj\tB\tC\ta"]
+    lines = ["segment\tjudge\tsystem_a\tsystem_b\tpreference", *comparisons]
+    (folder / "cs-en.judgements.tsv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "da" / "wmt15").mkdir(parents=True)
+    judgments = [
+        {"system": "A", "segment": str(n), "hypothesis": "x" * n, "reference": "r", "score": n}
+        for n in (1, 2, 3, 4)
+    ]
+    rows = "".join(json.dumps(row) + "\n" for row in judgments)
+    (tmp_path / "da" / "wmt15" / "cs-en.jsonl").write_text(rows)
+    return DatasetFolder(tmp_path)
+
+
+def test_scores_and_percentiles_of_examples(datasets: DatasetFolder) -> None:
+    examples = (Example("short", "r", "xx"), Example("long", "r", "xxxxxx"))
+    scores, percentiles = ExampleScores(examples=examples), ExamplePercentiles(examples=examples)
+    assert scores.measure(datasets, Length(), "short").value == 2.0
+    # One of the four translations of the set is shorter than two letters, all are shorter than six.
+    assert percentiles.measure(datasets, Length(), "short").value == 0.25
+    assert percentiles.measure(datasets, Length(), "long").value == 1.0
+
+
+def test_rank_of_an_example_among_compared_translations(datasets: DatasetFolder) -> None:
+    examples = (("best", "7", "A"), ("worst", "7", "B"))
+    ranks = ExampleRanks(set="rankings/mine", lp="cs-en", examples=examples)
+    figures = [ranks.measure(datasets, Length(), column) for column in ranks.columns]
+    assert [figure.value for figure in figures] == [1.0, 3.0]
+    assert [figure.count for figure in figures] == [3, 3]
+
+
+def test_top_and_bottom_use_comparisons_with_the_best_and_the_worst(
+    datasets: DatasetFolder,
+) -> None:
+    """A is best: both its comparisons agree with the lengths. C is worst: B over C does not."""
+    experiment = TopAndBottom(pairs=("cs-en",), set="rankings/mine")
+    top, bottom = (experiment.measure(datasets, Length(), c) for c in ("top", "bottom"))
+    assert (top.value, top.count) == (100.0, 2)
+    assert (bottom.value, bottom.count) == (50.0, 2)
+
+
+def test_tie_aware_and_plain_system_scores(datasets: DatasetFolder) -> None:
+    """Human scores: A 1, B .5, C 0. The best is A alone, or A and C if they may tie."""
+    plain = TieAwareSystems(columns=("cs-en",), tie_rate=0.0, set="rankings/mine")
+    tied = replace(plain, tie_rate=1.0)
+    values = [e.measure(datasets, Length(), "cs-en").value for e in (plain, tied)]
+    # Spearman of (3, 2, 1) with ranks (3, 1.5, 1.5), then with (2.5, 1, 2.5).
+    np.testing.assert_allclose(values, [86.6025, 0.0], atol=1e-3)
+
+
+def test_a_random_order_agrees_with_half_of_the_comparisons_without_ties(
+    datasets: DatasetFolder,
+) -> None:
+    experiment = RandomOrder(
+        set="rankings/mine", columns=("cs-en",), compare=lambda v, a, b: consistency(v, a, b)
+    )
+    assert experiment.measure(datasets, None, "cs-en").value == pytest.approx(50, abs=5)
+
+
+def test_best_rows_are_stored_and_bold(tmp_path: Path) -> None:
+    human = np.arange(40.0)
+    noise = np.random.default_rng(1).normal(scale=15, size=(2, 40))
+    scores = {"good": human, "as good": human + noise[0] / 50, "bad": noise[1]}
+    best = find_best_rows(human, {k: v + noise[0] / 100 for k, v in scores.items()})
+    assert best["good"]
+    assert not best["bad"]
+    table = PaperTable(
+        paper="mine",
+        number="1",
+        title="",
+        experiment=ExampleScores(examples=(Example("one", "r", "x"),)),
+        rows=[Row(label=label, model="bleu") for label in ("good", "bad", "unknown")],
+    )
+    ledger = Ledger(tmp_path / "results")
+    for row in table.rows[:2]:
+        ledger.get_figure(table, row, "one", lambda: Figure(value=0.5, count=1))
+    ledger.mark_best(table, "one", best)
+    result = ledger.load_table(table)
+    assert [row.figures[0].best for row in result.rows[:2]] == [True, False]
+    rendered = make_table(result)
+    assert [row[1].emphasis for row in rendered.rows] == ["best", ""]  # type: ignore[union-attr]
+    assert any("Williams" in note and "good; bad" in note for note in rendered.notes)
+
+
+def test_best_rows_include_trained_rows(tmp_path: Path) -> None:
+    folder = tmp_path / "da" / "mine"
+    folder.mkdir(parents=True)
+    noise = np.random.default_rng(1).permutation(40)
+    rows = [
+        {
+            "system": "A",
+            "segment": str(n),
+            "hypothesis": "x" * (n + 1),
+            "reference": "r" * int(noise[n] + 1),
+            "score": n,
+        }
+        for n in range(40)
+    ]
+    (folder / "cs-en.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    trained = [
+        Row(label="good", model=lambda datasets, column: [Length(), ReferenceLength()]),
+        Row(label="bad", model=lambda datasets, column: [ReferenceLength()]),
+    ]
+    experiment = SeededSegments(set="da/mine", columns=("cs-en",))
+    table = PaperTable(paper="mine", number="1", title="", experiment=experiment, rows=trained)
+    ledger = Ledger(tmp_path / "results")
+    datasets = DatasetFolder(tmp_path)
+    measure(table, datasets, ledger.get_figure)
+    mark_best_rows(table, datasets, ledger)
+    result = ledger.load_table(table)
+    assert [row.figures[0].best for row in result.rows] == [True, False]
+    assert any("the first was tested" in note for note in make_table(result).notes)
+
+
+def test_preferences_are_learned_from_feature_differences(tmp_path: Path, monkeypatch: Any) -> None:
+    """The translation with more words of the reference wins, in two language pairs."""
+    folder = tmp_path / "rankings" / "wmt11"
+    folder.mkdir(parents=True)
+    words = "one two three four five six seven eight".split()
+    outputs = {f"S{n}": " ".join(words[: n + 2] + ["no"] * (6 - n)) for n in range(6)}
+    pairs = [(a, b) for a in range(6) for b in range(6) if a != b]
+    for lp in ("cs-en", "de-en"):
+        texts = {"segment": "1", "source": "s", "reference": " ".join(words), "outputs": outputs}
+        (folder / f"{lp}.texts.jsonl").write_text(json.dumps(texts) + "\n")
+        comparisons = [f"1\tj\tS{a}\tS{b}\t{'a' if a > b else 'b'}" for a, b in pairs]
+        header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
+        (folder / f"{lp}.judgements.tsv").write_text("\n".join([header, *comparisons]) + "\n")
+    monkeypatch.setattr("papers.pado2009_preferences.COMPARISONS", 40)
+    model = PreferenceTraining("bleu-r")(DatasetFolder(tmp_path), "cs-en")
+    segments = [Segment(text, None, (" ".join(words),)) for text in outputs.values()]
+    assert (model.prefer(segments[1:], segments[:-1]) > 0.5).all()
+    assert model.prefer(segments[:1], segments[:1])[0] == 0.5
+
+
+def make_network_inputs(noisy: float = 0.0) -> NetworkInputs:
+    """Return 400 translations; the verdicts follow the first feature, plus noise."""
+    rng = np.random.default_rng(0)
+    quality, noise = rng.normal(size=(2, 400)).astype(np.float32)
+    quality[1] = quality[0]
+    noise[1] = noise[0]
+    left, right = rng.permutation(400), rng.permutation(400)
+    left[0], right[0] = 0, 1
+    perceived = quality[left] - quality[right] + noisy * rng.normal(size=400)
+    pairs = ComparisonPairs(left, right, (perceived > 0).astype(np.float64))
+    vectors = {"glove": np.ones((400, 2), np.float32)}
+    return NetworkInputs(
+        vectors=vectors,
+        anchors=vectors,
+        columns={"good": quality[:, None], "noise": noise[:, None]},
+        pairs={"train": [pairs], "dev": [pairs], "test": [pairs, pairs]},
+        items=np.arange(400) % 40,
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"train_both_orders": True},
+        {"training_share": 0.5},
+        {"dev_order": "random"},
+        {"scaled_on": "all", "hidden": 0},
+    ],
+    ids=str,
+)
+def test_a_variant_learns_the_relevant_feature(change: dict[str, Any]) -> None:
+    """Verdicts follow the first feature; equal values tie when both orders are averaged."""
+    inputs = make_network_inputs()
+    variant = NetworkVariant(
+        features=("good", "noise"),
+        vectors=("glove",),
+        options=PairwiseOptions(rate=0.3, epochs=4, patience=0),
+        **change,
+    )
+    taus = measure_variant(inputs, variant)
+    assert taus["WMT12"].shape == (5,)
+    assert taus["WMT12"].min() > 80
+    assert taus["WMT12"].max() < 99.6  # one tie in 400 comparisons counts as an error
+    np.testing.assert_allclose(taus["WMT12"], taus["WMT11"])
+
+
+def test_cross_validation_predicts_unseen_references() -> None:
+    """A feature that memorizes the training rows does not help on other references."""
+    inputs = make_network_inputs()
+    options = PairwiseOptions(rate=0.3, epochs=4, patience=0)
+    plain = NetworkVariant(features=("good",), vectors=(), hidden=0, options=options)
+    assert cross_validate(inputs, plain)["WMT12"].min() > 80
+    rng = np.random.default_rng(1)
+    random = ComparisonPairs(
+        *inputs.pairs["test"][0][:2], rng.integers(0, 2, 400).astype(np.float64)
+    )
+    one_hot = np.eye(400, dtype=np.float32)
+    random_inputs = replace(
+        inputs,
+        columns={"row": one_hot},
+        pairs={"train": [random], "dev": [random], "test": [random]},
+    )
+    memorizing = NetworkVariant(
+        features=("row",),
+        vectors=(),
+        hidden=0,
+        scaling="standard",
+        options=PairwiseOptions(rate=0.03, epochs=12, patience=0, decay=0.0),
+    )
+    assert measure_variant(random_inputs, memorizing)["WMT12"].mean() > 60
+    assert abs(cross_validate(random_inputs, memorizing)["WMT12"].mean()) < 30
+
+
+@pytest.mark.parametrize("one_order", [False, True])
+def test_best_weights_match_a_grid_search(one_order: bool) -> None:
+    """The grid has all directions of two weights in steps of .5 degrees, and 401 constants."""
+    inputs = make_network_inputs(noisy=1.0)
+    left, right, verdicts = inputs.pairs["test"][0]
+    values = np.hstack([*inputs.columns.values()]).astype(np.float64)
+    values /= values.std(axis=0)
+    rows = values[left] - values[right]
+    angles = np.radians(np.arange(0, 360, 0.5))
+    constants = np.linspace(-1, 1, 401) if one_order else np.zeros(1)
+    margins = rows @ np.stack([np.cos(angles), np.sin(angles)])  # (pairs, angles)
+    grid_accuracy = max(
+        float(np.where(verdicts[:, None] > 0.5, margins > -c, margins < -c).mean(axis=0).max())
+        for c in constants
+    )
+    tau = float(measure_best_weights(inputs, ("good", "noise"), one_order, False)[0])
+    assert tau >= 100 * (2 * grid_accuracy - 1) - 1e-9
+    assert tau <= 100 * (2 * grid_accuracy - 1) + 2.5  # the grid is coarser
