@@ -1,4 +1,4 @@
-"""Rows a second and memory of `tertium corpus` from 1 to 10 million rows, and on Ray.
+"""Throughput and memory of `tertium corpus` from 1 to 10 million rows, and on Ray.
 
     python -m benchmarks corpora local --rows 1000000 10000000
     python -m benchmarks corpora local --metric tertium-small --rows 2000 20000
@@ -7,11 +7,10 @@
     python -m benchmarks corpora ray --metric tertium-small --gpus 0.5 --options "--device cuda"
     python -m benchmarks corpora ray --metric tertium-small --rows 600 3600 --no-script
 
-Rows are the bundled example's with source, one reference and a number in all texts, so that none
-occurs twice. Each run is a process of its own; memory is the greatest sum over it and all that it
-started of what they hold alone or share (PSS), also in each tenth of the time, and seconds of
-processors are of all of these, too: they are what other work on a machine leaves alone. With two
-numbers of rows on Ray, what lies between them is shown: a run under way, apart from its beginning.
+Rows come from the bundled example; a number in each text makes them distinct. Each run is a
+separate process. Memory is the peak proportional set size (PSS) of the process tree, overall and in
+each tenth of the run. CPU seconds include child processes. With two row counts on Ray, the
+difference shows the throughput without startup.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from tertium.atomic import write_text
 from tertium.data.formats import read_jsonl
 
 EXAMPLE = Path(__file__).parent.parent / "examples" / "examples.jsonl"
-SCORED = 200_000  # rows at most that `tertium score` is given: it reads them all
+MAX_SCORED_ROWS = 200_000  # `tertium score` reads all rows into memory
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -57,26 +56,37 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def compare_local(folder: Path, args: argparse.Namespace) -> None:
-    """`tertium corpus` on more and more rows, beside `tertium score`."""
-    few = make_corpus(folder / "few.jsonl", min(SCORED, *args.rows))
-    show("tertium score", min(SCORED, *args.rows), watch(score_command(few, args, folder)))
+    """Run `tertium corpus` on growing inputs, and `tertium score` for comparison."""
+    few = make_corpus(folder / "few.jsonl", min(MAX_SCORED_ROWS, *args.rows))
+    print_usage(
+        "tertium score",
+        min(MAX_SCORED_ROWS, *args.rows),
+        run_and_measure(score_command(few, args, folder)),
+    )
     for count in args.rows:
         file = make_corpus(folder / f"{count}.jsonl", count)
-        show("tertium corpus", count, watch(corpus_command(file, args, folder / f"{count}")))
+        print_usage(
+            "tertium corpus",
+            count,
+            run_and_measure(corpus_command(file, args, folder / f"{count}")),
+        )
         file.unlink()
         shutil.rmtree(folder / f"{count}")
 
 
 def compare_ray(folder: Path, args: argparse.Namespace) -> None:
-    """One and two workers of Ray, the local engine, and a script that a user would write."""
+    """Run one and two Ray workers, the local engine, and a hand-written Ray script."""
     files = {count: make_corpus(folder / f"{count}.jsonl", count) for count in args.rows}
     for engine, workers in product(args.engines, (1, 2)):
-        more = ["--engine", engine, "--workers", str(workers)]
-        more += ["--worker-gpus", str(args.gpus)] if engine == "ray" and args.gpus else []
+        extra_options = ["--engine", engine, "--workers", str(workers)]
+        extra_options += ["--worker-gpus", str(args.gpus)] if engine == "ray" and args.gpus else []
         compare_sizes(
             f"{engine}, {workers} of them",
             {
-                count: [*corpus_command(file, args, folder / f"{engine}{workers}-{count}"), *more]
+                count: [
+                    *corpus_command(file, args, folder / f"{engine}{workers}-{count}"),
+                    *extra_options,
+                ]
                 for count, file in files.items()
             },
         )
@@ -92,19 +102,19 @@ def compare_ray(folder: Path, args: argparse.Namespace) -> None:
         )
 
 
-def compare_sizes(what: str, commands: dict[int, list[str]]) -> None:
-    """A command on each number of rows, and what the rows beyond the fewest took."""
-    seen: dict[int, Watched] = {}
+def compare_sizes(label: str, commands: dict[int, list[str]]) -> None:
+    """Run a command for each row count and print the cost of the additional rows."""
+    usages: dict[int, ProcessUsage] = {}
     for count, command in sorted(commands.items()):
-        seen[count] = watch(command)
-        show(what, count, seen[count])
-    if len(seen) > 1:
-        few, many = min(seen), max(seen)
-        beyond, seconds = many - few, seen[many].seconds - seen[few].seconds
+        usages[count] = run_and_measure(command)
+        print_usage(label, count, usages[count])
+    if len(usages) > 1:
+        few, many = min(usages), max(usages)
+        additional, seconds = many - few, usages[many].seconds - usages[few].seconds
+        startup = usages[few].seconds - few * seconds / additional
         print(
-            f"{what}: {beyond:,} rows beyond {few:,} in {seconds:.1f} s, "
-            f"{beyond / seconds:,.1f} a second; {seen[few].seconds - few * seconds / beyond:.0f} s "
-            "before the first",
+            f"{label}: {additional:,} rows beyond {few:,} in {seconds:.1f} s, "
+            f"{additional / seconds:,.1f} per second; {startup:.0f} s startup",
             flush=True,
         )
 
@@ -127,62 +137,69 @@ def make_corpus(path: Path, count: int) -> Path:
 
 
 def lines() -> Iterator[str]:
-    """Rows without end, no two alike."""
+    """Yield an endless stream of distinct rows."""
     rows = [record for _, record in read_jsonl(EXAMPLE) if record["mt"].strip()]
     pieces = []
     for row in rows:
-        texts: dict[str, Any] = {name: _mark(row[name]) for name in ("src", "mt")}
-        texts["ref"] = _mark(row["ref"][0])
+        texts: dict[str, Any] = {name: insert_number(row[name]) for name in ("src", "mt")}
+        texts["ref"] = insert_number(row["ref"][0])
         pieces.append(json.dumps(texts, ensure_ascii=False).split("<number>"))
     for number, parts in enumerate(cycle(pieces), start=1):
         yield str(number).join(parts) + "\n"
 
 
-def _mark(text: str) -> str:
-    """A text with a place for a number in its middle."""
+def insert_number(text: str) -> str:
+    """Return the text with a number placeholder in the middle."""
     words = text.split()
     return " ".join([*words[: len(words) // 2], "<number>", *words[len(words) // 2 :]])
 
 
 @dataclass(frozen=True)
-class Watched:
-    """The seconds of a command, those of processors, and its greatest memory in bytes."""
+class ProcessUsage:
+    """Elapsed seconds, CPU seconds and peak memory in bytes of a command."""
 
     seconds: float
-    work: float
+    cpu_seconds: float
     memory: int
-    tenths: tuple[int, ...]  # the greatest memory in each tenth of the time
+    memory_by_tenth: tuple[int, ...]  # peak memory in each tenth of the run
 
 
-def watch(command: list[str]) -> Watched:
-    """Run a command and look at it and all that it started, up to four times a second."""
-    begun, held, work = time.perf_counter(), list[int](), dict[int, float]()
+def run_and_measure(command: list[str]) -> ProcessUsage:
+    """Run a command and sample its process tree up to four times a second."""
+    started, memory_samples, cpu_seconds = time.perf_counter(), list[int](), dict[int, float]()
     before = os.times()
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as process,
     ):
         while process.poll() is None:
-            looked = time.perf_counter()
-            alive = family(process.pid)
-            held.append(sum(map(memory_of, alive)))
-            work |= {pid: work_of(pid) or work.get(pid, 0.0) for pid in alive}
-            # the system counts pages for each look: a twentieth of the time at most
-            time.sleep(max(0.25, 20 * (time.perf_counter() - looked)))
+            sample_start = time.perf_counter()
+            pids = process_tree(process.pid)
+            memory_samples.append(sum(map(process_memory, pids)))
+            cpu_seconds |= {
+                pid: process_cpu_seconds(pid) or cpu_seconds.get(pid, 0.0) for pid in pids
+            }
+            # sampling is slow: spend at most a twentieth of the time on it
+            time.sleep(max(0.25, 20 * (time.perf_counter() - sample_start)))
         if process.returncode:
             errors.seek(0)
             sys.exit(errors.read().decode()[-2000:])
     after = os.times()
-    waited = after.children_user + after.children_system
-    waited -= before.children_user + before.children_system
-    # what children of children did is known to who waited for them, and Ray waits for none
-    tenths = tuple(max(held[i * len(held) // 10 :][: len(held) // 10 + 1]) for i in range(10))
-    work_done = max(waited, sum(work.values()))
-    return Watched(time.perf_counter() - begun, work_done, max(held), tenths)
+    children_cpu = after.children_user + after.children_system
+    children_cpu -= before.children_user + before.children_system
+    # CPU time of grandchildren is known only to parents that wait for them; Ray does not wait
+    memory_by_tenth = tuple(
+        max(memory_samples[i * len(memory_samples) // 10 :][: len(memory_samples) // 10 + 1])
+        for i in range(10)
+    )
+    work_done = max(children_cpu, sum(cpu_seconds.values()))
+    return ProcessUsage(
+        time.perf_counter() - started, work_done, max(memory_samples), memory_by_tenth
+    )
 
 
-def work_of(process: int) -> float:
-    """The seconds of processors of a process itself, 0 where it is gone."""
+def process_cpu_seconds(process: int) -> float:
+    """Return the CPU seconds of a process without children; 0 if it has ended."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -190,20 +207,20 @@ def work_of(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def family(process: int) -> list[int]:
-    """A process and all that it started."""
-    found = [process]
-    for parent in found:
+def process_tree(process: int) -> list[int]:
+    """Return a process and all its descendants."""
+    usage = [process]
+    for parent in usage:
         for file in Path(f"/proc/{parent}/task").glob("*/children"):
             try:
-                found += [int(child) for child in file.read_text().split()]
+                usage += [int(child) for child in file.read_text().split()]
             except OSError:
                 continue
-    return found
+    return usage
 
 
-def memory_of(process: int) -> int:
-    """The bytes a process holds, those that it shares by its share."""
+def process_memory(process: int) -> int:
+    """Return the proportional set size of a process in bytes."""
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_text()
     except OSError:
@@ -212,12 +229,12 @@ def memory_of(process: int) -> int:
     return int(match[1]) * 1024 if match else 0
 
 
-def show(what: str, rows: int, found: Watched) -> None:
+def print_usage(label: str, rows: int, usage: ProcessUsage) -> None:
+    tenths = " ".join(f"{memory / 1e6:.0f}" for memory in usage.memory_by_tenth)
     print(
-        f"{what}: {rows:,} rows in {found.seconds:.0f} s, {rows / found.seconds:,.0f} a second; "
-        f"{found.work:.0f} s of processors, {rows / found.work:,.0f} rows for each; "
-        f"{found.memory / 1e6:.0f} MB ({' '.join(f'{m / 1e6:.0f}' for m in found.tenths)}); "
-        f"load {os.getloadavg()[0]:.0f}",
+        f"{label}: {rows:,} rows in {usage.seconds:.0f} s, {rows / usage.seconds:,.0f} per second; "
+        f"{usage.cpu_seconds:.0f} s CPU, {rows / usage.cpu_seconds:,.0f} rows per CPU second; "
+        f"{usage.memory / 1e6:.0f} MB ({tenths}); load {os.getloadavg()[0]:.0f}",
         flush=True,
     )
 

@@ -1,6 +1,6 @@
-"""The texts benchmarks run on, from TERTIUM_DATA: WMT17 de-en, 11 systems x 3,004 segments.
+"""Benchmark texts from TERTIUM_DATA: WMT17 de-en, 11 systems x 3,004 segments.
 
-Where 33,044 outputs are too few, those of all language pairs into English serve: 150,000.
+For larger benchmarks: the outputs of all language pairs into English, 150,000 texts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REFERENCE = "wmt17-metrics-task/references/newstest2017-deen-ref.en"
 
 @cache
 def wmt17(limit: int | None = None) -> TestSet:
-    """WMT17 de-en, or its first `limit` segments; read straight from the archive."""
+    """Return WMT17 de-en, or its first `limit` segments, read from the archive."""
     systems: dict[str, tuple[str, ...]] = {}
     references: tuple[str, ...] = ()
     with tarfile.open(archive_path()) as archive:
@@ -41,7 +41,7 @@ def wmt17(limit: int | None = None) -> TestSet:
 
 
 def into_english() -> Iterator[tuple[str, str]]:
-    """Each distinct hypothesis of the systems into English with its reference, once."""
+    """Yield each distinct pair of hypothesis and reference into English once."""
     outputs: dict[str, list[list[str]]] = {}
     references: dict[str, list[str]] = {}
     with tarfile.open(archive_path()) as archive:
@@ -62,7 +62,7 @@ def into_english() -> Iterator[tuple[str, str]]:
 
 
 def archive_path() -> Path:
-    """The archive of the WMT17 metrics task; ends the program where it is not there."""
+    """Return the path of the WMT17 archive; exit if it is missing."""
     folder = os.environ.get("TERTIUM_DATA")
     if not folder or not (Path(folder) / ARCHIVE).is_file():
         sys.exit(f"set TERTIUM_DATA to the folder that holds {ARCHIVE}")

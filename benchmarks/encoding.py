@@ -1,13 +1,12 @@
-"""BERTScore over 11 systems against bert-score called per system, and what encoding costs.
+"""BERTScore of 11 systems compared with bert-score, and the cost of encoding.
 
-    python -m benchmarks encoding                  the speed table, cold and warm, and the share
+    python -m benchmarks encoding                  speed table, cold and warm, and utilization
     python -m benchmarks encoding speed --systems 2 --segments 500 --precision fp32 bf16
-    python -m benchmarks encoding share            how much of the matrix-product peak is reached
-    python -m benchmarks encoding passes --encoder e5@12 minilm@6   beside transformers' own
+    python -m benchmarks encoding share            reached share of the matrix-product peak
+    python -m benchmarks encoding passes --encoder e5@12 minilm@6   compared with transformers
 
-The texts are cut into slices of segments; on each slice bert-score and tertium take turns, so that
-both meet the same moments of a busy machine. Processor seconds count the work of all threads and
-leave out what other programs took. Models are loaded beforehand on both sides.
+The texts are split into slices; bert-score and tertium alternate on each slice, so both see the
+same load. CPU seconds count all threads. Models are loaded beforehand.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ import numpy as np
 import torch
 
 from benchmarks.corpus import wmt17
-from benchmarks.measure import Measurement, measure, together
+from benchmarks.measure import Measurement, measure, sum_measurements
 from tertium.arrays import IntArray
 from tertium.cache.vector_cache import clear_memory
 from tertium.cache.vector_store import open_vector_store
@@ -69,55 +68,63 @@ def main(arguments: list[str] | None = None) -> None:
     args.precision = args.precision or ["fp32", *(["bf16"] if cpu_has_bf16() else [])]
     torch.set_num_threads(args.threads)
     with runtime(device="cpu", threads=args.threads):
-        for name, part in (("speed", speed), ("share", share), ("passes", passes)):
+        for name, part in (
+            ("speed", compare_speed),
+            ("share", measure_utilization),
+            ("passes", compare_passes),
+        ):
             for encoder in args.encoder if args.part in (name, "all") else ():
                 part(encoder, args)
 
 
-def speed(name: str, args: argparse.Namespace) -> None:
-    """The whole metric, as a user calls it, beside the package."""
+def compare_speed(name: str, args: argparse.Namespace) -> None:
+    """Compare the whole metric with the bert-score package."""
     whole = wmt17(args.segments)
     chosen = list(whole.systems)[: args.systems]
-    peer = peer_scorer(name)
+    peer = bert_scorer(name)
     print(f"{len(chosen)} systems x {len(whole)} segments, {name}, {args.threads} threads")
     with tempfile.TemporaryDirectory() as folder:
-        sides = [
-            Side("bert-score, one system", peer, chosen[:1]),
-            Side("bert-score, all systems", peer, chosen),
+        contenders = [
+            Contender("bert-score, one system", peer, chosen[:1]),
+            Contender("bert-score, all systems", peer, chosen),
         ]
         for precision in args.precision:
-            ours = our_scorer(name, precision)
+            ours = tertium_scorer(name, precision)
             store = Path(folder, precision)
-            sides += [
-                Side(f"tertium {precision}, one system, cold", ours, chosen[:1], store / "one"),
-                Side(f"tertium {precision}, all, cold", ours, chosen, store / "all"),
+            contenders += [
+                Contender(
+                    f"tertium {precision}, one system, cold", ours, chosen[:1], store / "one"
+                ),
+                Contender(f"tertium {precision}, all, cold", ours, chosen, store / "all"),
             ]
         for part in slices(whole, args.slices):
-            for side in sides:
-                side.take(part)
-        for side in sides:
-            report(side.label, side.spent, sides[side.systems != chosen[:1]].spent)
-        for side in [side for side in sides if side.store is not None]:
-            warm_up(side, whole, sides[side.systems != chosen[:1]])
+            for contender in contenders:
+                contender.run_slice(part)
+        for contender in contenders:
+            report(
+                contender.label, contender.spent, contenders[contender.systems != chosen[:1]].spent
+            )
+        for contender in [contender for contender in contenders if contender.store is not None]:
+            measure_warm(contender, whole, contenders[contender.systems != chosen[:1]])
 
 
-def warm_up(side: Side, whole: TestSet, base: Side) -> None:
-    """A new run over all segments with the full store of a side, and how far scores are off."""
-    assert side.store is not None
-    with cache_at(side.store):
-        warm = measure(lambda: side.scorer(some(whole, side.systems)))
-    report(side.label.replace("cold", "warm"), warm, base.spent)
-    worst = np.abs(side.scores - base.scores).max()
+def measure_warm(contender: Contender, whole: TestSet, base: Contender) -> None:
+    """Time a run with a filled cache and print the largest score difference."""
+    assert contender.store is not None
+    with cache_folder(contender.store):
+        warm = measure(lambda: contender.scorer(select_systems(whole, contender.systems)))
+    report(contender.label.replace("cold", "warm"), warm, base.spent)
+    worst = np.abs(contender.scores - base.scores).max()
     print(f"{'':36}largest difference of a segment from bert-score {worst:.1e}")
-    if not np.array_equal(warm.value, side.scores):
-        print(f"{'':36}warm and cold differ by {np.abs(warm.value - side.scores).max():.1e}")
+    if not np.array_equal(warm.value, contender.scores):
+        print(f"{'':36}warm and cold differ by {np.abs(warm.value - contender.scores).max():.1e}")
 
 
 @dataclass
-class Side:
-    """One way to score some systems, and what it has spent so far, slice after slice.
+class Contender:
+    """One way to score some systems, with the measurements of its slices.
 
-    `store` is the folder of its cache, kept from slice to slice; without one it has none.
+    `store` is the cache folder, kept between slices; None disables the cache.
     """
 
     label: str
@@ -126,12 +133,12 @@ class Side:
     store: Path | None = None
     turns: list[Measurement[Any]] = field(default_factory=list)
 
-    def take(self, part: TestSet) -> None:
-        texts = some(part, self.systems)
-        with cache_at(self.store):
-            turn = measure(lambda: settled(self.scorer(texts)))
+    def run_slice(self, part: TestSet) -> None:
+        texts = select_systems(part, self.systems)
+        with cache_folder(self.store):
+            turn = measure(lambda: flush_cache(self.scorer(texts)))
         self.turns.append(turn)
-        seconds = f"{turn.seconds:.1f} s, {turn.processor:.1f} s of processors"
+        seconds = f"{turn.seconds:.1f} s, {turn.cpu_seconds:.1f} s CPU"
         print(f"    {self.label}: {seconds}", flush=True)
 
     @property
@@ -140,17 +147,17 @@ class Side:
 
     @property
     def spent(self) -> Measurement[None]:
-        return together(self.turns)
+        return sum_measurements(self.turns)
 
 
-def some(testset: TestSet, systems: Sequence[str]) -> TestSet:
-    """A test set with some of its systems."""
+def select_systems(testset: TestSet, systems: Sequence[str]) -> TestSet:
+    """Return a test set with some of its systems."""
     chosen = {name: testset.systems[name] for name in systems}
     return TestSet(systems=chosen, references=testset.references)
 
 
 def slices(testset: TestSet, count: int) -> Iterator[TestSet]:
-    """A test set in consecutive parts of about equal size."""
+    """Yield consecutive slices of about equal size."""
     edges = np.linspace(0, len(testset), count + 1).astype(int).tolist()
     for start, stop in itertools.pairwise(edges):
         yield TestSet(
@@ -159,8 +166,8 @@ def slices(testset: TestSet, count: int) -> Iterator[TestSet]:
         )
 
 
-def peer_scorer(name: str) -> Scorer:
-    """The package's F1 of every segment, one call a system, its model loaded beforehand."""
+def bert_scorer(name: str) -> Scorer:
+    """Return a function that computes bert-score's F1, one call per system."""
     from bert_score import BERTScorer
 
     encoder = load_encoder(name)
@@ -177,7 +184,7 @@ def peer_scorer(name: str) -> Scorer:
     return call
 
 
-def our_scorer(name: str, precision: str) -> Scorer:
+def tertium_scorer(name: str, precision: str) -> Scorer:
     metric = load_metric(f"bertscore:encoder={name},precision={precision}")
     load_encoder(name, precision=precision).encode(["load the model"])  # type: ignore[arg-type]
 
@@ -187,18 +194,18 @@ def our_scorer(name: str, precision: str) -> Scorer:
     return call
 
 
-def report(label: str, found: Measurement[Any], base: Measurement[Any]) -> None:
+def report(label: str, measurement: Measurement[Any], base: Measurement[Any]) -> None:
     print(
-        f"{label:36}{found.seconds:8.1f} s {base.seconds / found.seconds:6.2f} x"
-        f"{found.processor:10.1f} s of processors {base.processor / found.processor:6.2f} x"
-        f"{found.megabytes:8.0f} MB",
+        f"{label:36}{measurement.seconds:8.1f} s {base.seconds / measurement.seconds:6.2f} x"
+        f"{measurement.cpu_seconds:10.1f} s CPU {base.cpu_seconds / measurement.cpu_seconds:6.2f} x"
+        f"{measurement.megabytes:8.0f} MB",
         flush=True,
     )
 
 
 @contextmanager
-def cache_at(folder: Path | None) -> Iterator[None]:
-    """A store in this folder, or none, and nothing in memory."""
+def cache_folder(folder: Path | None) -> Iterator[None]:
+    """Use a vector store in this folder, or none, with an empty memory cache."""
     clear_memory()
     if folder is None:
         with runtime(cache=False):
@@ -214,18 +221,18 @@ def cache_at(folder: Path | None) -> Iterator[None]:
             os.environ["TERTIUM_CACHE"] = before
 
 
-def settled(value: Any) -> Any:
-    """The value, after all that was to be stored has been written."""
+def flush_cache(value: Any) -> Any:
+    """Return the value after all pending cache writes."""
     store = open_vector_store()
     if store is not None:
         store.flush()
     return value
 
 
-def share(name: str, args: argparse.Namespace) -> None:
-    """Arithmetic per second of encoding, beside that of a large matrix product.
+def measure_utilization(name: str, args: argparse.Namespace) -> None:
+    """Print GFLOP/s of encoding compared with a large matrix product.
 
-    With one thread by the processor's clock, which other programs do not disturb.
+    With one thread CPU time is used, which other programs do not affect.
     """
     clock = time.process_time if args.threads == 1 else time.perf_counter
     texts = next(iter(wmt17(args.segments or 1000).systems.values()))
@@ -233,9 +240,9 @@ def share(name: str, args: argparse.Namespace) -> None:
         encoder = load_encoder(name, precision=precision)
         assert isinstance(encoder, TransformerEncoder)
         encoder.encode(["load the model"])
-        lengths = lengths_of(encoder, texts)
-        peak = product_peak(encoder.settings.hidden, precision, clock)
-        work = operations(encoder, lengths) / 1e9
+        lengths = piece_counts(encoder, texts)
+        peak = peak_gflops(encoder.settings.hidden, precision, clock)
+        work = count_operations(encoder, lengths) / 1e9
         encode = partial(encoder.encode, texts, sentences=False)
         best = fastest(encode, 3, clock)
         reached = work / best
@@ -247,40 +254,39 @@ def share(name: str, args: argparse.Namespace) -> None:
             print(f"    {group:28}{part:6.1%}")
 
 
-def passes(name: str, args: argparse.Namespace) -> None:
-    """Texts a second of one pass as deep as the encoder, beside transformers' on the same weights.
+def compare_passes(name: str, args: argparse.Namespace) -> None:
+    """Print texts per second of one pass, compared with transformers.
 
-    Both sides take turns; transformers reads texts of like length in batches of 32, padded. With
-    one thread by the processor's clock.
+    Both alternate; transformers gets padded batches of 32 texts of similar length.
     """
     clock = time.process_time if args.threads == 1 else time.perf_counter
     texts = list(next(iter(wmt17(args.segments or 500).systems.values())))
     for precision in args.precision:
         encoder = load_encoder(name, precision=precision)
         assert isinstance(encoder, TransformerEncoder)
-        sides: dict[str, Callable[[], Any]] = {}
-        sides["transformers"] = peer_pass(encoder, texts, precision)
-        sides["tertium"] = partial(encoder.encode, texts, sentences=False)
-        lengths = lengths_of(encoder, texts)
-        work = operations(encoder, lengths) / 1e9
-        peak = product_peak(encoder.settings.hidden, precision, clock)
-        best = dict.fromkeys(sides, np.inf)
+        contenders: dict[str, Callable[[], Any]] = {}
+        contenders["transformers"] = transformers_pass(encoder, texts, precision)
+        contenders["tertium"] = partial(encoder.encode, texts, sentences=False)
+        lengths = piece_counts(encoder, texts)
+        work = count_operations(encoder, lengths) / 1e9
+        peak = peak_gflops(encoder.settings.hidden, precision, clock)
+        best = dict.fromkeys(contenders, np.inf)
         for _ in range(3):
-            for side, call in sides.items():
-                best[side] = min(best[side], fastest(call, 1, clock))
-        for side, seconds in best.items():
+            for contender, call in contenders.items():
+                best[contender] = min(best[contender], fastest(call, 1, clock))
+        for contender, seconds in best.items():
             reached = work / seconds
             print(
-                f"{name} {precision}, {side}: {len(texts) / seconds:.0f} texts/s, "
+                f"{name} {precision}, {contender}: {len(texts) / seconds:.0f} texts/s, "
                 f"{reached:.0f} of {peak:.0f} GFLOP/s ({reached / peak:.0%})",
                 flush=True,
             )
 
 
-def peer_pass(
+def transformers_pass(
     encoder: TransformerEncoder, texts: Sequence[str], precision: str
 ) -> Callable[[], None]:
-    """A call of transformers' model on texts that are tokenized beforehand."""
+    """Return a call of the transformers model on pretokenized texts."""
     from transformers import AutoModel
 
     kind = {"fp32": torch.float32, "bf16": torch.bfloat16}[precision]
@@ -289,13 +295,13 @@ def peer_pass(
     ).eval()
     states = model.encoder.layer
     del states[int(encoder.layer) :]
-    lengths = lengths_of(encoder, texts)
+    lengths = piece_counts(encoder, texts)
     order = np.argsort(lengths)
     batches = [lengths[order[n : n + 32]] for n in range(0, len(order), 32)]
 
     def call() -> None:
         with torch.inference_mode():
-            for batch in batches:  # which pieces they are does not change the arithmetic
+            for batch in batches:  # piece ids do not affect the time
                 ids = torch.full((len(batch), int(batch.max())), 10)
                 mask = torch.arange(ids.shape[1])[None] < torch.as_tensor(batch)[:, None]
                 model(input_ids=ids, attention_mask=mask.long())
@@ -303,15 +309,15 @@ def peer_pass(
     return call
 
 
-def lengths_of(encoder: TransformerEncoder, texts: Sequence[str]) -> IntArray:
-    """The pieces of each text that a pass reads, special tokens and prefix among them, (texts,)."""
+def piece_counts(encoder: TransformerEncoder, texts: Sequence[str]) -> IntArray:
+    """Return the number of pieces of each text with special tokens and prefix, (texts,)."""
     tokenizer = encoder.backbone.tokenizer
     around = len(tokenizer.prefix_ids) + len(tokenizer.suffix_ids)
     return np.array([len(pieces) + around for pieces in tokenizer(texts)], dtype=np.int64)
 
 
 def fastest(call: Callable[[], Any], times: int, clock: Callable[[], float]) -> float:
-    """The least seconds of several calls."""
+    """Return the minimum time of several calls in seconds."""
     best = np.inf
     for _ in range(times):
         start = clock()
@@ -320,8 +326,8 @@ def fastest(call: Callable[[], Any], times: int, clock: Callable[[], float]) -> 
     return best
 
 
-def product_peak(hidden: int, precision: str, clock: Callable[[], float]) -> float:
-    """GFLOP/s of the best of many products: a feed-forward layer's, and a large square one."""
+def peak_gflops(hidden: int, precision: str, clock: Callable[[], float]) -> float:
+    """Return the best GFLOP/s of a feed-forward product and a large square product."""
     best = 0.0
     for inner, outer in ((hidden, 4 * hidden), (2048, 2048)):
         layer = torch.nn.Sequential(torch.nn.Linear(inner, outer))
@@ -334,8 +340,8 @@ def product_peak(hidden: int, precision: str, clock: Callable[[], float]) -> flo
     return best
 
 
-def operations(encoder: TransformerEncoder, lengths: np.ndarray) -> float:
-    """Multiplications and additions of a BERT-like pass as deep as the encoder's layer."""
+def count_operations(encoder: TransformerEncoder, lengths: np.ndarray) -> float:
+    """Return the floating-point operations of a BERT-like pass."""
     d = encoder.settings.hidden
     products = 2 * lengths.sum() * (4 * d * d + 8 * d * d)
     attention = 4 * d * (lengths.astype(float) ** 2).sum()
@@ -343,8 +349,8 @@ def operations(encoder: TransformerEncoder, lengths: np.ndarray) -> float:
 
 
 @contextmanager
-def on_one_thread() -> Iterator[None]:
-    """Passes run where they are asked for: not every profiler sees the threads they have else."""
+def single_thread() -> Iterator[None]:
+    """Run passes in the calling thread, where the profiler sees them."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -355,9 +361,9 @@ def on_one_thread() -> Iterator[None]:
 
 
 def time_by_group(encoder: TransformerEncoder, texts: Any) -> dict[str, float]:
-    """The share of time in kinds of operations, by torch's profiler."""
+    """Return the share of time per kind of operation, from torch's profiler."""
     cpu = [torch.profiler.ProfilerActivity.CPU]
-    with on_one_thread(), torch.profiler.profile(activities=cpu) as profile:
+    with single_thread(), torch.profiler.profile(activities=cpu) as profile:
         encoder.encode(texts, sentences=False)
     spent: dict[str, float] = dict.fromkeys([*GROUPS, "other"], 0.0)
     for event in profile.key_averages():

@@ -1,6 +1,6 @@
-"""What entailment features cost: a pair, first seen and with kept analyses; cores; memory.
+"""Cost of entailment features: time per pair with and without cached analyses, cores, memory.
 
-python -m benchmarks.entailment                   milliseconds a pair on one core, by step
+python -m benchmarks.entailment                   milliseconds per pair on one core, by step
 python -m benchmarks.entailment cores             a batch on one core and on all
 python -m benchmarks.entailment memory            100,000 pairs in bounded memory
 """
@@ -31,19 +31,19 @@ from tertium.segment import Segment
 PAIRS = 300
 
 
-def pairs(count: int) -> list[Segment]:
-    """Distinct pairs of WMT17 de-en, system by system; numbered anew where there are not enough."""
+def make_pairs(count: int) -> list[Segment]:
+    """Return distinct pairs of WMT17 de-en; a number makes additional ones distinct."""
     testset = wmt17()
     segments = [s for system in testset.systems for s in testset.segments(system)]
     unique = list(dict.fromkeys(segments))
     rounds = -(-count // len(unique))
     repeats = range(1, rounds)
-    more = [Segment(f"{s.hypothesis} {n}", None, s.references) for n in repeats for s in unique]
-    return [*unique, *more][:count]
+    numbered = [Segment(f"{s.hypothesis} {n}", None, s.references) for n in repeats for s in unique]
+    return [*unique, *numbered][:count]
 
 
-def show(label: str, work: Callable[[], object], count: int) -> None:
-    """Print the time of one pair, elapsed and of this process's CPU."""
+def print_time(label: str, work: Callable[[], object], count: int) -> None:
+    """Print elapsed and CPU time per pair."""
     elapsed, busy = time.perf_counter(), time.process_time()
     work()
     elapsed, busy = time.perf_counter() - elapsed, time.process_time() - busy
@@ -51,8 +51,8 @@ def show(label: str, work: Callable[[], object], count: int) -> None:
     print(f"{label:40s} {each * elapsed:8.2f} ms {each * busy:8.2f} ms CPU", flush=True)
 
 
-def steps(segments: Sequence[Segment]) -> None:
-    """One core, step by step; the parser, dictionary and vectors are loaded before."""
+def time_steps(segments: Sequence[Segment]) -> None:
+    """Time each step on one core; parser, dictionary and vectors are loaded beforehand."""
     warm, fresh = segments[:50], segments[50:]
     features, lexical, meteor = EntailmentFeatures(), LexicalFeatures(), MetricColumns(METEOR())
     for part in (features, lexical, meteor):
@@ -60,22 +60,26 @@ def steps(segments: Sequence[Segment]) -> None:
     texts = [text for s in fresh for text in (s.hypothesis, s.references[0])]
     n = len(fresh)
     with runtime(threads=1, cache=False):
-        show("entailment, nothing kept, one by one", lambda: [features([s]) for s in fresh], n)
+        print_time(
+            "entailment, nothing kept, one by one", lambda: [features([s]) for s in fresh], n
+        )
         clear_sentence_cache()
-        show("parsing alone, in batches", lambda: load_parser().analyze(texts), n)
+        print_time("parsing alone, in batches", lambda: load_parser().analyze(texts), n)
         load_sentences(texts)
-        show("entailment, analyses kept", lambda: features(fresh), n)
-        show("BLEU, NIST and TER columns", lambda: lexical(fresh), n)
-        show("METEOR column", lambda: meteor(fresh), n)
+        print_time("entailment, analyses kept", lambda: features(fresh), n)
+        print_time("BLEU, NIST and TER columns", lambda: lexical(fresh), n)
+        print_time("METEOR column", lambda: meteor(fresh), n)
     with runtime(threads=1):
         clear_sentence_cache()
         load_parser().analyze(texts)
-        show("entailment, analyses on disk", lambda: features(fresh), n)
+        print_time("entailment, analyses on disk", lambda: features(fresh), n)
 
 
-def cores(segments: Sequence[Segment]) -> None:
-    """One half of a batch in one process, the other in as many as there are cores: rows are kept,
-    so that the same half would cost nothing the second time."""
+def time_cores(segments: Sequence[Segment]) -> None:
+    """Compare one process with one process per core, on different halves of a batch.
+
+    Rows are cached, so the same half would cost nothing the second time.
+    """
     half = len(segments) // 2
     with runtime(cache=False):
         EntailmentFeatures()(segments[:50])
@@ -83,14 +87,13 @@ def cores(segments: Sequence[Segment]) -> None:
             clear_sentence_cache()
             with runtime(threads=threads):
                 label = f"batch of {len(part)}, {threads or 'all'} core(s)"
-                show(label, partial(extract_features, EntailmentFeatures(), part), len(part))
+                print_time(label, partial(extract_features, EntailmentFeatures(), part), len(part))
 
 
-def memory(segments: Sequence[Segment]) -> None:
-    """The most memory that scoring many pairs needs, of this process and of its children.
+def measure_memory(segments: Sequence[Segment]) -> None:
+    """Print the peak memory of scoring many pairs, for this process and its children.
 
-    The pairs are those of each of some translations with each of some references, so that most
-    analyses are there already; rows, scores and processes are as for any pairs.
+    Pairs combine translations with references of other segments, so most analyses are cached.
     """
     count = len(segments)
     side = math.isqrt(count - 1) + 1
@@ -100,21 +103,25 @@ def memory(segments: Sequence[Segment]) -> None:
     metric = RTER()
     metric.score(crossed[:600])
     for share in (0.1, 0.5, 1.0):
-        some = crossed[: int(share * len(crossed))]
-        show(f"{len(some)} pairs", lambda some=some: metric.score(some), len(some))  # type: ignore[misc]
-        here = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        child = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        print(f"peak {here // 1024} MB, largest child {child // 1024} MB", flush=True)
+        subset = crossed[: int(share * len(crossed))]
+        print_time(f"{len(subset)} pairs", lambda subset=subset: metric.score(subset), len(subset))  # type: ignore[misc]
+        own_peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        child_peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        print(f"peak {own_peak // 1024} MB, largest child {child_peak // 1024} MB", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("steps", "cores", "memory"), default="steps")
+    parser.add_argument("part", nargs="?", choices=("steps", "cores", "memory"), default="steps")
     parser.add_argument("--pairs", type=int)
     args = parser.parse_args()
-    runs = {"steps": (steps, PAIRS + 50), "cores": (cores, 2000), "memory": (memory, 100_000)}
-    run, count = runs[args.what]
-    run(pairs(args.pairs or count))
+    runs = {
+        "steps": (time_steps, PAIRS + 50),
+        "cores": (time_cores, 2000),
+        "memory": (measure_memory, 100_000),
+    }
+    run, count = runs[args.part]
+    run(make_pairs(args.pairs or count))
 
 
 if __name__ == "__main__":

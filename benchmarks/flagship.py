@@ -1,10 +1,10 @@
-"""tertium-small beside BERTScore's way: new segments, and segments from a warm cache.
+"""tertium-small compared with bert-score: new segments, and segments from a warm cache.
 
     python -m benchmarks flagship [--systems 4] [--segments 250] [--precision fp32 bf16]
 
-WMT17 de-en. bert-score is called system by system on untuned minilm at its last layer, the same
-size of network; tertium encodes each distinct text once. Segments are counted by the second and by
-the second of one processor; ratios are of the latter.
+WMT17 de-en. bert-score runs system by system on untuned minilm (last layer), a network of the same
+size; tertium encodes each distinct text once. Speed is printed per second and per CPU second;
+ratios use CPU seconds.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ def main(arguments: list[str] | None = None) -> None:
     systems = list(testset.systems)[: args.systems]
     segments = [testset.segments(name) for name in systems]
     count = sum(map(len, segments))
-    rows = [segment for one in segments for segment in one]
+    rows = [segment for system_segments in segments for segment in system_segments]
     print(f"{len(systems)} systems x {len(testset)} segments, {args.threads} threads")
     scorer = load_bert_score()
-    rival = measure(lambda: [bert_score(scorer, one) for one in segments])
-    show("bert-score, system by system", rival, count, rival)
+    baseline = measure(
+        lambda: [bert_score(scorer, system_segments) for system_segments in segments]
+    )
+    print_speed("bert-score, system by system", baseline, count, baseline)
     for precision in args.precision:
         metric = TertiumSmall(precision=precision)
         metric.run_network(["a text that loads the model"], ["a text"])
@@ -54,17 +56,17 @@ def main(arguments: list[str] | None = None) -> None:
             metric.score(rows[:1])  # unpacks and checks the model in this cache
             clear_memory()
             new = measure(partial(metric.score, rows))
-            show(f"tertium-small {precision}, new", new, count, rival)
+            print_speed(f"tertium-small {precision}, new", new, count, baseline)
             store = open_vector_store()
             if store is not None:
                 store.flush()
             clear_memory()
             warm = measure(partial(metric.score, rows))
-            show(f"tertium-small {precision}, warm", warm, count, rival)
+            print_speed(f"tertium-small {precision}, warm", warm, count, baseline)
 
 
 def load_bert_score() -> Any:
-    """Its scorer, which has read a text before it is timed."""
+    """Return a bert-score scorer after a warm-up call."""
     from bert_score import BERTScorer
 
     folder = str(load_encoder("minilm").weights.folder)  # type: ignore[attr-defined]
@@ -74,15 +76,18 @@ def load_bert_score() -> Any:
 
 
 def bert_score(scorer: Any, segments: list[Any]) -> Any:
-    """F1 of one system, called as its users call it."""
+    """Return the F1 of one system, called as users call it."""
     texts = [s.hypothesis for s in segments], [s.references[0] for s in segments]
     return scorer.score(*texts)[2]
 
 
-def show(label: str, found: Measurement[Any], count: int, rival: Measurement[Any]) -> None:
+def print_speed(
+    label: str, measurement: Measurement[Any], count: int, baseline: Measurement[Any]
+) -> None:
+    per_second, per_cpu = count / measurement.seconds, count / measurement.cpu_seconds
     print(
-        f"{label:32}{count / found.seconds:9.0f} /s{count / found.processor:9.0f} /s of a processor"
-        f"{rival.processor / found.processor:8.2f} x",
+        f"{label:32}{per_second:9.0f} /s{per_cpu:9.0f} /s per CPU"
+        f"{baseline.cpu_seconds / measurement.cpu_seconds:8.2f} x",
         flush=True,
     )
 

@@ -1,7 +1,7 @@
-"""What a trained head costs beside its encoder: WMT17 de-en, 11 systems x 3,004 segments.
+"""Cost of a trained head relative to its encoder: WMT17 de-en, 11 systems x 3,004 segments.
 
-Each distinct text is encoded once; then the head alone is timed on what was encoded. Also how long
-3,000 translations of one system take from text to score. Give --segments for a smaller run.
+Each distinct text is encoded once; then only the head is timed. Also prints the time from text to
+score for 3,000 translations of one system. Use --segments for a smaller run.
 """
 
 from __future__ import annotations

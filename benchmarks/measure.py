@@ -1,7 +1,7 @@
-"""How long and how much: seconds, processor seconds, and the peak of resident memory, of a call.
+"""Measure elapsed time, CPU time and peak resident memory of a call.
 
-Processor seconds count the work of all threads of this process: on a busy machine they say what a
-call costs, where seconds say how long one waited.
+CPU seconds count all threads of this process. On a busy machine they show what a call costs, while
+elapsed seconds show how long it took.
 """
 
 from __future__ import annotations
@@ -19,53 +19,57 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Measurement(Generic[T]):
-    """What a call returned, how long it took, what processors did, and the memory it added."""
+    """Result, elapsed seconds, added memory and CPU seconds of a call."""
 
     value: T
     seconds: float
     megabytes: float
-    processor: float
+    cpu_seconds: float
 
 
 def measure(call: Callable[[], T]) -> Measurement[T]:
-    """Run a call, watching time and memory."""
-    start_memory = peak = resident()
+    """Run a call and measure time and memory."""
+    initial_memory = peak = resident_memory()
     done = threading.Event()
 
     def watch() -> None:
         nonlocal peak
         while not done.wait(0.02):
-            peak = max(peak, resident())
+            peak = max(peak, resident_memory())
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
-    start, work = time.perf_counter(), time.process_time()
+    start, cpu_start = time.perf_counter(), time.process_time()
     try:
         value = call()
     finally:
-        seconds, processor = time.perf_counter() - start, time.process_time() - work
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
         done.set()
         watcher.join()
-    return Measurement(value, seconds, (max(peak, resident()) - start_memory) / 1e6, processor)
-
-
-def best_of(call: Callable[[], T], times: int = 3) -> Measurement[T]:
-    """The run of several that cost the processors least."""
-    return min((measure(call) for _ in range(times)), key=lambda found: found.processor)
-
-
-def together(turns: Sequence[Measurement[Any]]) -> Measurement[None]:
-    """Several calls, one behind the other, as one."""
     return Measurement(
-        None,
-        sum(turn.seconds for turn in turns),
-        max(turn.megabytes for turn in turns),
-        sum(turn.processor for turn in turns),
+        value, seconds, (max(peak, resident_memory()) - initial_memory) / 1e6, cpu_seconds
     )
 
 
-def resident() -> int:
-    """The resident memory of this process in bytes (Linux; 0 elsewhere)."""
+def best_of(call: Callable[[], T], times: int = 3) -> Measurement[T]:
+    """Return the run with the lowest CPU time."""
+    return min(
+        (measure(call) for _ in range(times)), key=lambda measurement_: measurement_.cpu_seconds
+    )
+
+
+def sum_measurements(measurements: Sequence[Measurement[Any]]) -> Measurement[None]:
+    """Combine consecutive calls into one measurement."""
+    return Measurement(
+        None,
+        sum(measurement.seconds for measurement in measurements),
+        max(measurement.megabytes for measurement in measurements),
+        sum(measurement.cpu_seconds for measurement in measurements),
+    )
+
+
+def resident_memory() -> int:
+    """Return the resident memory of this process in bytes (Linux; 0 elsewhere)."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

@@ -1,11 +1,10 @@
-"""Memory of scoring 20,000 and 100,000 segments: bounded, whatever their number.
+"""Memory of scoring 20,000 and 100,000 segments: bounded for any number.
 
     python -m benchmarks memory [--metrics bertscore sss:encoder=use] [--segments 20000 100000]
 
-Segments are distinct outputs of the WMT17 systems into English with their references. Each run is a
-process of its own, starts with an empty store on disk, and is watched for its peak of resident
-memory; what the process held with the model loaded and the texts read is taken off. Some segments
-are then scored alone, without the store, to show that each score came back in its place.
+Segments are distinct outputs of the WMT17 systems into English. Each run is a separate process with
+an empty disk cache. Reported is the peak resident memory above the process with model and texts
+loaded. Some segments are scored again alone, without cache, to check their scores.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from tertium.segment import Segment
 
 METRICS = ("bertscore", "sss:encoder=use")
 COUNTS = (20_000, 100_000)
-CHECKED = 20
+CHECKED_SEGMENTS = 20
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -42,27 +41,28 @@ def main(arguments: list[str] | None = None) -> None:
     for metric in args.metrics:
         for count in args.segments:
             with ProcessPoolExecutor(1, mp_context=fresh) as process:
-                run = process.submit(watch, metric, count, args.threads, args.device)
+                run = process.submit(measure_scoring, metric, count, args.threads, args.device)
                 print(run.result(), flush=True)
 
 
-def watch(spec: str, count: int, threads: int, device: str) -> str:
-    """Score so many segments in this process, and say what it took."""
+def measure_scoring(spec: str, count: int, threads: int, device: str) -> str:
+    """Score segments in this process and return a line with its cost."""
     segments = [Segment(hypothesis=h, references=(r,)) for h, r in islice(into_english(), count)]
     metric = load_metric(spec)
     with tempfile.TemporaryDirectory() as folder, runtime(device=device, threads=threads):
         os.environ["TERTIUM_CACHE"] = folder
         metric.score(segments[:1])
-        found = measure(lambda: metric.score(segments))
-        scores = found.value.segments
-    places = np.linspace(0, len(segments) - 1, CHECKED).astype(int)
+        measurement = measure(lambda: metric.score(segments))
+        scores = measurement.value.segments
+    rows = np.linspace(0, len(segments) - 1, CHECKED_SEGMENTS).astype(int)
     with runtime(device=device, threads=threads, cache=False):
         clear_memory()
-        again = np.array([metric.score([segments[place]]).segments[0] for place in places])
-    worst = np.abs(again - scores[places]).max()
+        rescored = np.array([metric.score([segments[place]]).segments[0] for place in rows])
+    worst = np.abs(rescored - scores[rows]).max()
     return (
-        f"{spec}: {len(segments):,} segments, {found.megabytes:.0f} MB above the model, "
-        f"{found.processor:.0f} s of processors; {CHECKED} scored alone differ by {worst:.0e}"
+        f"{spec}: {len(segments):,} segments, {measurement.megabytes:.0f} MB above the model, "
+        f"{measurement.cpu_seconds:.0f} s CPU; "
+        f"{CHECKED_SEGMENTS} scored alone differ by {worst:.0e}"
     )
 
 

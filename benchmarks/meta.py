@@ -1,16 +1,15 @@
-"""Meta-evaluation against what a user would run instead, side by side in one process.
+"""Meta-evaluation compared with straightforward implementations in the same process.
 
     python -m benchmarks meta [--quick] [--segments 834 10000]
 
-Prints, for each comparison, both times of processors, the ratio, the agreement of the results and
-the peak of memory that the fast form allocates:
+Prints CPU time of both, the ratio, the agreement of the results and the peak memory of tertium:
 
-    acc_eq*     15 systems x 500 segments; the rival keeps one object for each pair and moves it
-                from one count to another, as mt-metrics-eval's tau optimisation does
-    PERM-BOTH   7,500 points, 1,000 swaps; the rival draws and correlates one swap at a time
+    acc_eq*     15 systems x 500 segments; the baseline keeps one object per pair and moves it
+                between counts, as mt-metrics-eval's tau optimization does
+    PERM-BOTH   7,500 points, 1,000 swaps; the baseline draws and correlates one swap at a time
     table       30 metrics x 14 language pairs of 560 judgments, intervals and tests of all pairs
-    protocol    WMT24's: 30 metrics x 9 language pairs, 12 systems each, with all tests; the rivals
-                do as mt-metrics-eval's `pce` and `tau_optimization` do, on some draws and
+    protocol    WMT24's: 30 metrics x 9 language pairs, 12 systems each, with all tests; the
+                baselines follow mt-metrics-eval's `pce` and `tau_optimization` on some draws and
                 segments: a permutation test of all systems for each of two mixtures of two metrics,
                 without its early stop, and objects for pairs as above
 """
@@ -39,7 +38,7 @@ from tertium.scores import ScoreMatrix
 
 @dataclass
 class Counts:
-    """C, D, T_h, T_m, T_hm of one segment, changed in place."""
+    """C, D, T_h, T_m, T_hm of one segment, updated in place."""
 
     con: int = 0
     dis: int = 0
@@ -60,7 +59,7 @@ class Counts:
 
 
 class Pair:
-    """Two translations of one segment: what they count as, and as what once they tie."""
+    """Two translations of one segment: their count, and their count once they tie."""
 
     def __init__(self, h1: float, h2: float, m1: float, m2: float, row: int) -> None:
         self.row, self.difference = row, abs(m1 - m2)
@@ -76,7 +75,7 @@ class Pair:
 
 
 def calibrate_by_objects(human: FloatArray, metric: FloatArray) -> float:
-    """acc_eq* over segments, pair object by pair object."""
+    """Return acc_eq* over segments, one object per pair."""
     pairs = [
         Pair(h[i], h[j], m[i], m[j], row)
         for row, (h, m) in enumerate(zip(human.T, metric.T, strict=True))
@@ -104,7 +103,7 @@ def calibrate_by_objects(human: FloatArray, metric: FloatArray) -> float:
 def perm_both_by_loop(
     human: FloatArray, x: FloatArray, y: FloatArray, samples: int, rng: np.random.Generator
 ) -> float:
-    """PERM-BOTH, one swap after the other."""
+    """Return the p-value of PERM-BOTH with a loop over swaps."""
     x, y = stats.zscore(x), stats.zscore(y)
     observed = stats.pearsonr(human, x)[0] - stats.pearsonr(human, y)[0]
     hits = 0
@@ -116,8 +115,8 @@ def perm_both_by_loop(
     return hits / samples
 
 
-def clock(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
-    """The shortest of some runs, in seconds of processors, and what the call returned."""
+def fastest(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
+    """Return the minimum CPU time of several runs, and the result of the call."""
     times, result = [], None
     for _ in range(repeats):
         start = time.process_time()
@@ -126,8 +125,8 @@ def clock(call: Callable[[], Any], repeats: int) -> tuple[float, Any]:
     return min(times), result
 
 
-def peak(call: Callable[[], Any]) -> float:
-    """The most memory allocated during a call, in MB."""
+def peak_memory(call: Callable[[], Any]) -> float:
+    """Return the peak memory allocated during a call, in MB."""
     tracemalloc.start()
     call()
     most = tracemalloc.get_traced_memory()[1] / 1e6
@@ -146,9 +145,9 @@ def bench_calibration(repeats: int) -> None:
     rng = np.random.default_rng(0)
     human = np.minimum(0.0, rng.integers(-8, 3, (15, 500))).astype(float)
     metric = human + rng.normal(0, 2, human.shape)
-    slow, expected = clock(lambda: calibrate_by_objects(human, metric), repeats)
-    fast, found = clock(lambda: float(acc_eq_calibrated(human, metric)), 3 * repeats)
-    memory = peak(lambda: acc_eq_calibrated(human, metric))
+    slow, expected = fastest(lambda: calibrate_by_objects(human, metric), repeats)
+    fast, found = fastest(lambda: float(acc_eq_calibrated(human, metric)), 3 * repeats)
+    memory = peak_memory(lambda: acc_eq_calibrated(human, metric))
     report("acc_eq*", slow, fast, memory, f"values {expected:.6f} and {found:.6f}")
 
 
@@ -156,15 +155,15 @@ def bench_permutation(repeats: int, samples: int) -> None:
     rng = np.random.default_rng(1)
     human = rng.normal(size=7500)
     metrics = np.stack([human + rng.normal(0, s, 7500) for s in (1.0, 1.01)])
-    slow, expected = clock(
+    slow, expected = fastest(
         lambda: perm_both_by_loop(human, metrics[0], metrics[1], samples, rng), repeats
     )
 
     def run() -> float:
         return float(perm_both(human, metrics, resamples=samples, rng=rng)[0, 1])
 
-    fast, found = clock(run, 3 * repeats)
-    report("PERM-BOTH", slow, fast, peak(run), f"p {expected:.3f} and {found:.3f}")
+    fast, found = fastest(run, 3 * repeats)
+    report("PERM-BOTH", slow, fast, peak_memory(run), f"p {expected:.3f} and {found:.3f}")
 
 
 def bench_table(statistic: str, metrics: int = 30, pairs: int = 14) -> None:
@@ -181,23 +180,23 @@ def bench_table(statistic: str, metrics: int = 30, pairs: int = 14) -> None:
         )
     evaluation = MetaEvaluation(sets)
     tasks = tasks_for([judged.name for judged in sets], statistic)
-    taken, results = clock(lambda: (r := evaluation.run(tasks), r.average)[0], 1)
+    elapsed, results = fastest(lambda: (r := evaluation.run(tasks), r.average)[0], 1)
     same = int(results.average.not_worse.sum())
     print(
-        f"table      {statistic:<9} {metrics} metrics x {pairs} pairs: {taken:5.1f} s "
+        f"table      {statistic:<9} {metrics} metrics x {pairs} pairs: {elapsed:5.1f} s "
         f"(test {tasks[0].test}; {same} not worse than the best)"
     )
 
 
-def spa_by_flips(human: FloatArray, metric: FloatArray, flips: FloatArray) -> float:
-    """Soft pairwise accuracy by counting flips, as mt-metrics-eval's `pce` does."""
+def spa_by_flips(human: FloatArray, metric: FloatArray, sign_flips: FloatArray) -> float:
+    """Return soft pairwise accuracy by counting sign flips, as mt-metrics-eval's `pce` does."""
     gaps = []
-    swung = [flips @ scores.T.astype(np.float32) for scores in (human, metric)]
+    flipped_sums = [sign_flips @ scores.T.astype(np.float32) for scores in (human, metric)]
     for i in range(len(human)):
         for j in range(i + 1, len(human)):
             p = [
                 np.mean(part[:, i] - part[:, j] >= np.float32(scores[i].sum() - scores[j].sum()))
-                for part, scores in zip(swung, (human, metric), strict=True)
+                for part, scores in zip(flipped_sums, (human, metric), strict=True)
             ]
             gaps.append(abs(p[0] - p[1]))
     return 1.0 - float(np.mean(gaps))
@@ -217,25 +216,25 @@ def bench_protocol(segments: int, metrics: int = 30, pairs: int = 9, draws: int 
             AlignedScores.align(f"lp{number}", tables, human=ScoreMatrix("mqm", systems, human))
         )
     start = time.perf_counter()
-    used, _ = clock(lambda: run_protocol(sets), 1)
-    taken = time.perf_counter() - start
-    flips = rng.choice(np.array([-1, 1], np.float32), size=(1000, segments))
+    used, _ = fastest(lambda: run_protocol(sets), 1)
+    elapsed = time.perf_counter() - start
+    sign_flips = rng.choice(np.array([-1, 1], np.float32), size=(1000, segments))
     x, y = (stats.zscore(m, axis=None) for m in sets[0].scores[:2])
-    begin = time.process_time()
+    started = time.process_time()
     for _ in range(draws):
         keep = rng.random(x.shape) < 0.5
-        spa_by_flips(sets[0].human, np.where(keep, x, y), flips)
-        spa_by_flips(sets[0].human, np.where(keep, y, x), flips)
-    one = (time.process_time() - begin) / draws
-    rival = one * 1000 * metrics * (metrics - 1) / 2 * pairs
-    some = slice(0, 200)
-    begin = time.process_time()
-    calibrate_by_objects(sets[0].human[:, some], sets[0].scores[0][:, some])
-    objects = (time.process_time() - begin) * segments / 200 * metrics * pairs
+        spa_by_flips(sets[0].human, np.where(keep, x, y), sign_flips)
+        spa_by_flips(sets[0].human, np.where(keep, y, x), sign_flips)
+    seconds_per_draw = (time.process_time() - started) / draws
+    baseline = seconds_per_draw * 1000 * metrics * (metrics - 1) / 2 * pairs
+    subset = slice(0, 200)
+    started = time.process_time()
+    calibrate_by_objects(sets[0].human[:, subset], sets[0].scores[0][:, subset])
+    objects = (time.process_time() - started) * segments / 200 * metrics * pairs
     print(
         f"protocol   {metrics} metrics x {pairs} pairs x 12 systems x {segments:,} segments: "
-        f"{taken:5.1f} s, {used:5.1f} s of processor time; SPA's tests by flips, from {draws} "
-        f"draws: {rival / 3600:.1f} hours of processor time; acc_eq* by objects, from one metric "
+        f"{elapsed:5.1f} s, {used:5.1f} s CPU; SPA's tests by flips, from {draws} "
+        f"draws: {baseline / 3600:.1f} CPU hours; acc_eq* by objects, from one metric "
         f"on 200 segments: {objects / 60:.1f} minutes"
     )
 

@@ -1,11 +1,11 @@
-"""tertium-multi beside a 24-layer XLM-R of 560 million weights, the size that learned metrics have.
+"""tertium-multi compared with a 24-layer XLM-R of 560 million weights, as in COMET.
 
     python -m benchmarks multi [--rows 400] [--rival-rows 24] [--precision fp32 bf16] [--view both]
 
-Judgments of da/wmt15 cs-en, none scored before. The rival is COMET's arithmetic, not its scores:
-weights at random through transformers, each text of a row in a pass (`texts`), or source and
-hypothesis joined as reference-free ones read them (`joined`), padded batches of similar length.
-Rows are counted by the second and by the second of one processor; ratios are of the latter.
+Rows are judgments of da/wmt15 cs-en, not cached. The baseline has the cost of COMET, not its
+scores: random weights in transformers, one pass per text (`texts`), or source and hypothesis joined
+as in reference-free models (`joined`), in padded batches of similar length. Speed is printed per
+second and per CPU second; ratios use CPU seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.measure import Measurement, measure, resident
+from benchmarks.measure import Measurement, measure, resident_memory
 from tertium.cache.vector_cache import clear_memory
 from tertium.execution import runtime
 from tertium.metrics.flagship.score_correction import Row
@@ -56,32 +56,34 @@ def main(arguments: list[str] | None = None) -> None:
         f"{len(rows)} rows by {args.view}, {np.mean([sum(n) for n in lengths]):.0f} pieces each, "
         f"{args.threads} threads"
     )
-    ours = {precision: time_ours(rows, precision, args.threads) for precision in args.precision}
-    some = lengths[: args.rival_rows]
-    for way in ("texts", "joined"):
-        rival = time_rival(some, way)
-        cost = rival.processor / len(some)
-        show(f"XLM-R large, {way}", rival, len(some), cost)
-        for precision, measured in ours.items():
-            show(f"tertium-multi {precision}", measured, len(rows), cost)
+    measurements = {
+        precision: time_tertium(rows, precision, args.threads) for precision in args.precision
+    }
+    baseline_lengths = lengths[: args.rival_rows]
+    for variant in ("texts", "joined"):
+        baseline = time_baseline(baseline_lengths, variant)
+        cost = baseline.cpu_seconds / len(baseline_lengths)
+        print_speed(f"XLM-R large, {variant}", baseline, len(baseline_lengths), cost)
+        for precision, measured in measurements.items():
+            print_speed(f"tertium-multi {precision}", measured, len(rows), cost)
 
 
-def read_rows(count: int, view: str) -> list[Row]:
+def read_rows(count: int, mode: str) -> list[Row]:
     path = Path(os.environ["TERTIUM_DATA"]) / "da/wmt15/cs-en.jsonl.gz"
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines][:count]
     return [
         (
-            one["hypothesis"],
-            one["source"] if view != "reference" else None,
-            one["reference"] if view != "source" else None,
+            record["hypothesis"],
+            record["source"] if mode != "reference" else None,
+            record["reference"] if mode != "source" else None,
         )
-        for one in records
+        for record in records
     ]
 
 
 def count_pieces(rows: Sequence[Row]) -> list[tuple[int, ...]]:
-    """The sizes of each row's texts, special pieces among them; XLM-R has the same pieces."""
+    """Return the lengths of each row's texts with special tokens; XLM-R has the same ones."""
     metric = TertiumMulti()
     return [
         tuple(len(places) + 2 for places in metric.piece_offsets([t for t in row if t is not None]))
@@ -89,14 +91,14 @@ def count_pieces(rows: Sequence[Row]) -> list[tuple[int, ...]]:
     ]
 
 
-def time_ours(rows: list[Row], precision: Any, threads: int) -> Measurement[Any]:
+def time_tertium(rows: list[Row], precision: Any, threads: int) -> Measurement[Any]:
     gc.collect()
     metric = TertiumMulti(precision=precision)
-    before = resident()
+    before = resident_memory()
     with runtime(cache=False, memory=0, threads=threads):
         loaded = measure(lambda: metric.raw_scores(rows[:2]))
         clear_memory()
-        between = resident() - before
+        between = resident_memory() - before
         scored = measure(partial(metric.raw_scores, rows))
     peak = max(loaded.megabytes, between / 1e6 + scored.megabytes)
     print(
@@ -106,8 +108,8 @@ def time_ours(rows: list[Row], precision: Any, threads: int) -> Measurement[Any]
     return scored
 
 
-def time_rival(lengths: Sequence[tuple[int, ...]], way: str) -> Measurement[Any]:
-    """Passes over texts of these lengths, numbers at random."""
+def time_baseline(lengths: Sequence[tuple[int, ...]], variant: str) -> Measurement[Any]:
+    """Time passes over random piece ids of these lengths."""
     from transformers import XLMRobertaConfig, XLMRobertaModel
 
     with torch.device("meta"):
@@ -117,7 +119,7 @@ def time_rival(lengths: Sequence[tuple[int, ...]], way: str) -> Measurement[Any]
         weight.data.normal_(0, 0.02)
     for name, buffer in model.named_buffers():
         buffer.copy_(torch.arange(514) if "position" in name else torch.zeros(()))
-    sizes = [n for row in lengths for n in row] if way == "texts" else [sum(r) for r in lengths]
+    sizes = [n for row in lengths for n in row] if variant == "texts" else [sum(r) for r in lengths]
 
     def run() -> None:
         with torch.inference_mode():
@@ -131,10 +133,11 @@ def time_rival(lengths: Sequence[tuple[int, ...]], way: str) -> Measurement[Any]
     return measure(run)
 
 
-def show(label: str, found: Measurement[Any], count: int, cost: float) -> None:
+def print_speed(label: str, measurement: Measurement[Any], count: int, cost: float) -> None:
+    per_second, per_cpu = count / measurement.seconds, count / measurement.cpu_seconds
     print(
-        f"{label:24}{count / found.seconds:9.1f} /s{count / found.processor:9.1f} /s of a processor"
-        f"{cost * count / found.processor:8.1f} x",
+        f"{label:24}{per_second:9.1f} /s{per_cpu:9.1f} /s per CPU"
+        f"{cost * count / measurement.cpu_seconds:8.1f} x",
         flush=True,
     )
 

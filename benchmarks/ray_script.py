@@ -1,6 +1,6 @@
-"""What a user would write with Ray Data alone: sacrebleu or bert-score on each batch.
+"""A hand-written Ray Data script: sacrebleu or bert-score on each batch.
 
-Started by `benchmarks corpora ray`; no benchmark of its own.
+Started by `benchmarks corpora ray`; not a benchmark itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def main(name: str, file: str, output: str) -> None:
     ray.init(address=None, log_to_driver=False)
     scorer = SacreChrF if name == "sacrebleu" else BertScore
     rows = ray.data.read_json_object(file, lines=True, override_num_blocks=16)
-    # half a processor each, so that on two there is room for who reads
+    # half a CPU each, which leaves room for readers on two cores
     scored = rows.map_batches(scorer, batch_size=1024, concurrency=2, num_cpus=0.5)
     scored.write_parquet(output)
 

@@ -1,8 +1,8 @@
-"""What benchmarks printed, kept beside the page that shows it, so that single ones can be run anew.
+"""Record benchmark outputs next to the page that shows them.
 
-`docs/benchmarks.json` holds for each benchmark, or each part that can be named behind it (`corpora
-ray`), its last output, with the arguments, the machine, the versions and the commit it was made
-with; the part of `docs/benchmarks.md` between two marks is written from it.
+`docs/benchmarks.json` holds the last output of each benchmark, or of each named part (`corpora
+ray`), with its arguments, machine, package versions and commit. The part of `docs/benchmarks.md`
+between two markers is generated from it, so single benchmarks can be run again.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ PACKAGES = (
 )
 
 
-class Tee(io.TextIOBase):
-    """A stream that writes to another one and remembers."""
+class RecordingStream(io.TextIOBase):
+    """A stream that forwards to another one and keeps a copy."""
 
     def __init__(self, other: TextIO) -> None:
-        self.other, self.kept = other, io.StringIO()
+        self.other, self.load_runs = other, io.StringIO()
 
     def write(self, text: str) -> int:
-        self.kept.write(text)
+        self.load_runs.write(text)
         return self.other.write(text)
 
     def flush(self) -> None:
         self.other.flush()
 
 
-def record(
+def record_run(
     name: str, description: str, arguments: Sequence[str], run: Callable[[], Any]
 ) -> dict[str, Any]:
-    """Run a benchmark, showing what it prints, and give what belongs on the page."""
-    tee = Tee(sys.stdout)
+    """Run a benchmark, show its output, and return the entry for the page."""
+    tee = RecordingStream(sys.stdout)
     part = itertools.takewhile(lambda argument: not argument.startswith("-"), arguments)
     started = time.perf_counter()
     with contextlib.redirect_stdout(tee):
@@ -68,24 +68,24 @@ def record(
         "benchmark": name,
         "description": " ".join(description.split("\n\n")[0].split()),
         "arguments": list(arguments),
-        "output": tee.kept.getvalue().strip().splitlines(),
+        "output": tee.load_runs.getvalue().strip().splitlines(),
         "seconds": round(time.perf_counter() - started, 1),
-        "machine": machine(),
-        "versions": versions(),
+        "machine": describe_machine(),
+        "versions": package_versions(),
         "code": code_version(),
     }
 
 
-def keep(page: Path, entry: Mapping[str, Any]) -> None:
-    """Put one benchmark into the file beside the page, and write the page."""
-    entries = {**kept(page), entry["name"]: entry}
+def add_run(page: Path, entry: Mapping[str, Any]) -> None:
+    """Store one benchmark in the file next to the page and regenerate the page."""
+    entries = {**load_runs(page), entry["name"]: entry}
     text = json.dumps(entries, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_text(page.with_suffix(".json"), text)
     write_page(page)
 
 
-def kept(page: Path) -> dict[str, Any]:
-    """The benchmarks beside a page, by name."""
+def load_runs(page: Path) -> dict[str, Any]:
+    """Return the recorded benchmarks of a page, by name."""
     file = page.with_suffix(".json")
     if not file.is_file():
         return {}
@@ -94,17 +94,17 @@ def kept(page: Path) -> dict[str, Any]:
 
 
 def write_page(page: Path) -> None:
-    """Fill the part of a page between its marks; what is written by hand stays."""
+    """Regenerate the part of a page between its markers; the other text stays."""
     text = page.read_text(encoding="utf-8") if page.is_file() else "# Benchmarks\n"
     if START not in text or END not in text:
         text = f"{text.rstrip()}\n\n{START}\n{END}\n"
-    sections = "\n".join(section(entry) for _, entry in sorted(kept(page).items()))
+    sections = "\n".join(format_run(entry) for _, entry in sorted(load_runs(page).items()))
     pattern = re.compile(re.escape(START) + ".*?" + re.escape(END), re.DOTALL)
     write_text(page, pattern.sub(lambda _: f"{START}\n{sections}{END}", text, count=1))
 
 
-def section(entry: Mapping[str, Any]) -> str:
-    """One benchmark as Markdown."""
+def format_run(entry: Mapping[str, Any]) -> str:
+    """Format one benchmark as Markdown."""
     command = " ".join(["python -m benchmarks", entry["benchmark"], *entry["arguments"]])
     versions_ = ", ".join(f"{name} {number}" for name, number in entry["versions"].items())
     return "\n".join(
@@ -124,26 +124,26 @@ def section(entry: Mapping[str, Any]) -> str:
     )
 
 
-def machine() -> str:
-    """The processor, its cores, and how busy it is with other work."""
+def describe_machine() -> str:
+    """Return the processor, its cores and the current load."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else float("nan")
-    return f"{processor()}, {os.cpu_count()} cores, load {load:.1f} at the end"
+    return f"{describe_processor()}, {os.cpu_count()} cores, load {load:.1f} at the end"
 
 
-def processor() -> str:
-    """The model of the processor, as far as the system tells."""
+def describe_processor() -> str:
+    """Return the processor model, if the system reports it."""
     try:
-        done = subprocess.run(["lscpu"], capture_output=True, text=True, check=True, timeout=5)
+        completed = subprocess.run(["lscpu"], capture_output=True, text=True, check=True, timeout=5)
     except (OSError, subprocess.SubprocessError):
         return platform.machine()
-    found = re.search(r"^Model name:\s*(.+)$", done.stdout, re.MULTILINE)
-    return f"{found[1].strip()} ({platform.machine()})" if found else platform.machine()
+    match = re.search(r"^Model name:\s*(.+)$", completed.stdout, re.MULTILINE)
+    return f"{match[1].strip()} ({platform.machine()})" if match else platform.machine()
 
 
-def versions() -> dict[str, str]:
-    """Python and the packages that decide a benchmark, where they are installed."""
-    found = {"Python": platform.python_version()}
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python and of installed packages that affect results."""
+    match = {"Python": platform.python_version()}
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            found[name] = importlib.metadata.version(name)
-    return found
+            match[name] = importlib.metadata.version(name)
+    return match

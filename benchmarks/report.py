@@ -1,4 +1,4 @@
-"""A report of 11 systems x 3,004 segments: the page's size, and how soon a browser shows it."""
+"""A report of 11 systems x 3,004 segments: page size, and time until a browser shows it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def main(arguments: list[str] | None = None) -> None:
             f"written in {seconds:.1f} s: {size / 1e6:.2f} MB, {size / count:.0f} bytes a "
             f"translation (the outputs alone are {raw / 1e6:.2f} MB of text)"
         )
-        browse(path, args.times)
+        time_browser(path, args.times)
 
 
-def browse(path: Path, times: int) -> None:
-    """Open the page several times and ask it a few questions."""
+def time_browser(path: Path, times: int) -> None:
+    """Open the page several times and time some interactions."""
     sys.path.insert(0, str(ROOT))
     from tests.reporting import chromium
 
@@ -52,22 +52,22 @@ def browse(path: Path, times: int) -> None:
         return
     with chromium.browsing(program) as browser:
         browser.resize(1280, 900)
-        opened = []
+        load_times = []
         for _ in range(times):
             browser.send("Page.navigate", url="about:blank")
             browser.open(path)
-            opened.append((browser.evaluate(FIRST_PAINT), browser.evaluate(READY)))
-        paint, ready = (statistics.median(values) for values in zip(*opened, strict=True))
+            load_times.append((browser.evaluate(FIRST_PAINT), browser.evaluate(READY)))
+        paint, ready = (statistics.median(values) for values in zip(*load_times, strict=True))
         print(
             f"first view after {paint / 1000:.2f} s, segments after {ready / 1000:.2f} s "
             f"(medians of {times})"
         )
         for name, action in ACTIONS.items():
-            spent = browser.evaluate(
+            elapsed = browser.evaluate(
                 f"(() => {{ const start = performance.now(); {action};"
                 "return performance.now() - start; })()"
             )
-            print(f"{name}: {spent:.0f} ms")
+            print(f"{name}: {elapsed:.0f} ms")
 
 
 ACTIONS = {

