@@ -66,8 +66,8 @@ COMPARISONS_FIRST = Departure(
     "and 16 with a logistic loss for two epochs (6e-4, decaying), and then on TrainS.",
     row_pattern="^TrainL",
 )
-SHIPPED_ESIM = Departure(
-    key="shipped-esim",
+BUNDLED_ESIM = Departure(
+    key="bundled-esim",
     title="Bundled ESIM",
     description="One seed with 256 units. It was trained on comparisons and on nine tenths of "
     "WMT15 and WMT16; the epoch was chosen on the last tenth.",

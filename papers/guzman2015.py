@@ -80,7 +80,7 @@ NETWORK_DEPARTURES = (
 )
 ALL_DEPARTURES = (*NETWORK_DEPARTURES, GUZMAN_METEOR, NIST_INFORMATION)
 
-SYNTAX, WIKI, BLEU_COMPONENTS = "syntax25", "glove", ("bleucomp",)
+SYNTAX, WIKI, BLEUCOMP = "syntax25", "glove", ("bleucomp",)
 FOUR_METRICS = ("bleu", "nist", "ter:normalized=true", METEOR_PARAPHRASES)
 FULL = RankerRecipe(vectors=(SYNTAX, WIKI), features=FOUR_METRICS)
 # The best of the ABLATIONS on WMT13; without paraphrases it needs no other package.
@@ -186,6 +186,10 @@ BOUNDS: Mapping[str, NetworkVariant | CrossValidation | TrainedOnWMT13] = {
 }
 
 
+def _recipe(features: tuple[str, ...], *vectors: str, hidden: int = 4) -> RankerRecipe:
+    return RankerRecipe(vectors=vectors, features=features, hidden=hidden)
+
+
 def _trained(
     label: str, published: tuple[float, ...], average: float, recipe: RankerRecipe, note: str = ""
 ) -> Row:
@@ -216,31 +220,29 @@ TABLES = [
             Row("TER, ties as zero", *TER_FIGURES, "ter", experiment=TIES_AS_ZERO),
             Row("METEOR", *METEOR_FIGURES, METEOR_PARAPHRASES),
             Row("METEOR without paraphrases", *METEOR_FIGURES, "meteor"),
-            _trained(
-                "SYNTAX25", (8.00, 13.03, 12.11, 7.42), 10.14, RankerRecipe(vectors=(SYNTAX,))
-            ),
-            _trained("WIKI-GW25", (14.31, 11.49, 9.24, 4.99), 10.01, RankerRecipe(vectors=(WIKI,))),
+            _trained("SYNTAX25", (8.00, 13.03, 12.11, 7.42), 10.14, _recipe((), SYNTAX)),
+            _trained("WIKI-GW25", (14.31, 11.49, 9.24, 4.99), 10.01, _recipe((), WIKI)),
             _trained(
                 "4METRICS, logistic regression",
                 *FOUR_METRICS_FIGURES,
-                RankerRecipe(features=FOUR_METRICS, hidden=0),
+                _recipe(FOUR_METRICS, hidden=0),
             ),
             _trained(
                 "the same, METEOR without paraphrases",
                 *FOUR_METRICS_FIGURES,
-                RankerRecipe(features=(*FOUR_METRICS[:3], "meteor"), hidden=0),
+                _recipe((*FOUR_METRICS[:3], "meteor"), hidden=0),
             ),
             _trained(
                 "4METRICS + SYNTAX25",
                 (26.09, 30.58, 29.30, 28.07),
                 28.51,
-                RankerRecipe(vectors=(SYNTAX,), features=FOUR_METRICS),
+                _recipe(FOUR_METRICS, SYNTAX),
             ),
             _trained(
                 "4METRICS + WIKI-GW25",
                 (25.67, 32.50, 29.21, 28.92),
                 29.07,
-                RankerRecipe(vectors=(WIKI,), features=FOUR_METRICS),
+                _recipe(FOUR_METRICS, WIKI),
             ),
             _trained("4METRICS + SYNTAX25 + WIKI-GW25", *FULL_FIGURES, FULL),
             _trained(
@@ -274,31 +276,28 @@ TABLES = [
                 "BLEUCOMP, logistic regression",
                 (18.18, 21.13, 19.79, 19.91),
                 19.75,
-                RankerRecipe(features=BLEU_COMPONENTS, hidden=0),
+                _recipe(BLEUCOMP, hidden=0),
             ),
             _trained(
                 "BLEUCOMP + SYNTAX25",
                 (20.75, 25.32, 24.85, 23.88),
                 23.70,
-                RankerRecipe(vectors=(SYNTAX,), features=BLEU_COMPONENTS),
+                _recipe(BLEUCOMP, SYNTAX),
             ),
             _trained(
-                "BLEUCOMP + WIKI-GW25",
-                (22.96, 26.63, 25.99, 24.10),
-                24.92,
-                RankerRecipe(vectors=(WIKI,), features=BLEU_COMPONENTS),
+                "BLEUCOMP + WIKI-GW25", (22.96, 26.63, 25.99, 24.10), 24.92, _recipe(BLEUCOMP, WIKI)
             ),
             _trained(
                 "BLEUCOMP + SYNTAX25 + WIKI-GW25",
                 (22.84, 28.92, 27.95, 24.90),
                 26.15,
-                RankerRecipe(vectors=(SYNTAX, WIKI), features=BLEU_COMPONENTS),
+                _recipe(BLEUCOMP, SYNTAX, WIKI),
             ),
             _trained(
                 "BLEU + SYNTAX25 + WIKI-GW25",
                 (20.03, 25.95, 27.07, 23.16),
                 24.05,
-                RankerRecipe(vectors=(SYNTAX, WIKI), features=("bleu",)),
+                _recipe(("bleu",), SYNTAX, WIKI),
             ),
         ],
     ),
@@ -308,7 +307,7 @@ TABLES = [
         experiment=WMT12,
         departures=ALL_DEPARTURES,
         rows=[
-            _trained("WIKI-GW25, alone", (), 10.01, RankerRecipe(vectors=(WIKI,))),
+            _trained("WIKI-GW25, alone", (), 10.01, _recipe((), WIKI)),
             _trained("WIKI-GW25, combined", (), 29.70, FULL),
             *(
                 Row(f"{name}, {kind}", average=value)
@@ -329,7 +328,7 @@ TABLES = [
                     ("USE, 512 d", "use"),
                 )
                 for kind, recipe in (
-                    ("alone", RankerRecipe(vectors=(name,))),
+                    ("alone", _recipe((), name)),
                     ("combined", replace(FULL, vectors=(SYNTAX, name))),
                 )
             ),

@@ -9,16 +9,16 @@ from math import nan
 from papers.departures import (
     ATTENTION_INDEX,
     BERTR_LAYER,
+    BUNDLED_ESIM,
     COMPARISONS_FIRST,
     HEAD_INPUT,
     HEAD_SCHEDULE,
-    SHIPPED_ESIM,
     SINGLE_SEED,
     WMT11_SEGMENTS,
 )
 from papers.experiments import Segments, Systems
 from papers.language_pairs import INTO_ENGLISH
-from papers.printed_examples import Example, ExamplePercentiles
+from papers.printed_examples import ExamplePercentiles, load_examples
 from papers.table import PaperTable, Row
 from papers.trained_metrics import (
     Head,
@@ -95,83 +95,7 @@ TRAIN_L = {
 }
 
 
-HIGH_EXAMPLES = (
-    Example(
-        "negotiations",
-        "The negotiations have been scheduled to take place next Saturday, the Russian Minister of "
-        "Energy, Alexander Nowak, said on Monday.",
-        "The negotiations are scheduled for coming Saturday, said the Russian energy minister "
-        "Alexander Nowak on Monday.",
-    ),
-    Example(
-        "Lesotho",
-        "Lesotho military says no coup planned; PM stays in South Africa",
-        "Lesotho-military member says that no coup is planned; Prime Minister remains in South "
-        "Africa",
-    ),
-    Example(
-        "Abbott",
-        "In September 2011, Abbott's condition worsened again, and his consultant took his CT "
-        "scans and X-rays to a panel of experts.",
-        "In September 2011 Abbotts state worsened again and his family doctor brought his CT-Scans "
-        "and X-rays to an expert group.",
-    ),
-    Example(
-        "boardroom",
-        "The boardroom is now contemplating the possibility of working together.",
-        "Now the boards are thinking about a possible cooperation.",
-    ),
-    Example(
-        "month off",
-        "He ended up spending a month off work.",
-        "In the end, he could not go to work for a month.",
-    ),
-)
-LOW_EXAMPLES = (
-    Example(
-        "Richter",
-        "For the benefit of the school, Richter nurtured a good relationship with the then Mayor, "
-        "Ludwig Götz (CSU).",
-        "For the good of the school of judges as rector of a good relationship with the former "
-        "mayor Ludwig Götz (CSU).",
-    ),
-    Example(
-        "Pakistan",
-        "The military plays an important role in Pakistan and has taken power by force several "
-        "times in the past.",
-        "The military plays an important role in Pakistan and has already more frequently "
-        "geputscht.",
-    ),
-    Example(
-        "Hong Kong",
-        "Behind much of the pro-democracy campaign in Hong Kong is the Occupy Central With Love "
-        "and Peace movement, whose organizers have threatened to shut down the financial district "
-        "if Beijing does not grant authentic universal suffrage.",
-        "Behind the pro-democracy campaign in Hong Kong is the movement Occupy Central With Love "
-        "and Peace, whose organizers have threatened the acupuncture, off, if Beijing allows no "
-        "real universal suffrage.",
-    ),
-    Example(
-        "trade", "Foreign goods trade had slowed, too.", "Foreign trade also slowed the economy."
-    ),
-    Example(
-        "knee",
-        "Some shrapnel pieces are still in my knee.",
-        "Some garnet fragments are still in my knee.",
-    ),
-    Example(
-        "Stewart",
-        "Stewart hit the wall for the second time after his right front tire blew out on lap 172, "
-        "ending his night.",
-        "Stewart raced for the second time against the wall after his right front tire on lap 172 "
-        "and ended his evening.",
-    ),
-)
-
-
-def _examples(
-    number: str, title: str, examples: tuple[Example, ...], published: Mapping[str, tuple[int, ...]]
-) -> PaperTable:
+def _examples(number: str, title: str, published: Mapping[str, tuple[int, ...]]) -> PaperTable:
     """Printed examples with the published ratings of three metrics, 1 for HIGH and 0 for LOW."""
     models = {
         "ESIM": ("esim", "the bundled model, trained on nine tenths of WMT15"),
@@ -182,10 +106,10 @@ def _examples(
         paper="mathur2019",
         number=number,
         title=title,
-        experiment=ExamplePercentiles(examples=examples),
+        experiment=ExamplePercentiles(examples=load_examples(f"mathur2019-{number}")),
         decimals=2,
         has_average=False,
-        departures=(BERTR_LAYER, SHIPPED_ESIM),
+        departures=(BERTR_LAYER, BUNDLED_ESIM),
         rows=[
             Row(label, published[label.partition(",")[0]], model=model, note=note)
             for label, (model, note) in models.items()
@@ -324,7 +248,7 @@ TABLES = [
         departures=(
             BERTR_LAYER,
             *HEAD_DEPARTURES,
-            SHIPPED_ESIM,
+            BUNDLED_ESIM,
             replace(WMT11_SEGMENTS, row_pattern="^ESIM"),
         ),
         rows=[
@@ -416,13 +340,11 @@ TABLES = [
     _examples(
         "6",
         "Translations of WMT15 with high human scores",
-        HIGH_EXAMPLES,
         {"ESIM": (1, 1, 1, 1, 0), "BERTR": (1, 1, 1, 0, 0), "BLEU": (0, 0, 0, 0, 0)},
     ),
     _examples(
         "7",
         "Translations of WMT15 with low human scores",
-        LOW_EXAMPLES,
         {"ESIM": (0, 0, 0, 1, 1, 1), "BERTR": (0, 0, 1, 0, 1, 1), "BLEU": (1, 1, 1, 0, 1, 1)},
     ),
 ]

@@ -28,7 +28,7 @@ from papers.pado2009_experiments import (
     no_model,
 )
 from papers.pado2009_preferences import PreferenceTraining
-from papers.printed_examples import Example, ExampleRanks, ExampleScores
+from papers.printed_examples import ExampleRanks, ExampleScores, load_examples
 from papers.table import Experiment, Figure, MakeModel, Model, PaperTable, Row
 from tertium.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
@@ -96,19 +96,6 @@ WEIGHT_FEATURES = (
     "unaligned.adjunct", "unaligned.root", "root.poor", "modality.root", "person.changed",
     "place.changed", "passive.wrong", "unaligned.apposition", "alignment.score", "factivity.same",
 )  # fmt: skip
-TABLE_2_EXAMPLES = (
-    Example("face (gold 6)", "I shall face that fact today.", "Today I will face this reality."),
-    Example(
-        "Lal Masjid (gold 1)",
-        "What does BBC's Haroon Rasheed say after a visit to Lal Masjid Jamia Hafsa complex? There "
-        "are no underground tunnels in Lal Masjid or Jamia Hafsa. The presence of the foreigners "
-        "could not be confirmed as well. What became of the extremists like Abuzar?",
-        "BBC Haroon Rasheed Lal Masjid, Jamia Hafsa after his visit to Auob Medical Complex says "
-        "Lal Masjid and seminary in under a land mine, not also been confirmed the presence of "
-        "foreigners could not be, such as Abu by the extremist?",
-    ),
-)
-
 REGRESSION_DEPARTURES = (RIDGE_PRIORS, EXACT_ALIGNMENT, FEATURE_COUNT, PADO_METEOR)
 
 
@@ -515,7 +502,7 @@ TABLES = [
     _table(
         "2",
         "Two printed translations from Urdu",
-        ExampleScores(examples=TABLE_2_EXAMPLES),
+        ExampleScores(examples=load_examples("pado2009-2")),
         [Row("METEORR", (2.8, 4.5), model=METEORR.name), Row("RTER", (6.1, 1.2), model=RTER.name)],
         decimals=2,
         has_average=False,

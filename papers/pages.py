@@ -57,10 +57,11 @@ figures measured here.
 The pages are generated from the figures in [results/](../results/). Do not edit them.
 
 ```bash
-tertium reproduce all -o docs/papers                  # takes hours: measures what is missing
-tertium reproduce mathur2019 --table 1 -o docs/papers # takes minutes: one table
-tertium reproduce all --kept -o docs/papers           # takes minutes: writes the pages only
+tertium reproduce all -o docs/papers                   # takes hours: measures what is missing
+tertium reproduce mathur2019 --table 1 -o docs/papers  # takes hours: one table
 ```
+
+With `--kept`, the same commands write the pages without measuring anything.
 
 ## Limitations
 - Encoders differ from those of the papers, because theirs cannot be downloaded as packages.

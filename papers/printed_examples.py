@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,13 @@ class Example:
     def segment(self) -> Segment:
         """The example as a segment; `reference` is used as reference and as source."""
         return Segment(self.hypothesis, self.reference, (self.reference,))
+
+
+def load_examples(table: str) -> tuple[Example, ...]:
+    """Read the examples of a table from `printed_examples.tsv`."""
+    lines = (Path(__file__).parent / "printed_examples.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines[1:]]
+    return tuple(Example(*row[1:]) for row in rows if row[0] == table)
 
 
 @dataclass(frozen=True, kw_only=True)

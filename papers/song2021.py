@@ -13,8 +13,8 @@ from papers.departures import BERTSCORE_F1, SMD_SUM, SONG_METEOR, UNIT_LENGTH
 from papers.experiments import Segments
 from papers.language_pairs import MULTI30K as MULTI30K_PAIRS
 from papers.language_pairs import QE_WMT20
-from papers.printed_examples import Example, ExampleScores
-from papers.table import Figure, PaperTable, Row
+from papers.printed_examples import ExampleScores, load_examples
+from papers.table import Experiment, Figure, PaperTable, Row
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders import share_encoding
 from tertium.encoders.encoder import load_encoder
@@ -53,6 +53,7 @@ E5_NOTE = (
 )
 
 Figures = tuple[float, ...]
+DEPARTURES = (UNIT_LENGTH, BERTSCORE_F1, SONG_METEOR, SMD_SUM)
 
 
 def _sentsim(encoder: str, sentence: str, token: str, against: str) -> str:
@@ -67,32 +68,47 @@ def _rows(
     against: str,
     sentence: str,
     published: Sequence[Figures],
-    averages: Figures,
     pairs: Sequence[str] = (),
 ) -> list[Row]:
-    """Return the five rows of a table: both token metrics, the sentence metric, and both sums.
+    """Return rows for both token metrics, the sentence metric and both sums.
 
-    `averages` are published. Metrics get the language pair in the columns `pairs`.
+    The last of the published figures of a row is its average. With three rows, the token metrics
+    are left out. Metrics get the language pair in the columns `pairs`.
     """
-    options = f"encoder={encoder},against={against}"
-    title = sentence.upper()
+    options, title = f"encoder={encoder},against={against}", sentence.upper()
     models = [
         ("WMD", f"wmd:{options}"),
         ("BERTScore", f"bertscore:{options}"),
         (title, f"{sentence}:{options}"),
         (f"{title} + WMD", _sentsim(encoder, sentence, "wmd", against)),
         (f"{title} + BERTScore", _sentsim(encoder, sentence, "bertscore", against)),
-    ]
+    ][-len(published) :]
     return [
         Row(
             label,
-            figures,
-            average,
+            figures[:-1],
+            figures[-1],
             spec,
             column_specs={pair: f"{spec},lp={pair}" for pair in pairs},
         )
-        for (label, spec), figures, average in zip(models, published, averages, strict=True)
+        for (label, spec), figures in zip(models, published, strict=True)
     ]
+
+
+def _table(
+    number: str, title: str, experiment: Experiment, rows: Sequence[Row], note: str, **options: Any
+) -> PaperTable:
+    """Return a table with the departures that apply to one of its rows."""
+    return PaperTable(
+        paper="song2021",
+        number=number,
+        title=title,
+        experiment=experiment,
+        rows=rows,
+        note=note,
+        departures=tuple(d for d in DEPARTURES if any(map(d.applies_to, rows))),
+        **options,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,27 +150,6 @@ REFERENCE_LAYERS = LayerCurve(
     set="da/wmt17", columns=TO_ENGLISH, depths=(("minilm", 6), ("mpnet", 12))
 )
 
-TURNAROUND = "We have made a complete turnaround."
-TABLE_1 = (
-    Example("MT1", TURNAROUND, "We did a complete turnaround."),
-    Example("MT2", TURNAROUND, "We made a turnaround."),
-    Example("MT3", TURNAROUND, "We have not made a complete turnaround."),
-    Example("MT4", TURNAROUND, "We have made an incomplete turnaround."),
-)
-FOOD, OBAMA = "The food tastes good.", "President Barack Obama also backs the proposal."
-POLICE = "She is recovering, and police are still searching for a suspect."
-TABLE_6 = (
-    Example("E1 MT1", FOOD, "The food tastes not good."),
-    Example("E1 MT2", FOOD, "The food tastes not bad."),
-    Example("E2 MT1", OBAMA, "President Obama also supported this proposal."),
-    Example("E2 MT2", OBAMA, "Supported President Obama also this proposal."),
-    Example("E3 MT1", POLICE, "She is recovering, and police are searching for a suspect."),
-    Example("E3 MT2", POLICE, "Police searched for a suspect, and she recovered."),
-)
-TABLE_6_SOURCE = (
-    Example("E4 MT1", FOOD, "这食物味道好."),
-    Example("E4 MT2", FOOD, "好道味物食这."),
-)
 EXAMPLES_NOTE = (
     "{}. Our SentSim has fixed bounds and is divided by e, so that equal texts have 1. The paper "
     "takes the bounds from a test set, which single examples do not have"
@@ -177,7 +172,6 @@ class ExampleScoreShares(ExampleScores):
 def _example_table(
     number: str,
     title: str,
-    examples: tuple[Example, ...],
     encoders: Sequence[str],
     published: Sequence[Figures],
     against: str = "reference",
@@ -189,20 +183,14 @@ def _example_table(
         if len(encoders) > 1
         else XLMR_NOTE.format(encoders[0])
     )
-    return PaperTable(
-        paper="song2021",
-        number=number,
-        title=title,
-        experiment=ExampleScoreShares(examples=examples),
-        has_average=False,
-        departures=(BERTSCORE_F1,),
-        rows=[
-            Row(f"{label}, {encoder}", figures, model=f"{name}:encoder={encoder},against={against}")
-            for (label, name), figures in zip(metrics.items(), published, strict=True)
-            for encoder in encoders
-        ],
-        note=EXAMPLES_NOTE.format(encoder_note),
-    )
+    rows = [
+        Row(f"{label}, {encoder}", figures, model=f"{name}:encoder={encoder},against={against}")
+        for (label, name), figures in zip(metrics.items(), published, strict=True)
+        for encoder in encoders
+    ]
+    experiment = ExampleScoreShares(examples=load_examples(f"song2021-{number}"))
+    note = EXAMPLES_NOTE.format(encoder_note)
+    return _table(number, title, experiment, rows, note, has_average=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,59 +217,27 @@ class TwoLayers(Segments):
         return Figure(value=float(agreement), count=int(agreement.used))
 
 
-# Tables 3 and 8, 5 and 10, 4 and 9 share the rows WMD and BERTScore.
-WMT17_TOKENS: list[Figures] = [
-    (0.366, 0.501, 0.373, 0.373, 0.308, 0.267, 0.404, 0.408, 0.350),
-    (0.409, 0.510, 0.414, 0.402, 0.337, 0.319, 0.434, 0.446, 0.382),
-]
-WMT20_TOKENS: list[Figures] = [
-    (0.361, 0.456, 0.463, 0.251, 0.647, 0.308, 0.315),
-    (0.357, 0.459, 0.460, 0.260, 0.673, 0.309, 0.320),
-]
-LARGE: list[Figures] = [
-    (0.730, 0.769, 0.827, 0.736, 0.733, 0.698, 0.770),
-    (0.745, 0.775, 0.833, 0.756, 0.746, 0.710, 0.751),
-    (0.612, 0.653, 0.730, 0.703, 0.700, 0.622, 0.654),
-    (0.755, 0.779, 0.847, 0.781, 0.786, 0.731, 0.781),
-    (0.770, 0.785, 0.860, 0.792, 0.796, 0.746, 0.782),
-]
-
 SMD_LARGE: list[Figures] = [
-    (0.703, 0.686, 0.763, 0.693, 0.698, 0.648, 0.644),
-    (0.745, 0.757, 0.832, 0.750, 0.736, 0.705, 0.753),
-    (0.757, 0.771, 0.846, 0.764, 0.752, 0.717, 0.752),
+    (0.703, 0.686, 0.763, 0.693, 0.698, 0.648, 0.644, 0.691),
+    (0.745, 0.757, 0.832, 0.750, 0.736, 0.705, 0.753, 0.754),
+    (0.757, 0.771, 0.846, 0.764, 0.752, 0.717, 0.752, 0.766),
 ]
 TWO_LAYERS = TwoLayers(set="da/wmt17", columns=TO_ENGLISH, layer=12)
 
 
-def _top_layer() -> list[Row]:
+def _smd_layer_12() -> list[Row]:
     """Return SMD at its best layer on WMT15 and WMT16, and its sums."""
-    specs = (
-        "smd:encoder=mpnet@12,against=reference",
-        *(_sentsim("mpnet@7", "smd", token, "reference") for token in ("wmd", "bertscore")),
-    )
-    labels = ("SMD, layer 12", "SMD, layer 12 + WMD", "SMD, layer 12 + BERTScore")
-    return [
-        Row(
-            label,
-            figures,
-            average,
-            spec,
-            experiment=None if label == labels[0] else TWO_LAYERS,
-            note="layer 12 of mpnet for SMD and layer 7 for WMD and BERTScore, both chosen on "
-            "WMT15 and WMT16",
-        )
-        for label, figures, average, spec in zip(
-            labels, SMD_LARGE, (0.691, 0.754, 0.766), specs, strict=True
-        )
-    ]
+    single, *sums = _rows("mpnet@7", "reference", "smd", SMD_LARGE)
+    single = replace(single, model="smd:encoder=mpnet@12,against=reference")
+    rows = [single, *(replace(row, experiment=TWO_LAYERS) for row in sums)]
+    note = "layer 12 of mpnet for SMD, layer 7 for WMD and BERTScore, chosen on WMT15 and WMT16"
+    return [replace(r, label=r.label.replace("SMD", "SMD, layer 12"), note=note) for r in rows]
 
 
 TABLES = [
     _example_table(
         "1",
         "A reference, two paraphrases and two negations",
-        TABLE_1,
         ("minilm", "mpnet"),
         [
             (0.7975, 0.7748, 0.8296, 0.8318),
@@ -289,29 +245,30 @@ TABLES = [
             (0.8111, 0.7427, 0.4832, 0.5107),
         ],
     ),
-    PaperTable(
-        paper="song2021",
-        number="2-source",
-        title="Multi30K, source-only",
-        experiment=MULTI30K,
-        departures=(UNIT_LENGTH, BERTSCORE_F1),
-        rows=_rows(
+    _table(
+        "2-source",
+        "Multi30K, source-only",
+        MULTI30K,
+        _rows(
             "e5",
             "source",
             "sss",
-            [(0.360, 0.319), (0.335, 0.291), (0.483, 0.449), (0.508, 0.477), (0.486, 0.434)],
-            (0.340, 0.313, 0.466, 0.492, 0.460),
+            [
+                (0.360, 0.319, 0.340),
+                (0.335, 0.291, 0.313),
+                (0.483, 0.449, 0.466),
+                (0.508, 0.477, 0.492),
+                (0.486, 0.434, 0.460),
+            ],
             MULTI30K.columns,
         ),
-        note=E5_NOTE,
+        E5_NOTE,
     ),
-    PaperTable(
-        paper="song2021",
-        number="2-reference",
-        title="Multi30K, reference-based",
-        experiment=MULTI30K,
-        departures=(UNIT_LENGTH, BERTSCORE_F1, SONG_METEOR),
-        rows=[
+    _table(
+        "2-reference",
+        "Multi30K, reference-based",
+        MULTI30K,
+        [
             Row("BLEU", (0.262, 0.387), 0.325, "bleu"),
             Row(
                 "METEOR",
@@ -324,40 +281,41 @@ TABLES = [
                 "use",
                 "reference",
                 "sss",
-                [(0.492, 0.425), (0.434, 0.352), (0.487, 0.446), (0.546, 0.501), (0.527, 0.462)],
-                (0.459, 0.393, 0.467, 0.524, 0.494),
+                [
+                    (0.492, 0.425, 0.459),
+                    (0.434, 0.352, 0.393),
+                    (0.487, 0.446, 0.467),
+                    (0.546, 0.501, 0.524),
+                    (0.527, 0.462, 0.494),
+                ],
             ),
         ],
-        note=XLMR_NOTE.format("use"),
+        XLMR_NOTE.format("use"),
     ),
-    PaperTable(
-        paper="song2021",
-        number="3",
-        title="WMT17, source-only",
-        experiment=WMT17_SOURCES,
-        departures=(UNIT_LENGTH, BERTSCORE_F1),
-        rows=_rows(
+    _table(
+        "3",
+        "WMT17, source-only",
+        WMT17_SOURCES,
+        _rows(
             "e5",
             "source",
             "sss",
             [
-                *WMT17_TOKENS,
-                (0.456, 0.514, 0.540, 0.555, 0.541, 0.464, 0.505, 0.458, 0.540),
-                (0.504, 0.594, 0.566, 0.569, 0.534, 0.476, 0.538, 0.513, 0.562),
-                (0.523, 0.600, 0.578, 0.574, 0.551, 0.499, 0.553, 0.531, 0.569),
+                (0.366, 0.501, 0.373, 0.373, 0.308, 0.267, 0.404, 0.408, 0.350, 0.372),
+                (0.409, 0.510, 0.414, 0.402, 0.337, 0.319, 0.434, 0.446, 0.382, 0.406),
+                (0.456, 0.514, 0.540, 0.555, 0.541, 0.464, 0.505, 0.458, 0.540, 0.508),
+                (0.504, 0.594, 0.566, 0.569, 0.534, 0.476, 0.538, 0.513, 0.562, 0.540),
+                (0.523, 0.600, 0.578, 0.574, 0.551, 0.499, 0.553, 0.531, 0.569, 0.553),
             ],
-            (0.372, 0.406, 0.508, 0.540, 0.553),
             SOURCES,
         ),
-        note=E5_NOTE,
+        E5_NOTE,
     ),
-    PaperTable(
-        paper="song2021",
-        number="4",
-        title="WMT17 to English, reference-based, larger encoder",
-        experiment=WMT17,
-        departures=(UNIT_LENGTH, BERTSCORE_F1, SONG_METEOR),
-        rows=[
+    _table(
+        "4",
+        "WMT17 to English, reference-based, larger encoder",
+        WMT17,
+        [
             Row("BLEU", (0.366, 0.440, 0.444, 0.321, 0.413, 0.344, 0.441), 0.396, "bleu"),
             Row("METEOR", (0.460, 0.557, 0.631, 0.450, 0.525, 0.480, 0.596), 0.528, "meteor"),
             Row("MEANT 2.0", (0.565, 0.639, 0.687, 0.586, 0.607, 0.578, 0.596), 0.608),
@@ -375,17 +333,26 @@ TABLES = [
                 "wmdo:encoder=mpnet",
                 note="published with BERT",
             ),
-            *_rows("mpnet", "reference", "sss", LARGE, (0.752, 0.759, 0.668, 0.780, 0.790)),
+            *_rows(
+                "mpnet",
+                "reference",
+                "sss",
+                [
+                    (0.730, 0.769, 0.827, 0.736, 0.733, 0.698, 0.770, 0.752),
+                    (0.745, 0.775, 0.833, 0.756, 0.746, 0.710, 0.751, 0.759),
+                    (0.612, 0.653, 0.730, 0.703, 0.700, 0.622, 0.654, 0.668),
+                    (0.755, 0.779, 0.847, 0.781, 0.786, 0.731, 0.781, 0.780),
+                    (0.770, 0.785, 0.860, 0.792, 0.796, 0.746, 0.782, 0.790),
+                ],
+            ),
         ],
-        note=ROBERTA_NOTE.format("large", "mpnet"),
+        ROBERTA_NOTE.format("large", "mpnet"),
     ),
-    PaperTable(
-        paper="song2021",
-        number="5",
-        title="WMT20 quality estimation, source-only",
-        experiment=WMT20,
-        departures=(UNIT_LENGTH, BERTSCORE_F1),
-        rows=[
+    _table(
+        "5",
+        "WMT20 quality estimation, source-only",
+        WMT20,
+        [
             Row(
                 "Leaderboard baseline (supervised)",
                 (0.386, 0.146, 0.477, 0.190, 0.685, 0.374, 0.548),
@@ -408,21 +375,20 @@ TABLES = [
                 "source",
                 "sss",
                 [
-                    *WMT20_TOKENS,
-                    (0.313, 0.330, 0.481, 0.401, 0.694, 0.404, 0.441),
-                    (0.390, 0.472, 0.553, 0.427, 0.724, 0.426, 0.476),
-                    (0.392, 0.484, 0.553, 0.427, 0.727, 0.426, 0.475),
+                    (0.361, 0.456, 0.463, 0.251, 0.647, 0.308, 0.315, 0.400),
+                    (0.357, 0.459, 0.460, 0.260, 0.673, 0.309, 0.320, 0.405),
+                    (0.313, 0.330, 0.481, 0.401, 0.694, 0.404, 0.441, 0.438),
+                    (0.390, 0.472, 0.553, 0.427, 0.724, 0.426, 0.476, 0.495),
+                    (0.392, 0.484, 0.553, 0.427, 0.727, 0.426, 0.475, 0.498),
                 ],
-                (0.400, 0.405, 0.438, 0.495, 0.498),
                 QE_WMT20,
             ),
         ],
-        note=E5_NOTE,
+        E5_NOTE,
     ),
     _example_table(
         "6",
         "Examples from several sets, reference-based",
-        TABLE_6,
         ("minilm", "mpnet"),
         [
             (0.954, 0.948, 0.8419, 0.4604, 0.984, 0.911),
@@ -433,110 +399,85 @@ TABLES = [
     _example_table(
         "6-source",
         "An example, source-only",
-        TABLE_6_SOURCE,
         ("e5",),
         [(0.882, 0.207), (1.000, 0.682), (0.958, 0.309)],
         "source",
     ),
-    PaperTable(
-        paper="song2021",
-        number="7",
-        title="WMT17 to English, reference-based, smaller encoder",
-        experiment=WMT17,
-        departures=(UNIT_LENGTH, BERTSCORE_F1),
-        rows=_rows(
+    _table(
+        "7",
+        "WMT17 to English, reference-based, smaller encoder",
+        WMT17,
+        _rows(
             "minilm",
             "reference",
             "sss",
             [
-                (0.667, 0.743, 0.818, 0.693, 0.705, 0.663, 0.744),
-                (0.683, 0.740, 0.818, 0.693, 0.707, 0.675, 0.718),
-                (0.612, 0.655, 0.705, 0.680, 0.642, 0.599, 0.644),
-                (0.718, 0.767, 0.832, 0.755, 0.736, 0.703, 0.764),
-                (0.728, 0.767, 0.843, 0.755, 0.744, 0.717, 0.758),
+                (0.667, 0.743, 0.818, 0.693, 0.705, 0.663, 0.744, 0.719),
+                (0.683, 0.740, 0.818, 0.693, 0.707, 0.675, 0.718, 0.719),
+                (0.612, 0.655, 0.705, 0.680, 0.642, 0.599, 0.644, 0.648),
+                (0.718, 0.767, 0.832, 0.755, 0.736, 0.703, 0.764, 0.754),
+                (0.728, 0.767, 0.843, 0.755, 0.744, 0.717, 0.758, 0.759),
             ],
-            (0.719, 0.719, 0.648, 0.754, 0.759),
         ),
-        note=ROBERTA_NOTE.format("base", "minilm"),
+        ROBERTA_NOTE.format("base", "minilm"),
     ),
-    PaperTable(
-        paper="song2021",
-        number="8",
-        title="WMT17, source-only, with SMD",
-        experiment=WMT17_SOURCES,
-        departures=(UNIT_LENGTH, BERTSCORE_F1, SMD_SUM),
-        rows=_rows(
+    _table(
+        "8",
+        "WMT17, source-only, with SMD",
+        WMT17_SOURCES,
+        _rows(
             "e5",
             "source",
             "smd",
             [
-                *WMT17_TOKENS,
-                (0.348, 0.394, 0.360, 0.342, 0.276, 0.158, 0.271, 0.345, 0.250),
-                (0.392, 0.491, 0.392, 0.382, 0.343, 0.239, 0.373, 0.429, 0.310),
-                (0.417, 0.503, 0.416, 0.400, 0.361, 0.271, 0.394, 0.454, 0.341),
+                (0.348, 0.394, 0.360, 0.342, 0.276, 0.158, 0.271, 0.345, 0.250, 0.305),
+                (0.392, 0.491, 0.392, 0.382, 0.343, 0.239, 0.373, 0.429, 0.310, 0.372),
+                (0.417, 0.503, 0.416, 0.400, 0.361, 0.271, 0.394, 0.454, 0.341, 0.395),
             ],
-            (0.372, 0.406, 0.305, 0.372, 0.395),
             SOURCES,
-        )[2:],
-        note=E5_NOTE,
+        ),
+        E5_NOTE,
     ),
-    PaperTable(
-        paper="song2021",
-        number="9",
-        title="WMT17 to English, reference-based, with SMD",
-        experiment=WMT17,
-        departures=(UNIT_LENGTH, BERTSCORE_F1, SMD_SUM),
-        rows=_rows(
-            "mpnet",
-            "reference",
-            "smd",
-            [*LARGE[:2], *SMD_LARGE],
-            (0.752, 0.759, 0.691, 0.754, 0.766),
-        )[2:]
-        + _top_layer(),
-        note=f"{ROBERTA_NOTE.format('large', 'mpnet')}; rows without a layer use layer 7",
+    _table(
+        "9",
+        "WMT17 to English, reference-based, with SMD",
+        WMT17,
+        [*_rows("mpnet", "reference", "smd", SMD_LARGE), *_smd_layer_12()],
+        f"{ROBERTA_NOTE.format('large', 'mpnet')}; rows without a layer use layer 7",
     ),
-    PaperTable(
-        paper="song2021",
-        number="10",
-        title="WMT20 quality estimation, source-only, with SMD",
-        experiment=WMT20,
-        departures=(UNIT_LENGTH, BERTSCORE_F1, SMD_SUM),
-        rows=_rows(
+    _table(
+        "10",
+        "WMT20 quality estimation, source-only, with SMD",
+        WMT20,
+        _rows(
             "e5",
             "source",
             "smd",
             [
-                *WMT20_TOKENS,
-                (0.436, 0.368, 0.302, 0.277, 0.570, 0.298, 0.281),
-                (0.452, 0.423, 0.401, 0.279, 0.618, 0.355, 0.326),
-                (0.449, 0.439, 0.413, 0.289, 0.638, 0.363, 0.327),
+                (0.436, 0.368, 0.302, 0.277, 0.570, 0.298, 0.281, 0.362),
+                (0.452, 0.423, 0.401, 0.279, 0.618, 0.355, 0.326, 0.408),
+                (0.449, 0.439, 0.413, 0.289, 0.638, 0.363, 0.327, 0.417),
             ],
-            (0.400, 0.405, 0.362, 0.408, 0.417),
             QE_WMT20,
-        )[2:],
-        note=E5_NOTE,
+        ),
+        E5_NOTE,
     ),
-    PaperTable(
-        paper="song2021",
-        number="figure-3",
-        title="WMD by layer, WMT17, source-only",
-        experiment=SOURCE_LAYERS,
-        departures=(UNIT_LENGTH,),
-        rows=SOURCE_LAYERS.rows("source", ",centre=none"),
-        note="vectors are not centered, as in the paper. The paper prints no values; its best "
-        "layer is 9 of 12 of XLM-R",
+    _table(
+        "figure-3",
+        "WMD by layer, WMT17, source-only",
+        SOURCE_LAYERS,
+        SOURCE_LAYERS.rows("source", ",centre=none"),
+        "vectors are not centered, as in the paper. The paper prints no values; its best layer is "
+        "9 of 12 of XLM-R",
         chart="layers",
     ),
-    PaperTable(
-        paper="song2021",
-        number="figure-4",
-        title="WMD by layer, WMT17 to English, reference-based",
-        experiment=REFERENCE_LAYERS,
-        departures=(UNIT_LENGTH,),
-        rows=REFERENCE_LAYERS.rows("reference"),
-        note="the paper prints no values; its best layer is 17 of 24 of RoBERTa large. Our layers "
-        "are chosen on WMT15 and WMT16",
+    _table(
+        "figure-4",
+        "WMD by layer, WMT17 to English, reference-based",
+        REFERENCE_LAYERS,
+        REFERENCE_LAYERS.rows("reference"),
+        "the paper prints no values; its best layer is 17 of 24 of RoBERTa large. Our layers are "
+        "chosen on WMT15 and WMT16",
         chart="layers",
     ),
 ]

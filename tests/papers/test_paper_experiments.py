@@ -99,7 +99,7 @@ def test_tie_aware_and_plain_system_scores(datasets: DatasetFolder) -> None:
     np.testing.assert_allclose(values, [86.6025, 0.0], atol=1e-3)
 
 
-def test_a_random_order_agrees_with_half_of_the_comparisons_without_ties(
+def test_a_random_order_agrees_with_half_of_the_comparisons(
     datasets: DatasetFolder,
 ) -> None:
     experiment = RandomOrder(

@@ -1,11 +1,11 @@
-"""How the figures stored for an encoder were found: its layer, its bounds, its baseline.
+"""Measure the layer, the bounds and the baseline that are stored for an encoder.
 
-    python -m papers.calibrate_encoder minilm@all --data DIR
+    python -m recipes.calibrate_encoder minilm@all --data DIR
 
-reads da/wmt15 and da/wmt16, or `--sets`, and nothing else. For each layer it prints how well each
-formula agrees with people (average Pearson over language pairs), and what
-`embedding/calibration.py` holds: the value that one translation in 200 does not reach, and
-BERTScore of sentences paired at random.
+It reads da/wmt15 and da/wmt16, or `--sets`. For each layer it prints the agreement of each formula
+with human scores (average Pearson over language pairs) and the values in
+`embedding/calibration.py`: the score that one translation in 200 does not reach, and BERTScore of
+randomly paired sentences.
 """
 
 from __future__ import annotations
@@ -34,35 +34,37 @@ from tertium.metrics.embedding.wmd import WMD
 SETS = ("da/wmt15", "da/wmt16")
 COLUMNS = ("precision", "recall", "f1", "bertr", "wmd", "smd", "sss")
 DISTANCES = ("wmd", "smd")
-ALL = slice(None)
-WORST = 0.5  # per cent of translations beyond the bound
+ALL_SEGMENTS = slice(None)
+BOUND_PERCENTILE = 0.5  # percent of translations beyond the bound
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
-    """One language pair's judgments: human scores (n,), and values (n, layers, columns)."""
+    """Judgments of one language pair: human scores (n,) and metric values (n, layers, columns)."""
 
     human: FloatArray
     values: FloatArray
-    unrelated: FloatArray  # (n, layers, 3): BERTScore of hypotheses with others' references
+    unrelated: FloatArray  # (n, layers, 3): BERTScore with the reference of another segment
 
 
 def formulas(chunk: Chunk, layers: int) -> FloatArray:
-    """Every column of every layer for each comparison of a chunk, (m, layers * columns)."""
+    """Return all columns of all layers for each pair of a chunk, (m, layers * columns)."""
     sentences = sentence_cosines(chunk)
     width = chunk.embeddings.vectors.shape[1] // layers
-    found: list[FloatArray] = []
+    columns_by_layer: list[FloatArray] = []
     for layer in range(layers):
         part = _layer(chunk, layer * width, width)
         costs = np.array(map_distances(part, WMD().distance))
         plain = match_greedily(part, special=False)[:, 1]
         scores = with_f1(match_greedily(part))
-        found.append(np.column_stack([scores, plain, costs, mean_distances(part), sentences]))
-    return np.concatenate(found, axis=1)
+        columns_by_layer.append(
+            np.column_stack([scores, plain, costs, mean_distances(part), sentences])
+        )
+    return np.concatenate(columns_by_layer, axis=1)
 
 
 def layer_scores(chunk: Chunk, layers: int) -> FloatArray:
-    """BERTScore at every layer for each comparison of a chunk, (m, layers * 3)."""
+    """Return BERTScore at all layers for each pair of a chunk, (m, layers * 3)."""
     width = chunk.embeddings.vectors.shape[1] // layers
     parts = [_layer(chunk, layer * width, width) for layer in range(layers)]
     return np.concatenate([with_f1(match_greedily(part)) for part in parts], axis=1)
@@ -82,17 +84,17 @@ def measure(
     *,
     sets: Sequence[str] = SETS,
     centre: Centre = "auto",
-    chosen: slice = ALL,
+    selection: slice = ALL_SEGMENTS,
 ) -> Iterator[Sample]:
-    """The samples of an encoder's layers on every language pair it knows, of `chosen` segments."""
+    """Yield the samples of all layers for every language pair that the encoder supports."""
     layers = encoder.layers
     for name in sets:
         for lp in datasets.find(name).lps:
-            read = set(lp.split("-")[0 if side == "source" else 1 :])
-            if encoder.languages is not None and not read <= encoder.languages:
+            languages_read = set(lp.split("-")[0 if side == "source" else 1 :])
+            if encoder.languages is not None and not languages_read <= encoder.languages:
                 continue
             judged = datasets.judgments(name, lp)
-            _, left, right = pair_texts(judged.segments[chosen], side)
+            _, left, right = pair_texts(judged.segments[selection], side)
             change = SSS(lp=lp, centre=centre).centering(encoder, side)
             values = compare_pairs(
                 encoder,
@@ -102,18 +104,22 @@ def measure(
                 sentences=change is None,
                 transform=change,
             )
-            others = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
+            unrelated_texts = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
             yield Sample(
-                human=judged.scores[chosen],
+                human=judged.scores[selection],
                 values=values.reshape(len(left), layers, len(COLUMNS)),
                 unrelated=compare_pairs(
-                    encoder, left, others, lambda c: layer_scores(c, layers), transform=change
+                    encoder,
+                    left,
+                    unrelated_texts,
+                    lambda c: layer_scores(c, layers),
+                    transform=change,
                 ).reshape(len(left), layers, 3),
             )
 
 
 def agreement(samples: Sequence[Sample], layer: int) -> dict[str, float]:
-    """Average Pearson of each column, and of SentSim by corpus, over language pairs."""
+    """Return the average Pearson of each column and of SentSim over language pairs."""
     rows = [_agreement(sample.human, sample.values[:, layer]) for sample in samples]
     return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
 
@@ -130,41 +136,45 @@ def _agreement(human: FloatArray, values: FloatArray) -> dict[str, float]:
 
 
 def _unit(values: FloatArray) -> FloatArray:
-    least, most = np.nanmin(values), np.nanmax(values)
-    result: FloatArray = (values - least) / (most - least)
+    minimum, maximum = np.nanmin(values), np.nanmax(values)
+    result: FloatArray = (values - minimum) / (maximum - minimum)
     return result
 
 
 def bounds(samples: Sequence[Sample], layer: int) -> dict[str, float]:
-    """The value of each column that `WORST` per cent of all translations do not reach."""
+    """Return the value of each column that 0.5 % of all translations do not reach."""
     values = np.concatenate([sample.values[:, layer] for sample in samples])
     return {
-        key: float(np.nanpercentile(column, 100 - WORST if key in DISTANCES else WORST))
+        key: float(
+            np.nanpercentile(
+                column, 100 - BOUND_PERCENTILE if key in DISTANCES else BOUND_PERCENTILE
+            )
+        )
         for key, column in zip(COLUMNS, values.T, strict=True)
     }
 
 
 def baseline(samples: Sequence[Sample], layer: int) -> FloatArray:
-    """BERTScore's precision, recall and F1 of sentences paired at random, (3,)."""
+    """Return precision, recall and F1 of BERTScore for randomly paired sentences, (3,)."""
     values = np.concatenate([sample.unrelated[:, layer] for sample in samples])
     result: FloatArray = np.nanmean(values, axis=0)
     return result
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, prog="papers.calibrate_encoder")
+    parser = argparse.ArgumentParser(description=__doc__, prog="recipes.calibrate_encoder")
     parser.add_argument("encoder", help="an encoder, such as minilm@all, minilm@3+4 or use@3")
     parser.add_argument("--side", choices=("reference", "source"), default="reference")
-    parser.add_argument("--limit", type=int, help="segments of each language pair")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth segment alone")
+    parser.add_argument("--limit", type=int, help="number of segments per language pair")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="use every Nth segment")
     parser.add_argument("--sets", nargs="+", default=SETS, help=f"default: {' '.join(SETS)}")
     parser.add_argument("--centre", choices=get_args(Centre), default="auto")
-    parser.add_argument("--data", help="the folder of human judgments")
+    parser.add_argument("--data", help="folder of human judgments")
     options = parser.parse_args(arguments)
     encoder = load_encoder(options.encoder, special=True)
     datasets = DatasetFolder.open(options.data)
-    chosen = slice(None, options.limit, options.every)
-    choices = {"sets": options.sets, "centre": options.centre, "chosen": chosen}
+    selection = slice(None, options.limit, options.every)
+    choices = {"sets": options.sets, "centre": options.centre, "selection": selection}
     samples = list(measure(encoder, datasets, options.side, **choices))
     for layer in range(encoder.layers):
         figures = {
