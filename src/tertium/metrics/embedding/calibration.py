@@ -2,7 +2,7 @@
 
 Encoders spread cosines over different ranges. A baseline is the mean BERTScore of unrelated
 sentences, used for rescaling. A bound is the value that one translation in 200 does not reach.
-Both were measured on da/wmt15 and da/wmt16 only; `python -m papers.calibrate_encoder` repeats the
+Both were measured on da/wmt15 and da/wmt16 only; `python -m recipes.calibrate_encoder` repeats the
 measurement. Changing a value changes scores.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from tertium.errors import UnknownNameError
+from tertium.errors import UsageError
 
 Kind = Literal["precision", "recall", "f1", "wmd", "smd", "sss"]
 BOUND_KINDS: tuple[Kind, ...] = ("precision", "recall", "f1", "wmd", "smd", "sss")
@@ -23,7 +23,7 @@ GENERIC = (0.0, 0.0, 0.0, 1.4142, 1.4142, 0.0)
 # and F1 of unrelated sentences. Hypotheses were paired with the reference of another segment: the
 # first 100 of each language pair (minilm) or all (mpnet, use). e5@8 was measured on every second
 # segment of da/wmt16; the part after the slash is the centering:
-# python -m papers.calibrate_encoder e5@8 --side source --sets da/wmt16 --every 2 --centre language
+# python -m recipes.calibrate_encoder e5@8 --side source --sets da/wmt16 --every 2 --centre language
 MEASURED = """
 minilm@0 reference       0.3273 0.3662 0.3523 1.1501 0.4584 0.1777  0.3252 0.3203 0.3163
 minilm@1 reference       0.3981 0.4351 0.4216 1.0966 0.4668 0.1777  0.3825 0.3777 0.3756
@@ -62,13 +62,13 @@ EQUAL_WEIGHTS = (0.5, 0.5)
 
 
 def baseline(encoder: str, scale: str) -> tuple[float, float, float]:
-    """Return BERTScore's precision, recall and F1 of unrelated sentences.
-
-    `scale` is an `EmbeddingMetric.calibration_key`.
-    """
+    """Return BERTScore of unrelated sentences; `scale` is an `EmbeddingMetric.calibration_key`."""
     if (encoder, scale) not in _NUMBERS:
-        names = [name for name, own_scale in _NUMBERS if own_scale == scale]
-        raise UnknownNameError(f"encoder with a stored baseline against {scale}", encoder, names)
+        names = ", ".join(name for name, own_scale in _NUMBERS if own_scale == scale)
+        raise UsageError(
+            f"no baseline of {encoder} against {scale} is stored: expected one of {names}; "
+            "use one of them, or rescale=false"
+        )
     precision, recall, f1 = _NUMBERS[encoder, scale][len(BOUND_KINDS) :]
     return precision, recall, f1
 
