@@ -53,10 +53,10 @@ FILE_FORMAT_NAMES = {
 BANNED_PHRASES = {
     r"\bmend(s|ed|ing)?\b": "fix",
     r"\banew\b": "again",
-    r"\bastray\b": "wrong language",
+    r"\bastray\b(?!:)": "wrong language",  # signatures contain astray:0.3
     r"\bforetell|\bforetold|\bforesee": "predict",
     r"\bparted\b": "split, separated",
-    r"(?<!there )(?<!--test )\b(is|are|was|were) none\b": "is missing, is not valid, there is no ...",
+    r"(?<!there )(?<!--test )\b(is|are|was|were) none\b": "is missing, is not valid",
     r"\bheld against\b": "compared with",
     r"\btold by\b": "detected from, reported by",
     r"\bdeal(s|t)? out\b|\bdealt\b": "distribute",

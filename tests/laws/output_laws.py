@@ -211,14 +211,14 @@ def explanations_are_valid(trial: Trial) -> int:
     segments = trial.segments[:3]
     values = trial.metric.score(segments).segments
     for segment, value in zip(segments, values, strict=True):
-        values = explain(segment, metric=trial.metric)
-        finite = all(math.isfinite(number) for number in numbers_in(values.as_dict()))
+        explanation = explain(segment, metric=trial.metric)
+        finite = all(math.isfinite(number) for number in numbers_in(explanation.as_dict()))
         require(finite, "a number of the explanation is not finite")
         require(
-            abs(values.score - value) <= 2e-5 * max(1.0, abs(value)),
-            f"explained score {values.score!r}, expected {value!r}",
+            abs(explanation.score - value) <= 2e-5 * max(1.0, abs(value)),
+            f"explained score {explanation.score!r}, expected {value!r}",
         )
-        require_safe_fragment(values._repr_html_())
+        require_safe_fragment(explanation._repr_html_())
         call = [
             "explain",
             "-m",
@@ -228,7 +228,8 @@ def explanations_are_valid(trial: Trial) -> int:
             *(f"--reference-text={reference}" for reference in segment.references),
         ]
         require(
-            run_successfully([*call, "-f", "json"]).json == after_json_round_trip(values.as_dict()),
+            run_successfully([*call, "-f", "json"]).json
+            == after_json_round_trip(explanation.as_dict()),
             "the explanations differ",
         )
         run_successfully(call)
