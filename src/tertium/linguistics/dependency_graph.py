@@ -191,8 +191,8 @@ def _compute_depths(heads: Sequence[int]) -> list[int]:
             return [len(heads)] * len(heads)
         base = 0 if depths[i] < 0 else depths[i]
         depths[i] = base
-        for step, place in enumerate(reversed(path), start=1):
-            depths[place] = base + step
+        for step, i in enumerate(reversed(path), start=1):
+            depths[i] = base + step
     return depths
 
 

@@ -7,49 +7,44 @@ written by hand: negation, modality, attitude, quantifiers, pronouns, connective
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
-
-Modality = Literal["actual", "certain", "probable", "possible", "necessary", "hypothetical"]
-Quantifier = Literal["all", "most", "many", "some", "few", "none"]
-Attitude = Literal["factive", "report", "belief", "wish", "positive", "negative"]
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _by_class(**classes: str) -> Mapping[str, Any]:
+def _map_to_class(**classes: str) -> Mapping[str, str]:
     return {word: name for name, words in classes.items() for word in words.split()}
 
 
-NEGATIONS = _words(
+NEGATIONS = _word_set(
     "not n't never neither nor no none nobody nothing nowhere no_one no_longer without"
 )
-NEGATIVE_PRONOUNS = _words("nobody nothing none no_one neither")
-NEGATIVE_DETERMINERS = _words("no neither")
+NEGATIVE_PRONOUNS = _word_set("nobody nothing none no_one neither")
+NEGATIVE_DETERMINERS = _word_set("no neither")
 
-MODAL_VERBS: Mapping[str, Modality] = _by_class(
+MODAL_VERBS = _map_to_class(
     possible="can could may might",
     necessary="must should ought need",
     hypothetical="would",
 )
-FUTURE_AUXILIARIES = _words("will shall 'll wo sha")
-SEMI_MODALS: Mapping[str, Modality] = _by_class(  # verbs and adjectives that take an infinitive
+FUTURE_AUXILIARIES = _word_set("will shall 'll wo sha")
+SEMI_MODALS = _map_to_class(  # verbs and adjectives that take an infinitive
     necessary="have need oblige require force supposed suppose necessary",
     possible="able possible unlikely allow permit enable",
     probable="likely seem appear",
     certain="bind sure certain",
 )
-MODAL_ADVERBS: Mapping[str, Modality] = _by_class(
+MODAL_ADVERBS = _map_to_class(
     certain="""certainly surely definitely undoubtedly clearly obviously indeed of_course
     doubtless inevitably undeniably""",
     probable="probably likely presumably apparently seemingly supposedly allegedly reportedly",
     possible="possibly perhaps maybe potentially conceivably perchance",
     necessary="necessarily",
 )
-CONDITIONALS = _words("if unless whether provided assuming lest in_case otherwise")
+CONDITIONALS = _word_set("if unless whether provided assuming lest in_case otherwise")
 
-ATTITUDES: Mapping[str, Attitude] = _by_class(
+ATTITUDES = _map_to_class(
     factive="""know realize realise regret discover learn notice remember forget reveal confirm
     prove acknowledge recognize recognise find see hear understand aware glad sorry happy proud
     surprise discovery fact demonstrate show establish observe resent ignore""",
@@ -67,7 +62,7 @@ ATTITUDES: Mapping[str, Attitude] = _by_class(
     unable prohibit miss lack cease unwilling impossible""",
 )
 
-QUANTIFIERS: Mapping[str, Quantifier] = _by_class(
+QUANTIFIERS = _map_to_class(
     all="all every each both everyone everybody everything always entire whole",
     most="most majority mostly usually",
     many="many much numerous a_lot lot often frequently a_great_deal plenty",
@@ -76,18 +71,18 @@ QUANTIFIERS: Mapping[str, Quantifier] = _by_class(
     few="few little rarely seldom hardly",
     none="no none nobody nothing no_one never neither",
 )
-QUANTIFIER_ORDER: tuple[Quantifier, ...] = ("none", "few", "some", "many", "most", "all")
+QUANTIFIER_ORDER = ("none", "few", "some", "many", "most", "all")
 
 # Words with a downward monotone scope: a more general statement does not follow.
-DOWNWARD = _words(
+DOWNWARD = _word_set(
     "not n't no never nobody nothing none no_one neither nor without few hardly barely scarcely "
     "rarely seldom if unless doubt deny refuse fail avoid prevent forbid lack reject every all each"
 )
 
-INDEFINITE_PEOPLE = _words(
+INDEFINITE_PEOPLE = _word_set(
     "anybody anyone somebody someone nobody no_one everybody everyone people person man one"
 )
-INDEFINITE_THINGS = _words("anything something nothing everything thing")
+INDEFINITE_THINGS = _word_set("anything something nothing everything thing")
 
 # person, number, gender; an empty field means any
 PRONOUNS: Mapping[str, tuple[str, str, str]] = {
@@ -107,7 +102,7 @@ PRONOUNS: Mapping[str, tuple[str, str, str]] = {
 }
 
 # discourse markers that can replace each other
-MARKER_SENSES: Mapping[str, str] = _by_class(
+MARKER_SENSES = _map_to_class(
     contrast="""however nevertheless nonetheless yet though although but while whereas even_so
     despite in_spite_of""",
     addition="moreover furthermore also besides additionally too in_addition as_well",
@@ -117,7 +112,7 @@ MARKER_SENSES: Mapping[str, str] = _by_class(
 )
 
 # Contiguous groups that act as one word and that are not in WordNet.
-FIXED_EXPRESSIONS = _words(
+FIXED_EXPRESSIONS = _word_set(
     """no_one as_well_as as_well in_order_to due_to because_of according_to in_spite_of instead_of
     such_as out_of up_to at_least at_most more_than less_than no_longer of_course for_example
     for_instance in_front_of on_behalf_of in_addition in_addition_to as_a_result even_so a_lot

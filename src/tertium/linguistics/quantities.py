@@ -101,14 +101,15 @@ def _can_follow(left: str, right: str) -> bool:
         return False
     if right in ONES or right in ORDINALS:
         digit = ONES.get(right, ORDINALS.get(right, 0))
-        big = right.removesuffix("th") in SCALES
-        return left in SCALES or big or (left in TENS and 0 < digit < 10)
+        is_scale = right.removesuffix("th") in SCALES
+        return left in SCALES or is_scale or (left in TENS and 0 < digit < 10)
     if right in TENS:
         return left in SCALES
     return True
 
 
-UNSPECIFIED = "?"
+KindAndValue = tuple[str, str]
+UNSPECIFIED = "?"  # a missing part of a date
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,28 +179,18 @@ def normalize_digits(text: str) -> str:
     """
     if text.isascii():
         return text
-    return "".join(map(_normalize_character, text))
-
-
-def _normalize_character(character: str) -> str:
-    if character.isascii():
-        return character
-    digit = unicodedata.digit(character, None)
-    if digit is not None and character.isdecimal():
-        return str(digit)
-    return _PLAIN.get(character, character)
+    return "".join(
+        str(unicodedata.digit(c)) if c.isdecimal() else _ASCII_SIGNS.get(c, c) for c in text
+    )
 
 
 def _parse_quantity(text: str, start: int) -> Quantity | None:
     for pattern, parse in _PARSERS:
         match = pattern.match(text, start)
-        if match is not None and match.end() > start:
-            parsed = parse(match)
-            if parsed is not None:
-                kind, value = parsed
-                return _extend_with_unit(
-                    text, Quantity(start=start, end=match.end(), kind=kind, value=value)
-                )
+        if match is not None and match.end() > start and (parsed := parse(match)):
+            kind, value = parsed
+            quantity = Quantity(start=start, end=match.end(), kind=kind, value=value)
+            return _extend_with_unit(text, quantity)
     return None
 
 
@@ -252,12 +243,12 @@ def parse_digits(text: str) -> Decimal | None:
         return None
 
 
-def _parse_number(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_number(match: re.Match[str]) -> KindAndValue | None:
     value = parse_digits(match.group(1))
     return None if value is None else ("number", format_decimal(value))
 
 
-def _parse_money(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_money(match: re.Match[str]) -> KindAndValue | None:
     value = parse_digits(match.group(2))
     if value is None:
         return None
@@ -266,24 +257,23 @@ def _parse_money(match: re.Match[str]) -> tuple[str, str] | None:
     return "money", f"{CURRENCIES[match.group(1).lower()]} {format_decimal(value)}"
 
 
-def _parse_fraction(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_fraction(match: re.Match[str]) -> KindAndValue | None:
     numerator, denominator = int(match.group(1)), int(match.group(2))
     if not 0 < numerator < denominator <= 100:
         return None
     return "number", format_decimal(round(Decimal(numerator) / Decimal(denominator), 4))
 
 
-def _parse_vulgar_fraction(match: re.Match[str]) -> tuple[str, str]:
-    whole = Decimal(match.group(1) or 0)
-    part = Decimal(str(unicodedata.numeric(match.group(2))))
-    return "number", format_decimal(round(whole + part, 4))
+def _parse_vulgar_fraction(match: re.Match[str]) -> KindAndValue:
+    fraction = Decimal(str(unicodedata.numeric(match.group(2))))
+    return "number", format_decimal(round(Decimal(match.group(1) or 0) + fraction, 4))
 
 
-def _parse_ordinal(match: re.Match[str]) -> tuple[str, str]:
+def _parse_ordinal(match: re.Match[str]) -> KindAndValue:
     return "ordinal", str(int(match.group(1)))
 
 
-def _parse_words(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_words(match: re.Match[str]) -> KindAndValue | None:
     parsed = parse_number_words(match.group())
     if parsed is None:
         return None
@@ -291,46 +281,45 @@ def _parse_words(match: re.Match[str]) -> tuple[str, str] | None:
     return ("ordinal" if is_ordinal else "number"), format_decimal(value)
 
 
-def _parse_named_month(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_named_month(match: re.Match[str]) -> KindAndValue | None:
     parts = match.groupdict()
     month = MONTHS[parts["m"].lower().rstrip(".")[:3]]
     return _format_date(parts.get("y"), month, parts.get("d"), parts.get("w"))
 
 
-def _parse_iso_date(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_iso_date(match: re.Match[str]) -> KindAndValue | None:
     return _format_date(match.group(1), int(match.group(2)), match.group(3), None)
 
 
-def _parse_slash_date(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_slash_date(match: re.Match[str]) -> KindAndValue | None:
     first, second, year = int(match.group(1)), int(match.group(2)), match.group(3)
     day, month = (second, first) if second > 12 else (first, second)
     return _format_date(year, month, str(day), None)
 
 
-def _parse_year(match: re.Match[str]) -> tuple[str, str] | None:
-    decade = match.group(2)
-    return "date", f"{match.group(1)}{'s' if decade else ''}-?-?-?"
+def _parse_year(match: re.Match[str]) -> KindAndValue | None:
+    return "date", f"{match.group(1)}{'s' if match.group(2) else ''}-?-?-?"  # or a decade
 
 
-def _parse_weekday(match: re.Match[str]) -> tuple[str, str]:
+def _parse_weekday(match: re.Match[str]) -> KindAndValue:
     return "date", f"?-?-?-{WEEKDAYS[match.group(1).lower()[:3]]}"
 
 
-def _parse_time(match: re.Match[str]) -> tuple[str, str] | None:
+def _parse_time(match: re.Match[str]) -> KindAndValue | None:
     hour, minute = int(match.group(1)), int(match.group(2) or 0)
-    half = (match.group(3) or "").lower()[:1]
-    if match.group(2) is None and not half:
+    half_day = (match.group(3) or "").lower()[:1]  # "a" or "p"
+    if match.group(2) is None and not half_day:
         return None
-    if half and not 1 <= hour <= 12:
-        return None
-    if half:
-        hour = hour % 12 + (12 if half == "p" else 0)
+    if half_day:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half_day == "p" else 0)
     return ("time", f"{hour}:{minute:02d}") if hour < 25 and minute < 60 else None
 
 
 def _format_date(
     year: str | None, month: int, day: str | None, weekday: str | None
-) -> tuple[str, str] | None:
+) -> KindAndValue | None:
     number = int(re.sub(r"\D", "", day)) if day else None
     if not 1 <= month <= 12 or (number is not None and not 1 <= number <= 31):
         return None
@@ -350,7 +339,16 @@ def _amount(quantity: HasQuantity) -> str:
     return quantity.value.rpartition(" ")[2].removesuffix("-?-?-?")
 
 
-_PLAIN = {"％": "%", "，": ",", "．": ".", "＄": "$", "：": ":", "－": "-", "–": "-", "−": "-"}
+_ASCII_SIGNS = {
+    "％": "%",
+    "，": ",",
+    "．": ".",
+    "＄": "$",
+    "：": ":",
+    "－": "-",
+    "–": "-",
+    "−": "-",
+}
 _DIGITS = (
     r"\d{1,3}(?:[ \u00a0\u202f',]\d{3})+(?:\.\d+)?(?!\d)|\d{1,3}(?:\.\d{3})+,\d+"
     r"|\d+(?:[.,]\d+)*"

@@ -30,7 +30,7 @@ from tertium.linguistics.word_similarity import (
     INVERSE_RELATIONS,
     MIN_COSINE,
     NO_SIMILARITY,
-    RELATION_STRENGTHS,
+    SIMILARITIES,
     WordSimilarity,
     cosine_to_strength,
     relate_content_words,
@@ -38,7 +38,7 @@ from tertium.linguistics.word_similarity import (
     relate_mixed_words,
 )
 
-UNALIGNED = -1  # target of a node without a partner
+UNALIGNED = -1  # target of a node without a match
 MIN_SIMILARITY = 0.4  # below it, a node is better left unaligned
 FUNCTION_WORD_WEIGHT = 0.4  # a content word has weight 1
 POSITION_PENALTY = 0.04  # for a move from one end of the sentence to the other
@@ -49,19 +49,9 @@ EXACT_MATCH, CLOSE_MATCH = 0.95, 0.75
 # Scores of a hypothesis edge, by the relation of the premise nodes its two ends are aligned with.
 SAME_EDGE, SAME_HEAD, NEAR, REVERSED, FAR, MERGED = 0.25, 0.1, 0.03, -0.05, -0.08, -0.2
 _EDGE_NAMES = {
-    SAME_EDGE: "same",
-    SAME_HEAD: "head",
-    NEAR: "near",
-    REVERSED: "reversed",
-    FAR: "far",
-    MERGED: "merged",
-}
-
-_SAME = WordSimilarity(RELATION_STRENGTHS["same"], "same")
-_LEMMA = WordSimilarity(RELATION_STRENGTHS["lemma"], "lemma")
-_ACRONYM = WordSimilarity(RELATION_STRENGTHS["spelling"], "spelling")
-_NUMBER = WordSimilarity(RELATION_STRENGTHS["number"], "number")
-_OTHER_NUMBER = WordSimilarity(RELATION_STRENGTHS["other number"], "other number")
+    SAME_EDGE: "same", SAME_HEAD: "head", NEAR: "near",
+    REVERSED: "reversed", FAR: "far", MERGED: "merged",
+}  # fmt: skip
 
 # (premise node, similarity, relation)
 Candidate = tuple[int, float, str]
@@ -185,12 +175,12 @@ def compare_content_words(
     if a.quantity is not None or b.quantity is not None:
         return _compare_quantities(a, b)
     if a.lemma == b.lemma:
-        return _SAME if a.text.lower() == b.text.lower() else _LEMMA
+        return SIMILARITIES["same" if a.text.lower() == b.text.lower() else "lemma"]
     similarity = relate_content_words(left.profiles[a.index], right.profiles[b.index])
     if similarity.relation == "none" and (
         left.acronyms.get(b.lemma) == a.index or right.acronyms.get(a.lemma) == b.index
     ):
-        return _ACRONYM
+        return SIMILARITIES["spelling"]  # an acronym
     if cosine > MIN_COSINE:
         strength = cosine_to_strength(cosine)
         if similarity.relation == "none":
@@ -203,7 +193,7 @@ def compare_content_words(
 def compare_function_words(a: Node, b: Node) -> WordSimilarity:
     """Compute the similarity of two function words."""
     if a.lemma == b.lemma and a.text.lower() == b.text.lower():
-        return _SAME
+        return SIMILARITIES["same"]
     return relate_function_words(a.lemma, a.kind, b.lemma, b.kind)
 
 
@@ -211,8 +201,8 @@ def _compare_quantities(a: Node, b: Node) -> WordSimilarity:
     if a.quantity is None or b.quantity is None:
         return NO_SIMILARITY
     if quantities_agree(a.quantity, b.quantity):
-        return _NUMBER
-    return _OTHER_NUMBER if a.quantity.kind == b.quantity.kind else NO_SIMILARITY
+        return SIMILARITIES["number"]
+    return SIMILARITIES["other number" if a.quantity.kind == b.quantity.kind else "none"]
 
 
 def find_best_alignment(

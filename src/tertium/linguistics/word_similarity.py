@@ -21,28 +21,12 @@ MIN_COSINE = (
     0.55  # 50-dimensional vectors of unrelated frequent words reach lower cosines by chance
 )
 
-# relation -> strength in 0..1
 RELATION_STRENGTHS: Mapping[str, float] = {
-    "same": 1.0,
-    "lemma": 0.95,
-    "number": 1.0,
-    "synonym": 0.9,
-    "derivation": 0.8,
-    "marker": 0.8,
-    "hypernym": 0.75,
-    "hyponym": 0.75,
-    "entailment": 0.65,
-    "spelling": 0.7,
-    "sibling": 0.55,
-    "antonym": 0.6,
-    "other number": 0.5,
-    "pronoun": 0.6,
-    "coreference": 0.28,
-    "part": 0.65,
-    "function": 0.45,
-    "distributional": 0.0,
-    "none": 0.0,
-}
+    "same": 1.0, "number": 1.0, "lemma": 0.95, "synonym": 0.9, "derivation": 0.8, "marker": 0.8,
+    "hypernym": 0.75, "hyponym": 0.75, "spelling": 0.7, "entailment": 0.65, "part": 0.65,
+    "antonym": 0.6, "pronoun": 0.6, "sibling": 0.55, "other number": 0.5, "function": 0.45,
+    "coreference": 0.28, "none": 0.0,
+}  # fmt: skip
 INVERSE_RELATIONS: Mapping[str, str] = {"hypernym": "hyponym", "hyponym": "hypernym"}
 
 WORDNET_POS: Mapping[str, Pos] = {
@@ -69,7 +53,11 @@ class WordSimilarity(NamedTuple):
     relation: str
 
 
-NO_SIMILARITY = WordSimilarity(0.0, "none")
+SIMILARITIES: Mapping[str, WordSimilarity] = {
+    relation: WordSimilarity(strength, relation)
+    for relation, strength in RELATION_STRENGTHS.items()
+}
+NO_SIMILARITY = SIMILARITIES["none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -140,20 +128,16 @@ def relate_content_words(a: WordProfile, b: WordProfile) -> WordSimilarity:
     'hypernym'
     """
     if a.lemma == b.lemma:
-        return _similarity("lemma")
+        return SIMILARITIES["lemma"]
     both_listed = a.in_wordnet and b.in_wordnet
     if both_listed and (relation := _wordnet_relation(a, b)):
-        return _similarity(relation)
+        return SIMILARITIES[relation]
     has_components = a.components or b.components
     if has_components and (a.components or {a.lemma}) & (b.components or {b.lemma}):
-        return _similarity("part")
+        return SIMILARITIES["part"]
     if not both_listed or a.lemma[:4] == b.lemma[:4]:
         return _relate_by_spelling(a, b)
     return NO_SIMILARITY
-
-
-def _similarity(relation: str) -> WordSimilarity:
-    return WordSimilarity(RELATION_STRENGTHS[relation], relation)
 
 
 def _wordnet_relation(a: WordProfile, b: WordProfile) -> str:
@@ -195,16 +179,16 @@ def relate_function_words(a: str, a_kind: str, b: str, b_kind: str) -> WordSimil
     'marker'
     """
     if a == b:
-        return _similarity("lemma")
+        return SIMILARITIES["lemma"]
     if a in lexicons.PRONOUNS and b in lexicons.PRONOUNS:
-        return _similarity("lemma" if lexicons.PRONOUNS[a] == lexicons.PRONOUNS[b] else "pronoun")
+        return SIMILARITIES["lemma" if lexicons.PRONOUNS[a] == lexicons.PRONOUNS[b] else "pronoun"]
     if a in lexicons.FUTURE_AUXILIARIES and b in lexicons.FUTURE_AUXILIARIES:
-        return _similarity("lemma")
+        return SIMILARITIES["lemma"]
     similarity = _relate_by_lexicon(a, b)
     if similarity.strength:
         return similarity
     if a_kind == b_kind and a_kind not in ("other", "particle"):
-        return _similarity("function")
+        return SIMILARITIES["function"]
     return NO_SIMILARITY
 
 
@@ -217,7 +201,7 @@ def relate_mixed_words(a: str, a_kind: str, b: str, b_kind: str) -> WordSimilari
     if a_kind == "pronoun" or b_kind == "pronoun":
         pronoun, kind = (a, b_kind) if a_kind == "pronoun" else (b, a_kind)
         if kind in ("noun", "name") and lexicons.PRONOUNS.get(pronoun, ("",))[0] == "3":
-            return _similarity("coreference")
+            return SIMILARITIES["coreference"]
     return _relate_by_lexicon(a, b)
 
 
@@ -225,12 +209,12 @@ def _relate_by_lexicon(a: str, b: str) -> WordSimilarity:
     """Relate connectives of one sense, negations, and indefinite pronouns of one class."""
     sense = lexicons.MARKER_SENSES.get(a)
     if sense and sense == lexicons.MARKER_SENSES.get(b):
-        return _similarity("marker")
+        return SIMILARITIES["marker"]
     if a in lexicons.NEGATIONS and b in lexicons.NEGATIONS:
-        return _similarity("marker")
+        return SIMILARITIES["marker"]
     for group in (lexicons.INDEFINITE_PEOPLE, lexicons.INDEFINITE_THINGS):
         if a in group and b in group:
-            return _similarity("pronoun")
+            return SIMILARITIES["pronoun"]
     return NO_SIMILARITY
 
 

@@ -95,7 +95,6 @@ WORDNET = Resource(
     source_hash="eee5b09a346600d2e33d6e69113a530283bbb422f04f9af6b277f2ca4ad514bd",
     license="WordNet 3.0 license",
 )
-__all__ = ["DETACHMENTS", "Pos", "Relation", "WordNet", "load_wordnet"]
 
 # Suffixes and their replacements, in the order of morphy(7WN).
 _ENDINGS: Mapping[Pos, str] = {

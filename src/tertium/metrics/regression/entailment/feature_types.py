@@ -98,12 +98,8 @@ class Feature:
         i, j = match
         own = pair.h[i].text if i != UNALIGNED else ""
         other = pair.p[j].text if j != UNALIGNED else ""
-        own_modality = other_modality = ""
-        if UNALIGNED not in match:
-            own_modality, other_modality = (
-                pair.h_attributes[i].modality,
-                pair.p_attributes[j].modality,
-            )
+        own_modality = pair.h_attributes[i].modality if i != UNALIGNED else ""
+        other_modality = pair.p_attributes[j].modality if j != UNALIGNED else ""
         is_forward = direction == FORWARD
         return self.template.format(
             hypothesis=f"'{own if is_forward else other}'",

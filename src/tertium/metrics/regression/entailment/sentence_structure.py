@@ -178,9 +178,9 @@ def _embedded_predicates(is_embedded_too: bool) -> Find:
 
 def _prominent_words_kept(pair: Pair) -> float:
     """Compute the share of content words near the root whose target is near the root too."""
-    top = [pair.targets[n.index] for n in pair.h if n.depth < 2 and n.is_content]
-    kept = [j for j in top if j != UNALIGNED and pair.p[j].depth < 3]
-    return len(kept) / len(top) if top else 1.0
+    targets = [pair.targets[n.index] for n in pair.h if n.depth < 2 and n.is_content]
+    near_root = sum(j != UNALIGNED and pair.p[j].depth < 3 for j in targets)
+    return near_root / len(targets) if targets else 1.0
 
 
 def _depth_changes(pair: Pair) -> list[Match]:
@@ -282,9 +282,5 @@ FEATURES: tuple[Feature | QualityMeasure, ...] = (
     QualityMeasure("prominent.kept", _prominent_words_kept),
     Feature("prominent.moved", _depth_changes, "{words} is far more prominent on one side"),
     Feature("broken.no_verb", _missing_finite_verb, "one side has no finite verb"),
-    Feature(
-        "broken.loose",
-        _unattached_words,
-        "{words} is not connected to the sentence",
-    ),
+    Feature("broken.loose", _unattached_words, "{words} is not connected to the sentence"),
 )

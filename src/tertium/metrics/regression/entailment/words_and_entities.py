@@ -169,23 +169,23 @@ def _unaligned_phrases(pair: Pair) -> list[Match]:
     return matches
 
 
-def _unaligned_feature(kind: str, description: str, test: NodeTest) -> Feature:
+def _insertion(kind: str, description: str, test: NodeTest) -> Feature:
     template = f"the hypothesis {{adds}} the {description}"
     return Feature(f"unaligned.{kind}", _find_unaligned(test), template)
 
 
 INSERTIONS = (
-    _unaligned_feature("noun", "noun {words}", lambda n: n.kind == "noun" and n.is_content),
-    _unaligned_feature("name", "name {words}", lambda n: n.kind == "name"),
-    _unaligned_feature("verb", "verb {words}", lambda n: n.kind == "verb" and n.is_content),
-    _unaligned_feature(
+    _insertion("noun", "noun {words}", lambda n: n.kind == "noun" and n.is_content),
+    _insertion("name", "name {words}", lambda n: n.kind == "name"),
+    _insertion("verb", "verb {words}", lambda n: n.kind == "verb" and n.is_content),
+    _insertion(
         "quality", "quality {words}", lambda n: n.kind in ("adjective", "adverb") and n.is_content
     ),
-    _unaligned_feature("number", "number {words}", lambda n: n.kind == "number"),
+    _insertion("number", "number {words}", lambda n: n.kind == "number"),
     Feature(
         "unaligned.unknown", _words_not_in_wordnet, "the hypothesis {adds} the unknown word {words}"
     ),
-    _unaligned_feature("function", "function word {words}", lambda n: not n.is_content),
+    _insertion("function", "function word {words}", lambda n: not n.is_content),
     positive_feature(
         "unaligned.only_function",
         _only_function_words,
@@ -196,24 +196,22 @@ INSERTIONS = (
         _find_unaligned(lambda n: n.parent == ROOT),
         "the main word {words} has no match",
     ),
-    _unaligned_feature(
-        "subject", "subject {phrase}", lambda n: n.role == "subject" and not _is_agent(n)
-    ),
-    _unaligned_feature("agent", "agent {phrase}", _is_agent),
-    _unaligned_feature(
+    _insertion("subject", "subject {phrase}", lambda n: n.role == "subject" and not _is_agent(n)),
+    _insertion("agent", "agent {phrase}", _is_agent),
+    _insertion(
         "object", "object {phrase}", lambda n: n.role in ("object", "recipient", "predicate")
     ),
-    _unaligned_feature("time", "time {phrase}", _is_time),
-    _unaligned_feature("place", "place {phrase}", _is_place),
-    _unaligned_feature("adjunct", "adjunct {phrase}", _is_adjunct),
+    _insertion("time", "time {phrase}", _is_time),
+    _insertion("place", "place {phrase}", _is_place),
+    _insertion("adjunct", "adjunct {phrase}", _is_adjunct),
     Feature(
         "unaligned.modifier", _unaligned_modifiers, "the hypothesis {adds} the modifier {phrase}"
     ),
-    _unaligned_feature("apposition", "apposition {phrase}", lambda n: n.role == "apposition"),
-    _unaligned_feature(
+    _insertion("apposition", "apposition {phrase}", lambda n: n.role == "apposition"),
+    _insertion(
         "clause", "clause around {words}", lambda n: n.role in CLAUSE_ROLES and n.kind == "verb"
     ),
-    _unaligned_feature("negation", "negation {words}", lambda n: n.lemma in NEGATIONS),
+    _insertion("negation", "negation {words}", lambda n: n.lemma in NEGATIONS),
     Feature("unaligned.phrase", _unaligned_phrases, "the hypothesis {adds} the phrase {phrase}"),
 )
 
