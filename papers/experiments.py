@@ -5,9 +5,10 @@ Scores are oriented first (higher is better), so that good agreement is always p
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -30,8 +31,32 @@ Compare = Callable[[FloatArray, FloatArray, FloatArray], Agreement]
 Pairs = Literal["into English", "all"]
 
 
+class ColumnScores(NamedTuple):
+    """Human and oriented metric scores of the segments or systems of a column, (n,) each."""
+
+    human: FloatArray
+    metric: FloatArray
+    signature: str
+    excluded_counts: dict[str, int]
+
+
+class Correlation(ABC):
+    """Base class of experiments that correlate metric scores with human scores."""
+
+    correlate: Correlate
+
+    @abstractmethod
+    def read_scores(self, datasets: DatasetFolder, model: Any, column: str) -> ColumnScores:
+        """Return human and metric scores of a column."""
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        scores = self.read_scores(datasets, model, column)
+        agreement = self.correlate(scores.human, scores.metric)
+        return _make_figure(agreement, scores.signature, scores.excluded_counts)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Segments:
+class Segments(Correlation):
     """Correlation of segment scores with human scores; a column is a language pair."""
 
     set: str
@@ -48,18 +73,13 @@ class Segments:
         """Return the judgments of a column."""
         return datasets.judgments(self.set, column, self.part)
 
-    def measure(self, datasets: DatasetFolder, model: Metric, column: str) -> Figure:
+    def read_scores(self, datasets: DatasetFolder, model: Metric, column: str) -> ColumnScores:
         judgment_set = self.read(datasets, column)
         scores = model.score(judgment_set.segments)
-        agreement = self.correlate(judgment_set.scores, scores.oriented_segments)
-        return _make_figure(agreement, scores.signature, dict(judgment_set.excluded_counts))
-
-    def human_and_metric_scores(
-        self, datasets: DatasetFolder, model: Metric, column: str
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return human scores and metric scores of each segment, (n,) each."""
-        judgment_set = self.read(datasets, column)
-        return judgment_set.scores, model.score(judgment_set.segments).oriented_segments
+        excluded_counts = dict(judgment_set.excluded_counts)
+        return ColumnScores(
+            judgment_set.scores, scores.oriented_segments, scores.signature, excluded_counts
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,7 +126,7 @@ class Comparisons:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Systems:
+class Systems(Correlation):
     """Correlation of system scores with human scores of systems.
 
     `set` is a metrics task, or rankings with system scores. `aggregate` selects the metric's own
@@ -127,7 +147,7 @@ class Systems:
     def data(self) -> str:
         return f"{self.set}, all segments of every system"
 
-    def measure(self, datasets: DatasetFolder, model: Metric, column: str) -> Figure:
+    def read_scores(self, datasets: DatasetFolder, model: Metric, column: str) -> ColumnScores:
         outputs, human = self._read(datasets, column)
         systems = [system for system in outputs if system in human.scores]
         if len(systems) < 2:
@@ -135,17 +155,8 @@ class Systems:
         scores = [model.score(outputs[system]) for system in systems]
         values = np.array([self._system_score(one) for one in scores])
         missing = {"no output": len(human) - len(systems)} if len(human) > len(systems) else {}
-        agreement = self.correlate(human.of(systems), values)
-        return _make_figure(agreement, scores[0].signature, {**human.excluded_counts, **missing})
-
-    def human_and_metric_scores(
-        self, datasets: DatasetFolder, model: Metric, column: str
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return human scores and metric scores of each system, (systems,) each."""
-        outputs, human = self._read(datasets, column)
-        systems = [system for system in outputs if system in human.scores]
-        values = [self._system_score(model.score(outputs[system])) for system in systems]
-        return human.of(systems), np.array(values)
+        excluded_counts = {**human.excluded_counts, **missing}
+        return ColumnScores(human.of(systems), values, scores[0].signature, excluded_counts)
 
     def _system_score(self, scores: Scores) -> float:
         value = scores.system if self.aggregate == "corpus" else float(scores.segments.mean())

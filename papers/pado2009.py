@@ -311,8 +311,8 @@ def _ablation(cls: type[Regression]) -> list[Row]:
     return [
         *_rows(make_model=train_round_robin, of=(cls,)),
         *(
-            Row(f"{cls.title} without {group}", model=train_round_robin(cls, groups=kept))
-            for group, kept in without.items()
+            Row(f"{cls.title} without {group}", model=train_round_robin(cls, groups=groups))
+            for group, groups in without.items()
         ),
     ]
 

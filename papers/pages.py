@@ -182,17 +182,13 @@ def _headline_rows(paper: str, results: Sequence[TableResult]) -> list[list[Cell
 
 def _paper_page(paper: str, results: Sequence[TableResult], charts: Mapping[str, str]) -> str:
     introduction: str = paper_module(paper).INTRODUCTION
-    title = PAPERS[paper] if paper in OVERVIEWS else f"{_authors(paper)}{_title_only(paper)}"
+    title = PAPERS[paper].replace(":", f" {paper[-4:]}:", 1)
     parts = [f"# {escape_markdown(title)}\n", introduction]
     measured = [result for result in results if has_figures(result)]
     if paper in OVERVIEWS:
         parts += ["## Averages\n", render_table(summary_table(measured), "md")]
     parts += [render_section(r, charts.get(file_stem(r.table), "")) for r in measured]
     return "\n".join([*parts, *_departures(measured), *_missing_rows(results)])
-
-
-def _title_only(paper: str) -> str:
-    return PAPERS[paper].partition(":")[1] + PAPERS[paper].partition(":")[2]
 
 
 def render_section(result: TableResult, chart: str) -> str:

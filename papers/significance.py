@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from papers.experiments import Correlation
 from papers.ledger import Ledger
 from papers.table import PaperTable, Row, build_model
 from tertium.arrays import FloatArray
@@ -39,7 +40,7 @@ def mark_best_rows(table: PaperTable, datasets: DatasetFolder, ledger: Ledger) -
     rows = [
         row
         for row in table.rows
-        if row.model is not None and hasattr(table.experiment_of(row), "human_and_metric_scores")
+        if row.model is not None and isinstance(table.experiment_of(row), Correlation)
     ]
     metrics: dict[str, Any] = {}
     columns = table.experiment.columns
@@ -66,5 +67,5 @@ def _score_column(
             model = build_model(row, datasets, column, metrics)
         except MissingResourceError:
             continue
-        human, scores[row.label] = experiment.human_and_metric_scores(datasets, model, column)
+        human, scores[row.label], *_ = experiment.read_scores(datasets, model, column)
     return human, scores

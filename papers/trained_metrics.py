@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from papers.experiments import (
+    ColumnScores,
+    Correlation,
     Pairs,
     Segments,
     Systems,
@@ -23,7 +25,6 @@ from papers.experiments import (
     read_rankings,
 )
 from papers.table import Figure
-from tertium.arrays import FloatArray
 from tertium.cache.cached_files import TRAINED
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
@@ -131,37 +132,26 @@ def search_svr(datasets: DatasetFolder, encoders: tuple[str, ...]) -> SVRConfig:
     return SVR.load(folder).config
 
 
-@dataclass(frozen=True, kw_only=True)
-class SeededSegments(Segments):
-    """The mean of a segment-level statistic over metrics with different seeds."""
+class Seeded(Correlation):
+    """Averages a correlation over metrics with different seeds; scores are of the first seed."""
+
+    def read_scores(self, datasets: DatasetFolder, model: Any, column: str) -> ColumnScores:
+        return super().read_scores(datasets, model[0], column)  # type: ignore[safe-super]
 
     def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
-        return _average_figures([Segments.measure(self, datasets, m, column) for m in model])
-
-    def human_and_metric_scores(
-        self, datasets: DatasetFolder, model: Any, column: str
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return human scores and the scores of the first seed."""
-        return super().human_and_metric_scores(datasets, model[0], column)
+        figures = [super(Seeded, self).measure(datasets, [metric], column) for metric in model]
+        first, values = figures[0], np.array([figure.value for figure in figures])
+        return average_over_seeds(values, first.count, first.signature, dict(first.excluded_counts))
 
 
 @dataclass(frozen=True, kw_only=True)
-class SeededSystems(Systems):
-    """The mean of a system-level statistic over metrics with different seeds."""
-
-    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
-        return _average_figures([Systems.measure(self, datasets, m, column) for m in model])
-
-    def human_and_metric_scores(
-        self, datasets: DatasetFolder, model: Any, column: str
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return human scores and the scores of the first seed."""
-        return super().human_and_metric_scores(datasets, model[0], column)
+class SeededSegments(Seeded, Segments):
+    """The mean of a segment-level statistic over seeds."""
 
 
-def _average_figures(figures: Sequence[Figure]) -> Figure:
-    first, values = figures[0], np.array([figure.value for figure in figures])
-    return average_over_seeds(values, first.count, first.signature, dict(first.excluded_counts))
+@dataclass(frozen=True, kw_only=True)
+class SeededSystems(Seeded, Systems):
+    """The mean of a system-level statistic over seeds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,10 +93,10 @@ def test_seeds_are_averaged_and_the_first_gives_the_scores(datasets: DatasetFold
     assert figure.value == pytest.approx(single / 3)
     assert figure.deviation == pytest.approx(np.std([single, -single, single], ddof=1))
     assert (figure.seeds, figure.count, figure.excluded_counts) == (3, 3, {"no output": 1})
-    human, first = systems.human_and_metric_scores(datasets, seeds, "cs-en")
+    human, first, *_ = systems.read_scores(datasets, seeds, "cs-en")
     assert (human.tolist(), first.tolist()) == ([3, 1, 2], [4, 2, 1])
     segments = SeededSegments(set="da/mine", columns=("cs-en",))
-    human, first = segments.human_and_metric_scores(datasets, seeds, "cs-en")
+    human, first, *_ = segments.read_scores(datasets, seeds, "cs-en")
     assert (human.tolist(), first.tolist()) == ([1, 3, 2, 4], [1, 2, 3, 4])
 
 
