@@ -1,4 +1,4 @@
-"""How the network of tertium-multi is corrected: the search over shares, against plain arrays."""
+"""Correction weights of tertium-multi: moments, hill climb and written files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tertium.models.checkpoint import bundled_models_folder
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A set of 400 rows that chrF and the reading of all kinds tell about, the score does not."""
+    """Write a dataset of 400 rows in which chrF and the readout "all" are informative."""
     rng = np.random.default_rng(1)
     human, letters, read = rng.normal(size=400), rng.random(400), rng.normal(size=(400, 3))
     strange = np.tile([0.0, 0.5], 200)
@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
+def test_moments_equal_correlation_and_slope_of_weighted_sum(folder: Path) -> None:
     [one] = load_moments(folder, "dev", "reference", 2.0)
     shares = np.array([0.3, 0.1, 0.7, 0.4, 1.5, 0.8, 0.2, 0.0])
     with np.load(folder / "dev.npz") as stored:
@@ -75,7 +75,7 @@ def test_moments_give_the_correlation_of_any_shares(folder: Path) -> None:
     assert one.slope(shares) == pytest.approx(np.polyfit(total, human, 1)[0])
 
 
-def test_the_search_takes_what_tells_and_leaves_what_does_not(folder: Path) -> None:
+def test_hill_climb_weights_informative_columns(folder: Path) -> None:
     best, shares = hill_climb(load_moments(folder, "dev", "reference", 2.0))
     assert shares.min() >= 0
     every, letters = shares[COLUMNS.index("all")], shares[CHRF_COLUMN]
@@ -84,7 +84,7 @@ def test_the_search_takes_what_tells_and_leaves_what_does_not(folder: Path) -> N
     assert best > 0.75
 
 
-def test_what_is_behind_chrf_or_behind_fewer_texts_costs(folder: Path) -> None:
+def test_objective_penalizes_sets_below_chrf_or_minimum(folder: Path) -> None:
     sets = load_moments(folder, "dev", "reference", 2.0)
     shares, poor = unit_weights(COLUMNS.index("all")) + unit_weights(CHRF_COLUMN), unit_weights(0)
     r, chrf, own = (sets[0].r(weights) for weights in (shares, unit_weights(CHRF_COLUMN), poor))
@@ -95,8 +95,8 @@ def test_what_is_behind_chrf_or_behind_fewer_texts_costs(folder: Path) -> None:
     assert objective(sets, poor) == pytest.approx(own - CHRF_PENALTY * (chrf + CHRF_MARGIN - own))
 
 
-def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) -> None:
-    """By two kinds: of copies the network's own score counts whole, whatever its share."""
+def test_detection_rates_count_lower_scores(tmp_path: Path) -> None:
+    """Copies get the full network penalty, whatever the weight of the network."""
     np.savez(
         tmp_path / "damage.npz",
         names=np.array(["dropped", "copy"]),
@@ -115,8 +115,8 @@ def test_damage_is_noticed_where_the_correction_scores_it_lower(tmp_path: Path) 
 
 
 @pytest.fixture
-def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model that ships, of which nothing is known yet."""
+def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of an empty bundled model."""
     monkeypatch.setattr(combine, "bundled_models_folder", lambda: tmp_path)
     folder = tmp_path / "tertium-multi"
     folder.mkdir()
@@ -125,17 +125,17 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def constant_readout(value: float) -> dict[str, Tensor]:
-    """A readout of few features, all of whose weights are the same."""
+    """Return a small readout whose weights all have the same value."""
     return {name: w * 0 + value for name, w in Readout(5, 3, 2).state_dict().items()}
 
 
-def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Path) -> None:
+def test_identity_correction_keeps_network_scores(model_folder: Path) -> None:
     write_corrections(
         dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION),
         dict.fromkeys(INPUT_MODES, constant_readout(0.0)),
     )
-    config = json.loads((shipped / "config.json").read_text())
-    assert config["parts"] == {READOUT: hash_file(shipped / READOUT)}
+    config = json.loads((model_folder / "config.json").read_text())
+    assert config["parts"] == {READOUT: hash_file(model_folder / READOUT)}
     said = np.array([-12.0, 0.3, 5.0])
     for mode in INPUT_MODES:
         correct = Correction(**config["corrections"][mode])
@@ -148,15 +148,15 @@ def test_a_new_network_is_left_as_it_is_until_something_corrects_it(shipped: Pat
         np.testing.assert_allclose(found, said, rtol=1e-9)
 
 
-def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
+def test_write_corrections_keeps_other_modes(model_folder: Path) -> None:
     first = {mode: constant_readout(1.0 + n) for n, mode in enumerate(INPUT_MODES)}
     write_corrections(dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), first)
     write_corrections(
         {"both": {**IDENTITY_CORRECTION, "share": 0.5}}, {"both": constant_readout(7.0)}
     )
-    config = json.loads((shipped / "config.json").read_text())
+    config = json.loads((model_folder / "config.json").read_text())
     assert [config["corrections"][mode]["share"] for mode in INPUT_MODES] == [1.0, 1.0, 0.5]
-    stored = dequantize(load_file(shipped / READOUT))
+    stored = dequantize(load_file(model_folder / READOUT))
     for number, expected in enumerate((1.0, 2.0, 7.0)):
         readout = Readout(5, 3, 2)
         own = f"network.readouts.{number}."
@@ -164,8 +164,8 @@ def test_a_view_that_is_not_put_stays_as_it_is(shipped: Path) -> None:
         assert all((weight == expected).all() for weight in readout.state_dict().values())
 
 
-def test_strange_words_are_those_of_hypothesis_and_reference() -> None:
-    """The pieces that ship cut Livonian, and Chinese has no words to cut."""
+def test_fragmentation_averages_hypothesis_and_reference() -> None:
+    """Livonian is fragmented; Chinese has no words to split."""
     pieces = Pieces(bundled_models_folder() / "tertium-multi/encoder/tokenizer.json")
     livonian = "Līvõd rānda um ilzõ nīžtõd"
     rows = [("a cat sat", livonian, "a cat sat"), (livonian, None, livonian)]

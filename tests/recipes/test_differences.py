@@ -1,4 +1,4 @@
-"""What scales of differences may be fitted on: nothing learned from, nothing reported."""
+"""Difference scales: no training sets, no reported sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCORED = json.loads(FILE.read_text(encoding="utf-8"))["scored"]
 
 
 @pytest.mark.parametrize("metric", sorted(SCORED))
-def test_no_scale_rests_on_what_is_reported_or_was_learned(metric: str) -> None:
+def test_scales_exclude_reported_and_training_sets(metric: str) -> None:
     sets = SCORED[metric]["sets"]
     assert not [name for name in sets if name.startswith("wmt17") and name.endswith("-en")]
     if not metric.startswith("tertium-"):
@@ -25,20 +25,20 @@ def test_no_scale_rests_on_what_is_reported_or_was_learned(metric: str) -> None:
         assert all(name.endswith("-en") for name in sets)
 
 
-def test_of_a_metric_of_english_nothing_is_said_elsewhere() -> None:
+def test_english_metric_has_no_scale_for_other_languages() -> None:
     assert find_scale("tertium-small", "into English") is not None
     assert find_scale("tertium-small", "not into English") is None
 
 
-def test_lines_become_scales_and_others_stay(tmp_path, monkeypatch) -> None:
-    people = {f"s{n}": float(n) for n in range(8)}
+def test_fit_replaces_scales_of_its_metrics_only(tmp_path, monkeypatch) -> None:
+    human_scores = {f"s{n}": float(n) for n in range(8)}
     line = {
         "set": "dev/da/wmt22 uk-en",
         "metric": "chrf",
         "learned": [],
         "segments": 3,
-        "people": people,
-        "scores": {name: 2 * score for name, score in people.items()},
+        "people": human_scores,
+        "scores": {name: 2 * score for name, score in human_scores.items()},
     }
     assert build_aligned_scores(line).metrics == ("chrf",)
     file = tmp_path / "scales.json"
@@ -46,8 +46,8 @@ def test_lines_become_scales_and_others_stay(tmp_path, monkeypatch) -> None:
     file.write_text(json.dumps({"scored": {}, "scales": [old, {**old, "metric": "chrf"}]}))
     monkeypatch.setattr("recipes.differences.FILE", file)
     fit([line])
-    kept = json.loads(file.read_text())
-    assert [s["metric"] for s in kept["scales"]] == ["bleu", "chrf"]
-    assert kept["scales"][1]["direction"] == "into English"
-    assert sum(b["pairs"] for b in kept["scales"][1]["bins"]) == 28
-    assert kept["scored"]["chrf"] == {"segments": 3, "sets": ["dev/da/wmt22 uk-en"]}
+    stored = json.loads(file.read_text())
+    assert [s["metric"] for s in stored["scales"]] == ["bleu", "chrf"]
+    assert stored["scales"][1]["direction"] == "into English"
+    assert sum(b["pairs"] for b in stored["scales"][1]["bins"]) == 28
+    assert stored["scored"]["chrf"] == {"segments": 3, "sets": ["dev/da/wmt22 uk-en"]}

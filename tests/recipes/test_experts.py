@@ -1,4 +1,4 @@
-"""Stage 9 of the flagship models: which rows it reads, and that its map follows experts."""
+"""Expert scale of the flagship models: rows read and fitted map."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from recipes.flagship import experts
 from tertium.data.dataset_folder import DatasetFolder
 
 
-def test_it_reads_judged_rows_with_references_and_no_copies_of_them(tmp_path: Path) -> None:
+def test_read_rows_skips_copies_and_rows_without_reference(tmp_path: Path) -> None:
     folder = tmp_path / experts.EXPERT_SET
     folder.mkdir(parents=True)
     plain = {
@@ -42,7 +42,7 @@ def test_it_reads_judged_rows_with_references_and_no_copies_of_them(tmp_path: Pa
     ]
 
 
-def test_the_map_rises_and_tells_the_spread_of_experts_around_it() -> None:
+def test_expert_scale_is_increasing_with_uncertainty() -> None:
     rng = np.random.default_rng(8)
     sums = -rng.uniform(0, 0.4, 2000)
     fitted = experts.fit_expert_scale(sums, 1 + sums + rng.normal(0, 0.02, len(sums)))

@@ -1,4 +1,4 @@
-"""The cost of length: the least that gains enough on experts' scores and costs nothing before."""
+"""Length penalty: the smallest one that gains enough on expert scores."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ QUALITY = RNG.normal(size=1500)
 
 
 @pytest.fixture(autouse=True)
-def few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_bootstrap_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(length, "BOOTSTRAP_SAMPLES", 40)
 
 
-def judged(known: float) -> list[ScoredSet]:
-    """People who charge so much for length, and see quality as the network does, with noise."""
-    human = QUALITY + RNG.normal(size=1500) - known * np.log(COUNTS)
+def judged(length_weight: float) -> list[ScoredSet]:
+    """Return human scores with this length penalty and noise."""
+    human = QUALITY + RNG.normal(size=1500) - length_weight * np.log(COUNTS)
     return [ScoredSet(REFERENCES, QUALITY, human)]
 
 
-def test_the_least_cost_that_gains_enough_is_chosen() -> None:
+def test_choose_returns_smallest_sufficient_penalty() -> None:
     scored_sets = {OLD_SET: judged(0.4), EXPERT_SET: judged(1.0), CROWD_SET: judged(0.0)}
     cost = choose(scored_sets)
     experts = scored_sets[EXPERT_SET][0]
@@ -38,13 +38,13 @@ def test_the_least_cost_that_gains_enough_is_chosen() -> None:
     )
 
 
-def test_what_older_judgments_lose_is_refused() -> None:
+def test_choose_rejects_loss_on_older_judgments() -> None:
     with pytest.raises(SystemExit, match="no cost"):
         choose({OLD_SET: judged(-0.5), EXPERT_SET: judged(1.0), CROWD_SET: judged(0.0)})
 
 
-def test_knots_that_rounding_would_make_equal_are_one() -> None:
-    """A map whose levels do not increase as they are written is refused where it is read."""
+def test_calibration_merges_knots_equal_after_rounding() -> None:
+    """A map whose written levels do not increase is rejected when it is read."""
     raw = np.repeat(np.arange(KNOTS, dtype=np.float64), 50)
     human = np.where(raw == 7, 6 + 1e-6, raw)
     knots = fit_calibration(raw, human)["calibration"]

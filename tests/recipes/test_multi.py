@@ -1,4 +1,4 @@
-"""The recipe of tertium-multi where it is cheap to try: leaks, vocabulary, losses, shrinking."""
+"""Parts of the tertium-multi recipe: overlap, vocabulary, losses, compression."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def record(**changes: object) -> dict[str, object]:
     return {**plain, **changes}
 
 
-def test_a_row_is_held_out_by_its_reference_or_by_its_source_in_the_same_pair() -> None:
+def test_overlap_by_reference_or_by_source_of_the_same_pair() -> None:
     held = HeldOut()
     held.add([record()])
     assert held.overlaps(record(source="Ein anderer.", reference="“The DOG”"))
@@ -45,7 +45,7 @@ def test_a_row_is_held_out_by_its_reference_or_by_its_source_in_the_same_pair() 
     assert normalize_text("It’s  over!") == normalize_text("its over")
 
 
-def test_packed_scores_are_standardised_and_texts_are_kept_once() -> None:
+def test_packed_scores_are_standardized_and_texts_deduplicated() -> None:
     packed = Packed()
     rows = [record(score=1.0), record(score=3.0, hypothesis="The dog.")]
     packed.add("set/de-en", "da", rows)
@@ -58,7 +58,7 @@ def test_packed_scores_are_standardised_and_texts_are_kept_once() -> None:
     assert packed.spans == [(2, 0, 1, 2, 0, 1.0)]
 
 
-def test_pruning_keeps_wanted_pieces_single_characters_and_their_bits(tmp_path: Path) -> None:
+def test_prune_keeps_wanted_pieces_and_single_characters(tmp_path: Path) -> None:
     pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁dog", "▁cat", "a", "▁b", "<mask>"]
     table = np.random.default_rng(1).integers(0, 255, (len(pieces), BLOCK_BYTES), np.uint8)
     published = Published(pieces, np.zeros(len(pieces), np.float32), {}, {"emb.word": table}, 32)
@@ -81,7 +81,7 @@ def said(scores: list[list[float]]) -> Prediction:
     return Prediction(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
 
 
-def test_scores_nobody_gave_cost_nothing_and_the_worst_is_a_bound() -> None:
+def test_score_loss_ignores_nan_and_bounds_unrelated_scores() -> None:
     targets = torch.tensor([[math.nan, 1.0, math.nan], [-2.5, math.nan, math.nan]])
     weights = torch.ones(2)
     found = losses.score_loss(said([[5.0, 1.0, 5.0], [-4.0, 0.0, 0.0]]), targets, weights)
@@ -89,20 +89,20 @@ def test_scores_nobody_gave_cost_nothing_and_the_worst_is_a_bound() -> None:
     assert float(losses.score_loss(said([[0.0] * 3] * 2), targets, weights)) > 1.0
 
 
-def test_a_comparison_costs_what_bradley_and_terry_say() -> None:
+def test_pair_loss_is_bradley_terry() -> None:
     pairs = torch.tensor([[0.0, 1.0, 1.0, 1.0]])
     found = losses.pair_loss(said([[1.0] * 3, [0.0] * 3]), pairs)
     assert float(found) == pytest.approx(math.log1p(math.exp(-losses.LOGISTIC_SLOPE)), rel=1e-5)
 
 
-def test_damage_must_cost_its_price() -> None:
+def test_margin_loss_is_the_shortfall() -> None:
     margins = torch.tensor([[0.0, 1.0, 0.5]])
     assert float(losses.margin_loss(said([[1.0] * 3, [0.4] * 3]), margins)) == 0.0
     short = losses.margin_loss(said([[1.0] * 3, [0.8] * 3]), margins)
     assert float(short) == pytest.approx(0.3, rel=1e-4)
 
 
-def test_the_chance_of_no_error_is_found_again() -> None:
+def test_no_error_probability_recovers_its_parameters() -> None:
     rng = np.random.default_rng(1)
     sums, told = -rng.lognormal(-2, 1, 20_000), NoErrorProbability(half=0.1, slope=1.5)
     truths = (rng.random(len(sums)) < told(sums)).astype(float)
@@ -111,7 +111,7 @@ def test_the_chance_of_no_error_is_found_again() -> None:
     assert found["half"] == pytest.approx(0.1, abs=0.005)
 
 
-def test_shrinking_keeps_a_mixture_of_scales_the_chance_of_no_error_and_the_tags() -> None:
+def test_compress_keeps_scale_mixture_no_error_output_and_tags() -> None:
     last = torch.arange(7.0)[:, None].repeat(1, 4)
     trained = {
         "head.last.weight": last,
@@ -132,7 +132,7 @@ def test_shrinking_keeps_a_mixture_of_scales_the_chance_of_no_error_and_the_tags
     assert (compact["words.scales"].numpy().view(np.uint8).reshape(2, 12, 2) == rows[..., :2]).all()
 
 
-def test_what_experts_leave_of_a_segment_is_counted_down_from_one(tmp_path: Path) -> None:
+def test_expert_scores_are_scaled_to_unit_interval(tmp_path: Path) -> None:
     folder = tmp_path / "modern/dev/mqm/talks"
     folder.mkdir(parents=True)
     lines = [json.dumps(record(score=score, reference=None)) for score in (0.0, -5.0, -75.0)]
@@ -143,8 +143,8 @@ def test_what_experts_leave_of_a_segment_is_counted_down_from_one(tmp_path: Path
     assert len(ship.read_expert_scores(tmp_path, 2)) == 2
 
 
-def test_maps_of_experts_rise_with_what_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Raw scores that foretell what experts say, and lengths that count, give a map that rises."""
+def test_expert_maps_are_increasing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raw scores that predict expert scores, with lengths, give an increasing map."""
     rng = np.random.default_rng(6)
     quality = rng.normal(0, 0.5, 800)
     judged = [(record(hypothesis=str(n)), float(n)) for n in range(len(quality))]

@@ -1,4 +1,4 @@
-"""Batches of tertium-multi that are drawn by indexing: what a loop over rows would have made."""
+"""Batches built by indexing equal those of a loop over rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from recipes.multi.store import Store  # noqa: E402
 RNG = np.random.default_rng(1)
 
 
-def some_texts(count: int) -> tuple[np.ndarray, np.ndarray]:
+def random_texts(count: int) -> tuple[np.ndarray, np.ndarray]:
     sizes = RNG.integers(0, 9, count)
     return RNG.integers(4, 90, sizes.sum()).astype(np.int32), sizes
 
 
-def a_table(pool: batching.TextPool, units: int = 12) -> batching.Table:
-    """Units of one to three rows with pairs, margins and marks at random."""
+def random_table(pool: batching.TextPool, units: int = 12) -> batching.Table:
+    """Return units of one to three rows with random pairs, margins and marks."""
     sizes = RNG.integers(1, 4, units)
     rows = int(sizes.sum())
     texts = RNG.integers(0, pool.count, (rows, 3))
@@ -42,7 +42,7 @@ def a_table(pool: batching.TextPool, units: int = 12) -> batching.Table:
     return table
 
 
-def texts_of(table: batching.Table, pieces: np.ndarray, pool: batching.TextPool) -> list[Texts]:
+def table_texts(table: batching.Table, pieces: np.ndarray, pool: batching.TextPool) -> list[Texts]:
     starts = np.concatenate([[0], np.cumsum(pool.full_lengths)])
     return [
         tuple(None if n < 0 else pieces[starts[n] : starts[n + 1]] for n in row)
@@ -50,13 +50,13 @@ def texts_of(table: batching.Table, pieces: np.ndarray, pool: batching.TextPool)
     ]
 
 
-def test_a_layout_made_on_the_device_is_that_of_the_texts_themselves() -> None:
+def test_build_batch_equals_layout_of_texts() -> None:
     pool = batching.TextPool("cpu")
-    pieces, sizes = some_texts(40)
+    pieces, sizes = random_texts(40)
     pool.add(pieces, sizes)
-    table = a_table(pool).take(np.array([3, 0, 3, 7, 11]))
+    table = random_table(pool).take(np.array([3, 0, 3, 7, 11]))
     found = batching.build_batch(table, pool)
-    wanted = move_batch(make_layout(texts_of(table, pieces, pool)), "cpu")
+    wanted = move_batch(make_layout(table_texts(table, pieces, pool)), "cpu")
     for name in ("ids", "positions", "roles", "rank"):
         assert torch.equal(getattr(found, name), getattr(wanted, name)), name
     for name in ("texts", "rows"):
@@ -70,10 +70,10 @@ def test_a_layout_made_on_the_device_is_that_of_the_texts_themselves() -> None:
     assert (found.widest, found.count) == (wanted.widest, wanted.count)
 
 
-def test_targets_of_a_batch_are_those_of_its_rows() -> None:
+def test_build_targets_equals_loop_over_rows() -> None:
     pool = batching.TextPool("cpu")
-    pool.add(*some_texts(40))
-    whole = a_table(pool)
+    pool.add(*random_texts(40))
+    whole = random_table(pool)
     units = np.array([5, 2, 2, 9])
     table = whole.take(units)
     told = batching.build_targets(table, 7, "cpu")
@@ -93,10 +93,10 @@ def test_targets_of_a_batch_are_those_of_its_rows() -> None:
     assert told["pairs"].tolist() == pairs
 
 
-def test_batches_hold_whole_units_of_about_the_budget() -> None:
+def test_batches_keep_units_and_respect_budget() -> None:
     pool = batching.TextPool("cpu")
-    pool.add(*some_texts(40))
-    source = batching.TableSampler(a_table(pool), 1.0, (0.4, 0.3, 0.3))
+    pool.add(*random_texts(40))
+    source = batching.TableSampler(random_table(pool), 1.0, (0.4, 0.3, 0.3))
     batches = batching.iter_batch_tables([source], pool.lengths, 300, np.random.default_rng(1))
     for _, table in zip(range(20), batches, strict=False):
         assert 150 < table.row_lengths(pool.lengths).sum() < 450
@@ -104,7 +104,7 @@ def test_batches_hold_whole_units_of_about_the_budget() -> None:
         assert ((table.texts[:, 1] >= 0) | (table.texts[:, 2] >= 0)).all()
 
 
-def test_texts_are_joined_in_order() -> None:
+def test_join_concatenates_texts_in_order() -> None:
     pool = batching.TextPool("cpu")
     pool.add(np.arange(10, dtype=np.int32), np.array([2, 3, 0, 5]))
     first = pool.join(np.array([3, 0, 2, 1]), np.array([2, 2]))
@@ -112,8 +112,8 @@ def test_texts_are_joined_in_order() -> None:
     assert pool.pieces[-10:].tolist() == [5, 6, 7, 8, 9, 0, 1, 2, 3, 4]
 
 
-def test_votes_become_pairs_of_a_segment() -> None:
-    """Judges say 1 > 0 twice and 0 > 1 once; row 2 lost to 0; rows 3 and 4 are another segment."""
+def test_comparison_sampler_aggregates_votes() -> None:
+    """Votes: 1 > 0 twice, 0 > 1 once, 0 > 2; rows 3 and 4 are another segment."""
     columns = {
         "hypothesis": np.arange(5),
         "source": np.array([5, 5, 5, 6, 6]),

@@ -1,4 +1,4 @@
-"""References as hypotheses of tertium-multi: never held-out ones, compared, by the source alone."""
+"""References as hypotheses of tertium-multi: not held out, only compared, source-only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCORES = np.array([0.9, -1.0, -2.0, 0.4, -3.0, -0.5], np.float32)
 NONE = np.zeros(0, np.int64)
 
 
-def test_a_reference_stands_beside_outputs_that_are_clearly_worse_by_the_source() -> None:
+def test_references_are_paired_with_low_scoring_outputs() -> None:
     """Of rows 0, 1, 3, 5 (2 is its reference, 4 has none) the lowest third are 1 and 5."""
     better, rows = references.pair_with_references(TEXTS, SCORES, NONE)
     assert rows.tolist() == [1, 5]
@@ -39,7 +39,7 @@ def test_a_reference_stands_beside_outputs_that_are_clearly_worse_by_the_source(
     assert len(taken.pairs) == 2
 
 
-def test_a_held_out_text_is_no_hypothesis() -> None:
+def test_held_out_references_are_excluded() -> None:
     better, rows = references.pair_with_references(TEXTS, SCORES, np.array([2]))
     assert rows.tolist() == [5]
     assert better[:, 0].tolist() == [5]
@@ -50,8 +50,8 @@ def test_a_held_out_text_is_no_hypothesis() -> None:
     assert not len(references.pair_with_second_references(TEXTS, SCORES, human, np.array([10]))[1])
 
 
-def test_leaks_are_found_by_letters_in_every_part(tmp_path: Path) -> None:
-    """Of FLORES only lines can be references; the same text as an output is left alone."""
+def test_write_leaks_compares_letters_in_every_part(tmp_path: Path) -> None:
+    """FLORES texts can be references, system outputs cannot."""
     for part, text in (
         ("held-out", "The dog.\nA horse."),
         ("judgements", "“The DOG”\nA cat."),
@@ -76,7 +76,7 @@ def test_leaks_are_found_by_letters_in_every_part(tmp_path: Path) -> None:
     assert found["outputs"] == [False, False, True, False, False, False]
 
 
-def test_a_second_reference_must_be_ahead_and_keeps_its_reference() -> None:
+def test_second_reference_must_score_higher() -> None:
     human = np.array([False, False, False, True, False, False])  # scores .4, row 1 has -1
     better, rows = references.pair_with_second_references(TEXTS, SCORES, human, NONE)
     assert rows.tolist() == [1]
@@ -85,8 +85,8 @@ def test_a_second_reference_must_be_ahead_and_keeps_its_reference() -> None:
     assert not len(references.pair_with_second_references(TEXTS, low, human, NONE)[1])
 
 
-def test_a_sample_holds_each_reference_before_a_poor_output_of_what_chooses(tmp_path: Path) -> None:
-    """Of eight outputs the two that people put lowest; neither the human one nor what tests."""
+def test_sample_references_pairs_references_with_poor_outputs(tmp_path: Path) -> None:
+    """Two of eight outputs are poor; human outputs and test sets are excluded."""
     score = np.array([0.1, -3, 0.2, -2, 0.3, 0.4, 0.5, 0.6, -9, -9])
     columns = {
         "hypothesis": np.arange(10),

@@ -1,4 +1,4 @@
-"""Teachers of tertium-multi: what ships teaches what it says, and who speaks counts as stated."""
+"""Teachers of tertium-multi: scores of the bundled model, and weights of teachers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS = [
 ]
 
 
-def test_the_model_that_ships_teaches_what_it_says(
+def test_teacher_scores_of_bundled_model_equal_its_raw_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = bundled_models_folder() / TertiumMulti.name
@@ -50,7 +50,7 @@ def test_the_model_that_ships_teaches_what_it_says(
     np.testing.assert_allclose(said[:, 0], TertiumMulti().raw_scores(ROWS), atol=1e-4)
 
 
-def test_teachers_count_as_stated(tmp_path: Path) -> None:
+def test_average_teachers_applies_weights(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     new, shipped = rng.normal(2.0, 3.0, (1500, 3)), rng.normal(0.1, 0.5, (1500, 3))
     np.save(tmp_path / "taught-outputs-seed1.npy", new)
@@ -68,7 +68,7 @@ def test_teachers_count_as_stated(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again[1200:], mean[1200:])
 
 
-def test_a_mixture_lies_between_networks() -> None:
+def test_average_networks_is_the_weighted_mean() -> None:
     networks = [MultiNetwork(20, hidden=24, layers=2, heads=2, inner=8) for _ in range(3)]
     before = [{k: v.clone() for k, v in network.state_dict().items()} for network in networks]
     training_loop.average_networks(networks, [0.5, 0.25, 0.25])

@@ -1,4 +1,4 @@
-"""The second readings of tertium-multi: what they learn, and what ships of them."""
+"""Readouts of tertium-multi: fits, and the readout that ships."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from tertium.metrics.flagship.joint_network import MAX_DEVIATIONS, Readout
 WEIGHTS = np.array([1.0, -0.1, 3.0, 0.0, 0.5])
 
 
-def made_rows(rows: int = 600) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Features of several scales, one of which never changes; two sets that lie apart."""
+def make_rows(rows: int = 600) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Return features on several scales, one of them constant, of two separate datasets."""
     rng = np.random.default_rng(2)
     features = rng.normal(size=(rows, 5)) * [1, 10, 0.1, 0, 1] + [0, 5, 0, 3, 0]
     human = features @ WEIGHTS * 0.3 + 0.5 * (features[:, 0] > 0)
@@ -38,7 +38,7 @@ def made_rows(rows: int = 600) -> tuple[np.ndarray, np.ndarray, list[str]]:
     return features, human.astype(np.float32), names
 
 
-def test_kinds_of_sets_are_told_apart() -> None:
+def test_judgment_kind_of_dataset_names() -> None:
     names = (
         "wmt16/x",
         "wmt22/x",
@@ -50,11 +50,11 @@ def test_kinds_of_sets_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize(("name", "some"), [("crowds", slice(0, 300)), ("all", slice(0, 600))])
-def test_regressions_look_within_sets_of_single_segments(name: str, some: slice) -> None:
-    """Against scikit-learn on rows less the mean of their set, every feature of one variance."""
+def test_ridge_equals_sklearn_within_sets(name: str, some: slice) -> None:
+    """Compare with scikit-learn on centered rows and features of unit variance."""
     from sklearn.linear_model import Ridge
 
-    features, human, names = made_rows()
+    features, human, names = make_rows()
     joined = torch.from_numpy(np.concatenate([features, features[:50]])).float()
     rows = ReadoutData(
         joined, np.concatenate([human, -human[:50]]), [*names, *[f"{PARAGRAPH_PREFIX}wmt20/x"] * 50]
@@ -77,13 +77,15 @@ def test_regressions_look_within_sets_of_single_segments(name: str, some: slice)
     )
 
 
-def test_what_is_read_is_what_ships(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A layer tells of a step that a line cannot; what ships says sums of shares, far off too."""
+def test_mixed_readout_equals_weighted_readouts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The hidden layer fits a step that the linear readouts cannot."""
     monkeypatch.setattr(readouts, "BATCH_SIZE", 128)
     monkeypatch.setattr(readouts, "EPOCHS", 80)
     monkeypatch.setattr(readouts, "LEARNING_RATE", 0.01)
     monkeypatch.setattr(readouts, "DROPOUT", 0.0)
-    features, human, names = made_rows()
+    features, human, names = make_rows()
     tensor = torch.from_numpy(features)
     learned = fit_readouts(tensor.half(), human, names)
     save_readouts(tmp_path / "readouts.npz", {"both": learned})
