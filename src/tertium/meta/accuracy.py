@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, Float32Array, FloatArray, divide
 from tertium.errors import DataError
-from tertium.meta import pairwise
+from tertium.meta import pairwise, replicates
 from tertium.meta.agreement import (
     Agreement,
     Grouping,
@@ -32,13 +32,6 @@ from tertium.meta.pairwise import (
     count_groups,
     pair_blocks,
     preference_signs,
-)
-from tertium.meta.replicates import (
-    PairMatrix,
-    SharedCells,
-    grouped_replicate,
-    quadratic_form,
-    shared_cells_replicate,
 )
 from tertium.meta.significance import perm_both_any, smallest_p_of_swaps, zero_p
 
@@ -76,13 +69,12 @@ def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
     counts = count_groups(layout, epsilon=epsilon)  # (metrics, groups, 6)
     judged_counts = counts[0].sum(axis=-1) if len(counts) else np.zeros(0)
     averaged = average_groups(layout, pairwise.accuracy(counts))
-    undefined = int((judged_counts > 0).sum()) - (counts[..., :MISSING].sum(axis=-1) > 0).sum(
-        axis=-1
-    )
+    used = counts[..., :MISSING].sum(axis=-1)  # (metrics, groups)
+    undefined = int((judged_counts > 0).sum()) - (used > 0).sum(axis=-1)
     return Agreement(
         value=averaged.value,
         judged_count=int(judged_counts.sum()),
-        used=counts[..., :MISSING].sum(axis=(1, 2)).astype(np.int64).reshape(layout.shape),
+        used=used.sum(axis=-1).astype(np.int64).reshape(layout.shape),
         groups=int((judged_counts > 0).sum()),
         undefined=undefined.reshape(layout.shape),
         epsilon=epsilon.reshape(layout.shape),
@@ -110,10 +102,10 @@ def calibrate(layout: Layout, metric: FloatArray) -> float:
             own = np.broadcast_to(weights, changes.shape)[changes]
             gains.append(np.where(ties[-1], own, -own))
     if equal_weights:
-        return _best_threshold(
-            *_accumulate_equal_weights(np.concatenate(sizes), np.concatenate(ties))
-        )
-    return _best_threshold(*_accumulate_weighted(np.concatenate(sizes), np.concatenate(gains)))
+        sums = _accumulate_equal_weights(np.concatenate(sizes), np.concatenate(ties))
+    else:
+        sums = _accumulate_weighted(np.concatenate(sizes), np.concatenate(gains))
+    return _best_threshold(*sums)
 
 
 def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
@@ -150,16 +142,16 @@ def _best_threshold(ordered: FloatArray, running: FloatArray) -> float:
 def accuracy_replicate(human: FloatArray, metrics: FloatArray, epsilon: FloatArray) -> Replicate:
     """Return the replicate of accuracy over all pairs of cells; `epsilon` is (metrics,)."""
 
-    def shares(points: SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
+    def shares(points: replicates.SharedCells, drawn: FloatArray) -> Iterator[FloatArray]:
         below = drawn.sum(axis=1) ** 2 - np.einsum("dc,dc->d", drawn, drawn)
         for metric, scores in zip(points.metrics, points.scores, strict=True):
             matrix = _same_outcome(points.human, scores, float(epsilon[metric]))
-            yield divide(quadratic_form(matrix, drawn), below)
+            yield divide(replicates.quadratic_form(matrix, drawn), below)
 
-    return shared_cells_replicate(human, metrics, shares)
+    return replicates.shared_cells_replicate(human, metrics, shares)
 
 
-def _same_outcome(human: FloatArray, scores: FloatArray, epsilon: float) -> PairMatrix:
+def _same_outcome(human: FloatArray, scores: FloatArray, epsilon: float) -> replicates.PairMatrix:
     """Return 1 where metric and human scores agree on a pair of distinct cells, else 0."""
 
     def matrix(rows: slice) -> Float32Array:
@@ -186,10 +178,7 @@ def accuracy_pair_test(
 
 
 def count_wins(layout: Layout, epsilon: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-    """Count the pairs that metric i gets right and j wrong, (weights, metrics, metrics).
-
-    Also return the weight of each kind of pair, (weights,).
-    """
+    """Count the pairs that metric i gets right and j wrong, and return their weights."""
     metrics, groups, n = layout.metrics.shape
     epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
     size = (~np.isnan(layout.human)).sum(axis=-1)
@@ -260,7 +249,7 @@ def measure_accuracy(
 
     return Measurement(
         agreement=agreement,
-        replicate=grouped_replicate(human, scores, grouping, pool, group_values),
+        replicate=replicates.grouped_replicate(human, scores, grouping, pool, group_values),
         strata=(human.shape[1],),
         tests={
             "pairs": partial(accuracy_pair_test, laid_out, epsilon),

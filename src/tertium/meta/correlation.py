@@ -58,10 +58,7 @@ def correlate(x: FloatArray, y: FloatArray, present: BoolArray) -> FloatArray:
 
 
 def _center(values: FloatArray, present: BoolArray, counts: FloatArray) -> FloatArray:
-    """Subtract the mean of the present points and scale to about 1.
-
-    Missing points and constant vectors become zero.
-    """
+    """Subtract the mean of the present points and scale to about 1; constants become zero."""
     filled = np.where(present, values, 0.0)
     centered = np.where(present, filled - divide(filled.sum(axis=-1, keepdims=True), counts), 0.0)
     highest = np.where(present, values, -np.inf).max(axis=-1, keepdims=True, initial=-np.inf)

@@ -112,10 +112,8 @@ def rerank_outputs(human: ArrayLike, metric: ArrayLike) -> Reranking:
     >>> rerank_outputs([[3, 1, 5], [2, 4, 5]], [[0.9, 0.8, 0.1], [0.1, 0.2, 0.1]])
     Reranking(segments=3, accuracy=0.6666666666666666, chance=0.6666666666666666, chosen=3.0...
     """
-    human_scores, scores = (
-        to_float_array(human, "human scores"),
-        to_float_array(metric, "metric scores"),
-    )
+    human_scores = to_float_array(human, "human scores")
+    scores = to_float_array(metric, "metric scores")
     if human_scores.shape != scores.shape or human_scores.ndim != 2:
         raise LengthError(
             f"reranking needs two matrices of one shape, got {human_scores.shape}, {scores.shape}"
@@ -183,10 +181,7 @@ def risk_coverage(errors: ArrayLike, uncertainty: ArrayLike) -> RiskCurve:
 
 @dataclass(frozen=True, eq=False)
 class ErrorCalibration:
-    """Expected and observed errors of a metric, in bins from the most certain on.
-
-    `expected` and `observed` are root mean squares, `counts` the translations in each bin.
-    """
+    """Expected and observed errors (root mean squares) in bins from the most certain on."""
 
     expected: FloatArray
     observed: FloatArray
@@ -222,10 +217,8 @@ def residuals(human: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, float]:
     Errors are NaN where a score is missing. A deviation on the metric's scale, times the slope, is
     one in human units.
     """
-    human_scores, scores = (
-        to_float_array(human, "human scores"),
-        to_float_array(metric, "metric scores"),
-    )
+    human_scores = to_float_array(human, "human scores")
+    scores = to_float_array(metric, "metric scores")
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)
     if is_known.sum() < 2 or np.ptp(scores[is_known]) == 0:
         raise DataError("residuals need two translations with different metric scores")
@@ -249,11 +242,8 @@ def summarize_decisions(curve: AcceptanceCurve, choice: Reranking) -> Mapping[st
 
 
 def _common_values(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return both as vectors, restricted to cells where both have a value."""
-    a, b = (
-        to_float_array(first, "human scores").ravel(),
-        to_float_array(second, "metric scores").ravel(),
-    )
+    a = to_float_array(first, "human scores").ravel()
+    b = to_float_array(second, "metric scores").ravel()
     if a.shape != b.shape:
         raise LengthError(f"{len(a)} human values, but {len(b)} metric values")
     is_known = ~np.isnan(a) & ~np.isnan(b)

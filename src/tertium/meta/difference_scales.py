@@ -34,10 +34,7 @@ class DifferenceBin:
 
 @dataclass(frozen=True, kw_only=True)
 class DifferenceScale:
-    """The bins of one metric for one language direction, in order of growing difference.
-
-    `learned` are the models behind the metric when the scale was fitted.
-    """
+    """The bins of one metric and direction by growing difference; `learned` are its models."""
 
     metric: str
     direction: str
@@ -153,11 +150,9 @@ def fit_scales(
         sizes, agree = (np.concatenate(column) for column in zip(*parts, strict=True))
         if len(sizes) < MIN_PAIRS:
             continue
-        models = tuple((learned or {}).get(metric, ()))
+        ids = tuple((learned or {}).get(metric, ()))
         bins = fit_bins(sizes, agree)
-        scales.append(
-            DifferenceScale(metric=metric, direction=direction, bins=bins, learned=models)
-        )
+        scales.append(DifferenceScale(metric=metric, direction=direction, bins=bins, learned=ids))
     if not scales:
         raise DataError(f"too few system pairs: expected at least {MIN_PAIRS} for some metric")
     return scales

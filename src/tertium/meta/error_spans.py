@@ -64,9 +64,7 @@ def count_characters_once(
 ) -> FloatArray:
     """Count characters as in WMT23, where a character is marked or not, (n, 3)."""
     has_grades = has_severities(human)
-    gold, marked = (
-        _count_per_character(spans, lengths, has_grades) > 0 for spans in (human, metric)
-    )
+    gold, marked = (_count_per_character(own, lengths, has_grades) > 0 for own in (human, metric))
     human_any, metric_any = (np.asarray(marks.any(0), dtype=np.float64) for marks in (gold, marked))
     credit = np.where((gold & marked).any(0), 1.0, WRONG_SEVERITY_CREDIT * human_any * metric_any)
     return _rows(credit, human_any, metric_any, lengths)
@@ -82,10 +80,8 @@ def match_spans(
     has_grades = has_severities(human)
     rows = np.zeros((len(lengths), 3))
     for n, (human_spans, marked) in enumerate(zip(human, metric, strict=True)):
-        gold, predicted = (
-            _countable_spans(human_spans, has_grades),
-            _countable_spans(marked, has_grades),
-        )
+        gold = _countable_spans(human_spans, has_grades)
+        predicted = _countable_spans(marked, has_grades)
         rows[n] = _best_pairing(gold, predicted, has_grades), len(gold), len(predicted)
     return rows
 
@@ -206,7 +202,6 @@ def _rows(
 
 
 def _precision_recall_f1(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return precision, recall and F1 of rows (..., 3), each (...)."""
     credit, gold, marked = (rows[..., n] for n in range(3))
     precision = np.where(marked > 0, divide(credit, marked), 1.0)
     recall = np.where(gold > 0, divide(credit, gold), 1.0)

@@ -27,11 +27,7 @@ ALL = "all"
 
 @dataclass(frozen=True, kw_only=True)
 class LearningRun:
-    """One trained scorer on one test set.
-
-    `setting` names what was varied ("500", "without lexical"); `size` is the number of training
-    examples or parts.
-    """
+    """One trained scorer on one test set; `size` counts training examples or parts."""
 
     setting: str
     size: int
@@ -42,10 +38,7 @@ class LearningRun:
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePoint:
-    """Mean, standard deviation and range over seeds of one setting on one test set.
-
-    `runs` counts all runs; `undefined` are those with NaN, which are left out.
-    """
+    """Mean, deviation and range over seeds of one setting; `undefined` runs (NaN) are left out."""
 
     setting: str
     size: int

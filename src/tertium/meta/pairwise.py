@@ -133,10 +133,7 @@ def check_epsilon(epsilon: float) -> float:
 def count_groups(
     layout: Layout, *, epsilon: FloatArray | float = 0.0, threshold: float = 0.0
 ) -> FloatArray:
-    """Count the outcomes of all pairs within each group, (metrics, groups, 6).
-
-    Pairs whose human scores differ by less than `threshold` are not counted.
-    """
+    """Count the outcomes of pairs within groups, (metrics, groups, 6), from `threshold` on."""
     metrics, groups, n = layout.metrics.shape
     epsilons = np.broadcast_to(np.asarray(epsilon, dtype=np.float64), (metrics,))
     counts = np.zeros((metrics, groups, 6))
@@ -337,10 +334,7 @@ def count_agreement(
     human_ties: bool,
     shape: tuple[int, ...],
 ) -> Agreement:
-    """Apply a formula to pooled counts (metrics, 6) of human comparisons.
-
-    If the formula drops `human_ties`, they do not count as judged comparisons either.
-    """
+    """Apply a formula to pooled counts (metrics, 6) of human comparisons."""
     verdict_values = to_float_array(verdicts, "verdicts")
     dropped = np.isnan(verdict_values) | ((verdict_values == 0.5) & (not human_ties))
     used = counts[:, :MISSING].sum(axis=1)
@@ -374,20 +368,18 @@ _FORMULAS: Mapping[str, tuple[Reduce, bool]] = {
 }
 
 
-def measure_comparisons(
-    compared: ComparisonIndex, scores: FloatArray, statistic: str
-) -> Measurement:
+def measure_comparisons(index: ComparisonIndex, scores: FloatArray, statistic: str) -> Measurement:
     """Measure a formula on human comparisons for a task; scores are (metrics, systems, items)."""
     reduce, human_ties = _FORMULAS[statistic]
-    left = scores[:, compared.left, compared.item]
-    right = scores[:, compared.right, compared.item]
-    items, unit = np.unique(compared.item, return_inverse=True)
-    counts = count_comparisons(compared.verdicts, left, right, units=unit)
+    left = scores[:, index.left, index.item]
+    right = scores[:, index.right, index.item]
+    items, unit = np.unique(index.item, return_inverse=True)
+    counts = count_comparisons(index.verdicts, left, right, units=unit)
     return Measurement(
         agreement=count_agreement(
             counts.sum(axis=1),
             reduce,
-            compared.verdicts,
+            index.verdicts,
             human_ties=human_ties,
             shape=left.shape[:1],
         ),

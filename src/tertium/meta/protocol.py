@@ -37,10 +37,7 @@ WORKERS = 4  # tasks in parallel; each has its own random generator
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
-    """The rules of one year: statistics per language pair, and the language pairs of the task.
-
-    `caveats` list what is assumed rather than published.
-    """
+    """The rules of one year; `caveats` list what is assumed rather than published."""
 
     name: str
     title: str
@@ -130,11 +127,7 @@ def run_protocol(
     alpha: float = 0.05,
     seed: int = 12345,
 ) -> ProtocolResults:
-    """Rank metrics on judged sets by the rules of a shared task.
-
-    `resamples` is the number of draws of every test; with 0, nothing is tested and metrics are
-    ranked by value.
-    """
+    """Rank metrics by the rules of a shared task; `resamples=0` ranks by value without tests."""
     if name not in PROTOCOLS:
         raise UnknownNameError("protocol", name, PROTOCOLS)
     protocol = PROTOCOLS[name]

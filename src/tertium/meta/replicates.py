@@ -30,11 +30,7 @@ BLOCK = 1 << 22  # array elements in memory at a time
 def bootstrap(
     replicate: Replicate, units: Sequence[int], *, resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return the values of bootstrap samples, (resamples, metrics), computed in blocks.
-
-    `units` lists the sizes of the strata. Units are drawn with replacement within each stratum: one
-    for a pool of segments, one per language pair if several are pooled.
-    """
+    """Return the values of bootstrap samples within strata of `units`, (resamples, metrics)."""
     if resamples < 1:
         raise UsageError(f"at least one bootstrap sample is needed, got {resamples}")
     if not units or min(units) < 1:
@@ -91,10 +87,7 @@ def pearson_replicate(human: FloatArray, metrics: FloatArray) -> Replicate:
 
 
 def _center_cells(values: FloatArray, present: BoolArray) -> FloatArray:
-    """Subtract the mean of the present cells and scale to about 1; zero elsewhere.
-
-    Centering keeps the sums from cancelling.
-    """
+    """Subtract the mean of the present cells and scale to about 1; zero elsewhere."""
     filled = np.where(present, values, 0.0)
     mean = divide(filled.sum(axis=(1, 2)), present.sum(axis=(1, 2)))[:, None, None]
     centered = np.where(present, filled - mean, 0.0)
@@ -160,10 +153,7 @@ class WeightedRanks:
         return ranks
 
     def spread(self, weights: FloatArray) -> FloatArray:
-        """Return the sum of squared centered ranks.
-
-        It is (W^3 - sum of t^3 over runs of weight t) / 12.
-        """
+        """Return the sum of squared centered ranks, (W^3 - sum of t^3 over runs) / 12."""
         runs = self.runs(weights)
         result: FloatArray = (runs.sum(axis=1) ** 3 - (runs**3).sum(axis=1)) / 12
         return result
@@ -214,10 +204,7 @@ def _rows_of(matrix: FloatArray) -> PairMatrix:
 
 
 def quadratic_form(matrix: PairMatrix, weights: FloatArray) -> FloatArray:
-    """Compute w' A w for each row of weights (resamples, n), a few rows of A at a time.
-
-    Single precision is exact for counts: entries of A are -1, 0 or 1, and weights are small.
-    """
+    """Compute w' A w for each row of weights (resamples, n); float32 is exact for small counts."""
     n = weights.shape[1]
     single = weights.astype(np.float32)
     total = np.zeros(len(weights))

@@ -142,10 +142,8 @@ def perm_both_any(
 ) -> FloatArray:
     """Run PERM-BOTH for any statistic of (human, metrics), computed again for each swap."""
     _check_samples(resamples)
-    human_scores, stack = (
-        to_float_array(human, "human scores"),
-        to_float_array(metrics, "metric scores"),
-    )
+    human_scores = to_float_array(human, "human scores")
+    stack = to_float_array(metrics, "metric scores")
     count = len(stack)
     result = np.ones((count, count))
     for i in range(count):
@@ -220,17 +218,12 @@ def zero_p(resamples: int) -> float:
 def _tail_shares(
     null: FloatArray, observed: float, points: int, resamples: int
 ) -> tuple[float, float]:
-    """Return the shares of swaps with at least the observed difference, upwards and downwards.
-
-    The observed data are one of all enumerated swaps, and are added to sampled ones. Swaps without
-    a value are left out.
-    """
+    """Return the shares of swaps with at least the observed difference, upwards and downwards."""
     extra = 0 if _can_enumerate(points, resamples) else 1
     null = null[~np.isnan(null)]
     above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
-    return float((extra + above) / (extra + len(null))), float(
-        (extra + below) / (extra + len(null))
-    )
+    total = extra + len(null)
+    return float((extra + above) / total), float((extra + below) / total)
 
 
 def _check_samples(resamples: int) -> None:

@@ -97,10 +97,7 @@ def spa_from_gaps(gaps: FloatArray, human: FloatArray, shape: tuple[int, ...]) -
 def p_value_gaps(
     human: FloatArray, metrics: FloatArray, *, rng: np.random.Generator, resamples: int
 ) -> FloatArray:
-    """Return |p_human - p_metric| of each system pair i < j, (metrics, pairs); NaN without data.
-
-    It is the mean over "i is better" and "j is better", which differ if permutations tie.
-    """
+    """Return |p_human - p_metric| of each system pair, the mean of both directions."""
     used = (~np.isnan(human)).any(axis=0)
     human_scores, stack = human[:, used], metrics[:, :, used]
     signs: FloatArray = rng.choice([-1.0, 1.0], size=(resamples, human_scores.shape[1]))
@@ -226,10 +223,7 @@ def _first_place_margins(matrix: FloatArray) -> FloatArray:
 def sign_flip_p_values(
     errors: FloatArray, *, resamples: int = 10_000, rng: np.random.Generator
 ) -> FloatArray:
-    """Test paired errors of metrics (metrics, pairs) by sign flips.
-
-    For statistics that are a mean over pairs of a value other than right or wrong, such as SPA.
-    """
+    """Test means over pairs (metrics, pairs), other than right or wrong, by sign flips."""
     count = len(errors)
     result = np.ones((count, count))
     signs: FloatArray = rng.choice([-1.0, 1.0], size=(resamples, errors.shape[1]))
@@ -275,7 +269,6 @@ def measure_accuracies(sets: Sequence[AlignedScores]) -> Measurement:
 
 
 def measure_spa(aligned: AlignedScores, rng: np.random.Generator) -> Measurement:
-    """Measure SPA for a task."""
     present = (~np.isnan(aligned.human)).any(axis=1)
     human, scores = aligned.human[present], aligned.scores[:, present]
     if len(human) < 2:
@@ -298,7 +291,6 @@ def measure_spa(aligned: AlignedScores, rng: np.random.Generator) -> Measurement
 
 
 def measure_tie_aware(aligned: AlignedScores, task: Task) -> Measurement:
-    """Measure tie-aware prediction for a task."""
     assert task.tie_rate is not None
     is_known = ~np.isnan(aligned.human_systems)
     human, scores = aligned.human_systems[is_known], aligned.scores[:, is_known]
