@@ -81,7 +81,6 @@ def _user_folder(own: str, xdg: str, unix: str, windows: str) -> Path:
 
 
 def _expand_home(text: str, variable: str) -> Path:
-    """Expand `~` in a path that comes from an environment variable."""
     try:
         return Path(text).expanduser()
     except RuntimeError:
@@ -226,10 +225,7 @@ def remove_oldest(items: Iterable[CacheItem], limit: int) -> int:
 def cached_arrays(
     name: str, files: Iterable[Path], version: str, build: Callable[[], Arrays]
 ) -> Arrays:
-    """Return the arrays that `build` makes from `files`, from the cache if possible.
-
-    `version` identifies the layout of the arrays: change it when `build` changes.
-    """
+    """Return the arrays that `build` makes from `files`, cached until files or `version` change."""
     path = INDEXES.path(f"{name}-{_fingerprint_files(files, version)}")
     stored = read_arrays(path)
     if stored is not None:

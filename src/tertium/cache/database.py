@@ -55,10 +55,7 @@ logger = logging.getLogger(__name__)
 
 
 def connect(path: Path, *, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
-    """Connect to the vector store at a path; create it if it does not exist.
-
-    Raises `sqlite3.Error` or `OSError` if the file is locked, damaged or of another program.
-    """
+    """Connect to the vector store at a path; raises `sqlite3.Error` or `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(path, timeout=timeout, isolation_level=None, check_same_thread=False)
     try:
@@ -78,10 +75,7 @@ def used_bytes(database: sqlite3.Connection) -> int:
 
 
 def free_pages(database: sqlite3.Connection, pages: int) -> None:
-    """Return up to `pages` free pages to the file system.
-
-    The statement yields one row per page and `execute` would stop after the first.
-    """
+    """Return up to `pages` free pages to the file system; the statement yields a row per page."""
     database.executescript(f"PRAGMA incremental_vacuum({pages})")
 
 

@@ -260,10 +260,7 @@ class VectorStore:
         return True
 
     def _evict(self, database: sqlite3.Connection, target_bytes: int) -> None:
-        """Delete the least recently used entries until at most `target_bytes` are in use.
-
-        Used bytes are counted again for each batch, because other processes may evict as well.
-        """
+        """Delete the least recently used entries until at most `target_bytes` are in use."""
         while (excess := used_bytes(database) - target_bytes) > 0:
             evicted: list[int] = []
             oldest = database.execute(
@@ -292,9 +289,7 @@ class VectorStore:
     def _record_use(self, database: sqlite3.Connection, keys: Sequence[int]) -> None:
         now = time.time()
         database.execute("BEGIN IMMEDIATE")
-        database.executemany(
-            "UPDATE entries SET used = ? WHERE key = ?", [(now, key) for key in keys]
-        )
+        database.executemany("UPDATE entries SET used = ? WHERE key = ?", [(now, k) for k in keys])
         database.execute("COMMIT")
 
     def _disable(self, error: Exception) -> None:

@@ -139,7 +139,7 @@ _count: Advance = lambda rows: None  # noqa: E731 (replaced in a worker)
 
 
 class _Stopped(Exception):
-    """The parent process has stopped the run."""
+    pass
 
 
 def _start(job: CorpusJob, shared: Any) -> None:
@@ -240,11 +240,9 @@ def count_actor_slots(cpus: float, gpus: float) -> int:
     """Count the actors that fit on the nodes of the cluster."""
     import ray
 
-    demand = {kind: amount for kind, amount in (("CPU", cpus), ("GPU", gpus)) if amount}
+    demand = {key: need for key, need in (("CPU", cpus), ("GPU", gpus)) if need}
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    return sum(
-        int(min(node.get(kind, 0) / amount for kind, amount in demand.items())) for node in nodes
-    )
+    return sum(int(min(node.get(key, 0) / need for key, need in demand.items())) for node in nodes)
 
 
 def choose_workers(job: CorpusJob) -> int:

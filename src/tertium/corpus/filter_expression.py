@@ -228,7 +228,6 @@ def _contains(texts: Any, part: str) -> Any:
 
 
 def _is_in(column: Any, values: list[Any]) -> Any:
-    """Return which values are in a list; null stays null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -238,14 +237,12 @@ def _is_in(column: Any, values: list[Any]) -> Any:
 
 
 def _typed(values: Any, kind: Any) -> Any:
-    """Cast a column of null type (missing in all rows of the batch) to `kind`."""
     import pyarrow as pa
 
     return values.cast(kind) if pa.types.is_null(values.type) else values
 
 
 def _decode(column: Any) -> Any:
-    """Decode a dictionary-encoded column."""
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

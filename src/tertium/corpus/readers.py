@@ -16,19 +16,7 @@ from typing import IO, Any
 
 from tertium.corpus.batches import BadRow, RecordBatch, RowBatch, TableBatch, rows_to_table, shorten
 from tertium.corpus.storage import SourceFile, is_remote, open_content, open_file
-from tertium.data.formats import (
-    BYTE_ORDER_MARKS,
-    check_delimiter,
-    check_text,
-    check_unique_columns,
-    csv_rows,
-    describe_csv_error,
-    is_csv_quoted,
-    is_json_list_line,
-    parse_json_object,
-    reject_header_row,
-    warn_about_csv_quotes,
-)
+from tertium.data import formats
 from tertium.errors import DataError, TertiumError, UsageError
 
 BATCH_ROWS = 4096  # large enough to share work on repeated texts, small enough for any memory
@@ -192,8 +180,8 @@ def sample_records(
             count += len(records)
             if part.file.kind == "tsv":
                 cells = (cell for record in records for cell in record.values())
-                warn_about_csv_quotes(
-                    part.file.path, sum(is_csv_quoted(cell or "") for cell in cells)
+                formats.warn_about_csv_quotes(
+                    part.file.path, sum(formats.is_csv_quoted(cell or "") for cell in cells)
                 )
             bad = bad or "".join(f"row {row.row}: {row.reason}" for row in reading.bad[:1])
     if bad and not count:
@@ -203,8 +191,8 @@ def sample_records(
 def _check_not_a_list(part: CorpusPart) -> None:
     number, line = next(((n, line) for n, line in _lines(part) if line.strip()), (0, b""))
     text = line.decode("utf-8", "replace").strip()
-    if is_json_list_line(text):
-        parse_json_object(text, f"{part.file.path}, row {number}")
+    if formats.is_json_list_line(text):
+        formats.parse_json_object(text, f"{part.file.path}, row {number}")
 
 
 def _open_parquet(file: SourceFile) -> Any:
@@ -215,7 +203,7 @@ def _open_parquet(file: SourceFile) -> Any:
         reader = ParquetFile(open_file(file.path), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{file.path}: not a Parquet file ({str(error).splitlines()[0]})") from None
-    check_unique_columns(reader.schema_arrow.names, file.path)
+    formats.check_unique_columns(reader.schema_arrow.names, file.path)
     return reader
 
 
@@ -263,7 +251,7 @@ def _skip_line(stream: IO[bytes]) -> None:
 def _skip_byte_order_mark(stream: Any, path: str) -> None:
     """Skip a UTF-8 byte order mark; refuse UTF-16 and UTF-32."""
     start = stream.peek(4)[:4]
-    encoding = next((name for mark, name in BYTE_ORDER_MARKS if start.startswith(mark)), "")
+    encoding = next((name for mark, name in formats.BYTE_ORDER_MARKS if start.startswith(mark)), "")
     if encoding:
         remedy = f"iconv -f {encoding} -t UTF-8 FILE > NEW"
         raise DataError(f"{path}: {encoding}, not UTF-8; convert it first: {remedy}")
@@ -274,23 +262,23 @@ def _skip_byte_order_mark(stream: Any, path: str) -> None:
 def _json_rows(part: CorpusPart) -> Iterator[tuple[int, dict[str, Any] | str]]:
     for number, line in _lines(part):
         if line.strip():
-            yield number, _reason_or(lambda: parse_json_object(_decode(line), ROW_PLACEHOLDER))  # noqa: B023
+            yield number, _reason_or(lambda: _parse_line(line))  # noqa: B023 (at once)
 
 
-def _decode(line: bytes) -> str:
+def _parse_line(line: bytes) -> dict[str, Any]:
     if len(line) > MAX_LINE_BYTES:
         raise DataError(
             f"{ROW_PLACEHOLDER}: too long (a line of more than {MAX_LINE_BYTES >> 20} MB)"
         )
     try:
-        return line.decode("utf-8").rstrip("\r\n")
+        text = line.decode("utf-8").rstrip("\r\n")
+        return formats.parse_json_object(text, ROW_PLACEHOLDER)
     except UnicodeDecodeError as error:
         where = f"byte 0x{line[error.start]:02x} at position {error.start}"
         raise DataError(f"{ROW_PLACEHOLDER}: not UTF-8 ({where})") from None
 
 
 def _reason_or(read: Callable[[], dict[str, Any]]) -> dict[str, Any] | str:
-    """Return a row, or the reason why it cannot be read."""
     try:
         return read()
     except TertiumError as error:
@@ -303,16 +291,15 @@ def row_error_text(error: TertiumError) -> str:
 
 
 def _header(file: SourceFile, fields: Sequence[str] | None) -> list[str]:
-    """Return the column names of a TSV or CSV file."""
     first = next(_cells(CorpusPart(file, "")), (0, None))[1]
     header = list(fields) if fields else first
     if not isinstance(header, list):
         raise DataError(f"{file.path}: no header ({header or 'the file is empty'})")
     header = [name.strip() for name in header]
     if fields and isinstance(first, list):
-        reject_header_row(first, header, file.path)
-    check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
-    check_unique_columns(header, file.path)
+        formats.reject_header_row(first, header, file.path)
+    formats.check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
+    formats.check_unique_columns(header, file.path)
     return header
 
 
@@ -325,7 +312,7 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         for number, line in _lines(part):  # noqa: B007 (rows below are numbered by it)
             yield line.decode("utf-8", "surrogateescape")
 
-    reader = csv_rows(texts(), "," if part.file.kind == "csv" else "\t")
+    reader = formats.csv_rows(texts(), "," if part.file.kind == "csv" else "\t")
     while True:
         first_line = number + 1
         try:
@@ -333,7 +320,7 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield number, f"not a row ({describe_csv_error(error, first_line, number)})"
+            yield number, f"not a row ({formats.describe_csv_error(error, first_line, number)})"
             continue
         if row:
             yield number, row
@@ -361,5 +348,5 @@ def _name_cells(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
             f"{ROW_PLACEHOLDER}: wrong number of fields ({len(row)} for {len(header)} columns)"
         )
     for cell in row:
-        check_text(cell, ROW_PLACEHOLDER)
+        formats.check_text(cell, ROW_PLACEHOLDER)
     return dict(zip(header, row, strict=True))

@@ -12,17 +12,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tertium.arrays import is_integer_at_least
+from tertium.corpus import scoring
 from tertium.corpus.batches import duplicate_column_error, infer_schema
 from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
 from tertium.corpus.filter_expression import parse_filter
 from tertium.corpus.readers import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.run_state import BAD, RunState
-from tertium.corpus.scoring import (
-    check_languages,
-    check_metrics,
-    find_example,
-    score_segments,
-)
 from tertium.corpus.shards import ShardFormat, ShardWriter, shard_writer
 from tertium.corpus.storage import SourceFile, find_files, is_remote, would_match
 from tertium.corpus.tally import MetricTally, Tally
@@ -154,7 +149,7 @@ def score_corpus(
     if fields and not any(file.kind in ("tsv", "csv") for file in files):
         raise UsageError("--fields is only for .tsv or .csv files without a header: remove it")
     loaded = load_metrics(metrics)
-    check_metrics(loaded)
+    scoring.check_metrics(loaded)
     state = RunState(folder)
     state.check_free(resume=resume)
     with progress_task("inspecting the corpus"):
@@ -182,7 +177,6 @@ def score_corpus(
 
 
 def _check_choices(keep: str, fields: Sequence[str] | None, **counts: int) -> None:
-    """Refuse arguments of a wrong type."""
     for name, value in counts.items():
         if not is_integer_at_least(value, 1):
             raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
@@ -193,7 +187,6 @@ def _check_choices(keep: str, fields: Sequence[str] | None, **counts: int) -> No
 
 
 def _list_paths(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Return one or several paths as a list."""
     if is_frame(inputs) or not isinstance(inputs, str | os.PathLike | Iterable):
         raise UsageError(
             f"expected files, folders or globs, got {short_repr(inputs)}: "
@@ -243,11 +236,7 @@ def _merge(
     state: RunState,
     results: Iterable[tuple[str, Tally]],
 ) -> Tally:
-    """Add up the counts of all parts in part order, whatever the order of completion.
-
-    A tally holds a histogram per metric, and there may be a hundred thousand parts: only tallies
-    that arrived early are held in memory.
-    """
+    """Add up the counts of parts in part order, holding only tallies that arrived early."""
     total, early = Tally(), dict[str, Tally]()
     names = deque(part.name for part in parts)
     for arrived in chain([{}], ({name: tally} for name, tally in results)):
@@ -290,10 +279,10 @@ def _make_job(
     fields = tuple(fields) if fields else None
     records = list(sample_records(parts, fields))
     where = parts[0].file.path
-    example = find_example(records, metrics, longest, where)
-    check_languages(records, metrics, example, longest)
+    example = scoring.find_example(records, metrics, longest, where)
+    scoring.check_languages(records, metrics, example, longest)
     with runtime(cache=False):
-        score_segments(metrics, [example])
+        scoring.score_segments(metrics, [example])
     schema = None
     if writer.has_columns and any(part.file.kind == "jsonl" for part in parts):
         schema = infer_schema(records).serialize().to_pybytes()

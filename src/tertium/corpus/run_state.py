@@ -18,14 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.atomic import lock_file
-from tertium.corpus.storage import (
-    is_remote,
-    join,
-    list_sizes,
-    read_content,
-    remove_partial_files,
-    write_content,
-)
+from tertium.corpus import storage
 from tertium.corpus.tally import Tally
 from tertium.data.formats import missing_to_null
 from tertium.errors import DataError, UsageError
@@ -44,7 +37,7 @@ class RunState:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Lock the folder against other processes; a remote folder is not locked."""
-        if is_remote(self.folder):
+        if storage.is_remote(self.folder):
             yield
             return
         with lock_file(Path(self.folder, LOCK)) as is_ours:
@@ -78,7 +71,7 @@ class RunState:
         remote folder, where a process may be working on its first part.
         """
         existing = self._read(MANIFEST)
-        if existing is None or not (is_remote(self.folder) or self._list_outputs()):
+        if existing is None or not (storage.is_remote(self.folder) or self._list_outputs()):
             self._write(MANIFEST, manifest)
             return
         if existing.keys() != manifest.keys() or existing["version"] != manifest["version"]:
@@ -98,11 +91,8 @@ class RunState:
             )
 
     def find_done(self, suffix: str) -> Iterator[tuple[str, Tally]]:
-        """Yield the parts that are done, with their counts.
-
-        A part whose shard (PART with this suffix) is missing or has another size is redone.
-        """
-        sizes = list_sizes(self.folder)
+        """Yield the done parts whose shard has the recorded size, with their counts."""
+        sizes = storage.list_sizes(self.folder)
         names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
         for name in names:
             part, record = name[len(DONE) + 1 : -len(".json")], self._read(name)
@@ -124,35 +114,33 @@ class RunState:
     def summarize(self, summary: Mapping[str, Any]) -> None:
         """Write the summary of the run, and remove partial files of killed workers."""
         self._write(SUMMARY, summary)
-        remove_partial_files(self.folder)
+        storage.remove_partial_files(self.folder)
 
     def _list_outputs(self) -> list[str]:
-        """List the files in the folder other than the manifest and the lock."""
-        return [name for name in list_sizes(self.folder) if name not in (MANIFEST, LOCK)]
+        return [name for name in storage.list_sizes(self.folder) if name not in (MANIFEST, LOCK)]
 
     def _read(self, name: str) -> Any:
-        content = read_content(join(self.folder, name))
+        content = storage.read_content(storage.join(self.folder, name))
         try:
             value = None if content is None else json.loads(content)
         except ValueError:
             value = None  # a remote file that a killed worker was writing
         if name == MANIFEST and content is not None and not isinstance(value, dict):
-            raise DataError(f"{join(self.folder, name)}: damaged; give another folder")
+            raise DataError(f"{storage.join(self.folder, name)}: damaged; give another folder")
         return value
 
     def _parse_done(self, name: str, record: Any) -> tuple[int, Tally]:
-        """Return the size of a part's shard and the counts of the part."""
         try:
             return int(record["bytes"]), Tally.from_record(record)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise DataError(
-                f"{join(self.folder, name)}: not a valid record of a finished part; "
+                f"{storage.join(self.folder, name)}: not a valid record of a finished part; "
                 "remove it to redo the part"
             ) from None
 
     def _write(self, name: str, value: Mapping[str, Any], indent: int | None = 1) -> None:
         text = json.dumps(missing_to_null(value), ensure_ascii=False, indent=indent) + "\n"
-        with write_content(join(self.folder, name)) as stream:
+        with storage.write_content(storage.join(self.folder, name)) as stream:
             stream.write(text.encode("utf-8"))
 
 

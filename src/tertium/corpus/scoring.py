@@ -77,13 +77,11 @@ def select_segments(
     if plain is not None and _have_required_inputs(metrics, [example, *plain]):
         return mask, plain, bad
     segments: list[Segment] = []
-    for index, (number, record) in enumerate(
-        zip(reading.numbers, reading.batch.texts(), strict=True)
-    ):
+    for n, (number, record) in enumerate(zip(reading.numbers, reading.batch.texts(), strict=True)):
         try:
             segments.append(record_to_segment(record, longest))
         except TertiumError as error:
-            mask[index] = False
+            mask[n] = False
             bad.append(BadRow(number, row_error_text(error)))
     if segments and not _have_required_inputs(metrics, [example, *segments]):
         segments, incomplete = _drop_incomplete(reading, mask, segments, metrics, example)

@@ -173,7 +173,6 @@ def would_match(pattern: str, folder: str, suffix: str) -> bool:
 
 
 def _folder_of_glob(pattern: str) -> Path:
-    """Return the folder before the first wildcard."""
     return Path(_WILD.split(pattern)[0] + "x").parent
 
 
@@ -256,10 +255,7 @@ def open_file(path: str) -> IO[bytes]:
 
 @contextmanager
 def open_content(path: str, offset: int = 0) -> Iterator[IO[bytes]]:
-    """Open the decompressed content of a file; `offset` applies to uncompressed files.
-
-    Decompression and read errors are raised as a `DataError` that names the file.
-    """
+    """Open the decompressed content of a file (uncompressed: from `offset`); raises `DataError`."""
     import pyarrow as pa
 
     with open_file(path) as raw:
@@ -313,10 +309,7 @@ def remove_partial_files(folder: str) -> None:
 
 
 def list_sizes(folder: str) -> dict[str, int]:
-    """Return file sizes by path relative to a folder; empty if it does not exist.
-
-    Partially written files of killed processes are skipped.
-    """
+    """Return sizes of complete files by path below a folder; empty if it does not exist."""
     if not is_remote(folder):
         top = Path(folder)
         paths = (p for p in top.rglob("*") if p.is_file() and not p.match(PARTIAL_PATTERN))
