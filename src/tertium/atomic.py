@@ -81,10 +81,7 @@ def open_atomic(
 
 
 def check_writable(path: PathLike) -> os.stat_result | None:
-    """Raise `WriteError` if a path cannot be written; return its status, None if it is new.
-
-    Commands call it before long computations.
-    """
+    """Raise `WriteError` if a path cannot be written; return its status, None if it is new."""
     with _explain(path):
         target, destination = Path(path), _destination(path)
         status: os.stat_result | None = None
@@ -138,11 +135,7 @@ def _destination(path: PathLike) -> Path:
 
 
 def _output_descriptor(status: os.stat_result | None) -> int | None:
-    """Return the descriptor if a file is this process's own stdout or stderr, even redirected.
-
-    Opening a redirected file again would overwrite earlier output; replacing it would send later
-    output to a file without a name.
-    """
+    """Return the descriptor if a file is this process's own stdout or stderr: do not reopen it."""
     for descriptor in OUTPUT_DESCRIPTORS:
         with suppress(OSError):  # a closed descriptor
             if status is not None and os.path.samestat(os.fstat(descriptor), status):
@@ -177,11 +170,7 @@ def _copy_owner_and_mode(path: Path, status: os.stat_result) -> None:
 
 @contextmanager
 def _explain(path: PathLike) -> Iterator[None]:
-    """Turn an `OSError` into a `WriteError`.
-
-    Broken pipes pass through. So do errors without an error number: they come from data read
-    inside the block (for example by gzip), not from the operating system.
-    """
+    """Turn an `OSError` of the operating system into a `WriteError`, except broken pipes."""
     try:
         yield
     except OSError as error:

@@ -51,10 +51,7 @@ def is_installed(*modules: str) -> bool:
 
 
 def require_modules(*modules: str, purpose: str, hint: str = "", also: Iterable[str] = ()) -> None:
-    """Raise `MissingResourceError` if a module is missing.
-
-    `hint` names an alternative; `also` adds further extras to the install command.
-    """
+    """Raise `MissingResourceError` if a module is missing; `also` adds extras to the command."""
     missing = next((module for module in modules if not _can_import(module)), None)
     if missing is not None:
         raise _missing_module_error(missing, purpose, hint, also)

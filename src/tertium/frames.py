@@ -158,6 +158,5 @@ def write_frame(
 
 
 def _python_values(values: Any) -> list[Any]:
-    """Convert a column to Python values; missing values become None."""
     listed = values.tolist() if hasattr(values, "tolist") else list(values)
     return [None if is_missing(value) else value for value in listed]

@@ -227,7 +227,6 @@ def _convert_fields(
 
 @lru_cache(maxsize=64)
 def _constructor_fields(kind: Any) -> dict[str, tuple[Any, bool]]:
-    """Return the type of each constructor field, and whether it is required."""
     hints = typing.get_type_hints(kind, include_extras=True)
     return {
         f.name: (

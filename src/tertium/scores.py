@@ -141,10 +141,7 @@ class Scores(Displayable):
         return {name: scores[name] for name in dict.fromkeys(labels)}
 
     def subset(self, rows: Any) -> Scores:
-        """Restrict the scores to some segments (a slice, mask or index array).
-
-        The result has no warnings, since they are counted over all segments.
-        """
+        """Restrict the scores to some segments (a slice, mask or index array), without warnings."""
         statistics = self.statistics[resolve_row_indices(rows, len(self))]
         return replace(self, statistics=statistics, warnings={}, verbose="")
 
@@ -233,10 +230,7 @@ class ScoreMatrix:
         return nan_mean(self.values)
 
     def to_frame(self) -> DataFrame:
-        """Convert to a pandas frame with one row per score: `metric`, `system`, `item`, `score`.
-
-        Missing scores are NaN; items without names are numbered from 1.
-        """
+        """Convert to a pandas frame of `metric`, `system`, `item`, `score`; NaN if missing."""
         return make_frame(
             {
                 "metric": [self.name] * self.values.size,
@@ -284,10 +278,7 @@ class ScoreMatrix:
 
 
 def _segment_order(frame: DataFrame) -> Any:
-    """Return the row order by segment number, or the given order if numbers are not unique.
-
-    Otherwise, a frame sorted by score would be paired with the wrong segments of other systems.
-    """
+    """Return the row order by segment number, or the given order if numbers are not unique."""
     segments = frame["segment"] if "segment" in frame.columns else None
     if segments is None or segments.dtype.kind not in "iu" or not segments.is_unique:
         return slice(None)

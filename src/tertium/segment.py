@@ -135,10 +135,7 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """A human comparison of two translations of one item.
-
-    `verdict` is 1.0 if `left` was preferred, 0.0 if `right` was preferred, 0.5 for a tie.
-    """
+    """A human comparison; `verdict` is 1.0 for `left`, 0.0 for `right`, 0.5 for a tie."""
 
     left: Segment
     right: Segment

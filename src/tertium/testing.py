@@ -125,10 +125,7 @@ def check_determinism(metric: Metric, segments: Sequence[Segment]) -> None:
 
 
 def check_spec_round_trip(metric: Metric, segments: Sequence[Segment]) -> None:
-    """`load_metric(metric.spec)` gives an equal metric, for both values of each boolean field.
-
-    A metric that is not registered is built by its class.
-    """
+    """`load_metric(metric.spec)` gives an equal metric, for both values of each boolean field."""
     switches = [f.name for f in dataclasses.fields(metric) if f.type in (bool, "bool")]  # type: ignore[arg-type]
     for changes in ({}, *({name: not getattr(metric, name)} for name in switches)):
         changed = dataclasses.replace(metric, **changes)  # type: ignore[type-var]

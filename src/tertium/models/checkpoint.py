@@ -44,10 +44,7 @@ Module = TypeVar("Module", bound="nn.Module")
 
 
 class ArraySpec(NamedTuple):
-    """Expected type and shape of an array; `kind` is the kind of a numpy dtype.
-
-    A size is a number, or a name that stands for the same number wherever it occurs.
-    """
+    """Expected dtype kind and shape; a name in a shape always stands for the same size."""
 
     kind: str
     shape: tuple[int | str, ...]

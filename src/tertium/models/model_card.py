@@ -37,7 +37,6 @@ licenses of these data and of the encoders apply.{encoders}
 
 
 def card_text(title: str, checkpoint: Checkpoint) -> str:
-    """Return the text of the card of a checkpoint."""
     encoders = [f"- `{name}`, sha256 {sha}" for name, sha in checkpoint.encoders.items()]
     return CARD_TEXT.format(
         mark=MARKER,

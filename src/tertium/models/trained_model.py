@@ -52,10 +52,7 @@ _unsaved: dict[str, Checkpoint] = {}
 
 
 class EqualByWeights(ABC):
-    """Equality by settings and weights, regardless of where the weights are stored.
-
-    Subclasses are frozen dataclasses declared with `eq=False`, which keeps this equality.
-    """
+    """Equality by settings and weights, for frozen dataclasses declared with `eq=False`."""
 
     name: ClassVar[str]
 

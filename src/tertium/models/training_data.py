@@ -47,10 +47,7 @@ class TrainingSets:
 def prepare_training_sets(
     metric: str, data: TrainingData, dev: TrainingData, required_inputs: frozenset[str]
 ) -> tuple[TrainingSets, TrainingSets]:
-    """Return the training sets and the dev sets, checked and without shared references.
-
-    Judgments that were left out, here or when the files were read, are logged.
-    """
+    """Return training and dev sets, checked and without shared references; log what is left out."""
     dev_sets = _usable(*sort_training_sets(dev), required_inputs)
     sets = _usable(*remove_leaks(*sort_training_sets(data), dev_sets.all), required_inputs)
     for judgment_set in (*sets.all, *dev_sets.all):

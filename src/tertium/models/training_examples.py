@@ -93,9 +93,7 @@ def number_scored_pairs(sets: Iterable[JudgmentSet], against: str, table: TextId
     return ScoredPairs(pairs=_pairs(hypotheses, compared), targets=check_targets(values))
 
 
-def number_compared_pairs(
-    sets: Iterable[RankingSet], against: str, table: TextIds
-) -> ComparedPairs:
+def number_compared_pairs(sets: Iterable[RankingSet], against: str, ids: TextIds) -> ComparedPairs:
     """Number the comparisons without ties; equal comparisons are merged and weighted."""
     places: dict[tuple[int, int, tuple[int, ...]], int] = {}
     better, worse, items = [], [], 0
@@ -105,7 +103,7 @@ def number_compared_pairs(
             segment, item = one.segments[n], items + int(one.item_indices[n])
             for texts in segment.comparison_texts(against):
                 own, *compared = (
-                    table.setdefault(text, len(table)) for text in (segment.hypothesis, *texts)
+                    ids.setdefault(text, len(ids)) for text in (segment.hypothesis, *texts)
                 )
                 key = item, own, tuple(compared)
                 rows[n].append(places.setdefault(key, len(places)))

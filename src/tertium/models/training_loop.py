@@ -102,7 +102,6 @@ def _train_epoch(
     options: TrainingOptions,
     run: Run,
 ) -> float:
-    """Train one epoch; return the mean loss."""
     network.train()
     losses: list[Tensor] = []
     number = len(run.epochs) + 1
@@ -209,7 +208,6 @@ def _capture(
 def _restore(
     saved: Snapshot, network: nn.Module, optimizer: torch.optim.Optimizer, rng: np.random.Generator
 ) -> tuple[Run, dict[str, Tensor]]:
-    """Restore the state after the last epoch of a snapshot."""
     device, tensors = next(network.parameters()).device, saved.tensors
     network.load_state_dict(tensors["network"])
     moments: dict[int, dict[str, Tensor]] = {}
@@ -283,7 +281,6 @@ def pairwise_loss(
 
 
 def write_log(file: Path, epochs: Sequence[Epoch]) -> None:
-    """Write the log of epochs."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, delimiter="\t", lineterminator="\n")
     writer.writeheader()
