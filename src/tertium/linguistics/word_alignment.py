@@ -18,9 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from operator import itemgetter
-
-import numpy as np
+from operator import add, itemgetter
 
 from tertium.arrays import exact_dot_products
 from tertium.linguistics.dependency_graph import ROOT, Node
@@ -255,48 +253,21 @@ def prune_candidates(rows: Sequence[list[Candidate]]) -> list[list[Candidate]]:
 def _score_candidates(
     hypothesis: Sentence, premise: Sentence, rows: Sequence[list[Candidate]]
 ) -> list[list[State]]:
-    """Score the options of each node; the first option is to stay unaligned."""
-    size, large_rows = len(premise.nodes), dict[tuple[int, float], _CandidateArrays]()
+    """Score the best options of each node; the first option is to stay unaligned."""
+    positions = [j / len(premise.nodes) for j in range(len(premise.nodes))]
     options: list[list[State]] = []
     for i, row in enumerate(rows):
         weight = 1.0 if hypothesis.nodes[i].is_content else FUNCTION_WORD_WEIGHT
         position = i / len(hypothesis.nodes)
-        if len(row) > MAX_CANDIDATES:
-            if (key := (id(row), weight)) not in large_rows:  # nodes of one word share a row
-                large_rows[key] = _CandidateArrays(row, weight, size)
-            states = large_rows[key].best(position)
-        else:
-            states = [
-                (
-                    j,
-                    weight * (similarity - MIN_SIMILARITY)
-                    - POSITION_PENALTY * abs(position - j / size),
-                    similarity,
-                    relation,
-                )
-                for j, similarity, relation in row
-            ]
+        states = []
+        for j, similarity, relation in row:
+            penalty = POSITION_PENALTY * abs(position - positions[j])
+            score = weight * (similarity - MIN_SIMILARITY) - penalty
+            states.append((j, score, similarity, relation))
+        if len(states) > MAX_CANDIDATES:
+            states = nlargest(MAX_CANDIDATES, states, key=itemgetter(1))
         options.append([(UNALIGNED, 0.0, 0.0, "none"), *states])
     return options
-
-
-class _CandidateArrays:
-    """More than `MAX_CANDIDATES` candidates as arrays, for words that occur many times."""
-
-    def __init__(self, row: list[Candidate], weight: float, size: int) -> None:
-        # The position penalty cannot make up for a larger difference in similarity.
-        margin = 1.01 * POSITION_PENALTY / weight
-        threshold = nlargest(MAX_CANDIDATES, map(itemgetter(1), row))[-1] - margin
-        self.row = [option for option in row if option[1] >= threshold]
-        self.positions = np.array([j for j, _, _ in self.row]) / size
-        similarity = np.array([similarity for _, similarity, _ in self.row])
-        self.scores = weight * (similarity - MIN_SIMILARITY)
-
-    def best(self, position: float) -> list[State]:
-        """Return the best `MAX_CANDIDATES` for a node at a relative position; ties keep order."""
-        scores = self.scores - POSITION_PENALTY * np.abs(position - self.positions)
-        order = np.argsort(-scores, kind="stable")[:MAX_CANDIDATES].tolist()
-        return [(self.row[n][0], float(scores[n]), *self.row[n][1:]) for n in order]
 
 
 def _best_child_option(
@@ -308,25 +279,12 @@ def _best_child_option(
     roles: list[str],
 ) -> tuple[float, int]:
     """Return the best total of a child and its option, if its parent is aligned with node b."""
-    if b == UNALIGNED:
-        best = max(totals)
-        return best, totals.index(best)
-    best, choice = totals[0], 0
-    for k in range(1, len(options)):
-        # `edge_score` inlined: this is the innermost loop of the search
-        a = options[k][0]
-        head = parents[a]
-        if head == b:
-            value = totals[k] + (SAME_EDGE if roles[a] == role else SAME_HEAD)
-        elif a == b:
-            value = totals[k] + MERGED
-        elif head != ROOT and parents[head] == b:
-            value = totals[k] + NEAR
-        else:
-            value = totals[k] + (REVERSED if parents[b] == a else FAR)
-        if value > best:
-            best, choice = value, k
-    return best, choice
+    values = totals
+    if b != UNALIGNED:
+        edges = (edge_score(state[0], b, role, parents, roles) for state in options[1:])
+        values = [totals[0], *map(add, totals[1:], edges)]
+    best = max(values)
+    return best, values.index(best)
 
 
 def edge_score(a: int, b: int, role: str, parents: Sequence[int], roles: Sequence[str]) -> float:
