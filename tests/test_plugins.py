@@ -217,7 +217,7 @@ def test_scores_of_the_wrong_shape_raise_errors_and_nan_is_counted() -> None:
             PluginError, match=r"^strange: segment_scores returned .* shape \(3,\), one per segment"
         ):
             metric.score(segments)
-    assert load_metric("strange").score(segments).warnings == {"score that is no number": 1}
+    assert load_metric("strange").score(segments).warnings == {"score is not a number": 1}
 
 
 @pytest.mark.usefixtures("ratios")

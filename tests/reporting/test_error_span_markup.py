@@ -305,7 +305,7 @@ def test_marks_without_a_score_are_written_and_shown(
     )
     printed = capsys.readouterr()
     assert printed.out.startswith("suspicious: –\n")
-    assert printed.err == "tertium: warning: score that is no number\n"
+    assert printed.err == "tertium: warning: score is not a number\n"
 
 
 def test_marks_name_segments_as_their_file_does() -> None:

@@ -78,7 +78,7 @@ class CommandParser(OneLineErrorParser):
         """Suggest an option for an unrecognized argument."""
         if close := get_close_matches(word, self._option_string_actions, n=2):
             return f"; did you mean {' or '.join(close)}?"
-        if word.startswith("-"):
+        if word.startswith("-") or word.replace(".", "").isdecimal():  # an option or a number
             return ""
         for action in self._actions:
             if not action.option_strings and action.nargs in ("*", "+"):

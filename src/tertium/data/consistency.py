@@ -45,10 +45,7 @@ def check_reference_lists(references: Any) -> None:
 
 
 def check_plain_text(file: PathLike, lines: Sequence[str] | None = None) -> None:
-    """Raise an error if a file of records is given where plain text is expected.
-
-    The check looks at the suffix, and at the first line if `lines` are given.
-    """
+    """Raise an error if a suffix, or the first of `lines`, shows records instead of plain text."""
     if Path(Path(file).name.removesuffix(".gz")).suffix in JSON_SUFFIXES:
         raise UsageError(
             f"{file} contains records; expected plain text, one segment per line. A records file "
@@ -86,7 +83,9 @@ def name_systems(translations: Sequence[PathLike], names: Sequence[str] | None) 
     if not translations:
         raise DataError("no translations given")
     if names is not None and len(names) != len(translations):
-        raise LengthError(f"{len(names)} names for {len(translations)} translation files")
+        raise LengthError(
+            f"{len(names)} names for {len(translations)} translation files: give one name per file"
+        )
     systems = names if names is not None else distinct_names(translations)
     for system in systems:
         check_surrogates(system, f"the name {system!r}")
@@ -155,10 +154,7 @@ def check_same_item_names(
     system: str,
     rows: Sequence[Mapping[str, str]],
 ) -> None:
-    """Raise an error if two systems have the same item names in a different order.
-
-    A column is compared if the systems share more than half of its names: a row number shares few.
-    """
+    """Raise an error if systems have the same item names (over half in a column) in other order."""
     for column in ITEM_NAMES:
         names, other_names = ([row.get(column, "") for row in table] for table in (expected, rows))
         if 2 * len({*names} & {*other_names} - {""}) <= len({*names}):

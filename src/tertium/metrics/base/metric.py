@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 REFERENCES = frozenset({"references"})
 NOTHING: frozenset[str] = frozenset()
-NO_SCORE = "score that is no number"  # key of a warning
+NO_SCORE = "score is not a number"  # key of a warning
 Side = Literal["reference", "source"]
 ReferenceReduction = Literal["best", "mean"]  # over several references
 HOW_TO_PROVIDE = {
@@ -174,10 +174,7 @@ class Metric(CompatibilityCalls, Scorer):
 
     @property
     def model_ids(self) -> tuple[str, ...]:
-        """Models used to compute scores, each with a hash of its weights; empty for a formula.
-
-        Retraining changes the identifier; moving the model does not.
-        """
+        """Models used to compute scores, each with a hash of its weights; empty for a formula."""
         return ()
 
     @property
@@ -210,11 +207,7 @@ class Metric(CompatibilityCalls, Scorer):
             return self.make_scores(segments, self.compute_statistics(segments))
 
     def compute_statistics(self, segments: Sequence[Segment]) -> FloatArray:
-        """Compute `statistics` once per distinct segment and copy the rows to its duplicates.
-
-        Equal segments therefore always get equal scores. A metric that reads the corpus receives
-        all segments, because duplicates count there.
-        """
+        """Compute `statistics` once per distinct segment, unless the metric reads the corpus."""
         if self.reads_corpus:
             return self._checked_statistics(segments)
         distinct, rows = self.deduplicate(segments)
@@ -289,10 +282,7 @@ class Metric(CompatibilityCalls, Scorer):
         )
 
     def mark_errors(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
-        """Predict and validate the error spans of each segment; duplicates are computed once.
-
-        Raises `UsageError` unless `can_mark_errors`.
-        """
+        """Predict and validate error spans, once per distinct segment; needs `can_mark_errors`."""
         self.check(segments)
         distinct, rows = self.deduplicate(segments)
         with explain_missing(self.name):
@@ -434,10 +424,7 @@ def reduce_references(
 
 @contextmanager
 def share_encoding(metrics: Sequence[Metric], *sets: Sequence[Segment]) -> Iterator[None]:
-    """Let several metrics over the same encoder share one forward pass per text.
-
-    The segments of each set determine which embeddings are needed. A single metric shares nothing.
-    """
+    """Let several metrics over the same encoder share one forward pass per text."""
     requests: list[tuple[Encoder, str]] = []
     for metric, segments in product(metrics if len(metrics) > 1 else (), sets):
         metric.check(segments)

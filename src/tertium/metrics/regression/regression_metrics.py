@@ -343,7 +343,7 @@ class RTER(LexicalRegression):
             "reference not English": sum(
                 any(not is_plausibly_english(r) for r in s.references) for s in segments
             ),
-            "text too long to parse whole, cut": sum(
+            "text truncated for parsing": sum(
                 any(is_too_long_to_parse(text) for text in (s.hypothesis, *s.references))
                 for s in segments
             ),
