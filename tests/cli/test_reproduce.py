@@ -77,7 +77,7 @@ def test_rows_can_be_selected_without_a_page(
     assert main([*command, "--rows", "chrFF"]) == 2
     assert "did you mean 'chrF'" in capsys.readouterr().err
     assert main([*command, "--kept"]) == 2
-    assert "-o FILE" in capsys.readouterr().err
+    assert "-o DIR" in capsys.readouterr().err
 
 
 def test_list_shows_the_requested_table(capsys: pytest.CaptureFixture[str]) -> None:
