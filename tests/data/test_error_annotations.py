@@ -79,7 +79,7 @@ def test_no_error_differs_from_not_annotated() -> None:
         ({"spans": [{"start": 0, "end": 3, "severity": "major", "side": "x"}]}, "side of a span"),
         (
             {"spans": [{"start": 0.5, "end": 3, "severity": "major"}]},
-            "span offset 0.5 is not",
+            "line 1: start is 0.5; expected a whole number",
         ),
         ({"spans": "[{"}, "line 1, spans: not JSON"),
         ({"spans": 3}, "expected a list of objects"),
@@ -217,7 +217,7 @@ def test_appraise_quality_control_rows_are_excluded(tmp_path: Path) -> None:
     file.write_text("\n".join(rows) + "\n", encoding="utf-8")
     result = esa_set(file)
     assert result.excluded_counts == {"quality-control row": 2}
-    assert result.lp == "eng-jpn"
+    assert result.lp == "en-ja"
     assert result.matrix().values.tolist() == [[98.0], [70.0]]
     assert result.error_annotations()["Aya23", "688"].spans == (
         Span(8, 12, severity="minor", rater="u1"),

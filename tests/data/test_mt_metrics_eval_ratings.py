@@ -50,5 +50,5 @@ def test_invalid_ratings_raise_with_line(tmp_path: Path) -> None:
     with pytest.raises(LengthError, match="line 2: more ratings of 'A' than 1 segments"):
         read_rating_file(file, texts)
     write(file, "A\t[1]")
-    with pytest.raises(DataError, match="an object with a list of errors"):
+    with pytest.raises(DataError, match="line 1: the rating is .1.; expected an object"):
         read_rating_file(file, texts)

@@ -263,7 +263,7 @@ def test_missing_scores_are_counted():
     assert np.isnan(results.tasks[1].values[1:]).all()
     assert results.tasks[1].not_worse.tolist() == [True, False, False]
     assert np.isnan(results.average.values[1:]).all()
-    assert results.tasks[1].ranks == (1, 2, 2)
+    assert results.tasks[1].ranks == (1, None, None)
 
 
 def test_constant_scores_have_no_value():

@@ -113,7 +113,7 @@ def test_metric_without_a_language_pair_has_no_rank():
     sets = [make_set("en-de"), make_set("en-es", 1, ("good", "poor"))]
     results = run_protocol(sets, resamples=50)
     assert np.isnan(results.average.values[1])
-    assert results.average.ranks == (1, 3, 2)
+    assert results.average.ranks == (1, None, 2)
     record = next(r for r in results.records()["average"] if r["metric"] == "fair")
     assert record["value"] != record["value"]
     line = next(
@@ -124,7 +124,7 @@ def test_metric_without_a_language_pair_has_no_rank():
 
 def test_without_tests_metrics_are_ranked_by_value():
     results = run_protocol([make_set("en-de")], resamples=0)
-    assert sorted(results.average.ranks) == [1, 2, 3]
+    assert set(results.average.ranks) == {1, 2, 3}
     assert "metrics are ranked by value" in render_table(protocol_table(results))
 
 

@@ -268,5 +268,6 @@ def test_ranks_by_hand():
     p = np.ones((5, 5))
     p[1, 4] = p[1, 0] = p[2, 0] = 0.01  # the best beats the third, which is level with the second
     # Order 1, 2, 4, 0: metric 4 is beaten by metric 1 and opens rank 2; 0 is not beaten by 4.
-    assert assign_ranks(values, p) == [2, 1, 1, 3, 2]
-    assert assign_ranks(np.array([np.nan]), np.ones((1, 1))) == [1]
+    assert assign_ranks(values, p) == [2, 1, 1, None, 2]
+    assert assign_ranks(np.array([np.nan]), np.ones((1, 1))) == [None]
+    assert assign_ranks(np.array([0.2, np.nan, 0.3]), np.full((3, 3), np.nan)) == [2, None, 1]

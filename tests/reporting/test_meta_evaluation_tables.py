@@ -220,8 +220,10 @@ def test_exclusions_are_listed_with_their_reasons():
     assert format_exclusions(result, {"x": {"no score": 1200}}) == [
         "x: excluded: no score: 1,200",
         "x: scored system without human judgments: 1 (m, n)",
-        "x: judged system without a metric score: 1 (m, n)",
+        "x: judged system without a metric score: 1 (m, n): B; to leave it out: --exclude B",
     ]
+    excluded = MetaEvaluation([dataset.drop_systems(["B"])]).run([Task(sets=("x",), resamples=0)])
+    assert format_exclusions(excluded, {}) == ["x: scored system without human judgments: 1 (m, n)"]
 
 
 def test_scatter_plots_are_written_the_same_each_time(tmp_path):

@@ -2,13 +2,16 @@
 
 MQM (Freitag et al. 2021): tab-separated with a row for each error, `system doc doc_id seg_id rater
 source target category severity`. A translation without errors has one row with severity `no-error`.
-The weights are `spans.MQM_WEIGHTS`.
+The weights are `spans.MQM_WEIGHTS`. Files named `*.avg_seg_scores.tsv` contain the average scores,
+`system mqm_avg_score seg_id`, separated by blanks.
 
 ESA (Kocmi et al. 2024) and Appraise: raters mark errors, then give a score from 0 to 100. Layouts,
 with a row for each rater:
 
 JSONL of `langs line_id src tgt doc_id esa_spans esa_score system annotator`
-JSONL of `doc_id src_text tgt_text scores`      all systems of a segment in one line
+JSONL of `doc_id src_text tgt_text scores`      all systems of a segment in one line; `scores` has
+                                                a list of ratings for each system or, in WMT25,
+                                                an object of `human1 errors1 annotator1 human2 ...`
 Appraise CSV without header                     user, system, item, type, languages, score,
                                                 document, complete, spans, times
 WMT25 span task TSV                             `hypothesis_segment start_indices end_indices
@@ -17,20 +20,39 @@ WMT23 span task TSV                             `lp gold sid mt start_id end_id 
                                                 `mt_system doc_id seg_id annotator_id source target
                                                 start_ids end_ids errors` (training); submissions
                                                 start with three lines of numbers and no header
+
+Rows that cannot be read are excluded and counted, unless they are more than half of a file.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tertium.data.error_annotations import NO_ERROR, read_severity
-from tertium.data.formats import PathLike, parse_rows, read_jsonl, read_lines, read_table, read_text
+from tertium.data.formats import (
+    PathLike,
+    parse_rows,
+    read_first_lines,
+    read_jsonl,
+    read_lines,
+    read_table,
+    read_text,
+)
 from tertium.data.judgments import JudgmentCollector, JudgmentSet
-from tertium.data.records import ANNOTATOR_NAMES, DOCUMENT_NAMES, get_text, lowercase_columns
-from tertium.errors import DataError
+from tertium.data.records import (
+    ANNOTATOR_NAMES,
+    DOCUMENT_NAMES,
+    get_text,
+    lowercase_columns,
+    read_object,
+    read_object_list,
+)
+from tertium.errors import DataError, TertiumError, short_repr
 from tertium.segment import Judgment, Segment
 from tertium.spans import (
     MQM_WEIGHTS,
@@ -44,6 +66,10 @@ from tertium.spans import (
 
 SEGMENT_NAMES = ("seg_id", "globalsegid", "global_seg_id", "segment", "segment_id", "item")
 QUALITY_CONTROL = "quality-control row"
+INCOMPLETE_RATING = "row of a rating with an unreadable row"
+# newstest2020 zh-en has a file of source errors whose rows lack two columns of the header
+_MQM_WITHOUT_RATER = ("system", "doc", "seg_id", "source", "target", "category", "severity", "")
+_MQM_LANGUAGES = frozenset("cs de en es he ja ko ru uk zh".split())  # in names such as mqm_ted_ende
 # columns of Appraise before the spans, which only some campaigns have
 _APPRAISE_COLUMNS = (
     "annotator",
@@ -56,6 +82,7 @@ _APPRAISE_COLUMNS = (
     "doc",
     "complete",
 )
+_APPRAISE_REQUIRED = 7  # campaigns without documents end after the score
 _APPRAISE_TYPES = frozenset({"TGT", "BAD", "CHK", "REF", "SRC"})
 _CONTROL_SUFFIXES = ("#bad", "#dup", "#incomplete")
 _COLUMN_ALIASES = {
@@ -106,27 +133,92 @@ def read_mqm(
     Average the raters with `ratings.average_ratings`. `references` maps segment ids to references,
     because the file has none. Quality-control rows (severity `HOTW-test`) are excluded and counted.
     """
-    marks: dict[tuple[str, str, str], list[_Mark]] = {}
-    texts: dict[tuple[str, str], tuple[Segment, str]] = {}  # segment and document
+    marks: dict[_RatingKey, list[_Mark]] = {}
+    texts: dict[tuple[str, str, str], tuple[Segment, str]] = {}  # segment and document
     collector = JudgmentCollector()
-    for where, row in read_table(path):
+    incomplete: set[_RatingKey] = set()
+
+    def read_short_row(cells: list[str], error: DataError) -> dict[str, str] | None:
+        if len(cells) == len(_MQM_WITHOUT_RATER) and not cells[-1]:
+            return dict(zip(_MQM_WITHOUT_RATER, cells, strict=True))
+        collector.exclude_unreadable(error)
+        return None
+
+    for where, row in read_table(path, fallback=read_short_row):
         record = lowercase_columns(row)
-        system, item, rater = _read_names(record, where)
+        try:
+            key = _read_rating_key(record, where)
+        except DataError as error:
+            collector.exclude_unreadable(error)
+            continue
         if "hotw" in record.get("severity", "").lower():
             collector.excluded_counts[QUALITY_CONTROL] += 1
             continue
-        segment, mark = _read_mark(record, (references or {}).get(item), weights, where)
-        marks.setdefault((system, item, rater), []).append(mark)
-        texts.setdefault((system, item), (segment, get_text(record, DOCUMENT_NAMES)))
-    for (system, item, rater), rows in marks.items():
-        segment, document = texts[system, item]
+        weight = error_weight(record["severity"], record.get("category", ""), weights, where)
+        try:
+            segment, errors = _read_mark(record, (references or {}).get(key.item), where)
+            first, _ = texts.setdefault(key[:3], (segment, key.document))
+            check_span_bounds(
+                ErrorAnnotations.of(errors).spans, first.hypothesis, "hypothesis", where
+            )
+        except DataError as error:
+            collector.exclude_unreadable(error)
+            incomplete.add(key)
+            continue
+        marks.setdefault(key, []).append(_Mark(weight, errors))
+    for key, rows in marks.items():
+        if key in incomplete:  # its score would be too high
+            collector.excluded_counts[INCOMPLETE_RATING] += len(rows)
+            continue
+        segment, document = texts[key[:3]]
         score = 0.0 - sum(mark.weight for mark in rows)
         annotations = ErrorAnnotations.of([error for mark in rows for error in mark.errors])
-        where = f"{path}, {system}, segment {item}"
-        check_span_bounds(annotations.spans, segment.hypothesis, "hypothesis", where)
-        judgment = Judgment(segment, score, item, system, rater, lp, document, annotations)
-        collector.add_judgment(judgment)
+        collector.add_judgment(
+            Judgment(segment, score, key.item, key.system, key.rater, lp, document, annotations)
+        )
     return collector.build(Path(path).name.split(".")[0], lp)
+
+
+def mqm_language_pair(path: PathLike) -> str:
+    """Return the language pair in the name of a published MQM file, or an empty string.
+
+    >>> mqm_language_pair("mqm_newstest2020_ende.avg_seg_scores.tsv"), mqm_language_pair("test.tsv")
+    ('en-de', '')
+    """
+    words = (word for word in re.split(r"[_.]", Path(path).name) if len(word) == 4)
+    pairs = (f"{word[:2]}-{word[2:]}" for word in words if {word[:2], word[2:]} <= _MQM_LANGUAGES)
+    return next(pairs, "")
+
+
+def is_average_score_file(path: PathLike) -> bool:
+    """Return whether a file has the columns `system mqm_avg_score seg_id`, separated by blanks."""
+    header = next(iter(read_first_lines(path, 1)), "").split()
+    return header == ["system", "mqm_avg_score", "seg_id"]
+
+
+def read_average_scores(path: PathLike, *, lp: str = "") -> JudgmentSet:
+    """Read the average MQM scores of segments, without texts."""
+    collector = JudgmentCollector()
+    for number, line in enumerate(read_lines(path)[1:], start=2):
+        cells, where = line.split(), f"{path}, line {number}"
+        if not cells:
+            continue
+        if len(cells) != 3:
+            error = f"{where}: {len(cells)} fields; expected system, mqm_avg_score and seg_id"
+            collector.exclude_unreadable(DataError(error))
+            continue
+        record = dict(zip(("system", "score", "item"), cells, strict=True))
+        collector.add_published(record, where)
+    return collector.build(Path(path).name.split(".")[0], lp)
+
+
+class _RatingKey(NamedTuple):
+    """Identifies the rating of a translation by one rater."""
+
+    system: str
+    item: str
+    document: str
+    rater: str
 
 
 class _Mark(NamedTuple):
@@ -137,11 +229,10 @@ class _Mark(NamedTuple):
 
 
 def _read_mark(
-    record: Mapping[str, str], reference: str | None, weights: Mapping[str, float], where: str
-) -> tuple[Segment, _Mark]:
+    record: Mapping[str, str], reference: str | None, where: str
+) -> tuple[Segment, tuple[Span | UnlocatedError, ...]]:
     """Return the texts without error markup, and the marked errors."""
-    severity, category = record.get("severity", ""), record.get("category", "")
-    weight = error_weight(severity, category, weights, where)
+    severity, category = record["severity"], record.get("category", "")
     is_error = severity.strip().lower() not in NO_ERROR
     grade = read_severity(severity, where) if is_error else "neutral"
     try:
@@ -153,21 +244,21 @@ def _read_mark(
     errors: tuple[Span | UnlocatedError, ...] = (*spans, *omissions) or (
         UnlocatedError(grade, category),
     )
-    return segment, _Mark(weight, errors if is_error else ())
+    return segment, errors if is_error else ()
 
 
-def _read_names(record: Mapping[str, Any], where: str) -> tuple[str, str, str]:
+def _read_rating_key(record: Mapping[str, Any], where: str) -> _RatingKey:
     system, item = get_text(record, ("system",)), get_text(record, SEGMENT_NAMES)
-    rater = get_text(record, ANNOTATOR_NAMES)
-    if not (system and item and rater and "severity" in record):
+    rater, is_named = get_text(record, ANNOTATOR_NAMES), "" not in record
+    if not (system and item and (rater or not is_named) and "severity" in record):
         columns = ", ".join(record)
         raise DataError(f"{where}: expected system, seg_id, rater and severity; found {columns}")
-    return system, item, rater
+    return _RatingKey(system, item, get_text(record, DOCUMENT_NAMES), rater)
 
 
 def is_span_task_submission(path: PathLike) -> bool:
     """Return whether a file is a WMT23 span submission: three sizes, then seven columns."""
-    *sizes, row = (read_lines(path) if Path(path).suffix == ".txt" else [])[:4] or [""]
+    *sizes, row = (read_first_lines(path, 4) if Path(path).suffix == ".txt" else []) or [""]
     has_columns = len(row.split("\t")) == len(_GOLD_COLUMNS)
     return has_columns and len(sizes) == 3 and all(size.strip().isdecimal() for size in sizes)
 
@@ -175,14 +266,18 @@ def is_span_task_submission(path: PathLike) -> bool:
 def read_esa(path: PathLike) -> JudgmentSet:
     """Read a JSONL or TSV campaign file into a judgment for each rater and translation.
 
-    Average the raters with `ratings.average_ratings`. If there are spans and no score, the score is
-    minus the weight of the spans.
+    If there are spans and no score, the score is minus the weight of the spans.
     """
     collector = JudgmentCollector()
     for where, record in _read_rows(path):
-        rows = _unfold(record, where) if "tgt_text" in record else iter([(where, record)])
-        for place, row in rows:
-            collector.add(_rename(row), place)
+        try:
+            rows = [*_unfold(record, where)] if "tgt_text" in record else [(where, record)]
+            renamed = [(place, _rename(row, place)) for place, row in rows]
+        except TertiumError as error:
+            collector.exclude_unreadable(error)
+            continue
+        for place, row in renamed:
+            collector.add_published(row, place)
     return collector.build(Path(path).name.split(".")[0])
 
 
@@ -199,55 +294,101 @@ def _read_rows(path: PathLike) -> Rows:
     yield from read_table(path) if ".tsv" in Path(path).suffixes else read_jsonl(path)
 
 
-def _rename(row: Mapping[str, Any]) -> dict[str, Any]:
+def _rename(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     columns = {key.lower() for key in row}
     names = (
         _WMT23_COLUMNS if any(layout <= columns for layout in WMT23_LAYOUTS) else _COLUMN_ALIASES
     )
     renamed = {names.get(key.lower(), key.lower()): value for key, value in row.items()}
     if "source_lang" in renamed:
-        renamed["lp"] = f"{renamed['source_lang']}-{renamed['target_lang']}"
+        codes = [get_text(renamed, (name,)) for name in ("source_lang", "target_lang")]
+        if not all(codes):
+            raise DataError(f"{where}: expected source_lang and target_lang, got {codes}")
+        renamed["lp"] = "-".join(codes)
     return renamed
 
 
 def _unfold(record: Mapping[str, Any], where: str) -> Rows:
-    """Yield a row for each system and rater; `doc_id` is DOCUMENT_#_LINE."""
+    """Yield a row for each system and rater.
+
+    `doc_id` is DOCUMENT_#_LINE, or LANGUAGES_#_DOMAIN_#_DOCUMENT_#_LINE.
+    """
     document, _, line = str(record.get("doc_id", "")).rpartition("_#_")
-    scores, texts = record["scores"], record["tgt_text"]
-    if not isinstance(scores, Mapping) or not isinstance(texts, Mapping):
-        raise DataError(f"{where}: expected objects scores and tgt_text, both by system")
+    shared = {"item": line, "doc": document, "src": record.get("src_text")}
+    if document.count("_#_") == 2:
+        shared |= dict(zip(("lp", "domain", "doc"), document.split("_#_"), strict=True))
+    scores = read_object(record.get("scores"), "scores", where)
+    texts = read_object(record["tgt_text"], "tgt_text", where)
     for system, ratings in scores.items():
-        shared = {"item": line, "doc": document, "system": system}
-        shared |= {"src": record.get("src_text"), "mt": texts.get(system)}
-        for rating in ratings:
-            fields = {key: rating.get(key) for key in ("score", "annotator", "errors")}
-            yield f"{where}, {system}", fields | shared
+        place = f"{where}, {system}"
+        references = [t for name, t in texts.items() if _is_reference(name) and name != system]
+        names = {"system": system, "mt": texts.get(system), "ref": references}
+        if isinstance(ratings, Mapping):
+            fields = [*_numbered_ratings(ratings, place)]
+        else:
+            fields = [
+                {key: rating.get(key) for key in ("score", "annotator", "errors")}
+                for rating in read_object_list(ratings, "scores", place)
+            ]
+        for rating in fields:
+            yield place, rating | shared | names
+
+
+def _is_reference(name: str) -> bool:
+    return re.fullmatch(r"ref[A-Z]?", name) is not None
+
+
+def _numbered_ratings(ratings: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+    """Yield the ratings of `human1 errors1 annotator1 human2 ...`, an object of WMT25."""
+    names = {"human": "score", "errors": "errors", "annotator": "annotator"}
+    numbered: dict[str, dict[str, Any]] = {}
+    for key, value in ratings.items():
+        match = re.fullmatch(rf"({'|'.join(names)})([0-9]+)", key)
+        if match is None:
+            raise DataError(f"{where}: {key!r}: expected human1, errors1, annotator1, ...")
+        numbered.setdefault(match[2], {})[names[match[1]]] = value
+    yield from numbered.values()
 
 
 def is_appraise(path: PathLike) -> bool:
     """Return whether a CSV file is an Appraise export, which has no header."""
-    first = next(csv.reader(read_lines(path)[:1]), [])
-    return len(first) >= len(_APPRAISE_COLUMNS) and first[3] in _APPRAISE_TYPES
+    try:
+        first = next(csv.reader(read_first_lines(path, 1)), [])
+    except csv.Error:  # reading the file as a table explains it
+        return False
+    return len(first) >= _APPRAISE_REQUIRED and first[3] in _APPRAISE_TYPES
 
 
 def read_appraise(path: PathLike) -> JudgmentSet:
-    """Read an Appraise export: scores and spans of items, without texts.
-
-    Tutorials and quality-control items are excluded and counted.
-    """
+    """Read scores and spans of an Appraise export, without texts; quality control is excluded."""
     collector = JudgmentCollector()
     for line, cells in parse_rows(read_text(path), ",", str(path)):
         where = f"{path}, line {line}"
-        if len(cells) < len(_APPRAISE_COLUMNS) or cells[3] not in _APPRAISE_TYPES:
-            raise DataError(
-                f"{where}: expected {', '.join(_APPRAISE_COLUMNS)}, ...; got {cells[:9]}"
-            )
+        if len(cells) < _APPRAISE_REQUIRED or cells[3] not in _APPRAISE_TYPES:
+            columns = ", ".join(_APPRAISE_COLUMNS)
+            error = f"{where}: expected {columns}, ...; got {short_repr(cells[:9], 80)}"
+            collector.exclude_unreadable(DataError(error))
+            continue
         record: dict[str, Any] = dict(zip(_APPRAISE_COLUMNS, cells, strict=False))
-        is_control = record["doc"].endswith(_CONTROL_SUFFIXES) or "tutorial" in record["doc"]
+        document = record.get("doc", "")
+        is_control = document.endswith(_CONTROL_SUFFIXES) or "tutorial" in document
         if record["type"] != "TGT" or is_control:
             collector.excluded_counts[QUALITY_CONTROL] += 1
             continue
-        if cells[9:] and cells[9].startswith("["):
-            record["errors"] = cells[9]
-        collector.add(record | {"lp": f"{record['from']}-{record['to']}"}, where)
+        if cells[9:] and cells[9][:1] in ("[", "{"):
+            record["errors"] = _read_appraise_errors(cells[9])
+        collector.add_published(record | {"lp": f"{record['from']}-{record['to']}"}, where)
     return collector.build(Path(path).name.split(".")[0])
+
+
+def _read_appraise_errors(cell: str) -> Any:
+    """Return the errors in a cell: JSON, or a Python literal as some versions of Appraise write it.
+
+    >>> _read_appraise_errors("{'start_i': 0, 'end_i': 4, 'severity': 'major'}")
+    [{'start_i': 0, 'end_i': 4, 'severity': 'major'}]
+    """
+    try:
+        errors = ast.literal_eval(cell) if "'" in cell else cell
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return cell  # the error names JSON
+    return [errors] if isinstance(errors, dict) else errors

@@ -35,8 +35,7 @@ class CandidateList:
     def reorder(self, scores: Sequence[float]) -> dict[str, Any]:
         """Return the record with its candidates sorted from best to worst, `scores` and `order`.
 
-        `order` contains the original indices, from 0. The sort is stable. A missing score is null
-        and comes last.
+        `order` contains the original indices, from 0. A missing score is null and comes last.
         """
         missing = [score != score for score in scores]
         order = sorted(range(len(scores)), key=lambda n: (missing[n], -scores[n]))  # stable
@@ -79,7 +78,6 @@ def read_candidates(path: PathLike) -> list[CandidateList]:
 
 
 def _candidates_key(record: Mapping[str, Any], where: str) -> str:
-    """Return the field that contains the candidates, in any case."""
     names = sorted(name for name in record if record[name] is not None)  # lower case comes last
     keys = {name.lower(): name for name in names}
     if get_unique_alias(keys, CANDIDATE_NAMES, where) is None:

@@ -107,7 +107,6 @@ class ChallengeSet:
 
 
 def join_challenges(sets: Sequence[ChallengeSet]) -> ChallengeSet:
-    """Concatenate challenge sets."""
     for index, entry in enumerate(sets):
         if entry in sets[:index]:
             raise UsageError(f"challenge set {entry.name!r} is given twice")

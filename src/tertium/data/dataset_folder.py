@@ -19,13 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tertium.data.formats import (
-    LANGUAGE_PAIR,
-    PathLike,
-    language_pair_in_path,
-    read_jsonl,
-    read_records,
-)
+from tertium.data import formats
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.mt_metrics_eval import find_eval_sets
 from tertium.data.preferences import read_preferences
@@ -35,6 +29,7 @@ from tertium.data.records import (
     get_text,
     lowercase_columns,
     lowercase_known_columns,
+    read_language_pair,
     read_references,
     read_score,
     read_source,
@@ -44,6 +39,7 @@ from tertium.data.wmt import MetricsTask, SystemScores, is_metrics_task
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.frames import format_name
 from tertium.segment import check_texts
+from tertium.text.language_codes import normalize_language_pair
 
 DATA_VARIABLE = "TERTIUM_DATA"
 MAX_DEPTH = 4  # of datasets below the folder: modern/dev/mqm/ted21
@@ -128,7 +124,7 @@ class DatasetFolder:
     root: Path
 
     @classmethod
-    def open(cls, path: PathLike | None = None) -> DatasetFolder:
+    def open(cls, path: formats.PathLike | None = None) -> DatasetFolder:
         """Open a folder, by default the one in `TERTIUM_DATA`."""
         folder = path or os.environ.get(DATA_VARIABLE)
         if not folder:
@@ -184,13 +180,10 @@ class DatasetFolder:
         return {}
 
 
-def read_texts(path: PathLike) -> dict[str, ItemTexts]:
-    """Read system outputs by item from a JSONL file of `segment, source, reference, outputs`.
-
-    Segment, source and reference may have any of their usual names.
-    """
+def read_texts(path: formats.PathLike) -> dict[str, ItemTexts]:
+    """Read system outputs by item from a JSONL file of `segment, source, reference, outputs`."""
     texts: dict[str, ItemTexts] = {}
-    for where, raw_record in read_jsonl(path):
+    for where, raw_record in formats.read_jsonl(path):
         record = lowercase_known_columns(raw_record)
         outputs, item = record.get("outputs"), get_text(record, ITEM_NAMES)
         if not isinstance(outputs, dict) or not outputs or not item:
@@ -206,16 +199,14 @@ def read_texts(path: PathLike) -> dict[str, ItemTexts]:
     return texts
 
 
-def read_system_scores(path: PathLike) -> dict[str, dict[str, float]]:
-    """Read human scores of systems by language pair from columns `system`, `score` and `lp`.
-
-    A missing score is NaN.
-    """
+def read_system_scores(path: formats.PathLike) -> dict[str, dict[str, float]]:
+    """Read human scores of systems by language pair from columns `system`, `score` and `lp`."""
     pairs: dict[str, dict[str, float]] = {}
-    rows = [(where, lowercase_columns(record)) for where, record in read_records(path)]
+    rows = [(where, lowercase_columns(record)) for where, record in formats.read_records(path)]
     has_scores = any("score" in row for _, row in rows)
     for where, row in rows:
-        scores = pairs.setdefault(get_text(row, ("lp",)) or language_pair_in_path(path), {})
+        lp = read_language_pair(row) or formats.language_pair_in_path(path)
+        scores = pairs.setdefault(lp, {})
         system, score = get_text(row, ("system",)), read_score(row.get("score"), where)
         if not system or not has_scores:
             raise DataError(f"{where}: expected a system and its score, got {row}")
@@ -267,5 +258,5 @@ def _kind(files: Mapping[FileKey, Path]) -> Kind:
 def _file_key(file: Path) -> FileKey:
     """Return language pair and part: `ro-en.dev.jsonl.gz` is (`ro-en`, `dev`)."""
     words = _SUFFIX.sub("", file.name).split(".")
-    lp = next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
-    return lp, ".".join(word for word in words if word != lp)
+    lp = next((word for word in words if formats.LANGUAGE_PAIR.fullmatch(word)), "")
+    return normalize_language_pair(lp), ".".join(word for word in words if word != lp)

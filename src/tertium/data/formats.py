@@ -1,8 +1,9 @@
 """Read and write text lines, tables and records; errors name the file and the line.
 
-Text is UTF-8 with or without a byte-order mark, with any line ending, plain or gzip. An empty line
-is a segment like any other. Invalid bytes, NUL bytes, ragged rows and missing fields are errors.
-The file name `-` is standard input, which can be read once.
+Text is UTF-8 with or without a byte-order mark, plain or gzip. Lines end with LF or CRLF, as in
+sacrebleu; a lone carriage return is text. An empty line is a segment like any other. Invalid bytes,
+NUL bytes, ragged rows and missing fields are errors. The file name `-` is standard input, which can
+be read once.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import re
 import sys
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from tertium.extras import explain_missing
 from tertium.frames import frame_to_records, is_frame, is_missing
 from tertium.schema import reject_duplicate_keys
 from tertium.segment import check_surrogates
+from tertium.text.language_codes import normalize_language_pair
 
 logger = logging.getLogger(__name__)
 
@@ -151,27 +153,46 @@ def language_pair_in_path(path: PathLike) -> str:
 
     >>> language_pair_in_path("metric-scores/en-de/BLEU-refA.seg.score")
     'en-de'
-    >>> language_pair_in_path("out/chrf.zh-en.tsv")
+    >>> language_pair_in_path("out/chrf.zho-eng.tsv")
     'zh-en'
     """
     file = Path(path)
     words = [*file.name.split("."), file.parent.name]
-    return next((word for word in words if LANGUAGE_PAIR.fullmatch(word)), "")
+    return normalize_language_pair(next(filter(LANGUAGE_PAIR.fullmatch, words), ""))
 
 
 def read_lines(path: PathLike) -> list[str]:
-    r"""Read the lines of a file without their endings: `\n`, `\r\n` or a single `\r`.
+    r"""Read the lines of a file without their endings, `\n` or `\r\n`.
 
-    The other separators of `str.splitlines` (form feed, U+2028, ...) stay in the text, as in other
-    tools that count lines.
+    A lone `\r` and the other separators of `str.splitlines` (form feed, U+2028, ...) stay in the
+    text, as in sacrebleu and `wc`. A warning counts the lone `\r`.
     """
-    return _split_lines(read_text(path), display_name(path))
+    lines = _split_lines(read_text(path), display_name(path))
+    warn_about_carriage_returns(display_name(path), sum(line.count("\r") for line in lines))
+    return lines
+
+
+def read_first_lines(path: PathLike, count: int) -> list[str]:
+    """Return at most `count` lines from the beginning of a file, to detect its format."""
+    lines = read_text(path).split("\n", count)[:count]
+    return [line.removesuffix("\r") for line in lines]
+
+
+def warn_about_carriage_returns(name: str, count: int) -> None:
+    """Warn if lines contain carriage returns, which other tools may read as line ends."""
+    if count:
+        logger.warning(
+            "warning: %s: carriage returns (\\r) inside lines: %d; they are kept as text, because "
+            "only \\n and \\r\\n end a line",
+            name,
+            count,
+        )
 
 
 def _split_lines(text: str, name: str) -> list[str]:
     if not text:
         raise DataError(f"{name} is empty; expected one segment per line")
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
     return lines
@@ -236,22 +257,35 @@ def parse_json(text: str, where: str, hint: str = "") -> Any:
         raise DataError(f"{where}: the JSON cannot be read ({error})") from None
 
 
+RowFallback = Callable[[list[str], DataError], dict[str, str] | None]
+
+
 def read_table(
-    path: PathLike, fields: Sequence[str] | None = None, *, delimiter: str | None = None
+    path: PathLike,
+    fields: Sequence[str] | None = None,
+    *,
+    delimiter: str | None = None,
+    fallback: RowFallback | None = None,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Read the rows of a TSV or CSV file as dictionaries, each with its location.
 
     The first row is the header unless `fields` names the columns. The delimiter follows the suffix:
     comma for `.csv`, otherwise tab. CSV fields may be quoted. TSV fields are literal; a warning
-    reports those that look quoted, because the quotes would be scored as text.
+    reports those that look quoted, because the quotes would be scored as text. If the last column
+    name starts with `#` and a row lacks that column, the name is a comment. `fallback` is called
+    with a row that has another number of fields: it returns a record, or None to skip the row.
     """
     if delimiter is None:
         delimiter = "," if ".csv" in Path(path).suffixes else "\t"
-    return _parse_table(read_text(path), display_name(path), fields, delimiter)
+    return _parse_table(read_text(path), display_name(path), fields, delimiter, fallback)
 
 
 def _parse_table(
-    text: str, name: str, fields: Sequence[str] | None, delimiter: str
+    text: str,
+    name: str,
+    fields: Sequence[str] | None,
+    delimiter: str,
+    fallback: RowFallback | None = None,
 ) -> Iterator[tuple[str, dict[str, str]]]:
     rows = parse_rows(text, delimiter, name)
     quoted = 0
@@ -267,19 +301,31 @@ def _parse_table(
         where = f"{name}, line {line}"
         if line == 1:
             reject_header_row(row, header, name)
-        if len(row) != len(header):
-            raise DataError(
+        has_comment = header[-1].startswith("#") and len(row) == len(header) - 1
+        if len(row) != len(header) and not has_comment:
+            error = DataError(
                 f"{where}: {len(row)} fields, but the header has {len(header)} "
                 f"({', '.join(header)})"
             )
+            if fallback is None:
+                raise error
+            if (record := fallback(row, error)) is not None:
+                yield where, record
+            continue
         quoted += sum(map(is_csv_quoted, row)) if delimiter == "\t" else 0
-        yield where, dict(zip(header, row, strict=True))
+        yield where, dict(zip(header, row, strict=not has_comment))
     warn_about_csv_quotes(name, quoted)
+    if delimiter == "\t":
+        warn_about_carriage_returns(name, text.count("\r") - text.count("\r\n"))
 
 
 def parse_rows(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Split a table into rows with `csv_rows`, each with the number of its last line."""
-    reader = csv_rows(io.StringIO(text, newline=""), delimiter)
+    lines = io.StringIO(text, newline="\n")
+    if delimiter == "\t":
+        yield from enumerate(csv_rows(lines, delimiter), start=1)
+        return
+    reader = csv_rows(lines, delimiter)
     last_line = 0
     try:
         for row in reader:
@@ -291,13 +337,14 @@ def parse_rows(text: str, delimiter: str, name: str) -> Iterator[tuple[int, list
 
 
 def csv_rows(lines: Iterable[str], delimiter: str) -> Any:
-    """Return a `csv.reader`: literal fields for tabs, strict quoting for other delimiters.
+    """Return an iterator of rows: literal fields for tabs, strict quoting for other delimiters.
 
     Strict quoting rejects an unclosed quote, which would swallow all later rows, and text after a
-    closing quote.
+    closing quote. An empty line is an empty row.
     """
     if delimiter == "\t":
-        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
+        texts = (line.removesuffix("\n").removesuffix("\r") for line in lines)
+        return (text.split(delimiter) if text else [] for text in texts)
     return csv.reader(lines, delimiter=delimiter, strict=True)
 
 
@@ -311,6 +358,8 @@ def describe_csv_error(error: csv.Error, first: int, last: int) -> str:
     remedy = "; double the quotes inside a quoted field"
     if str(error) == "unexpected end of data":
         return f"{where}: a quote is not closed{remedy}"
+    if str(error).startswith("new-line character"):
+        return f"{where}: a carriage return outside quotes; end rows with \\n or \\r\\n"
     return f"{where}: {error}" + (remedy if "expected after" in str(error) else "")
 
 
@@ -438,10 +487,13 @@ def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
     with explain_missing("a Parquet file"):
         from pyarrow import ArrowException, parquet
     try:
-        check_unique_columns(parquet.read_schema(path).names, path)
-        rows = parquet.read_table(path).to_pylist()
-    except (ArrowException, OSError, ValueError) as error:
-        raise DataError(f"{path}: not a Parquet file ({error})") from None
+        schema = parquet.read_schema(path)
+        check_unique_columns(schema.names, path)
+        columns = [field.name for field in schema if _is_text_or_number(field.type)]
+        rows = parquet.read_table(path, columns=columns).to_pylist()
+    except (ArrowException, OSError, ValueError, OverflowError) as error:
+        reason = " ".join(str(error).split())
+        raise DataError(f"{path}: not a Parquet file ({reason})") from None
     for number, row in enumerate(rows, start=1):
         where = f"{path}, row {number}"
         record = {k: v for k, v in missing_to_null(row).items() if not k.startswith(_PANDAS_INDEX)}
@@ -449,7 +501,30 @@ def _read_parquet(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
         yield where, record
 
 
+def _is_text_or_number(kind: Any) -> bool:
+    """Return whether an Arrow type holds texts, numbers, or lists or objects of these.
+
+    Dates, times and binary values are never texts, scores or labels.
+    """
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _is_text_or_number(kind.value_type)
+    if types.is_nested(kind):
+        return all(_is_text_or_number(kind.field(n).type) for n in range(kind.num_fields))
+    return not (types.is_temporal(kind) or types.is_binary(kind) or types.is_large_binary(kind))
+
+
 def write_jsonl(path: PathLike, records: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object per line, atomically."""
-    lines = (json.dumps(missing_to_null(r), ensure_ascii=False, allow_nan=False) for r in records)
-    write_text(path, (line + "\n" for line in lines))
+    """Write one JSON object per line, atomically; texts that no reader accepts are an error."""
+    write_text(path, _format_records(path, records))
+
+
+def _format_records(path: PathLike, records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for number, record in enumerate(records, start=1):
+        line = json.dumps(missing_to_null(record), ensure_ascii=False, allow_nan=False)
+        if "\\u0000" in line.replace("\\\\", ""):  # without escaped backslashes
+            raise DataError(
+                f"{path}, record {number}: a text contains NUL, which no reader accepts: remove it"
+            )
+        yield line + "\n"

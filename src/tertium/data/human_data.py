@@ -5,17 +5,21 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tertium.arrays import FloatArray
-from tertium.errors import DataError
+from tertium.errors import DataError, TertiumError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import ErrorAnnotations
 
+logger = logging.getLogger(__name__)
+
+UNREADABLE_ROW = "unreadable row"
 Texts = dict[tuple[str, str], Segment]  # by system and item
 
 
@@ -78,6 +82,33 @@ class HumanData(ABC):
     def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
         """Return the errors marked by human raters, by system and item."""
         return {}
+
+
+class UnreadableRows:
+    """Counts rows of published data that cannot be read, and keeps the first error.
+
+    Published files contain a few such rows. If more than half of the rows are unreadable, the
+    layout is not the expected one, and `report` raises the first error.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: TertiumError | None = None
+
+    def add(self, error: TertiumError) -> None:
+        self.count += 1
+        self.first = self.first or error
+
+    def report(self, name: str, rows: int) -> None:
+        """Warn about unreadable rows among `rows`, or raise the first error."""
+        if self.first is None:
+            return
+        if 2 * self.count > rows:
+            raise DataError(str(self.first)) from None
+        logger.warning(
+            "warning: %s: unreadable rows left out: %d of %d; first: %s",
+            name, self.count, rows, self.first,
+        )  # fmt: skip
 
 
 def reasons(excluded_counts: Mapping[str, int]) -> str:

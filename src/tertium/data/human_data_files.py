@@ -16,28 +16,23 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Container
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data.annotation_campaigns import (
-    ESA_LAYOUTS,
-    is_appraise,
-    is_span_task_submission,
-    read_appraise,
-    read_esa,
-    read_mqm,
-)
+from tertium.data import annotation_campaigns
 from tertium.data.dataset_folder import DatasetFolder, read_system_scores, read_texts
 from tertium.data.formats import (
     LANGUAGE_PAIR,
     RECORD_SUFFIXES,
     PathLike,
     language_pair_in_path,
+    read_first_lines,
     read_records,
 )
 from tertium.data.human_data import HumanData, Texts
@@ -54,6 +49,7 @@ from tertium.frames import is_frame
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import ErrorAnnotations
+from tertium.text.language_codes import normalize_language_pair
 
 logger = logging.getLogger(__name__)
 
@@ -62,17 +58,18 @@ LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class HumanScoreTable(HumanData):
-    """A table of human scores: systems x segments, or one column of system scores.
-
-    `testset` contains the outputs if they were published with the scores.
-    """
+    """Human scores, systems x segments or one column; `testset` has the outputs."""
 
     table: ScoreMatrix
     testset: TestSet | None = None
-    marks: Mapping[tuple[str, str], ErrorAnnotations] = field(default_factory=dict)
+    read_annotations: Callable[[], Mapping[tuple[str, str], ErrorAnnotations]] = dict
 
     def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
-        return self.marks
+        return self._annotations
+
+    @cached_property
+    def _annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
+        return self.read_annotations()
 
     def matrix(self, level: str = "segment") -> ScoreMatrix | None:
         return self.table if self.table.values.shape[1] > 1 else None
@@ -126,12 +123,14 @@ def read_human_data(
     level
         "segment" or "system".
     lps
-        The language pairs to keep; by default all. The result may be empty.
+        The language pairs to keep, such as en-de, eng-deu or ende; by default all. The result may
+        be empty.
     gold
         The kind of human scores if there are several, or the score column of a table.
     data
         The folder in which dataset names are looked up.
     """
+    lps = [normalize_language_pair(lp) for lp in lps]
     if is_frame(source):
         judgment_set = read_judgments(source, score=gold or None)
         return [entry for entry in _by_pair(judgment_set, "") if not lps or entry.lp in lps]
@@ -174,13 +173,18 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         _refuse_gold(path, gold)
         yield HumanScoreTable(name=path.name.split(".score")[0], lp=lp, table=read_score_file(path))
         return
-    if ".csv" in path.suffixes and is_appraise(path):
+    if ".csv" in path.suffixes and annotation_campaigns.is_appraise(path):
         _refuse_gold(path, gold)
-        yield from _by_pair(average_ratings(read_appraise(path)), lp)
+        yield from _by_pair(average_ratings(annotation_campaigns.read_appraise(path)), lp)
         return
-    if ".txt" in path.suffixes and is_span_task_submission(path):
+    if ".txt" in path.suffixes and annotation_campaigns.is_span_task_submission(path):
         _refuse_gold(path, gold)
-        yield from _by_pair(average_ratings(read_esa(path)), lp)
+        yield from _by_pair(average_ratings(annotation_campaigns.read_esa(path)), lp)
+        return
+    if ".tsv" in path.suffixes and annotation_campaigns.is_average_score_file(path):
+        _refuse_gold(path, gold)
+        lp = lp or annotation_campaigns.mqm_language_pair(path)
+        yield annotation_campaigns.read_average_scores(path, lp=lp)
         return
     if gold:  # the score column of a table of any layout
         yield from _by_pair(read_judgments(path, score=gold), lp)
@@ -190,10 +194,11 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         yield read_preferences(path, texts=_read_adjacent_texts(path), lp=lp)
     elif "system1rank" in columns:
         yield from read_rankings(path).values()
-    elif any(layout <= columns for layout in ESA_LAYOUTS):
-        yield from _by_pair(average_ratings(read_esa(path)), lp)
+    elif any(layout <= columns for layout in annotation_campaigns.ESA_LAYOUTS):
+        yield from _by_pair(average_ratings(annotation_campaigns.read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
-        yield average_ratings(read_mqm(path, lp=lp))
+        lp = lp or annotation_campaigns.mqm_language_pair(path)
+        yield average_ratings(annotation_campaigns.read_mqm(path, lp=lp))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         for pair, scores in read_system_scores(path).items():
             yield _system_evidence(path.name.split(".")[0], pair, scores)
@@ -209,7 +214,10 @@ def _by_pair(judgment_set: JudgmentSet, lp: str) -> Iterator[HumanData]:
 
 
 def _columns(path: Path) -> set[str]:
-    """Return the lowercase column names of the first record."""
+    if ".tsv" in path.suffixes:  # the header, because the first row may be unreadable
+        header, *rows = read_first_lines(path, 2)
+        if any(rows):
+            return {name.strip().lower() for name in header.split("\t")}
     first = next(iter(read_records(path)), None)
     if first is None:
         raise DataError(f"{path} contains no judgments")
@@ -217,7 +225,6 @@ def _columns(path: Path) -> set[str]:
 
 
 def _read_adjacent_texts(path: Path) -> Mapping[str, ItemTexts] | None:
-    """Read `X.texts.jsonl` next to `X.judgements.tsv`, if it exists."""
     stem = path.name.split(".judgements.")[0]
     candidates = [path.with_name(f"{stem}.texts.jsonl{suffix}") for suffix in ("", ".gz")]
     file = next((f for f in candidates if f.is_file() and stem != path.name), None)
@@ -247,10 +254,10 @@ def _from_folder(path: Path, level: str, gold: str, lps: Sequence[str]) -> Itera
         _refuse_gold(path, gold)
         yield from _from_task(MetricsTask.open(path), level, lps)
         return
-    sets = [entry for entry in find_eval_sets(path) if not lps or entry.lp in lps]
-    if sets:
+    if sets := find_eval_sets(path):
         for entry in sets:
-            yield from _from_eval_set(entry, level, gold)
+            if not lps or normalize_language_pair(entry.lp) in lps:
+                yield from _from_eval_set(entry, level, gold)
         return
     stems = find_qe_stems(path)
     for stem in stems:
@@ -293,19 +300,17 @@ def _from_eval_set(entry: EvalSet, level: str, gold: str) -> Iterator[HumanData]
     if not kinds:
         return
     kind = wanted if gold else kinds[0]
-    files = sorted((entry.folder / "metric-scores" / entry.lp).glob("*.score"))
     yield HumanScoreTable(
         name=entry.folder.name,
-        lp=entry.lp,
+        lp=normalize_language_pair(entry.lp),
         table=entry.human(kind),
         testset=entry.testset(),
-        files=tuple(files),
-        marks=entry.error_annotations(kind),
+        files=entry.score_files(),
+        read_annotations=partial(entry.error_annotations, kind),
     )
 
 
 def _is_path(name: str) -> bool:
-    """Return whether an unknown name looks like a file or folder."""
     path = Path(name)
     ends = {*RECORD_SUFFIXES, ".gz", ".score", ".txt"}
     return path.is_absolute() or name[:1] in (".", "~") or not ends.isdisjoint(path.suffixes)
@@ -351,10 +356,7 @@ def _from_dataset(
 def read_sets_with_texts(
     sources: Iterable[PathLike], gold: str = ""
 ) -> list[JudgmentSet | RankingSet]:
-    """Read sets with texts, for training, from distinct files, folders or dataset names.
-
-    `gold` selects scores as in `read_human_data` and is appended to the names of the sets.
-    """
+    """Read sets with texts, for training, from distinct sources; `gold` as in `read_human_data`."""
     paths = [*sources]
     reject_duplicate_sources(paths)
     sets = [

@@ -126,10 +126,7 @@ def _split_by_texts(judgments: Sequence[Judgment], owners: Sequence[str]) -> lis
 def _number_texts(
     names: Sequence[Hashable], texts: Sequence[Hashable], owners: Sequence[str]
 ) -> list[int]:
-    """Number the texts of each name from 1 if an owner has several texts under it; else 0.
-
-    An unknown text (None) counts as the first. An empty owner is ignored.
-    """
+    """Number the texts of each name from 1 if an owner has several (None is the first); else 0."""
     owned: dict[tuple[Hashable, str], set[Hashable]] = {}
     for name, text, owner in zip(names, texts, owners, strict=True):
         if owner and text is not None:

@@ -17,27 +17,14 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, divide
+from tertium.data import records
 from tertium.data.error_annotations import ANNOTATION_NAMES, read_error_annotations
 from tertium.data.formats import Records, default_name, read_records
-from tertium.data.human_data import HumanData, Texts, reasons
+from tertium.data.human_data import UNREADABLE_ROW, HumanData, Texts, UnreadableRows, reasons
 from tertium.data.item_names import assign_item_names, check_numbering_base
-from tertium.data.records import (
-    ANNOTATOR_NAMES,
-    DOCUMENT_NAMES,
-    HYPOTHESIS_NAMES,
-    ITEM_NAMES,
-    LP_NAMES,
-    SYSTEM_NAMES,
-    get_first_alias,
-    get_text,
-    lowercase_columns,
-    read_labels,
-    read_score,
-    segment_from_record,
-)
 from tertium.data.segment_lookup import SegmentLookup, build_segment_lookup
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UsageError, short_repr
+from tertium.errors import DataError, LengthError, TertiumError, UsageError, short_repr
 from tertium.scores import ScoreMatrix
 from tertium.segment import Judgment, Segment, attach_context
 from tertium.spans import (
@@ -178,10 +165,7 @@ class JudgmentSet(HumanData):
         return ScoreMatrix(name, systems, divide(totals, counts), self.items)
 
     def drop_without_references(self) -> JudgmentSet:
-        """Drop and count translations without a reference, if others have one.
-
-        Human translations among the systems are often the reference itself, and have no other.
-        """
+        """Drop and count translations without a reference, if others have one."""
         judgments = tuple(j for j in self.judgments if j.segment.references)
         dropped = len(self) - len(judgments)
         if not judgments or not dropped:
@@ -213,10 +197,7 @@ class JudgmentSet(HumanData):
 
 
 def merge_rater_annotations(ratings: Sequence[Judgment]) -> ErrorAnnotations | None:
-    """Merge the error annotations of one translation; None if it was not annotated.
-
-    If several raters have no name, they are numbered.
-    """
+    """Merge the error annotations of one translation; unnamed raters are numbered."""
     annotated = [r for r in ratings if r.error_annotations is not None]
     annotations = []
     for number, rating in enumerate(annotated, start=1):
@@ -230,11 +211,7 @@ def merge_rater_annotations(ratings: Sequence[Judgment]) -> ErrorAnnotations | N
 
 
 def attach_judgment_context(judgments: Sequence[Judgment]) -> list[Judgment]:
-    """Add document context to segments whose documents are known.
-
-    The context of a translation consists of its system's translations of the other judged items. A
-    context from a test set is kept, because it also contains items that were not judged.
-    """
+    """Add the other judged items of a document as context, unless a test set provided it."""
     rows: dict[tuple[str, str], dict[str, int]] = {}  # (pair, system) -> item -> first row
     for n, j in enumerate(judgments):
         if j.document and j.segment.hypothesis and j.segment.context is None:
@@ -252,7 +229,7 @@ def attach_judgment_context(judgments: Sequence[Judgment]) -> list[Judgment]:
 
 
 SCORE_NAMES = ("score", "human", "rating", "raw", "z", "z_mean", "da")
-NON_LABEL_NAMES = (*ITEM_NAMES, *SCORE_NAMES, *ANNOTATOR_NAMES, *LP_NAMES)
+NON_LABEL_NAMES = (*records.ITEM_NAMES, *SCORE_NAMES, *records.ANNOTATOR_NAMES, *records.LP_NAMES)
 DUPLICATE = "duplicate row"
 NO_SCORE = "no score"
 _WEIGHTS = {**ESA_WEIGHTS, **MQM_WEIGHTS}  # for files with spans and without scores
@@ -281,8 +258,8 @@ def read_judgments(
     collector = JudgmentCollector(find_segment=lookup, score_names=names, repeats=repeats)
     judged_items = set()
     for where, record in read_records(path, fields):
-        row = lowercase_columns(record)
-        judged_items.add(get_text(row, ITEM_NAMES))
+        row = records.lowercase_columns(record)
+        judged_items.add(records.get_text(row, records.ITEM_NAMES))
         collector.add(row, where)
     if testset is not None:
         check_numbering_base(testset.items, judged_items, "segments of the test set")
@@ -303,6 +280,7 @@ class JudgmentCollector:
         self.repeats = repeats
         self.judgments: list[Judgment] = []
         self.excluded_counts: Counter[str] = Counter()
+        self.unreadable = UnreadableRows()
         self.overlaps = 0
         self._has_scores, self._no_score_error = False, ""
         self._distinct: set[Judgment] = set()
@@ -317,11 +295,12 @@ class JudgmentCollector:
             # not raised yet: a JSON record may omit a missing value
             names, columns = ", ".join(self.score_names), ", ".join(record)
             self._no_score_error = f"{where}: no score (looked for {names}; found {columns})"
-        score = read_score(get_first_alias(record, self.score_names), where)
+        score = records.read_score(records.get_first_alias(record, self.score_names), where)
         if math.isnan(score) and not is_annotated:
             self.excluded_counts[NO_SCORE] += 1
             return
-        item, system = get_text(record, ITEM_NAMES), get_text(record, SYSTEM_NAMES)
+        item = records.get_text(record, records.ITEM_NAMES)
+        system = records.get_text(record, records.SYSTEM_NAMES)
         segment = self._segment(record, item, system, where)
         if isinstance(segment, str):
             self.excluded_counts[segment] += 1
@@ -330,14 +309,27 @@ class JudgmentCollector:
         if annotations is not None:
             self.overlaps += count_overlaps(annotations.spans)
             score = annotations.score(_WEIGHTS) if math.isnan(score) else score
-        annotator, lp = get_text(record, ANNOTATOR_NAMES), get_text(record, LP_NAMES)
-        document = get_text(record, DOCUMENT_NAMES)
+        annotator = records.get_text(record, records.ANNOTATOR_NAMES)
+        lp = records.read_language_pair(record)
+        document = records.get_text(record, records.DOCUMENT_NAMES)
         judgment = Judgment(segment, score, item, system, annotator, lp, document, annotations)
         self._label(record, judgment)
         self.add_judgment(judgment)
 
+    def add_published(self, record: Mapping[str, Any], where: str) -> None:
+        """Add a row of published data; a row that cannot be read is excluded and counted."""
+        try:
+            self.add(record, where)
+        except TertiumError as error:
+            self.exclude_unreadable(error)
+
+    def exclude_unreadable(self, error: TertiumError) -> None:
+        """Exclude and count a row that cannot be read."""
+        self.unreadable.add(error)
+        self.excluded_counts[UNREADABLE_ROW] += 1
+
     def _label(self, record: Mapping[str, Any], judgment: Judgment) -> None:
-        labels = read_labels(record, NON_LABEL_NAMES)
+        labels = records.read_labels(record, NON_LABEL_NAMES)
         if judgment.document:
             labels = labels | {"document": judgment.document}
         self._labels.append((judgment, labels))
@@ -366,6 +358,8 @@ class JudgmentCollector:
         """Build the set; if all rows have the same language pair, it is that of the set."""
         if self._no_score_error and not self._has_scores:
             raise DataError(self._no_score_error)
+        rows = len(self.judgments) + sum(self.excluded_counts.values())
+        self.unreadable.report(name, rows)
         pairs = {j.lp for j in self.judgments}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
         if self.overlaps:
@@ -385,12 +379,12 @@ class JudgmentCollector:
         self, record: Mapping[str, Any], item: str, system: str, where: str
     ) -> Segment | str:
         if self.find_segment is not None:
-            return self.find_segment(item, system, get_text(record, DOCUMENT_NAMES))
-        if any(record.get(alias) is not None for alias in HYPOTHESIS_NAMES):
-            return segment_from_record(record, where)
+            return self.find_segment(item, system, records.get_text(record, records.DOCUMENT_NAMES))
+        if any(record.get(alias) is not None for alias in records.HYPOTHESIS_NAMES):
+            return records.segment_from_record(record, where)
         if not (item and system):
             raise DataError(
-                f"{where}: expected a translation ({', '.join(HYPOTHESIS_NAMES)}), or an item and "
-                f"a system; found {', '.join(record)}"
+                f"{where}: expected a translation ({', '.join(records.HYPOTHESIS_NAMES)}), "
+                f"or an item and a system; found {', '.join(record)}"
             )
         return Segment("")

@@ -27,11 +27,11 @@ from tertium.data.formats import (
 from tertium.data.mt_metrics_eval import metric_name_from_path, read_score_file
 from tertium.data.records import (
     ITEM_NAMES,
-    LP_NAMES,
     SYSTEM_NAMES,
     WARNINGS_SUFFIX,
     get_text,
     lowercase_columns,
+    read_language_pair,
     read_score,
 )
 from tertium.data.wmt import read_metric_submission
@@ -50,10 +50,7 @@ LAYOUT = "expected columns system, segment and score, as written by `tertium sco
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MetricScores:
-    """The segment scores, system scores or both of one metric for one language pair.
-
-    `lp` is empty if it is unknown. `higher_is_better` is true unless the file says otherwise.
-    """
+    """Segment scores, system scores or both of one metric; `lp` is empty if it is unknown."""
 
     metric: str
     lp: str = ""
@@ -125,7 +122,7 @@ def _from_table(path: PathLike) -> list[MetricScores]:
                 f"{where}: system or score is missing, found {', '.join(row)}; {LAYOUT}"
             )
         metric = get_text(row, METRIC_NAMES) or metric_name_from_path(path)
-        key = metric, get_text(row, LP_NAMES) or language_pair_in_path(path)
+        key = metric, read_language_pair(row) or language_pair_in_path(path)
         is_higher_better = _read_direction(row.get("higher_is_better"), where)
         if directions.setdefault(key, is_higher_better) != is_higher_better:
             raise DataError(f"{where}: higher_is_better differs from earlier scores of {metric}")

@@ -12,32 +12,35 @@ A segment file has a block of scores for each system, in segment order.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from tertium.data.error_annotations import read_error_annotations
 from tertium.data.formats import LANGUAGE_PAIR, PathLike, parse_json, read_lines
-from tertium.data.records import read_score
+from tertium.data.human_data import UnreadableRows
+from tertium.data.records import read_object, read_object_list, read_score
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, LengthError, UnknownNameError
+from tertium.errors import DataError, LengthError, TertiumError, UnknownNameError
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
 from tertium.spans import ErrorAnnotations, merge_annotations
 
+logger = logging.getLogger(__name__)
+
+SCORE_LEVELS = (".seg.score", ".sys.score")
 SCORE_FILE_SUFFIXES = frozenset(
     {"tsv", "csv", "txt", "jsonl", "ndjson", "parquet", "score", "seg", "sys", "doc"}
 )
 
 
 def read_score_file(path: PathLike, name: str = "") -> ScoreMatrix:
-    """Read a score file as systems x segments, or with one column if it has one score per system.
-
-    All systems must have the same number of scores.
-    """
+    """Read a score file as systems x segments; one column if it has one score per system."""
     blocks: dict[str, list[float]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         cells, where = line.split(), f"{path}, line {number}"
@@ -66,10 +69,12 @@ def read_rating_file(
     """Read the errors of a rating file by system and item; offsets are checked if texts are known.
 
     The file has a block of lines for each system, in segment order, with `None` for segments that
-    were not annotated.
+    were not annotated. Ratings that cannot be read are skipped, and spans without a length become
+    errors without a position; a warning counts both.
     """
     annotated: dict[tuple[str, str], ErrorAnnotations] = {}
     row_counts: Counter[str] = Counter()
+    unreadable, empty_spans, rated = UnreadableRows(), 0, 0
     for number, line in enumerate(read_lines(path), start=1):
         where = f"{path}, line {number}"
         system, _, cells = line.partition("\t")
@@ -81,14 +86,33 @@ def read_rating_file(
         if system in segments and row_counts[system] > len(texts):
             raise LengthError(f"{where}: more ratings of {system!r} than {len(texts)} segments")
         segment = texts[row_counts[system] - 1] if texts else Segment("")
-        record = parse_json(rating, where)
-        if not isinstance(record, dict) or not isinstance(record.get("errors"), list):
-            raise DataError(f"{where}: expected SYSTEM and an object with a list of errors")
-        errors = [{"rater": rater, **error} for error in record["errors"]]
-        annotations = read_error_annotations({"errors": errors}, segment, where)
+        rated += 1
+        try:
+            record = read_object(parse_json(rating, where), "the rating", where)
+            entries = read_object_list(record.get("errors"), "errors", where)
+            errors = [{"rater": rater, **_unlocate_empty_span(entry)} for entry in entries]
+            annotations = read_error_annotations({"errors": errors}, segment, where)
+        except TertiumError as error:
+            unreadable.add(error)
+            continue
+        empty_spans += sum(1 for entry in entries if _is_empty_span(entry))
         if annotations is not None:
             annotated[system, str(row_counts[system])] = annotations
+    unreadable.report(str(path), rated)
+    if empty_spans:
+        logger.warning(
+            "warning: %s: spans without a length: %d; read as errors without a position",
+            path, empty_spans,
+        )  # fmt: skip
     return annotated
+
+
+def _is_empty_span(entry: Mapping[str, Any]) -> bool:
+    return entry.get("start") is not None and entry.get("start") == entry.get("end")
+
+
+def _unlocate_empty_span(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {**entry, "start": "missing"} if _is_empty_span(entry) else dict(entry)
 
 
 def metric_name_from_path(path: PathLike) -> str:
@@ -142,6 +166,11 @@ class EvalSet:
         files = sorted((self.folder / "metric-scores" / self.lp).glob("*.score"))
         return tuple(file.name.removesuffix(".score") for file in files)
 
+    def score_files(self) -> tuple[Path, ...]:
+        """The files of metric scores of segments and systems; other levels are left out."""
+        files = sorted((self.folder / "metric-scores" / self.lp).glob("*.score"))
+        return tuple(file for file in files if file.name.endswith(SCORE_LEVELS))
+
     def testset(self, *references: str) -> TestSet:
         """Read the texts with the given references, by default all; references are not systems."""
         selected = references or self.references
@@ -169,13 +198,11 @@ class EvalSet:
         return read_score_file(self.folder / "human-scores" / f"{self.lp}.{name}.score", name)
 
     def error_annotations(self, name: str) -> dict[tuple[str, str], ErrorAnnotations]:
-        """Read the errors that were annotated for the given human scores, by system and item.
-
-        Several raters have a file each, whose name starts with the name of the scores.
-        """
+        """Read the errors annotated with the given human scores, by system and item."""
         kind = name.removesuffix(".seg")
         files = sorted((self.folder / "human-scores").glob(f"{self.lp}.{kind}*.rating"))
-        segments = {s: self.testset().segments(s) for s in self.testset().systems} if files else {}
+        testset = self.testset() if files else None
+        segments = {s: testset.segments(s) for s in testset.systems} if testset else {}
         annotated: dict[tuple[str, str], list[ErrorAnnotations]] = {}
         for file in files:
             for key, errors in read_rating_file(file, segments).items():

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tertium.data import records
 from tertium.data.formats import PathLike, read_records
 from tertium.data.item_names import has_duplicates_across_documents
 from tertium.data.rankings import (
@@ -18,18 +19,10 @@ from tertium.data.rankings import (
     build_ranking_set,
     texts_by_item,
 )
-from tertium.data.records import (
-    ANNOTATOR_NAMES,
-    DOCUMENT_NAMES,
-    ITEM_NAMES,
-    LP_NAMES,
-    lowercase_columns,
-    read_references,
-    read_source,
-)
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
 from tertium.frames import format_name
+from tertium.text.language_codes import normalize_language_pair
 
 LEFT_NAMES = ("system_a", "left", "left_system", "system_1", "system1", "system1id", "a")
 RIGHT_NAMES = ("system_b", "right", "right_system", "system_2", "system2", "system2id", "b")
@@ -71,7 +64,7 @@ def read_preferences(
         comparisons.append(comparison)
         verdicts.append(verdict)
         documents.append(_cell(record, columns.document))
-        pairs.append(_cell(record, columns.lp))
+        pairs.append(normalize_language_pair(_cell(record, columns.lp)))
         has_texts = texts is None and columns.left_text and columns.right_text
         rows.append((where, record) if has_texts else None)
     comparisons = _name_items(_resolve_sides(path, comparisons, verdicts), documents)
@@ -92,7 +85,6 @@ def read_preferences(
 
 @contextmanager
 def _at(where: str) -> Iterator[None]:
-    """Prefix errors with the location of the data."""
     try:
         yield
     except DataError as error:
@@ -156,13 +148,12 @@ class _Columns(NamedTuple):
 def _columns(header: tuple[str, ...]) -> _Columns:
     """Find the columns of a header by their usual names; cached per header."""
     columns = {name.lower(): name for name in header} | {name: name for name in header}
-    systems = (ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, ANNOTATOR_NAMES)
-    aliases = (*systems, LEFT_TEXTS, RIGHT_TEXTS, DOCUMENT_NAMES, LP_NAMES)
+    systems = (records.ITEM_NAMES, LEFT_NAMES, RIGHT_NAMES, VERDICT_NAMES, records.ANNOTATOR_NAMES)
+    aliases = (*systems, LEFT_TEXTS, RIGHT_TEXTS, records.DOCUMENT_NAMES, records.LP_NAMES)
     return _Columns(*(next((columns[n] for n in names if n in columns), None) for names in aliases))
 
 
 def _cell(record: Mapping[str, Any], column: str | None) -> str:
-    """Return a name in a column, or an empty string."""
     value = None if column is None else record[column]
     return "" if value is None else format_name(value)
 
@@ -198,7 +189,7 @@ def _comparison(record: Mapping[str, Any], columns: _Columns) -> tuple[PairwiseJ
     cells = [_cell(record, column) for column in columns[:4]]
     if not all(cells):
         raise DataError(
-            f"a comparison needs an item ({', '.join(ITEM_NAMES)}), two systems (system_a, "
+            f"a comparison needs an item ({', '.join(records.ITEM_NAMES)}), two systems (system_a, "
             f"system_b) and a preference; found {', '.join(record) or 'nothing'}"
         )
     item, left, right, preference = cells
@@ -221,9 +212,10 @@ def _add_texts(
         pair.left: _text(record, columns.left_text or ""),
         pair.right: _text(record, columns.right_text or ""),
     }
-    lowered = lowercase_columns(record)
+    lowered = records.lowercase_columns(record)
     where = f"item {pair.item!r}"
-    source, references = read_source(lowered, where), read_references(lowered, where)
+    source = records.read_source(lowered, where)
+    references = records.read_references(lowered, where)
     entry = texts.setdefault(pair.item, ItemTexts(sides, source, references))
     values = ((entry.source, source), (entry.references, references))
     if any(first and other and first != other for first, other in values):

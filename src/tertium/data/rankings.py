@@ -223,10 +223,7 @@ def texts_by_item(
     comparisons: Iterable[PairwiseJudgment],
     documents: Mapping[str, str] | None = None,
 ) -> dict[str, ItemTexts]:
-    """Return the texts of a test set by the item names that the comparisons use.
-
-    `documents` maps items to documents, if known.
-    """
+    """Return the texts of a test set by the item names that the comparisons use."""
     return {
         item: ItemTexts(
             outputs={system: outputs[n] for system, outputs in testset.systems.items()},

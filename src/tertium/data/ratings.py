@@ -87,10 +87,7 @@ def standardize_human_ratings(human_data: HumanData) -> JudgmentSet:
 def hold_out_rater(
     human_data: HumanData, level: str, *, seed: int = 12345
 ) -> tuple[HumanData, ScoreMatrix]:
-    """Hold out a random rater of each translation; return the other ratings and the held-out ones.
-
-    Translations with a single rater are excluded and counted.
-    """
+    """Hold out a random rater of each translation; return other and held-out ratings."""
     if not isinstance(human_data, JudgmentSet):
         raise UsageError(f"{human_data.title}: holding out a rater needs scores of translations")
     groups: dict[tuple[str, str], list[Judgment]] = {}
@@ -119,10 +116,7 @@ def hold_out_rater(
 def align_second_campaign(
     sets: Mapping[str, HumanData], second_sets: Mapping[str, HumanData], level: str
 ) -> dict[str, ScoreMatrix]:
-    """Return the scores of a second campaign for each set of the first, by the set's name.
-
-    Sets are matched by name, then by language pair; a single set always matches a single set.
-    """
+    """Return a second campaign's scores by set name, matched by name, else by language pair."""
     sets_by_lp = {entry.lp: entry for entry in second_sets.values()}
     rows = {}
     for name, entry in sets.items():

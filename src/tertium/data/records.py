@@ -14,9 +14,10 @@ from functools import lru_cache
 from typing import Any
 
 from tertium.arrays import MAX_ABS_SCORE
-from tertium.errors import DataError
+from tertium.errors import DataError, short_repr
 from tertium.frames import format_name
 from tertium.segment import Segment
+from tertium.text.language_codes import normalize_language_pair
 
 SOURCE_NAMES = ("src", "source", "original")
 HYPOTHESIS_NAMES = ("mt", "hyp", "hypothesis", "translation", "candidate", "prediction")
@@ -32,6 +33,7 @@ MAX_NAME_LENGTH = 40  # characters; a longer column name is probably a text
 WARNINGS_SUFFIX = ".warnings"  # METRIC.warnings is the column of a metric's warnings
 MISSING_SCORE_MARKS = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 
+_INTEGER = re.compile(r"-?[0-9]{1,18}")  # longer numbers are never offsets or counts
 _NUMBERED = re.compile(rf"(?:{'|'.join(REFERENCE_NAMES)})[_-]?(\d+)")
 _STANDARD_COLUMNS = TEXT_NAMES | {*SYSTEM_NAMES, *ITEM_NAMES, *DOCUMENT_NAMES}
 
@@ -115,6 +117,52 @@ def read_score(value: Any, where: str) -> float:
     return score
 
 
+def read_integer(value: Any, name: str, where: str) -> int:
+    """Parse a whole number, which a table contains as text.
+
+    >>> read_integer("-1", "start", "line 2")
+    -1
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value)
+    raise DataError(f"{where}: {name} is {short_repr(value)}; expected a whole number")
+
+
+def read_probability(value: Any, name: str, where: str) -> float | None:
+    """Parse a number from 0 to 1; a missing one is None."""
+    number = read_score(value, where)
+    if math.isnan(number):
+        return None
+    if not 0.0 <= number <= 1.0:
+        raise DataError(f"{where}: {name} is {short_repr(value)}; expected a number from 0 to 1")
+    return number
+
+
+def read_object(value: Any, name: str, where: str) -> Mapping[str, Any]:
+    """Return a JSON object, or raise an error."""
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where}: {name} is {short_repr(value)}; expected an object")
+    return value
+
+
+def read_object_list(value: Any, name: str, where: str) -> list[Mapping[str, Any]]:
+    """Return a list of JSON objects, or raise an error."""
+    if not isinstance(value, list | tuple) or not all(isinstance(v, Mapping) for v in value):
+        raise DataError(f"{where}: {name} is {short_repr(value)}; expected a list of objects")
+    return list(value)
+
+
+def read_language_pair(record: Mapping[str, Any]) -> str:
+    """Return the language pair of a record with ISO 639-1 codes, or an empty string.
+
+    >>> read_language_pair({"lp": "eng-deu"})
+    'en-de'
+    """
+    return normalize_language_pair(get_text(record, LP_NAMES))
+
+
 def get_first_alias(record: Mapping[str, Any], names: Sequence[str]) -> Any:
     """Return the value of the first alias that has one, or None."""
     return next((record[name] for name in names if record.get(name) is not None), None)
@@ -174,10 +222,8 @@ def read_references(record: Mapping[str, Any], where: str) -> tuple[str, ...]:
     >>> read_references({"ref": ["a", ""]}, "line 1")
     ('a', '')
     """
-    value, columns = (
-        get_unique_alias(record, REFERENCE_NAMES, where),
-        _numbered_references(tuple(record)),
-    )
+    value = get_unique_alias(record, REFERENCE_NAMES, where)
+    columns = _numbered_references(tuple(record))
     if value is not None and not isinstance(value, str | Sequence):
         raise DataError(f"{where}: references must be a text or a list of texts, got {value!r}")
     if isinstance(value, str) and is_json_list(value):

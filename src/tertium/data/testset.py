@@ -9,38 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tertium.arrays import resolve_row_indices
-from tertium.data.consistency import (
-    check_parallel,
-    check_plain_text,
-    check_reference_lists,
-    check_same_documents,
-    check_same_item_names,
-    check_same_segments,
-    check_system_name,
-    name_systems,
-)
-from tertium.data.formats import (
-    PathLike,
-    Records,
-    default_name,
-    read_lines,
-    read_records,
-    write_jsonl,
-)
+from tertium.data import consistency, formats, records
 from tertium.data.item_names import (
     check_numbering_base,
     disambiguate_names,
     has_duplicates_across_documents,
-)
-from tertium.data.records import (
-    DOCUMENT_NAMES,
-    ITEM_NAMES,
-    SYSTEM_NAMES,
-    lowercase_known_columns,
-    read_labels,
-    read_name,
-    record_from_segment,
-    segment_from_record,
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame, unwrap_arrow_column
@@ -111,7 +84,7 @@ class TestSet:
 
     def _check_types(self) -> None:
         for name, outputs in self.systems.items():
-            check_system_name(name)
+            consistency.check_system_name(name)
             check_texts(unwrap_arrow_column(outputs), f"system {name!r}")
         for part, expected_type in (("references", Iterable), ("columns", Mapping)):
             value = getattr(self, part)
@@ -121,7 +94,7 @@ class TestSet:
         check_texts(unwrap_arrow_column(self.documents), "documents")
         for name, labels in self.columns.items():
             check_texts(unwrap_arrow_column(labels), f"column {name!r}")
-        check_reference_lists(self.references)
+        consistency.check_reference_lists(self.references)
 
     def _convert_to_tuples(self) -> None:
         """Copy all texts to tuples: lists may change, and `[0]` of a pandas column is a label."""
@@ -208,7 +181,7 @@ class TestSet:
         return cls.from_records(frame)
 
     @classmethod
-    def from_records(cls, path: Records, fields: Sequence[str] | None = None) -> TestSet:
+    def from_records(cls, path: formats.Records, fields: Sequence[str] | None = None) -> TestSet:
         """Read a JSONL, TSV, CSV or Parquet file with a record for each system and segment.
 
         Every system must translate the same segments in the same order. Columns other than those
@@ -230,23 +203,27 @@ class TestSet:
         <TestSet of 1 segments: ours>
         """
         origin = str(path) if isinstance(path, str | os.PathLike) else "the table"
-        default = default_name(path) or "system"
+        default = formats.default_name(path) or "system"
         rows: dict[str, list[Segment]] = {}
         documents: dict[str, list[str]] = {}
         labels: dict[str, list[dict[str, str]]] = {}
-        for where, raw_record in read_records(path, fields):
-            record = lowercase_known_columns(raw_record)
-            system = read_name(record, SYSTEM_NAMES, where) or default
-            rows.setdefault(system, []).append(segment_from_record(record, where))
-            documents.setdefault(system, []).append(read_name(record, DOCUMENT_NAMES, where))
-            labels.setdefault(system, []).append(read_labels(record))
+        for where, raw_record in formats.read_records(path, fields):
+            record = records.lowercase_known_columns(raw_record)
+            system = records.read_name(record, records.SYSTEM_NAMES, where) or default
+            rows.setdefault(system, []).append(records.segment_from_record(record, where))
+            documents.setdefault(system, []).append(
+                records.read_name(record, records.DOCUMENT_NAMES, where)
+            )
+            labels.setdefault(system, []).append(records.read_labels(record))
         if not rows:
             raise DataError(f"{origin} contains no segments")
         first = next(iter(rows))
         for system, segments in rows.items():
-            check_same_segments(origin, first, rows[first], system, segments)
-            check_same_documents(origin, first, documents[first], system, documents[system])
-            check_same_item_names(origin, first, labels[first], system, labels[system])
+            consistency.check_same_segments(origin, first, rows[first], system, segments)
+            consistency.check_same_documents(
+                origin, first, documents[first], system, documents[system]
+            )
+            consistency.check_same_item_names(origin, first, labels[first], system, labels[system])
         references = tuple(s.references for s in rows[first])
         return cls(
             systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
@@ -259,10 +236,10 @@ class TestSet:
     @classmethod
     def read(
         cls,
-        translations: Sequence[PathLike],
-        references: Sequence[PathLike] = (),
-        sources: PathLike | None = None,
-        documents: PathLike | None = None,
+        translations: Sequence[formats.PathLike],
+        references: Sequence[formats.PathLike] = (),
+        sources: formats.PathLike | None = None,
+        documents: formats.PathLike | None = None,
         names: Sequence[str] | None = None,
     ) -> TestSet:
         """Read parallel text files with one segment per line.
@@ -295,15 +272,15 @@ class TestSet:
         for label, path in {"sources": sources, "documents": documents}.items():
             if not isinstance(path, str | os.PathLike | None):
                 raise UsageError(f"{label}: expected one file, got {short_repr(path)}")
-        systems = name_systems(translations, names)
+        systems = consistency.name_systems(translations, names)
         optional = [file for file in (sources, documents) if file is not None]
         files = [*translations, *references, *optional]
         for file in files:
-            check_plain_text(file)
-        texts = [tuple(read_lines(file)) for file in files]
+            consistency.check_plain_text(file)
+        texts = [tuple(formats.read_lines(file)) for file in files]
         for file, lines in zip(files, texts, strict=True):
-            check_plain_text(file, lines)
-        check_parallel(files, texts)
+            consistency.check_plain_text(file, lines)
+        consistency.check_parallel(files, texts)
         remaining = iter(texts)
         return cls(
             systems={system: next(remaining) for system in systems},
@@ -312,12 +289,12 @@ class TestSet:
             documents=next(remaining) if documents is not None else (),
         )
 
-    def write(self, path: PathLike) -> None:
+    def write(self, path: formats.PathLike) -> None:
         """Write a JSONL file that `from_records` can read."""
-        write_jsonl(
+        formats.write_jsonl(
             path,
             (
-                {**record_from_segment(segment), "system": system}
+                {**records.record_from_segment(segment), "system": system}
                 | ({"document": self.documents[n]} if self.documents else {})
                 | {name: labels[n] for name, labels in self.columns.items()}
                 for system in self.systems
@@ -337,7 +314,9 @@ class TestSet:
         ('0', '1')
         """
         numbers = tuple(str(n + 1) for n in range(len(self)))
-        names = next((self.columns[name] for name in ITEM_NAMES if name in self.columns), numbers)
+        names = next(
+            (self.columns[name] for name in records.ITEM_NAMES if name in self.columns), numbers
+        )
         if self.documents:
             pairs = list(zip(names, self.documents, strict=True))
             if has_duplicates_across_documents((name, doc) for name, doc in pairs if name):
@@ -421,7 +400,6 @@ def _to_tuple(values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _shared_columns(systems: Sequence[Sequence[Mapping[str, str]]]) -> dict[str, tuple[str, ...]]:
-    """Return the columns whose values are equal for all systems."""
     names = dict.fromkeys(name for row in systems[0] for name in row)
     columns = {}
     for name in names:

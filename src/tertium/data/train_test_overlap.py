@@ -44,8 +44,7 @@ def drop_overlap(
 ) -> JudgmentSet | RankingSet:
     """Return the training set without segments whose reference occurs in held-out data.
 
-    Removed judgments or comparisons are added to `excluded_counts`. Segments without a reference
-    (quality estimation) are compared by their source.
+    Segments without a reference (quality estimation) are compared by their source.
     """
     shared = _find_shared(train.segments, held_out)
     if isinstance(train, RankingSet):

@@ -72,8 +72,7 @@ def win_ratio(
 def expected_wins(rankings: RankingSet) -> FloatArray:
     """Return the probability to beat a random opponent, without ties, (systems,).
 
-    mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13). Unlike
-    `win_ratio`, it does not favor a system that was often compared with weak ones.
+    mean over j of wins(i, j) / (wins(i, j) + wins(j, i)) (Koehn 2012; official in WMT13).
     """
     return ComparisonIndex.of(rankings).expected_wins(len(rankings.systems))
 
@@ -94,10 +93,7 @@ class AnnotatorAgreement:
 
 
 def annotator_agreement(rankings: RankingSet) -> tuple[AnnotatorAgreement, AnnotatorAgreement]:
-    """Return the inter-annotator and the intra-annotator agreement on repeated comparisons.
-
-    Values are NaN if no comparison was repeated.
-    """
+    """Return inter- and intra-annotator agreement on repeated comparisons; NaN without any."""
     has_judge = rankings.judge_indices >= 0
     if not has_judge.any():
         raise DataError(f"{rankings.name}: agreement cannot be computed: no annotators are named")
@@ -124,6 +120,5 @@ def _kappa(same: int, pairs: int, expected: float) -> AnnotatorAgreement:
 
 
 def _count_equal_pairs(*keys: IntArray) -> int:
-    """Count the pairs of rows that are equal in all keys."""
     _, counts = np.unique(np.stack(keys), axis=1, return_counts=True)
     return int((counts * (counts - 1) // 2).sum())

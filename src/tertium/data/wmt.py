@@ -29,15 +29,9 @@ from pathlib import Path
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.data import rankings
 from tertium.data.formats import PathLike, read_lines, read_table
 from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
-from tertium.data.rankings import (
-    ItemTexts,
-    PairwiseJudgment,
-    RankingSet,
-    build_ranking_set,
-    texts_by_item,
-)
 from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_score
 from tertium.data.segment_lookup import build_segment_lookup
 from tertium.data.tar_archive import UnpackedFolder, is_tar, strip_tar_suffix
@@ -135,10 +129,7 @@ class MetricsTask:
         )
 
     def judgments(self, lp: str, testset: TestSet | None = None) -> JudgmentSet:
-        """Read the human scores of segments with their texts.
-
-        Rows of unknown systems or segments are excluded and counted.
-        """
+        """Read the human scores of segments with their texts; unknown rows are excluded."""
         collector = JudgmentCollector(
             find_segment=build_segment_lookup(testset or self.testset(lp))
         )
@@ -256,15 +247,15 @@ _RANK = re.compile(r"system(\d+)rank")
 
 
 def read_rankings(
-    path: PathLike, texts: Mapping[str, Mapping[str, ItemTexts] | TestSet] | None = None
-) -> dict[str, RankingSet]:
+    path: PathLike, texts: Mapping[str, Mapping[str, rankings.ItemTexts] | TestSet] | None = None
+) -> dict[str, rankings.RankingSet]:
     """Read a ranking CSV file into a set for each language pair.
 
     `texts` contains the texts of language pairs: a test set, or texts by segment number. Without
     texts, a set is sufficient for system scores and annotator agreement. Test set and language pair
     are removed from system names (`newstest2016.uedin.4321.cs-en`).
     """
-    comparisons_by_lp: dict[str, list[PairwiseJudgment]] = {}
+    comparisons_by_lp: dict[str, list[rankings.PairwiseJudgment]] = {}
     excluded_counts: dict[str, Counter[str]] = {}
     for where, row in read_table(path, delimiter=","):
         record = lowercase_columns(row)
@@ -277,8 +268,8 @@ def read_rankings(
     for lp, comparisons in comparisons_by_lp.items():
         items = (texts or {}).get(lp)
         if isinstance(items, TestSet):
-            items = texts_by_item(items, comparisons)
-        sets[lp] = build_ranking_set(
+            items = rankings.texts_by_item(items, comparisons)
+        sets[lp] = rankings.build_ranking_set(
             comparisons, items, name=name, lp=lp, excluded_counts=+excluded_counts[lp]
         )
     return sets
@@ -305,13 +296,13 @@ def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, 
 
 def _pairs(
     record: Mapping[str, str], ranked: list[tuple[str, int]], where: str
-) -> Iterator[PairwiseJudgment]:
+) -> Iterator[rankings.PairwiseJudgment]:
     item = get_text(record, ("srcindex", "segmentid"))
     if not item:
         raise DataError(f"{where}: expected the segment number in srcIndex or segmentId")
     judge = get_text(record, ANNOTATOR_NAMES)
     for (left, a), (right, b) in combinations(ranked, 2):
-        yield PairwiseJudgment(item, left, right, 0.5 if a == b else float(a < b), judge)
+        yield rankings.PairwiseJudgment(item, left, right, 0.5 if a == b else float(a < b), judge)
 
 
 def strip_system_name(name: str) -> str:

@@ -35,10 +35,7 @@ TAGS: dict[Side, tuple[str, ...]] = {
 
 
 def find_qe_stems(folder: PathLike) -> list[Path]:
-    """Return the paths without suffix (`en-de/dev`) of all parts in a folder.
-
-    A part has sources, translations, and at least one file of tags or scores.
-    """
+    """Return the paths without suffix (`en-de/dev`) of all parts with tags or scores."""
     layout_suffixes = [*SCORES, *(ending for endings in TAGS.values() for ending in endings)]
     stems = [file.with_suffix("") for file in sorted(Path(folder).glob("*.mt"))]
     return [
@@ -50,10 +47,7 @@ def find_qe_stems(folder: PathLike) -> list[Path]:
 
 
 def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
-    """Read one part of a folder, such as `en-de/dev`; `gold` selects one of several scores.
-
-    Without scores, the score of a translation is minus the proportion of its words tagged BAD.
-    """
+    """Read one part (`en-de/dev`); without scores, they are minus the share of words tagged BAD."""
     path = Path(stem)
     scores = [name for name in SCORES if _with_suffix(path, name).is_file()]
     if gold and gold not in scores:

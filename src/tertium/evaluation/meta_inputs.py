@@ -16,18 +16,13 @@ from typing import TypeVar, cast
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.data import ratings
 from tertium.data.formats import PathLike
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import HumanScoreTable, read_human_data, reject_duplicate_sources
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.rankings import RankingSet
-from tertium.data.ratings import (
-    HELD_OUT_RATER,
-    align_second_campaign,
-    hold_out_rater,
-    standardize_human_ratings,
-)
-from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
+from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError, short_repr
 from tertium.evaluation.scoring import find_scorable, find_scorable_by_all, score_systems
 from tertium.execution import track_progress
 from tertium.frames import is_frame
@@ -35,6 +30,7 @@ from tertium.meta.aligned_scores import AlignedScores
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric, share_encoding
 from tertium.scores import ScoreMatrix, Scores
+from tertium.text.language_codes import normalize_language_pair
 
 Files = PathLike | Sequence[PathLike]
 Sources = PathLike | HumanData | Sequence[PathLike | HumanData]
@@ -100,6 +96,8 @@ def load_meta_inputs(
     is then held out of the judgments.
     """
 
+    lps = [normalize_language_pair(lp) for lp in lps]
+
     def read(sources: Sources) -> dict[str, HumanData]:
         read_level = judgment_level or level
         return read_sets(
@@ -147,14 +145,13 @@ def _add_human_baseline(
     sources = as_list(human_baseline)
     if not sources:
         return human_data, {}
-    if [str(source) for source in sources] != [HELD_OUT_RATER]:
-        return human_data, align_second_campaign(human_data, read(sources), level)
-    split = {name: hold_out_rater(entry, level) for name, entry in human_data.items()}
+    if [str(source) for source in sources] != [ratings.HELD_OUT_RATER]:
+        return human_data, ratings.align_second_campaign(human_data, read(sources), level)
+    split = {name: ratings.hold_out_rater(entry, level) for name, entry in human_data.items()}
     return {n: data for n, (data, _) in split.items()}, {n: row for n, (_, row) in split.items()}
 
 
 def as_list(sources: Source | Sequence[Source]) -> list[Source]:
-    """Return one source or many as a list."""
     if isinstance(sources, str | os.PathLike | HumanData) or is_frame(sources):
         return [cast(Source, sources)]
     if not isinstance(sources, Iterable):
@@ -172,6 +169,7 @@ def read_sets(
     standardize: bool = False,
 ) -> dict[str, HumanData]:
     """Read human judgments by set name: the language pair if it is unique, else name and pair."""
+    lps = [normalize_language_pair(lp) for lp in lps]
     entries: list[HumanData] = []
     reject_duplicate_sources(source for source in sources if isinstance(source, str | os.PathLike))
     for source in sources:
@@ -188,15 +186,34 @@ def read_sets(
             raise DataError(f"{source}: no such file or folder; {error}") from None
     if missing := [lp for lp in lps if lp not in {entry.lp for entry in entries}]:
         searched = [s.title if isinstance(s, HumanData) else str(s) for s in sources]
-        raise DataError(f"no judgments for {', '.join(missing)} in {', '.join(searched)}")
+        available = _language_pairs(sources, level, gold, data)
+        raise DataError(
+            f"no judgments for {', '.join(missing)} in {', '.join(searched)}"
+            + (f"; available: {', '.join(available)}" if available else "")
+        )
     if standardize:
-        entries = [standardize_human_ratings(entry) for entry in entries]
+        entries = [ratings.standardize_human_ratings(entry) for entry in entries]
     pairs = [entry.lp for entry in entries]
     names = [e.lp if e.lp and pairs.count(e.lp) == 1 else e.title for e in entries]
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise DataError(f"two sets of judgments are named {repeated!r}: rename one of the files")
     return dict(zip(names, entries, strict=True))
+
+
+def _language_pairs(
+    sources: Sequence[PathLike | HumanData], level: str, gold: str, data: PathLike | None
+) -> list[str]:
+    """Return the language pairs of all sources, or an empty list if they cannot be read."""
+    pairs = {source.lp for source in sources if isinstance(source, HumanData)}
+    try:
+        for source in sources:
+            if not isinstance(source, HumanData):
+                entries = read_human_data(source, level=level, gold=gold, data=data)
+                pairs |= {entry.lp for entry in entries}
+    except TertiumError:
+        return []
+    return sorted(pairs - {""})
 
 
 def _read_scores(
@@ -306,7 +323,6 @@ def _system_totals(scores: Scores, systems: Sequence[str]) -> dict[str, float]:
 
 
 def _align(name: str, human_data: HumanData, scores: _SetScores, level: str) -> AlignedScores:
-    """Align the human and metric scores of one set."""
     return AlignedScores.align(
         name,
         scores.matrices,

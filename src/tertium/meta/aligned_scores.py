@@ -45,6 +45,7 @@ class AlignedScores:
     comparisons: ComparisonIndex | None = field(default=None, repr=False)
     human_systems_from_wins: bool = field(default=False, repr=False)
     excluded_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    unscored_systems: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         cells = (len(self.systems), len(self.items))
@@ -69,8 +70,14 @@ class AlignedScores:
             compared = compared.select(~(dropped[compared.left] | dropped[compared.right]))
             if self.human_systems_from_wins:
                 human_systems = compared.expected_wins(len(self.systems))
+        unscored = {
+            metric: tuple(name for name in names if name not in systems)
+            for metric, names in self.unscored_systems.items()
+        }
         return replace(
             self,
+            excluded_counts=_count_exclusions(self.excluded_counts, unscored),
+            unscored_systems=unscored,
             human=np.where(dropped[:, None], np.nan, self.human),
             human_systems=np.where(dropped, np.nan, human_systems),
             comparisons=compared,
@@ -88,15 +95,11 @@ class AlignedScores:
 
     def system_columns(self) -> tuple[FloatArray, FloatArray]:
         """Return system scores as one row: (1, systems) and (metrics, 1, systems)."""
-        return select_judged_columns(
-            self.name, self.human_systems[None], self.system_scores[:, None]
-        )
+        human, scores = self.human_systems[None], self.system_scores[:, None]
+        return select_judged_columns(self.name, human, scores)
 
     def keep_items(self, item_mask: BoolArray, name: str) -> AlignedScores:
-        """Keep some of the items, under another name; system scores are means over these.
-
-        With human comparisons, the score of a system is its expected wins.
-        """
+        """Keep some of the items, under another name; system scores are computed again."""
         scores, compared = self.scores[:, :, item_mask], self.comparisons
         human = self.human[:, item_mask]
         human_systems = nan_mean(human)
@@ -159,6 +162,8 @@ class AlignedScores:
         if human_systems:
             human_totals = _to_vector(human_systems, systems)
         shape = (len(names), len(systems))
+        scored = {**given_scores, **{m: matrix.systems for m, matrix in by_name.items()}}
+        unscored = {m: tuple(s for s in systems if s not in scored[m]) for m in names}
         return cls(
             name=name,
             systems=systems,
@@ -170,9 +175,10 @@ class AlignedScores:
             system_scores=np.array(totals).reshape(shape),
             comparisons=compared,
             human_systems_from_wins=compared is not None and not human_systems,
-            excluded_counts={
-                m: counts for m, (_, counts) in zip(names, rows, strict=True) if counts
-            },
+            excluded_counts=_count_exclusions(
+                {m: counts for m, (_, counts) in zip(names, rows, strict=True)}, unscored
+            ),
+            unscored_systems=unscored,
         )
 
 
@@ -224,16 +230,22 @@ def _fit_to_grid(
             f"({_first_names(scored)}) has human judgments ({_first_names(judged_names)})"
         )
     if matched_rows and matched_columns:
-        (to_row, from_row), (to_column, from_column) = (
-            np.array(matched_rows).T,
-            np.array(matched_columns).T,
-        )
+        to_row, from_row = np.array(matched_rows).T
+        to_column, from_column = np.array(matched_columns).T
         values[np.ix_(to_row, to_column)] = matrix.values[np.ix_(from_row, from_column)]
-    counts = {
-        UNJUDGED_SYSTEM: len(set(matrix.systems) - set(systems)),
-        NO_SYSTEM_SCORE: len(set(systems) - set(matrix.systems)),
+    return values, {UNJUDGED_SYSTEM: len(set(matrix.systems) - set(systems))}
+
+
+def _count_exclusions(
+    counts: Mapping[str, Mapping[str, int]], unscored: Mapping[str, tuple[str, ...]]
+) -> dict[str, dict[str, int]]:
+    """Add the number of judged systems without a score to the counts of each metric; omit zeros."""
+    by_metric = {
+        metric: {**counts.get(metric, {}), NO_SYSTEM_SCORE: len(names)}
+        for metric, names in unscored.items()
     }
-    return values, {reason: count for reason, count in counts.items() if count}
+    nonzero = {m: {why: n for why, n in own.items() if n} for m, own in by_metric.items()}
+    return {metric: own for metric, own in nonzero.items() if own}
 
 
 def _to_vector(scores: Mapping[str, float], systems: tuple[str, ...]) -> FloatArray:

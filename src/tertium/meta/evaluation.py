@@ -17,6 +17,7 @@ import numpy as np
 from tertium.arrays import FloatArray, make_rng
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.execution import track_progress
+from tertium.meta import replicates
 from tertium.meta.accuracy import measure_accuracy
 from tertium.meta.agreement import (
     Agreement,
@@ -29,14 +30,6 @@ from tertium.meta.agreement import (
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import pearson, pearson_values, spearman, spearman_values
 from tertium.meta.pairwise import kendall_b, kendall_b_values, measure_comparisons, measure_darr
-from tertium.meta.replicates import (
-    Pooled,
-    bootstrap,
-    grouped_replicate,
-    kendall_b_replicate,
-    pearson_replicate,
-    spearman_replicate,
-)
 from tertium.meta.results import (
     Results,
     TaskResult,
@@ -92,11 +85,11 @@ _TRANSPOSED_GROUPING: Mapping[Grouping, Grouping] = {
 }
 
 _CORRELATIONS: Mapping[
-    str, tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], Pooled]
+    str, tuple[Callable[..., Agreement], Callable[[Layout], FloatArray], replicates.Pooled]
 ] = {
-    "pearson": (pearson, pearson_values, pearson_replicate),
-    "spearman": (spearman, spearman_values, spearman_replicate),
-    "kendall": (kendall_b, kendall_b_values, kendall_b_replicate),
+    "pearson": (pearson, pearson_values, replicates.pearson_replicate),
+    "spearman": (spearman, spearman_values, replicates.spearman_replicate),
+    "kendall": (kendall_b, kendall_b_values, replicates.kendall_b_replicate),
 }
 
 
@@ -111,7 +104,7 @@ def _measure_correlation(
         tests["williams"] = lambda **_: williams(human, scores)
     return Measurement(
         agreement=correlate(human, scores),
-        replicate=grouped_replicate(human, scores, grouping, pool, group_values),
+        replicate=replicates.grouped_replicate(human, scores, grouping, pool, group_values),
         strata=(human.shape[1],),
         tests=tests,
         smallest_p={
@@ -147,7 +140,6 @@ class MetaEvaluation:
         self.seed = seed
 
     def run(self, tasks: Sequence[Task]) -> Results:
-        """Run all tasks."""
         if not tasks:
             raise UsageError("no task to run: give at least one")
         results = [self.run_task(task) for task in track_progress(tasks, "meta-evaluation")]
@@ -156,6 +148,7 @@ class MetaEvaluation:
             tasks=tuple(results),
             seed=self.seed,
             excluded_counts={name: aligned.excluded_counts for name, aligned in self.sets.items()},
+            unscored_systems={n: aligned.unscored_systems for n, aligned in self.sets.items()},
         )
 
     def run_task(self, task: Task) -> TaskResult:
@@ -169,13 +162,11 @@ class MetaEvaluation:
         measured = measure(task, [self.sets[name] for name in task.sets], value_rng)
         drawn = np.zeros((0, len(self.metrics)))
         if task.resamples:
-            drawn = bootstrap(
+            drawn = replicates.bootstrap(
                 measured.replicate, measured.strata, resamples=task.resamples, rng=rng
             )
-        values, p = measured.agreement.value, _p_values(task, measured, drawn, rng)
-        estimates = make_estimates(
-            self.metrics, values, drawn, p, task.confidence_level, task.alpha
-        )
+        value, p = measured.agreement.value, _p_values(task, measured, drawn, rng)
+        estimates = make_estimates(self.metrics, value, drawn, p, task.confidence_level, task.alpha)
         smallest = measured.smallest_p_value(task.test, task.resamples)
         return TaskResult(
             **vars(estimates), task=task, agreement=measured.agreement, smallest_p_value=smallest

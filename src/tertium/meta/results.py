@@ -36,10 +36,7 @@ def percentile_interval(
 
 
 def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
-    """Return the share of resamples (resamples, metrics) in which metric i is not better than j.
-
-    One more resample is counted on either side, so no p-value is 0.
-    """
+    """Return the share of resamples (plus one) in which metric i is not better than j."""
     count = replicates.shape[1]
     result = np.ones((count, count))
     for i in range(count):
@@ -53,12 +50,12 @@ def bootstrap_p_values(replicates: FloatArray) -> FloatArray:
     return result
 
 
-def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> list[int]:
+def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) -> list[int | None]:
     """Assign ranks from 1; metrics that do not differ significantly share a rank (mt-metrics-eval).
 
     From the best metric down, a new rank begins with the first metric that some metric of the
-    current rank beats significantly. A metric without a value gets the rank after the last. If
-    nothing was tested, metrics are ranked by value, and equal values share a rank.
+    current rank beats significantly. A metric without a value gets no rank. If nothing was tested,
+    metrics are ranked by value, and equal values share a rank.
 
     >>> p_values = np.array([[1, 1, 1], [0.01, 1, 0.3], [0.02, 1, 1]])
     >>> assign_ranks(np.array([0.5, 0.9, 0.8]), p_values)
@@ -66,9 +63,9 @@ def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) 
     """
     if np.isnan(p_values).all():
         defined = values[~np.isnan(values)]
-        return [int((defined > v).sum()) + 1 if v == v else len(defined) + 1 for v in values]
+        return [int((defined > v).sum()) + 1 if v == v else None for v in values]
     order = [int(m) for m in np.argsort(-values, kind="stable") if not np.isnan(values[m])]
-    ranks = [0] * len(values)
+    ranks: list[int | None] = [None] * len(values)
     current: list[int] = []
     rank = 1
     for metric in order:
@@ -76,8 +73,7 @@ def assign_ranks(values: FloatArray, p_values: FloatArray, alpha: float = 0.05) 
             rank, current = rank + 1, []
         current.append(metric)
         ranks[metric] = rank
-    last = rank + 1 if order else 1
-    return [r or last for r in ranks]
+    return ranks
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -95,7 +91,7 @@ class MetricEstimates:
     low: FloatArray
     high: FloatArray
     p_values: FloatArray
-    ranks: tuple[int, ...]
+    ranks: tuple[int | None, ...]
     replicates: FloatArray = field(repr=False)
     alpha: float = 0.05
 
@@ -111,10 +107,7 @@ class MetricEstimates:
 
     @property
     def not_worse(self) -> BoolArray:
-        """Mask of the metrics that the best one does not beat significantly, itself included.
-
-        Without tests, only the best; a missing p-value is not significant.
-        """
+        """Mask of the metrics that the best one does not beat significantly, itself included."""
         if self.best is None:
             return np.zeros(len(self.values), dtype=bool)
         worse = np.isnan(self.values) | (self.p_values[self.best] < self.alpha)
@@ -125,10 +118,7 @@ class MetricEstimates:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TaskResult(MetricEstimates):
-    """The result of one task; `agreement` counts judgments that were used and left out.
-
-    `smallest_p_value` is the smallest p-value that the test can give.
-    """
+    """The result of one task; `smallest_p_value` is the smallest that its test can give."""
 
     task: Task
     agreement: Agreement
@@ -167,13 +157,14 @@ class TaskResult(MetricEstimates):
 class Results:
     """The results of all tasks, and their averages.
 
-    `excluded_counts` counts unmatched systems by set and metric; see `AlignedScores`.
+    `excluded_counts` and `unscored_systems` are those of `AlignedScores`, by set.
     """
 
     metrics: tuple[str, ...]
     tasks: tuple[TaskResult, ...]
     seed: int
     excluded_counts: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
+    unscored_systems: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
 
     @cached_property
     def average(self) -> MetricEstimates:
@@ -193,14 +184,14 @@ class Results:
 
     @cached_property
     def average_rank(self) -> FloatArray:
-        """The mean rank of each metric over tasks.
+        """The mean rank of each metric over the tasks that are defined for any.
 
-        Tasks that are undefined for every metric are left out.
+        A metric that has no rank in one of them is NaN.
         """
         ranks = [task.ranks for task in self.tasks if task.best is not None]
         if not ranks:
             return np.full(len(self.metrics), np.nan)
-        mean: FloatArray = np.mean(ranks, axis=0)
+        mean: FloatArray = np.mean(np.array(ranks, dtype=np.float64), axis=0)  # None becomes NaN
         return mean
 
     def by_statistic(self) -> dict[str, Results]:

@@ -17,22 +17,43 @@ LANGUAGE_CODES = frozenset(
     """.split()
 )
 
-CODE_ALIASES = dict(  # three-letter codes (as in FLORES), older codes and country codes
+CODE_ALIASES = dict(  # ISO 639-2 and 639-3 codes, older codes and country codes
     pair.split(":")
     for pair in """
-    afr:af amh:am ara:ar arb:ar aze:az bel:be ben:bn bos:bs bul:bg cat:ca ces:cs chi:zh cmn:zh
-    cn:zh cym:cy cz:cs cze:cs dan:da deu:de dk:da dut:nl ell:el eng:en est:et eus:eu fas:fa
-    fin:fi fra:fr fre:fr ger:de gle:ga glg:gl gr:el gre:el guj:gu hau:ha heb:he hin:hi hrv:hr
-    hun:hu hye:hy ibo:ig in:id ind:id isl:is ita:it iw:he ji:yi jp:ja jpn:ja kan:kn kat:ka
-    kaz:kk khm:km kor:ko lav:lv lit:lt lvs:lv mal:ml mar:mr mkd:mk mlt:mt mon:mn msa:ms mya:my
-    nep:ne nld:nl nob:nb nor:no pan:pa pes:fa pol:pl por:pt pus:ps ron:ro rum:ro rus:ru sin:si
-    slk:sk slo:sk slv:sl som:so spa:es sqi:sq srp:sr swa:sw swe:sv swh:sw tam:ta tel:te tgl:tl
-    tha:th tur:tr ua:uk ukr:uk urd:ur uzb:uz vie:vi xho:xh yor:yo zho:zh zul:zu
+    aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arb:ar arg:an arm:hy asm:as ava:av ave:ae
+    aym:ay aze:az bak:ba bam:bm baq:eu bel:be ben:bn bih:bh bis:bi bod:bo bos:bs bre:br bul:bg
+    bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cmn:zh cn:zh cor:kw cos:co cre:cr
+    cym:cy cz:cs cze:cs dan:da deu:de div:dv dk:da dut:nl dzo:dz ell:el eng:en epo:eo est:et eus:eu
+    ewe:ee fao:fo fas:fa fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga
+    glg:gl glv:gv gr:el gre:el grn:gn guj:gu hat:ht hau:ha heb:he her:hz hin:hi hmo:ho hrv:hr
+    hun:hu hye:hy ibo:ig ice:is ido:io iii:ii iku:iu ile:ie in:id ina:ia ind:id ipk:ik isl:is
+    ita:it iw:he jav:jv ji:yi jp:ja jpn:ja kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khm:km kik:ki
+    kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt
+    ltz:lb lub:lu lug:lg lvs:lv mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk mlg:mg mlt:mt
+    mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb
+    nor:no nya:ny oci:oc oji:oj ori:or orm:om oss:os pan:pa per:fa pes:fa pli:pi pol:pl por:pt
+    pus:ps que:qu roh:rm ron:ro rum:ro run:rn rus:ru sag:sg san:sa sin:si slk:sk slo:sk slv:sl
+    sme:se smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss sun:su swa:sw
+    swe:sv swh:sw tah:ty tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn
+    tso:ts tuk:tk tur:tr twi:tw ua:uk uig:ug ukr:uk urd:ur uzb:uz ven:ve vie:vi vol:vo wel:cy
+    wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
     """.split()
 )
 
 
 MACROLANGUAGES = {"nb": "no", "nn": "no"}  # written standards that are not distinguished
+
+
+def normalize_language_pair(lp: str) -> str:
+    """Write a language pair with ISO 639-1 codes and a hyphen; other texts are unchanged.
+
+    >>> [normalize_language_pair(lp) for lp in ("eng-deu", "ende", "en-cs_CZ", "mas-en")]
+    ['en-de', 'en-de', 'en-cs_CZ', 'mas-en']
+    """
+    if len(lp) == 4 and {lp[:2], lp[2:]} <= LANGUAGE_CODES:
+        return f"{lp[:2]}-{lp[2:]}"
+    codes = (CODE_ALIASES.get(code, code) if len(code) == 3 else code for code in lp.split("-"))
+    return "-".join(codes)
 
 
 def parse_language_pair(lp: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data.ratings import HUMAN_ROW_PREFIX
+from tertium.meta.aligned_scores import NO_SYSTEM_SCORE
 from tertium.meta.results import MetricEstimates, Results, TaskResult
 from tertium.meta.tasks import Task
 from tertium.reporting.tables.table import Cell, Table, number_cell, resampling_warnings
@@ -23,11 +24,7 @@ TESTS = {
 
 
 def agreement_table(part: Results, decimals: int = 3, *, intervals: bool = False) -> Table:
-    """Return one row per metric, best average first, and one column per task of a statistic.
-
-    Several tasks also get an average and an average rank. The footer counts human scores and
-    items without a metric score.
-    """
+    """Return one row per metric, best average first, and one column per task of a statistic."""
     tasks = part.tasks
     columns: list[MetricEstimates] = [*tasks, *([part.average] if len(tasks) > 1 else [])]
     header = ["metric", *(t.task.label for t in tasks), *(["average"] if len(tasks) > 1 else [])]
@@ -89,8 +86,13 @@ def agreement_list(results: Results) -> Table:
 
 def _numbers(task: TaskResult, metric: int) -> list[Cell | str]:
     figures = (task.values[metric], task.low[metric], task.high[metric])
-    counts = (task.ranks[metric], task.agreement.judged_count, int(task.agreement.used[metric]))
-    return [*(number_cell(float(v), 3) for v in figures), *(Cell(str(c), c) for c in counts)]
+    counts = (task.agreement.judged_count, int(task.agreement.used[metric]))
+    rank = task.ranks[metric]
+    return [
+        *(number_cell(float(v), 3) for v in figures),
+        _rank(np.nan if rank is None else rank, 1),
+        *(Cell(str(c), c) for c in counts),
+    ]
 
 
 def p_value_list(results: Results) -> Table:
@@ -266,7 +268,6 @@ def _describe_significance(figures: MetricEstimates) -> str:
 
 
 def _required_data(task: Task) -> str:
-    """Return what human scores a statistic needs to be defined."""
     if task.statistic in ("darr", "darr17"):
         return (
             f"translations of one segment whose human scores differ by {task.threshold:g} or more"
@@ -296,12 +297,28 @@ def format_exclusions(results: Results, judgments: Mapping[str, Mapping[str, int
         for reason, count in counts.items()
     ]
     for name, by_metric in results.excluded_counts.items():
-        reasons: dict[tuple[str, int], list[str]] = {}
+        unscored = results.unscored_systems.get(name, {})
+        reasons: dict[tuple[str, int, tuple[str, ...]], list[str]] = {}
         for metric, counts in by_metric.items():
             for reason, count in counts.items():
-                reasons.setdefault((reason, count), []).append(metric)
+                systems = unscored.get(metric, ()) if reason == NO_SYSTEM_SCORE else ()
+                reasons.setdefault((reason, count, systems), []).append(metric)
         lines += [
-            f"{name}: {reason}: {count:,} ({', '.join(metrics)})"
-            for (reason, count), metrics in reasons.items()
+            f"{name}: {reason}: {count:,} ({', '.join(metrics)}){_exclude_hint(systems)}"
+            for (reason, count, systems), metrics in reasons.items()
         ]
     return lines
+
+
+def _exclude_hint(systems: Sequence[str]) -> str:
+    """Name the first systems without scores, and the option that leaves them out.
+
+    >>> _exclude_hint(("refA",))
+    ': refA; to leave it out: --exclude refA'
+    """
+    if not systems:
+        return ""
+    more = ", ..." if len(systems) > 5 else ""
+    pronoun = "it" if len(systems) == 1 else "them"
+    option = "" if more else f"; to leave {pronoun} out: --exclude {' '.join(systems)}"
+    return f": {', '.join(systems[:5])}{more}{option}"

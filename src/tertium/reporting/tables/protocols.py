@@ -20,13 +20,9 @@ def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
     average = results.average
     rows: list[list[Cell | str]] = []
     for metric in order_descending(average.values):
-        is_defined = not np.isnan(average.values[metric])
-        rank = (
-            Cell(str(average.ranks[metric]), average.ranks[metric])
-            if is_defined
-            else Cell("–", None)
-        )
-        best = "best" if is_defined and average.ranks[metric] == 1 else ""
+        is_defined, rank_number = not np.isnan(average.values[metric]), average.ranks[metric]
+        rank = Cell(str(rank_number), rank_number) if is_defined else Cell("–", None)
+        best = "best" if is_defined and rank_number == 1 else ""
         row: list[Cell | str] = [
             results.metrics[metric],
             rank,
@@ -34,10 +30,8 @@ def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
         ]
         tasks = zip(results.tasks, heads, strict=True)
         rows.append([*row, *(_protocol_cell(task, metric, head, decimals) for task, head in tasks)])
-    counts = [
-        Cell(f"{t.agreement.judged_count:,}", t.agreement.judged_count, "dim")
-        for t in results.tasks
-    ]
+    judged = [task.agreement.judged_count for task in results.tasks]
+    counts = [Cell(f"{count:,}", count, "dim") for count in judged]
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     footer = [[Cell("human scores", "human scores", "dim"), Cell("", ""), Cell("", ""), *counts]]
     return Table(
@@ -51,7 +45,7 @@ def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
 
 def _protocol_cell(figures: MetricEstimates, metric: int, head: str, decimals: int) -> Cell:
     value, rank = float(figures.values[metric]), figures.ranks[metric]
-    if value != value:
+    if rank is None:
         return number_cell(value, decimals)
     emphasis = "best" if rank == 1 else ""
     text = f"{value:z.{decimals}f} ({rank})"
