@@ -43,10 +43,12 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--metric", default="chrf")
     parser.add_argument("--rows", nargs="+", type=int, default=[200_000, 1_000_000])
     parser.add_argument("--part-rows", type=int, default=100_000)
-    parser.add_argument("--options", default="", help="more, of `tertium corpus` and `score`")
-    parser.add_argument("--gpus", type=float, default=0, help="of each actor")
+    parser.add_argument(
+        "--options", default="", help="more options of `tertium corpus` and `score`"
+    )
+    parser.add_argument("--gpus", type=float, default=0, help="GPUs per actor")
     parser.add_argument("--engines", nargs="+", default=["local", "ray"])
-    parser.add_argument("--no-script", action="store_true", help="without a script by hand")
+    parser.add_argument("--no-script", action="store_true", help="skip the hand-written script")
     args = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="tertium-bench-") as folder:
         if args.what == "local":
@@ -81,7 +83,7 @@ def compare_ray(folder: Path, args: argparse.Namespace) -> None:
         extra_options = ["--engine", engine, "--workers", str(workers)]
         extra_options += ["--worker-gpus", str(args.gpus)] if engine == "ray" and args.gpus else []
         compare_sizes(
-            f"{engine}, {workers} of them",
+            f"{engine}, {workers} workers",
             {
                 count: [
                     *corpus_command(file, args, folder / f"{engine}{workers}-{count}"),
@@ -94,7 +96,7 @@ def compare_ray(folder: Path, args: argparse.Namespace) -> None:
         name = "sacrebleu" if args.metric == "chrf" else "bert-score"
         script = [sys.executable, "-m", "benchmarks.ray_script", name]
         compare_sizes(
-            f"ray.data and {name} by hand, 2 of them",
+            f"ray.data and {name} by hand, 2 workers",
             {
                 count: [*script, str(file), str(folder / f"other-{count}")]
                 for count, file in files.items()

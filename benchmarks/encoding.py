@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     )
     parser.add_argument("--segments", type=int, help="use only the first N segments")
     parser.add_argument("--systems", type=int, default=11)
-    parser.add_argument("--slices", type=int, default=4, help="how often the sides take turns")
+    parser.add_argument("--slices", type=int, default=4, help="number of turns (default: 4)")
     parser.add_argument("--precision", nargs="+", help="fp32, and bf16 where the CPU has it")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args(arguments)
@@ -78,11 +78,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def compare_speed(name: str, args: argparse.Namespace) -> None:
-    """Compare the whole metric with the bert-score package."""
-    whole = wmt17(args.segments)
-    chosen = list(whole.systems)[: args.systems]
+    """Compare the complete metric with the bert-score package."""
+    testset = wmt17(args.segments)
+    chosen = list(testset.systems)[: args.systems]
     peer = bert_scorer(name)
-    print(f"{len(chosen)} systems x {len(whole)} segments, {name}, {args.threads} threads")
+    print(f"{len(chosen)} systems x {len(testset)} segments, {name}, {args.threads} threads")
     with tempfile.TemporaryDirectory() as folder:
         contenders = [
             Contender("bert-score, one system", peer, chosen[:1]),
@@ -97,7 +97,7 @@ def compare_speed(name: str, args: argparse.Namespace) -> None:
                 ),
                 Contender(f"tertium {precision}, all, cold", ours, chosen, store / "all"),
             ]
-        for part in slices(whole, args.slices):
+        for part in slices(testset, args.slices):
             for contender in contenders:
                 contender.run_slice(part)
         for contender in contenders:
@@ -105,14 +105,14 @@ def compare_speed(name: str, args: argparse.Namespace) -> None:
                 contender.label, contender.spent, contenders[contender.systems != chosen[:1]].spent
             )
         for contender in [contender for contender in contenders if contender.store is not None]:
-            measure_warm(contender, whole, contenders[contender.systems != chosen[:1]])
+            measure_warm(contender, testset, contenders[contender.systems != chosen[:1]])
 
 
-def measure_warm(contender: Contender, whole: TestSet, base: Contender) -> None:
+def measure_warm(contender: Contender, testset: TestSet, base: Contender) -> None:
     """Time a run with a filled cache and print the largest score difference."""
     assert contender.store is not None
     with cache_folder(contender.store):
-        warm = measure(lambda: contender.scorer(select_systems(whole, contender.systems)))
+        warm = measure(lambda: contender.scorer(select_systems(testset, contender.systems)))
     report(contender.label.replace("cold", "warm"), warm, base.spent)
     worst = np.abs(contender.scores - base.scores).max()
     print(f"{'':36}largest difference of a segment from bert-score {worst:.1e}")

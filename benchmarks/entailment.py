@@ -61,12 +61,12 @@ def time_steps(segments: Sequence[Segment]) -> None:
     n = len(fresh)
     with runtime(threads=1, cache=False):
         print_time(
-            "entailment, nothing kept, one by one", lambda: [features([s]) for s in fresh], n
+            "entailment, nothing cached, one by one", lambda: [features([s]) for s in fresh], n
         )
         clear_sentence_cache()
         print_time("parsing alone, in batches", lambda: load_parser().analyze(texts), n)
         load_sentences(texts)
-        print_time("entailment, analyses kept", lambda: features(fresh), n)
+        print_time("entailment, analyses cached", lambda: features(fresh), n)
         print_time("BLEU, NIST and TER columns", lambda: lexical(fresh), n)
         print_time("METEOR column", lambda: meteor(fresh), n)
     with runtime(threads=1):

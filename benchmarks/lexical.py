@@ -40,7 +40,9 @@ def main(arguments: list[str] | None = None) -> None:
         "--metrics", nargs="+", default=list(SACREBLEU_METRICS), choices=SACREBLEU_METRICS
     )
     parser.add_argument("--resamples", type=int, default=1000)
-    parser.add_argument("--sentences", type=int, default=600, help="of those one at a time")
+    parser.add_argument(
+        "--sentences", type=int, default=600, help="sentences scored one at a time (default: 600)"
+    )
     args = parser.parse_args(arguments)
     testset = wmt17(args.segments)
     names = " ".join(args.metrics)
@@ -116,7 +118,7 @@ def measure_tests(testset: TestSet, metrics: Sequence[str], resamples: int) -> N
     evaluation = score(testset, metrics)
     ours_test_only = measure(lambda: compare_evaluation(evaluation, resamples=resamples))
     test_only = measure(peer_test)
-    report("paired bootstrap, whole", full_test, sacrebleu_metric)
+    report("paired bootstrap with scoring", full_test, sacrebleu_metric)
     report("paired bootstrap alone", ours_test_only, test_only)
     _, expected = sacrebleu_metric.value
     for name in metrics:

@@ -136,7 +136,7 @@ def peak_memory(call: Callable[[], Any]) -> float:
 
 def report(name: str, slow: float, fast: float, memory: float, note: str) -> None:
     print(
-        f"{name:<10} rival {slow * 1e3:9.1f} ms   tertium {fast * 1e3:8.1f} ms   "
+        f"{name:<10} baseline {slow * 1e3:9.1f} ms   tertium {fast * 1e3:8.1f} ms   "
         f"x {slow / fast:6.1f}   peak {memory:6.1f} MB   {note}"
     )
 
@@ -241,9 +241,13 @@ def bench_protocol(segments: int, metrics: int = 30, pairs: int = 9, draws: int 
 
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="Meta-evaluation against plain loops.")
-    parser.add_argument("--quick", action="store_true", help="one run of each, fewer swaps")
+    parser.add_argument("--quick", action="store_true", help="one run each, fewer swaps")
     parser.add_argument(
-        "--segments", nargs="+", type=int, default=[834, 10_000], help="of the protocol's pairs"
+        "--segments",
+        nargs="+",
+        type=int,
+        default=[834, 10_000],
+        help="segments of the protocol's language pairs",
     )
     args = parser.parse_args(arguments)
     quick = args.quick

@@ -51,7 +51,7 @@ def time_training(width: int, features: int, hidden: int) -> str:
         )
 
     one, five = (measure(partial(train, seeds)).cpu_seconds / 5 for seeds in (SEEDS[:1], SEEDS))
-    return f"{one:.3f} s an epoch of {PAIRS:,} comparisons, {five:.3f} s for five networks"
+    return f"{one:.3f} s per epoch of {PAIRS:,} comparisons, {five:.3f} s for five networks"
 
 
 def time_ranking(width: int, features: int, hidden: int) -> str:
@@ -65,7 +65,7 @@ def time_ranking(width: int, features: int, hidden: int) -> str:
     left, right = (starts + first).ravel(), (starts + second).ravel()
     measurement = measure(lambda: network.prefer(table, left, right))
     speed = len(left) / measurement.cpu_seconds
-    return f"{len(left):,} pairs in {measurement.cpu_seconds:.2f} s: {speed:,.0f} a second"
+    return f"{len(left):,} pairs in {measurement.cpu_seconds:.2f} s: {speed:,.0f} per second"
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--segments", type=int, help="use only the first N segments")
     parser.add_argument("--metrics", nargs="+", default=["bleu", "chrf", "ter"])
-    parser.add_argument("--times", type=int, default=5, help="how often the page is opened")
+    parser.add_argument("--times", type=int, default=5, help="page loads (default: 5)")
     args = parser.parse_args(arguments)
     testset = wmt17(args.segments)
     results = compare(testset, args.metrics)
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
         seconds, size = time.perf_counter() - start, path.stat().st_size
         raw = sum(len(text.encode()) for texts in testset.systems.values() for text in texts)
         print(
-            f"written in {seconds:.1f} s: {size / 1e6:.2f} MB, {size / count:.0f} bytes a "
+            f"written in {seconds:.1f} s: {size / 1e6:.2f} MB, {size / count:.0f} bytes per "
             f"translation (the outputs alone are {raw / 1e6:.2f} MB of text)"
         )
         time_browser(path, args.times)

@@ -85,7 +85,8 @@ def main() -> None:
     seconds, timed = estimate_grid_search_seconds(features, targets, args.folds, args.gammas)
     print(
         f"GridSearchCV: {seconds:.0f} s CPU, extrapolated from {timed} of "
-        f"{len(Grid()) * args.folds} fits: {seconds / measurement.cpu_seconds:.0f} times ours"
+        f"{len(Grid()) * args.folds} fits: "
+        f"{seconds / measurement.cpu_seconds:.0f} times as long as tertium"
     )
 
 

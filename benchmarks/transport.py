@@ -107,7 +107,7 @@ def print_time(label: str, measurement: Measurement[Any], base: Measurement[Any]
         t / len(measurement.value) * 1e6 for t in (measurement.seconds, measurement.cpu_seconds)
     )
     print(
-        f"{label:24}{each:9.0f} us a pair {base.seconds / measurement.seconds:7.1f} x"
+        f"{label:24}{each:9.0f} us per pair {base.seconds / measurement.seconds:7.1f} x"
         f"{work:9.0f} us CPU {base.cpu_seconds / measurement.cpu_seconds:7.1f} x"
         f"{measurement.megabytes:6.0f} MB",
         flush=True,

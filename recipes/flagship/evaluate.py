@@ -25,7 +25,7 @@ from tertium.segment import Segment
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
-    parser.add_argument("--metric", default="tertium-small")
+    parser.add_argument("--metric", default="tertium-small", help="metric (default: tertium-small)")
     parser.add_argument("--damage", type=int, default=200, help="texts per kind of damage")
     parser.add_argument("--skip", nargs="*", default=[], choices=("wmt17", "wmt12", "damage"))
     args = parser.parse_args()
@@ -73,9 +73,9 @@ def damage_table(metric: Metric, data: DatasetFolder, count: int) -> dict[str, f
         for lp in pairs_into_english(data, "da/wmt15")
         for j in data.judgments("da/wmt15", lp).judgments
     ]
-    whole = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
+    candidates = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
     source_copies = [(s, Segment(s.source or "", None, s.references)) for s in judged if s.source]
-    kinds = {kind: damage_segments(whole, kind, count, rng) for kind in KINDS} | {
+    kinds = {kind: damage_segments(candidates, kind, count, rng) for kind in KINDS} | {
         "source copied": [source_copies[n] for n in rng.permutation(len(source_copies))[:count]]
     }
     figures = {}
@@ -88,12 +88,12 @@ def damage_table(metric: Metric, data: DatasetFolder, count: int) -> dict[str, f
 
 
 def damage_segments(
-    whole: list[Segment], kind: str, count: int, rng: np.random.Generator
+    candidates: list[Segment], kind: str, count: int, rng: np.random.Generator
 ) -> list[tuple[Segment, Segment]]:
     """Return at most `count` segments with their damaged versions."""
     cases: list[tuple[Segment, Segment]] = []
-    for number in rng.permutation(len(whole)):
-        segment = whole[number]
+    for number in rng.permutation(len(candidates)):
+        segment = candidates[number]
         changed = damage(segment.hypothesis, kind, rng)
         if changed is not None and changed not in segment.references:
             cases.append((segment, Segment(changed, None, segment.references)))

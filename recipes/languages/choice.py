@@ -117,9 +117,9 @@ def prepare_variants(
 
 def encode_layers(encoder: Encoder, texts: list[str]) -> list[Embeddings]:
     """Return the embeddings of texts, split by layer."""
-    whole = embed_texts(encoder, texts)
-    parts = np.split(whole.vectors, encoder.layers, axis=1)
-    return [replace(whole, vectors=np.ascontiguousarray(part)) for part in parts]
+    embeddings = embed_texts(encoder, texts)
+    parts = np.split(embeddings.vectors, encoder.layers, axis=1)
+    return [replace(embeddings, vectors=np.ascontiguousarray(part)) for part in parts]
 
 
 def compute_directions(texts: Sequence[Embeddings]) -> Float32Array:

@@ -68,11 +68,13 @@ def score(pairs: Sequence[Pair | None], path: Path, device: str, precision: Prec
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", type=Path, required=True)
-    parser.add_argument("--run", type=Path, required=True)
-    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS, help="taught outputs")
-    parser.add_argument("--device", default="cuda")
-    parser.add_argument("--precision", choices=("fp32", "bf16"), default="bf16")
+    parser.add_argument("--parts", type=Path, required=True, help="folder of packed data")
+    parser.add_argument("--run", type=Path, required=True, help="output folder")
+    parser.add_argument("--rows", type=int, default=tables.DISTILLED_OUTPUTS, help="FLORES outputs")
+    parser.add_argument("--device", default="cuda", help="cpu or cuda (default: cuda)")
+    parser.add_argument(
+        "--precision", choices=("fp32", "bf16"), default="bf16", help="default: bf16"
+    )
     args = parser.parse_args()
     args.run.mkdir(parents=True, exist_ok=True)
     parts = Parts(args.parts, "cpu")

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# All stages on one GPU under a clock of TOTAL seconds. Every stage leaves its weights and a log in
-# RUN, so that whatever happens something can be taken home.
+# Run all stages on one GPU within TOTAL seconds. Every stage writes its weights and a log to RUN, so
+# partial results survive an interruption.
 #   launch.sh PARTS RUN
 set -u
 PARTS=$1 RUN=$2
 : "${TOTAL:=1200}" "${DEVICE:=cuda}" "${EXTRA:=}" "${MOST:=1500}" "${PYTHON:=python3}"
 : "${STAGE1:=$((TOTAL * 12 / 100))}" "${STAGE2:=$((TOTAL * 26 / 100))}" "${TAGS:=$((TOTAL * 6 / 100))}"
-: "${SHIPPED:=}"  # weights.safetensors of `train start`: a further teacher, and where the student starts
-: "${ROWS:=252000}" "${PROCESSES:=8}"  # outputs that teachers score; processes that damage texts
+: "${SHIPPED:=}"  # weights.safetensors of `train start`: an additional teacher, and the start of the student
+: "${ROWS:=252000}" "${PROCESSES:=8}"  # FLORES outputs for distillation; processes that damage texts
 export OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=true PYTHONUNBUFFERED=1
 mkdir -p "$RUN"
 BEGIN=$(date +%s)
@@ -54,4 +54,4 @@ say "done"
 touch "$RUN/DONE"
 }
 
-run_stages  # a function: the shell reads it whole before it starts
+run_stages  # a function, so that the script can be edited while it runs

@@ -200,7 +200,7 @@ def reference_samplers(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", type=Path, required=True)
+    parser.add_argument("--parts", type=Path, required=True, help="folder of packed data")
     write_leaks(parser.parse_args().parts)
 
 
