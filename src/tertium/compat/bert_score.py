@@ -96,10 +96,7 @@ def score(
 
 
 class BERTScorer:
-    """Equivalent of `bert_score.BERTScorer`; `idf` weights come from the references of each call.
-
-    `verbose`, `nthreads` and `use_fast_tokenizer` are accepted and have no effect.
-    """
+    """Equivalent of `bert_score.BERTScorer`; `verbose`, `nthreads` and the like have no effect."""
 
     def __init__(
         self,

@@ -50,9 +50,8 @@ class Model:
     ) -> Prediction:
         """Score records with `mt` and, as the metric needs them, `src` and `ref`.
 
-        `gpus=0` uses the CPU, `gpus=1` a GPU, `devices=[N]` GPU number N; by default the device is
-        chosen automatically. `progress_bar`, `num_workers` and `length_batching` have no effect:
-        texts are always batched by length.
+        `gpus=0` uses the CPU, `gpus=1` a GPU, `devices=[N]` GPU number N. `progress_bar`,
+        `num_workers` and `length_batching` have no effect.
         """
         if mc_dropout:
             raise UsageError("mc_dropout is not supported; tertium-small reports an uncertainty")
@@ -107,7 +106,6 @@ def _load(model: str) -> Metric:
 
 
 def _find_checkpoint(path: str) -> Path | None:
-    """Return the folder of a COMET checkpoint, given itself or its `checkpoints/model.ckpt`."""
     candidates = (Path(path), *list(Path(path).parents)[1:2])
     return next((folder for folder in candidates if (folder / "hparams.yaml").is_file()), None)
 

@@ -95,7 +95,6 @@ class COMET(SegmentMetric):
         return self._estimator.count_input_warnings(self._rows(segments)[1])
 
     def _rows(self, segments: Sequence[Segment]) -> tuple[IntArray, list[tuple[str, ...]]]:
-        """Return the segment index of each row, and its texts in the order of the inputs."""
         against = AGAINST[read_hyperparameters(self._folder).inputs]
         owners, (hypotheses, *other_texts) = text_columns(segments, against)
         return owners, list(

@@ -113,14 +113,12 @@ class Estimator:
         return {kind: count for kind, count in counts.items() if count}
 
     def _is_truncated(self, sizes: Sequence[int]) -> bool:
-        """Whether one text of an input, or their concatenation, is too long."""
         separators = 2 * len(self.tokenizer.suffix_ids) * (len(sizes) - 1)
         joined = sum(sizes) + separators + self.tokenizer.special_count
         return max(sizes) > self._max_tokens or joined > self.positions
 
     @property
     def _max_tokens(self) -> int:
-        """The number of tokens of one text that COMET reads."""
         return self.positions - 2 - self.tokenizer.special_count
 
     def _input_groups(self) -> tuple[tuple[str, ...], ...]:
@@ -143,7 +141,6 @@ class Estimator:
         return (*joined, *after)[: self.positions]
 
     def _embed(self, rows: Sequence[TokenIds]) -> dict[TokenIds, Tensor]:
-        """Return the pooled vector of each distinct input."""
         batches = self.network.plan_batches([len(row) for row in rows])
         vectors: dict[TokenIds, Tensor] = {}
         work = partial(self._pool_batch, rows)
@@ -180,7 +177,6 @@ class Estimator:
         return mixed.mean(dim=0) if self.hparams.pool == "avg" else mixed.max(dim=0).values
 
     def _make_features(self, texts: Mapping[str, Tensor]) -> Tensor:
-        """Return the input of the feed-forward network, (features * d,)."""
         mt, src = texts["mt"], texts["src"]
         if "ref" not in texts:
             return torch.cat([mt, src, mt * src, (mt - src).abs()])
@@ -235,7 +231,6 @@ def sparsemax(weights: Tensor) -> Tensor:
 
 
 def _make_head(hparams: Hyperparameters, width: int) -> nn.ModuleDict:
-    """Build the feed-forward network, with the weight names of a checkpoint."""
     sizes = (width, *hparams.hidden_sizes)
     modules: list[nn.Module] = []
     for before, after in pairwise(sizes):

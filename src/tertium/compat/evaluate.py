@@ -50,17 +50,13 @@ class EvaluationModule:
         """The inputs of this module: predictions, references, sources."""
         return tuple(key for key in INPUT_NAMES if key in self._parameters)
 
-    def add(self, *, prediction: Any = None, reference: Any = None, **other_inputs: Any) -> None:
+    def add(self, *, prediction: Any = None, reference: Any = None, **more: Any) -> None:
         """Add one prediction: `add(prediction=..., reference=..., source=...)`."""
-        self.add_batch(
-            **_as_batch({"prediction": prediction, "reference": reference, **other_inputs})
-        )
+        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **more}))
 
-    def add_batch(
-        self, *, predictions: Any = None, references: Any = None, **other_inputs: Any
-    ) -> None:
+    def add_batch(self, *, predictions: Any = None, references: Any = None, **more: Any) -> None:
         """Add several predictions with their references (and sources)."""
-        batch = {"predictions": predictions, "references": references, **other_inputs}
+        batch = {"predictions": predictions, "references": references, **more}
         for key, texts in self._check_batch(batch).items():
             self._rows.setdefault(key, []).extend(texts)
 
@@ -84,7 +80,6 @@ class EvaluationModule:
         return scores
 
     def _check_batch(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
-        """Return the columns of a batch as lists of the same length."""
         rows = {key: as_text_list(texts, key) for key, texts in batch.items() if texts is not None}
         unknown = next((key for key in rows if key not in self.inputs), None)
         if unknown is not None:
@@ -115,17 +110,13 @@ class CombinedEvaluations:
         self.evaluation_module_names = names or [m.name for m in self.evaluation_modules]
         self.force_prefix = force_prefix
 
-    def add(self, prediction: Any = None, reference: Any = None, **other_inputs: Any) -> None:
+    def add(self, prediction: Any = None, reference: Any = None, **more: Any) -> None:
         """Add one prediction to every module."""
-        self.add_batch(
-            **_as_batch({"prediction": prediction, "reference": reference, **other_inputs})
-        )
+        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **more}))
 
-    def add_batch(
-        self, predictions: Any = None, references: Any = None, **other_inputs: Any
-    ) -> None:
+    def add_batch(self, predictions: Any = None, references: Any = None, **more: Any) -> None:
         """Add several predictions; each module gets the inputs it needs."""
-        batch = {"predictions": predictions, "references": references, **other_inputs}
+        batch = {"predictions": predictions, "references": references, **more}
         for module, inputs in self._split_arguments(batch):
             module.add_batch(**inputs)
 
@@ -152,7 +143,6 @@ class CombinedEvaluations:
             yield module, {key: v for key, v in arguments.items() if key not in excluded}
 
     def _prefixes(self) -> list[str]:
-        """Return the names of the modules, numbered if repeated."""
         names = self.evaluation_module_names
         return [
             f"{name}_{names[:index].count(name)}" if names.count(name) > 1 else name
@@ -332,7 +322,6 @@ def _streams(references: Sequence[Any]) -> list[list[str]]:
 
 
 def _check_lengths(rows: Mapping[str, Sequence[Any]]) -> None:
-    """Raise an error if a column is not as long as the predictions."""
     count = len(rows["predictions"]) if rows else 0
     for key, texts in rows.items():
         if len(texts) != count:

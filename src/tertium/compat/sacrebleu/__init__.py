@@ -11,19 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from sacrebleu import (
-    DATASETS,
-    SACREBLEU_DIR,
-    __version__,
-    download_test_set,
-    extract_char_ngrams,
-    extract_word_ngrams,
-    get_available_testsets,
-    get_langpairs_for_testset,
-    get_reference_files,
-    get_source_file,
-    smart_open,
-)
+import sacrebleu as original
 
 from tertium.compat.sacrebleu.metrics import (
     BLEU,
@@ -35,31 +23,14 @@ from tertium.compat.sacrebleu.metrics import (
     TERScore,
 )
 
-__all__ = [
-    "BLEU",
-    "CHRF",
-    "DATASETS",
-    "SACREBLEU_DIR",
-    "TER",
-    "__version__",
-    "corpus_bleu",
-    "corpus_chrf",
-    "corpus_ter",
-    "download_test_set",
-    "extract_char_ngrams",
-    "extract_word_ngrams",
-    "get_available_testsets",
-    "get_langpairs_for_testset",
-    "get_reference_files",
-    "get_source_file",
-    "raw_corpus_bleu",
-    "sentence_bleu",
-    "sentence_chrf",
-    "sentence_ter",
-    "smart_open",
-]
+__all__ = [*original.__all__]
 
 Scorer = TypeVar("Scorer", BLEU, CHRF, TER)
+
+
+def __getattr__(name: str) -> Any:
+    """Return what is not replaced here, such as `DATASETS` and `smart_open`, from sacrebleu."""
+    return getattr(original, name)
 
 
 @lru_cache(maxsize=16, typed=True)
@@ -124,9 +95,8 @@ def corpus_chrf(
     eps_smoothing: bool = False,
 ) -> CHRFScore:
     """Compute corpus chrF."""
-    settings = (char_order, word_order, beta)
-    keywords = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
-    scorer = _scorer(CHRF, *settings, **keywords)
+    settings = (char_order, word_order, beta, False, not remove_whitespace, eps_smoothing)
+    scorer = _scorer(CHRF, *settings)
     score: CHRFScore = scorer.corpus_score(hypotheses, references)
     return score
 
@@ -141,9 +111,8 @@ def sentence_chrf(
     eps_smoothing: bool = False,
 ) -> CHRFScore:
     """Compute sentence chrF."""
-    settings = (char_order, word_order, beta)
-    keywords = {"whitespace": not remove_whitespace, "eps_smoothing": eps_smoothing}
-    scorer = _scorer(CHRF, *settings, **keywords)
+    settings = (char_order, word_order, beta, False, not remove_whitespace, eps_smoothing)
+    scorer = _scorer(CHRF, *settings)
     score: CHRFScore = scorer.sentence_score(hypothesis, references)
     return score
 

@@ -100,7 +100,6 @@ class _TertiumCounts(SacreMetric):
         return super()._compute_score_from_stats(np.asarray(stats).tolist())  # type: ignore[safe-super]
 
     def _row(self, counts: list[float]) -> list[Any]:
-        """Convert the counts of a segment to sacrebleu's layout."""
         return [int(count) for count in counts]
 
 
