@@ -102,7 +102,9 @@ def compare_speed(name: str, args: argparse.Namespace) -> None:
                 contender.run_slice(part)
         for contender in contenders:
             report(
-                contender.label, contender.spent, contenders[contender.systems != chosen[:1]].spent
+                contender.label,
+                contender.cpu_time,
+                contenders[contender.systems != chosen[:1]].cpu_time,
             )
         for contender in [contender for contender in contenders if contender.store is not None]:
             measure_warm(contender, testset, contenders[contender.systems != chosen[:1]])
@@ -113,7 +115,7 @@ def measure_warm(contender: Contender, testset: TestSet, base: Contender) -> Non
     assert contender.store is not None
     with cache_folder(contender.store):
         warm = measure(lambda: contender.scorer(select_systems(testset, contender.systems)))
-    report(contender.label.replace("cold", "warm"), warm, base.spent)
+    report(contender.label.replace("cold", "warm"), warm, base.cpu_time)
     worst = np.abs(contender.scores - base.scores).max()
     print(f"{'':36}largest difference of a segment from bert-score {worst:.1e}")
     if not np.array_equal(warm.value, contender.scores):
@@ -146,7 +148,7 @@ class Contender:
         return np.concatenate([turn.value for turn in self.turns], axis=1)
 
     @property
-    def spent(self) -> Measurement[None]:
+    def cpu_time(self) -> Measurement[None]:
         return sum_measurements(self.turns)
 
 
@@ -365,13 +367,13 @@ def time_by_group(encoder: TransformerEncoder, texts: Any) -> dict[str, float]:
     cpu = [torch.profiler.ProfilerActivity.CPU]
     with single_thread(), torch.profiler.profile(activities=cpu) as profile:
         encoder.encode(texts, sentences=False)
-    spent: dict[str, float] = dict.fromkeys([*GROUPS, "other"], 0.0)
+    cpu_time: dict[str, float] = dict.fromkeys([*GROUPS, "other"], 0.0)
     for event in profile.key_averages():
         name = event.key.rpartition("::")[2]
         group = next((g for g, keys in GROUPS.items() if name.startswith(keys)), "other")
-        spent[group] += event.self_cpu_time_total
-    total = sum(spent.values())
-    return {group: part / total for group, part in spent.items()}
+        cpu_time[group] += event.self_cpu_time_total
+    total = sum(cpu_time.values())
+    return {group: part / total for group, part in cpu_time.items()}
 
 
 if __name__ == "__main__":

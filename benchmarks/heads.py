@@ -34,21 +34,24 @@ def main() -> None:
     encoder.encode(["a text that loads the model"])
     metrics: dict[str, Any] = {name: load_metric(name) for name in HEADS}
     scorers = {name: load_scorer(metric) for name, metric in metrics.items()}
-    spent = dict.fromkeys(("encoder", *HEADS), 0.0)
+    seconds_by_part = dict.fromkeys(("encoder", *HEADS), 0.0)
     with runtime(cache=False, threads=args.threads), torch.inference_mode():
         started = time.perf_counter()
         for chunk in iter_chunks(encoder, left, right):
-            spent["encoder"] += time.perf_counter() - started
+            seconds_by_part["encoder"] += time.perf_counter() - started
             for name, scorer in scorers.items():
                 started = time.perf_counter()
                 scorer.scores(scorer.representations(chunk))
-                spent[name] += time.perf_counter() - started
+                seconds_by_part[name] += time.perf_counter() - started
             started = time.perf_counter()
         print(f"{len(testset.systems)} systems x {len(testset)} segments, {args.threads} threads")
-        print(f"encoder alone {spent['encoder']:.0f} s", flush=True)
+        print(f"encoder alone {seconds_by_part['encoder']:.0f} s", flush=True)
         for name in HEADS:
-            total = spent["encoder"] + spent[name]
-            print(f"with {name} {total:.0f} s: {total / spent['encoder']:.2f} times", flush=True)
+            total = seconds_by_part["encoder"] + seconds_by_part[name]
+            print(
+                f"with {name} {total:.0f} s: {total / seconds_by_part['encoder']:.2f} times",
+                flush=True,
+            )
         one = testset.segments(next(iter(testset.systems)))[:3000]
         for name in HEADS:
             started = time.perf_counter()

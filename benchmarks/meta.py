@@ -146,9 +146,9 @@ def bench_calibration(repeats: int) -> None:
     human = np.minimum(0.0, rng.integers(-8, 3, (15, 500))).astype(float)
     metric = human + rng.normal(0, 2, human.shape)
     slow, expected = fastest(lambda: calibrate_by_objects(human, metric), repeats)
-    fast, found = fastest(lambda: float(acc_eq_calibrated(human, metric)), 3 * repeats)
+    fast, result = fastest(lambda: float(acc_eq_calibrated(human, metric)), 3 * repeats)
     memory = peak_memory(lambda: acc_eq_calibrated(human, metric))
-    report("acc_eq*", slow, fast, memory, f"values {expected:.6f} and {found:.6f}")
+    report("acc_eq*", slow, fast, memory, f"values {expected:.6f} and {result:.6f}")
 
 
 def bench_permutation(repeats: int, samples: int) -> None:
@@ -162,8 +162,8 @@ def bench_permutation(repeats: int, samples: int) -> None:
     def run() -> float:
         return float(perm_both(human, metrics, resamples=samples, rng=rng)[0, 1])
 
-    fast, found = fastest(run, 3 * repeats)
-    report("PERM-BOTH", slow, fast, peak_memory(run), f"p {expected:.3f} and {found:.3f}")
+    fast, result = fastest(run, 3 * repeats)
+    report("PERM-BOTH", slow, fast, peak_memory(run), f"p {expected:.3f} and {result:.3f}")
 
 
 def bench_table(statistic: str, metrics: int = 30, pairs: int = 14) -> None:
@@ -179,7 +179,7 @@ def bench_table(statistic: str, metrics: int = 30, pairs: int = 14) -> None:
             AlignedScores.align(f"lp{number}", scores, human=ScoreMatrix("da", ("system",), human))
         )
     evaluation = MetaEvaluation(sets)
-    tasks = tasks_for([judged.name for judged in sets], statistic)
+    tasks = tasks_for([aligned.name for aligned in sets], statistic)
     elapsed, results = fastest(lambda: (r := evaluation.run(tasks), r.average)[0], 1)
     same = int(results.average.not_worse.sum())
     print(

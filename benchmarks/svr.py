@@ -52,9 +52,11 @@ def estimate_grid_search_seconds(
             started = time.process_time()
             model = SVR(kernel="rbf", C=1.0, epsilon=epsilon, gamma=gamma)
             model.fit(features[test_rows:], targets[test_rows:]).predict(features[:test_rows])
-            spent = time.process_time() - started
-            print(f"one fit of GridSearchCV, gamma {gamma:g}, epsilon {epsilon:g}: {spent:.1f} s")
-            total += 2 * len(DEFAULT_VALUES) * spent
+            cpu_seconds = time.process_time() - started
+            print(
+                f"one fit of GridSearchCV, gamma {gamma:g}, epsilon {epsilon:g}: {cpu_seconds:.1f} s"
+            )
+            total += 2 * len(DEFAULT_VALUES) * cpu_seconds
             timed += 1
     return total * folds * len(DEFAULT_VALUES) / len(gammas), timed
 
@@ -71,8 +73,8 @@ def main() -> None:
 
     def ours() -> float:
         distances = squared_distances(features, features)
-        found = search_grid(distances, targets, folds=args.folds, threads=args.threads)
-        return found[0][1]
+        best_point = search_grid(distances, targets, folds=args.folds, threads=args.threads)
+        return best_point[0][1]
 
     measurement = measure(ours)
     print(

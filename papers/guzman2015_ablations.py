@@ -296,9 +296,9 @@ def _nist_own_references(segments: Sequence[Segment], groups: Sequence[IntArray]
 def _glove_with_unknowns(texts: Sequence[str], *, is_sum: bool) -> Float32Array:
     """Return the mean or sum of GloVe vectors, with zeros for unknown words, (n, 50)."""
     encoder: Any = load_encoder("glove")
-    known = np.array([len(words) for words in encoder.tokenize(texts)], dtype=np.float32)
+    token_counts = np.array([len(words) for words in encoder.tokenize(texts)], dtype=np.float32)
     unknown = np.array([encoder.count_unknown_words([text]) for text in texts], dtype=np.float32)
-    factor = known if is_sum else known / np.maximum(known + unknown, 1)
+    factor = token_counts if is_sum else token_counts / np.maximum(token_counts + unknown, 1)
     result: Float32Array = encoder.encode(texts, tokens=False).sentences * factor[:, None]
     return result
 
@@ -314,8 +314,8 @@ def _glove_split_at_spaces(texts: Sequence[str], *, lowercase: bool) -> Float32A
     result = np.zeros((len(texts), encoder.dim), dtype=np.float32)
     for n, text in enumerate(texts):
         words = (text.lower() if lowercase else text).split()
-        if known := [rows[word] for word in words if word in rows]:
-            result[n] = matrix[known].mean(axis=0)
+        if token_counts := [rows[word] for word in words if word in rows]:
+            result[n] = matrix[token_counts].mean(axis=0)
     return result
 
 

@@ -93,8 +93,8 @@ def measure(
             languages_read = set(lp.split("-")[0 if side == "source" else 1 :])
             if encoder.languages is not None and not languages_read <= encoder.languages:
                 continue
-            judged = datasets.judgments(name, lp)
-            _, left, right = pair_texts(judged.segments[selection], side)
+            judgment_set = datasets.judgments(name, lp)
+            _, left, right = pair_texts(judgment_set.segments[selection], side)
             change = SSS(lp=lp, centre=centre).centering(encoder, side)
             values = compare_pairs(
                 encoder,
@@ -106,7 +106,7 @@ def measure(
             )
             unrelated_texts = np.roll(np.array(right, dtype=object), len(right) // 2).tolist()
             yield Sample(
-                human=judged.scores[selection],
+                human=judgment_set.scores[selection],
                 values=values.reshape(len(left), layers, len(COLUMNS)),
                 unrelated=compare_pairs(
                     encoder,

@@ -122,8 +122,8 @@ def change_number(words: list[str], rng: np.random.Generator) -> list[str] | Non
     if _NUMBER.search(words[place]):
         changed[place] = _NUMBER.sub(lambda m: _other_digits(m.group(), rng), words[place], 1)
     else:
-        others = [word for word in _NUMBER_WORDS if word != words[place].lower()]
-        changed[place] = others[rng.integers(len(others))]
+        alternatives = [word for word in _NUMBER_WORDS if word != words[place].lower()]
+        changed[place] = alternatives[rng.integers(len(alternatives))]
     return changed
 
 
@@ -139,8 +139,8 @@ def change_name(words: list[str], rng: np.random.Generator) -> list[str] | None:
     if not places:
         return None
     place = places[rng.integers(len(places))]
-    others = [name for name in _NAMES if name not in words]
-    core = re.sub(r"\w+", others[rng.integers(len(others))], words[place], count=1)
+    alternatives = [name for name in _NAMES if name not in words]
+    core = re.sub(r"\w+", alternatives[rng.integers(len(alternatives))], words[place], count=1)
     return [*words[:place], core, *words[place + 1 :]]
 
 
@@ -189,8 +189,8 @@ def lose_spaces(words: list[str], rng: np.random.Generator) -> list[str] | None:
 def lose_punctuation(words: list[str], rng: np.random.Generator) -> list[str] | None:
     """Strip the punctuation of all words."""
     stripped = [word.strip(".,;:!?\"'()") for word in words]
-    kept = [word for word in stripped if word]
-    return kept if kept and kept != words else None
+    nonempty_words = [word for word in stripped if word]
+    return nonempty_words if nonempty_words and nonempty_words != words else None
 
 
 def garble_letters(words: list[str], rng: np.random.Generator) -> list[str] | None:
@@ -255,8 +255,8 @@ def _other_digits(number: str, rng: np.random.Generator) -> str:
     places = [n for n, c in enumerate(number) if c.isdigit()]
     place = places[rng.integers(len(places))]
     lowest = 1 if place == 0 else 0
-    others = [d for d in range(lowest, 10) if str(d) != number[place]]
-    return number[:place] + str(others[rng.integers(len(others))]) + number[place + 1 :]
+    alternatives = [d for d in range(lowest, 10) if str(d) != number[place]]
+    return number[:place] + str(alternatives[rng.integers(len(alternatives))]) + number[place + 1 :]
 
 
 def _like(pattern: str, word: str) -> str:

@@ -47,9 +47,9 @@ def print_figures(title: str, figures: dict[str, float]) -> None:
 def evaluate_wmt17(metric: Metric, data: DatasetFolder) -> dict[str, float]:
     figures = {}
     for lp in pairs_into_english(data, "da/wmt17"):
-        judged = data.judgments("da/wmt17", lp)
-        scores = metric.score(judged.segments).segments
-        figures[lp] = float(pearson(judged.scores, scores))
+        judgments = data.judgments("da/wmt17", lp)
+        scores = metric.score(judgments.segments).segments
+        figures[lp] = float(pearson(judgments.scores, scores))
     return figures
 
 
@@ -68,13 +68,15 @@ def evaluate_wmt12(metric: Metric, data: DatasetFolder) -> dict[str, float]:
 def damage_table(metric: Metric, data: DatasetFolder, count: int) -> dict[str, float]:
     """Return the percentage of damaged texts that score below the original, by kind."""
     rng = np.random.default_rng(99)
-    judged = [
+    judgments = [
         j.segment
         for lp in pairs_into_english(data, "da/wmt15")
         for j in data.judgments("da/wmt15", lp).judgments
     ]
-    candidates = [Segment(s.references[0], None, s.references) for s in judged] + list(judged)
-    source_copies = [(s, Segment(s.source or "", None, s.references)) for s in judged if s.source]
+    candidates = [Segment(s.references[0], None, s.references) for s in judgments] + list(judgments)
+    source_copies = [
+        (s, Segment(s.source or "", None, s.references)) for s in judgments if s.source
+    ]
     kinds = {kind: damage_segments(candidates, kind, count, rng) for kind in KINDS} | {
         "source copied": [source_copies[n] for n in rng.permutation(len(source_copies))[:count]]
     }

@@ -62,9 +62,9 @@ def fit_expert_scale(sums: FloatArray, expert_scores: FloatArray) -> dict[str, A
 def read_rows(data: DatasetFolder, rows: int) -> tuple[list[str], list[str], FloatArray]:
     """Return hypotheses, references and expert scores of a random sample without copies."""
     with gzip.open(data.find(EXPERT_SET).file(PAIR), "rt", encoding="utf-8") as lines:
-        judged = [row for row in map(json.loads, lines) if row.get("reference")]
-    judged = [row for row in judged if row["reference"] != row["hypothesis"]]
-    chosen = [judged[n] for n in np.random.default_rng(4).permutation(len(judged))[:rows]]
+        scored_rows = [row for row in map(json.loads, lines) if row.get("reference")]
+    scored_rows = [row for row in scored_rows if row["reference"] != row["hypothesis"]]
+    chosen = [scored_rows[n] for n in np.random.default_rng(4).permutation(len(scored_rows))[:rows]]
     expert_scores = np.array([mqm_score(row) for row in chosen])
     return [r["hypothesis"] for r in chosen], [r["reference"] for r in chosen], expert_scores
 

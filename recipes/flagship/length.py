@@ -96,15 +96,17 @@ def main() -> None:
 def read(data: DatasetFolder, name: str, lp: str, rows: int) -> ScoredSet:
     """Read whole segments of a dataset in random order, about `rows` rows."""
     with gzip.open(data.find(name).file(lp), "rt", encoding="utf-8") as lines:
-        judged = [row for row in map(json.loads, lines) if row.get("reference")]
-    items = list(dict.fromkeys(row["reference"] for row in judged))
+        scored_rows = [row for row in map(json.loads, lines) if row.get("reference")]
+    items = list(dict.fromkeys(row["reference"] for row in scored_rows))
     order = np.random.default_rng(1).permutation(len(items))
     place = {items[item]: rank for rank, item in enumerate(order)}
-    judged.sort(key=lambda row: place[row["reference"]])
-    judged = judged[:rows]
-    references = [row["reference"] for row in judged]
-    raw = TertiumSmall(length="free").raw_scores([row["hypothesis"] for row in judged], references)
-    return ScoredSet(references, raw, np.array([row["score"] for row in judged]))
+    scored_rows.sort(key=lambda row: place[row["reference"]])
+    scored_rows = scored_rows[:rows]
+    references = [row["reference"] for row in scored_rows]
+    raw = TertiumSmall(length="free").raw_scores(
+        [row["hypothesis"] for row in scored_rows], references
+    )
+    return ScoredSet(references, raw, np.array([row["score"] for row in scored_rows]))
 
 
 def length_penalty(cost: float) -> LengthPenalty:

@@ -132,16 +132,16 @@ def score_calibration_sets(
     data: DatasetFolder, metric: EnglishCalibratedMetric
 ) -> tuple[FloatArray, FloatArray]:
     """Return raw scores and human scores of the calibration sets."""
-    judged = [
+    judgments = [
         judgment
         for name in ("da/wmt15", "da/wmt16")
         for lp in pairs_into_english(data, name)
         for judgment in data.judgments(name, lp).judgments
     ]
     raw = metric.raw_scores(
-        [j.segment.hypothesis for j in judged], [j.segment.references[0] for j in judged]
+        [j.segment.hypothesis for j in judgments], [j.segment.references[0] for j in judgments]
     )
-    return raw, np.array([j.score for j in judged])
+    return raw, np.array([j.score for j in judgments])
 
 
 def fit_calibration(raw: FloatArray, human: FloatArray, knots: int = KNOTS) -> dict[str, Any]:

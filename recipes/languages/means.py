@@ -25,11 +25,11 @@ LINES_PER_LANGUAGE = 100
 
 def main(data: Path, name: str, target: Path) -> None:
     encoder = load_encoder(name, precision="bf16")
-    known = encoder.languages or frozenset()
+    languages = encoder.languages or frozenset()
     means: dict[str, str] = {}
     english = encoder.encode(sample_lines(language_lines(data)["en"]), tokens=False).sentences
     for language, texts in sorted(language_lines(data).items()):
-        if language in known:
+        if language in languages:
             embeddings = encoder.encode(sample_lines(texts))
             mean = embeddings.vectors.mean(axis=0, dtype=np.float64).astype("<f2")
             means[language] = base64.b64encode(mean.tobytes()).decode()

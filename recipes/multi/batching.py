@@ -272,10 +272,14 @@ def pack_batch(
         "longest row": int(row_sizes.max()),
     }
     for n in range(3):
-        which = np.flatnonzero(role == n)
-        rank[which] = np.arange(len(which))
-        parts |= {f"first{n}": starts[which], f"size{n}": sizes[which], f"rows{n}": row[which]}
-        sizes_by_name[f"widest{n}"] = int(sizes[which].max(initial=0))
+        positions = np.flatnonzero(role == n)
+        rank[positions] = np.arange(len(positions))
+        parts |= {
+            f"first{n}": starts[positions],
+            f"size{n}": sizes[positions],
+            f"rows{n}": row[positions],
+        }
+        sizes_by_name[f"widest{n}"] = int(sizes[positions].max(initial=0))
     parts["rank"] = rank
     ends = np.cumsum([0, *(len(part) for part in parts.values())])
     places = dict(zip(parts, zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True), strict=True))

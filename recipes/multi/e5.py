@@ -56,12 +56,12 @@ def read_published(path: Path) -> Published:
 def _read_map(data: bytes, at: int) -> tuple[dict[int, str], int]:
     count, _ = struct.unpack_from("<iI", data, at)
     at += 8
-    found = {}
+    tensors = {}
     for _ in range(count):
         code, length = struct.unpack_from("<IB", data, at)
-        found[code] = "".join(map(chr, struct.unpack_from(f"<{length}I", data, at + 5)))
+        tensors[code] = "".join(map(chr, struct.unpack_from(f"<{length}I", data, at + 5)))
         at += 5 + 4 * length
-    return found, at
+    return tensors, at
 
 
 def _read_tensors(data: bytes, at: int) -> dict[str, NDArray[np.generic]]:

@@ -134,10 +134,12 @@ def measure_sets(
         rows = sample_rows(store, number, limit)
         for mode in INPUT_MODES:
             shown_texts = [(row, select_texts(row_texts(store, row), mode)) for row in rows]
-            visible = [(row, shown) for row, shown in shown_texts if shown is not None]
+            visible = [
+                (row, visible_text) for row, visible_text in shown_texts if visible_text is not None
+            ]
             if len(visible) >= 50:
                 jobs.append((name, mode, np.array([row for row, _ in visible])))
-                texts += [shown for _, shown in visible]
+                texts += [visible_text for _, visible_text in visible]
     predictions = predictor(texts)
     result: dict[str, dict[str, dict[str, float]]] = {}
     at = 0
@@ -185,7 +187,7 @@ def measure_comparisons(
     predictor: Predictor, store: Store, part: str
 ) -> dict[str, dict[str, float]]:
     """Return strict Kendall's tau over all human comparisons without ties."""
-    left, right, which, outcome = store.columns["comparisons"].T
+    left, right, judge, outcome = store.columns["comparisons"].T
     result: dict[str, dict[str, float]] = {}
     rows = np.unique(np.concatenate([left, right]))
     place = {int(row): n for n, row in enumerate(rows)}
@@ -193,8 +195,8 @@ def measure_comparisons(
     for mode in INPUT_MODES:
         scores = da_scores(predictor([select_texts(row_texts(store, r), mode) for r in rows]))  # type: ignore[misc]
         agree = np.sign(scores[a] - scores[b]) * outcome
-        for number in np.unique(which):
-            is_own = (which == number) & (outcome != 0)
+        for number in np.unique(judge):
+            is_own = (judge == number) & (outcome != 0)
             if store.names[number].startswith(part) and is_own.any():
                 tau = float(((agree[is_own] > 0) * 2.0 - 1).mean())
                 result.setdefault(store.names[number], {})[mode] = tau
@@ -207,9 +209,9 @@ def iter_damage_pairs(
     """Yield kind of damage, an output of the held-out lines, and its damaged version."""
     rng = np.random.default_rng(11)
     for kind, (_, make) in damager.kinds.items():
-        found = 0
+        match_count = 0
         for _ in range(12 * count):
-            if found == count:
+            if match_count == count:
                 break
             line = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
             other = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
@@ -223,7 +225,7 @@ def iter_damage_pairs(
             damaged = make(material, rng)
             if damaged is not None and not np.array_equal(damaged.text, texts[0]):  # type: ignore[arg-type]
                 yield kind, texts, (damaged.text, *texts[1:])
-                found += 1
+                match_count += 1
 
 
 def measure_damage(

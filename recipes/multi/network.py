@@ -98,10 +98,10 @@ def make_layout(rows: Sequence[Texts]) -> Layout:
     }
     rank = np.zeros(len(present_texts), np.int64)
     for role in range(3):
-        which = np.flatnonzero(role_of == role)
-        rank[which] = np.arange(len(which))
-        layout[f"first{role}"], layout[f"size{role}"] = starts[which], sizes[which]
-        layout[f"rows{role}"] = owner[which]
+        positions = np.flatnonzero(role_of == role)
+        rank[positions] = np.arange(len(positions))
+        layout[f"first{role}"], layout[f"size{role}"] = starts[positions], sizes[positions]
+        layout[f"rows{role}"] = owner[positions]
     layout["rank"] = rank[text_of]
     return layout
 
@@ -285,10 +285,10 @@ class Head(nn.Module):
 
 def select_head_input(head_input: Tensor, mode: str, hidden: int = 384) -> Tensor:
     """Drop the columns of the head input that are zero in an input mode."""
-    shown = {"source": (0,), "reference": (1,)}.get(mode, (0, 1))
+    visible_roles = {"source": (0,), "reference": (1,)}.get(mode, (0, 1))
     width = (head_input.shape[1] - 2 * hidden) // 2
     own, *comparisons = head_input.split([2 * hidden, width, width], 1)
-    return torch.cat([own, *(comparisons[n] for n in shown)], 1)
+    return torch.cat([own, *(comparisons[n] for n in visible_roles)], 1)
 
 
 class MultiNetwork(nn.Module):
@@ -358,16 +358,18 @@ class MultiNetwork(nn.Module):
             width = 3 * mean.shape[1] + 4 * COMPARISON_DIM + 2 * len(MATCHED_LAYERS) + 1
             comparison_features = mean.new_zeros(batch.count, width)
             piece_features = hypothesis.new_zeros(*hypothesis.shape[:2], COMPARISON_DIM)
-            which = batch.with_role[role]
-            if len(which):
+            positions = batch.with_role[role]
+            if len(positions):
                 other, in_other = _pad_role(mixed, batch, role)
-                own, in_own = hypothesis[which], is_piece[which]
+                own, in_own = hypothesis[positions], is_piece[positions]
                 pooled, forth = comparison(own, other, in_own, in_other)
                 matches = [
-                    match_greedily(left[which], _pad_role(right, batch, role)[0], in_own, in_other)
+                    match_greedily(
+                        left[positions], _pad_role(right, batch, role)[0], in_own, in_other
+                    )
                     for left, right in zip(matched_left, matched, strict=True)
                 ]
-                other_mean, own_mean = _pool(other, in_other)[0], mean[which]
+                other_mean, own_mean = _pool(other, in_other)[0], mean[positions]
                 is_present = torch.ones_like(own_mean[:, :1])
                 parts = [
                     other_mean,
@@ -377,8 +379,10 @@ class MultiNetwork(nn.Module):
                     *matches,
                     is_present,
                 ]
-                comparison_features = comparison_features.index_copy(0, which, torch.cat(parts, -1))
-                piece_features = piece_features.index_copy(0, which, forth)
+                comparison_features = comparison_features.index_copy(
+                    0, positions, torch.cat(parts, -1)
+                )
+                piece_features = piece_features.index_copy(0, positions, forth)
             features.append(comparison_features)
             piece_inputs.append(piece_features)
         out = self.head(torch.cat(features, -1))

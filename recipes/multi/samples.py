@@ -40,13 +40,13 @@ class Rows:
         self.strings.append(strings)
         self.keys.append(key)
 
-    def extend(self, others: Rows, prefix: str) -> None:
+    def extend(self, new_rows: Rows, prefix: str) -> None:
         """Append other rows; their dataset names get a prefix."""
-        self.names += [prefix + name for name in others.names]
-        self.human += others.human
-        self.texts += others.texts
-        self.strings += others.strings
-        self.keys += others.keys
+        self.names += [prefix + name for name in new_rows.names]
+        self.human += new_rows.human
+        self.texts += new_rows.texts
+        self.strings += new_rows.strings
+        self.keys += new_rows.keys
 
     def save(self, path: Path, **columns: Any) -> None:
         kinds = list(dict.fromkeys(self.names))
@@ -92,13 +92,13 @@ def sample_comparisons(
     strict = strict[strict[:, 3] != 0]
     rng, rows, place, comparisons = np.random.default_rng(5), Rows(), dict[int, int](), []
     for number in np.unique(strict[:, 2]):
-        for left, right, which, outcome in rng.permutation(strict[strict[:, 2] == number])[:limit]:
+        for left, right, judge, outcome in rng.permutation(strict[strict[:, 2] == number])[:limit]:
             for row in (left, right):
                 if int(row) not in place:
                     place[int(row)] = len(rows.names)
                     strings = row_strings(store, lines, [row])
-                    rows.add(store.names[which], 0.0, row_texts(store, row), strings, int(row))
-            comparisons.append((place[int(left)], place[int(right)], which, outcome))
+                    rows.add(store.names[judge], 0.0, row_texts(store, row), strings, int(row))
+            comparisons.append((place[int(left)], place[int(right)], judge, outcome))
     return rows, np.array(comparisons)
 
 
@@ -161,8 +161,8 @@ def sample_references(store: Store, lines: list[str], part: str, limit: int) -> 
         for row in np.sort(np.random.default_rng(7).permutation(low)[:limit]):
             texts, strings = row_texts(store, row), row_strings(store, lines, [row])
             for role in (2, 0):  # the reference, then the output
-                shown = (strings[role] or "", strings[1], None)
-                rows.add(name, 0.0, (texts[role], texts[1], None), shown, int(row))
+                visible_texts = (strings[role] or "", strings[1], None)
+                rows.add(name, 0.0, (texts[role], texts[1], None), visible_texts, int(row))
     return rows
 
 
@@ -182,15 +182,19 @@ def iter_samples(
     read = sample_sets(store, lines, "", limits["read"])
     read.extend(sample_paragraphs(store, lines, "", limits["joined"]), PARAGRAPH_PREFIX)
     yield "read", read, {}
-    held, held_lines = open_part(parts / "held-out", pieces)
-    yield "dev", sample_sets(held, held_lines, "dev:", limits["dev"]), {}
-    yield "dev-paragraphs", sample_paragraphs(held, held_lines, "dev:", limits["paragraphs"]), {}
-    yield "references", sample_references(held, held_lines, "dev:", limits["references"]), {}
+    held_out, held_lines = open_part(parts / "held-out", pieces)
+    yield "dev", sample_sets(held_out, held_lines, "dev:", limits["dev"]), {}
+    yield (
+        "dev-paragraphs",
+        sample_paragraphs(held_out, held_lines, "dev:", limits["paragraphs"]),
+        {},
+    )
+    yield "references", sample_references(held_out, held_lines, "dev:", limits["references"]), {}
     if not (parts / "outputs/READY").exists():
         prepare(parts / "outputs", pieces)
     yield "damage", sample_damage(parts, pieces, limits["damage"]), {}
-    yield "test", sample_sets(held, held_lines, "test:", limits["test"]), {}
-    rows, comparisons = sample_comparisons(held, held_lines, limits["compared"])
+    yield "test", sample_sets(held_out, held_lines, "test:", limits["test"]), {}
+    rows, comparisons = sample_comparisons(held_out, held_lines, limits["compared"])
     yield "test-compared", rows, {"comparisons": comparisons}
 
 

@@ -168,10 +168,10 @@ def write_tags(file: Path) -> None:
     )
 
 
-Judged = list[tuple[dict[str, Any], float]]
+ScoredRows = list[tuple[dict[str, Any], float]]
 
 
-def read_direct_assessments(data: Path, each: int) -> Judged:
+def read_direct_assessments(data: Path, each: int) -> ScoredRows:
     """Return rows and standardized scores of the calibration sets.
 
     Datasets since 2021 are standardized by their own mean and spread; older ones already are. Pairs
@@ -183,7 +183,7 @@ def read_direct_assessments(data: Path, each: int) -> Judged:
         *sorted((data / "qe/wmt20").glob("*.dev.jsonl.gz")),
         *sorted((data / "modern/dev/da").glob("*/*.gz")),
     ]
-    judgments: Judged = []
+    judgments: ScoredRows = []
     for file in files:
         if not languages.issuperset(file.name.split(".")[0].split("-")):
             continue
@@ -203,16 +203,16 @@ def select_mode(row: dict[str, Any], mode: InputMode) -> Row | None:
     return _keep_texts((row["hypothesis"], row["source"], row.get("reference")), mode)
 
 
-def fit_mode(metric: TertiumMulti, judgments: Judged, mode: InputMode) -> dict[str, Any]:
+def fit_mode(metric: TertiumMulti, judgments: ScoredRows, mode: InputMode) -> dict[str, Any]:
     """Fit the calibration map and uncertainty of an input mode."""
     visible = [(row, score) for record, score in judgments if (row := select_mode(record, mode))]
     raw = metric.raw_scores([row for row, _ in visible])
     return fit_calibration(raw, np.array([score for _, score in visible]), CALIBRATION_KNOTS)
 
 
-def read_expert_scores(data: Path, each: int) -> Judged:
+def read_expert_scores(data: Path, each: int) -> ScoredRows:
     """Return MQM rows of modern/dev with scores 1 - points / 25."""
-    judgments: Judged = []
+    judgments: ScoredRows = []
     for file in sorted((data / "modern/dev/mqm").glob("*/*.gz")):
         rows = list(read_rows(file))
         chosen = np.random.default_rng(4).permutation(len(rows))[:each]
@@ -220,7 +220,7 @@ def read_expert_scores(data: Path, each: int) -> Judged:
     return judgments
 
 
-def fit_expert_mode(metric: TertiumMulti, judgments: Judged, mode: InputMode) -> dict[str, Any]:
+def fit_expert_mode(metric: TertiumMulti, judgments: ScoredRows, mode: InputMode) -> dict[str, Any]:
     """Fit the expert scale of an input mode."""
     visible = [(row, score) for record, score in judgments if (row := select_mode(record, mode))]
     rows, expert_scores = [row for row, _ in visible], np.array([score for _, score in visible])

@@ -55,7 +55,10 @@ class MarkedSet:
         """Return the spans that the metric would mark."""
         texts = [row["hypothesis"] for row in self.rows]
         parts = zip(texts, self.places, self.piece_probabilities, strict=True)
-        return [extract_spans(text, at, found, scheme, thresholds) for text, at, found in parts]
+        return [
+            extract_spans(text, at, token_logits, scheme, thresholds)
+            for text, at, token_logits in parts
+        ]
 
     def predicted_mask(self, spans: list[tuple[Span, ...]]) -> Mask:
         """Return which characters of all texts lie in spans."""

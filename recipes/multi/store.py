@@ -93,8 +93,8 @@ def place_spans(
             edges[int(number)] = np.array(places[:MAX_PIECES], np.int64).reshape(-1, 2)
     piece_spans = []
     for span, number in zip(spans, numbers, strict=True):
-        found = edges[int(number)]
-        inside = np.flatnonzero((found[:, 1] > span[1]) & (found[:, 0] < span[2]))
+        edge = edges[int(number)]
+        inside = np.flatnonzero((edge[:, 1] > span[1]) & (edge[:, 0] < span[2]))
         if len(inside):
             piece_spans.append((span[0], inside[0], inside[-1] + 1, *span[3:]))
     return np.array(piece_spans, np.float32).reshape(-1, 6)

@@ -166,13 +166,15 @@ def average_teachers(run: Path, name: str, shipped: float, english: float) -> Fl
     return np.asarray(mean, np.float32)
 
 
-def match_moments(values: Floats, others: Floats) -> Floats:
+def match_moments(values: Floats, reference_values: Floats) -> Floats:
     """Return the values with the mean and spread of others.
 
     >>> match_moments(np.array([1.0, 3.0]), np.array([0.0, 10.0])).tolist()
     [0.0, 10.0]
     """
-    return np.asarray((values - values.mean()) / values.std() * others.std() + others.mean())
+    return np.asarray(
+        (values - values.mean()) / values.std() * reference_values.std() + reference_values.mean()
+    )
 
 
 def distillation_pairs(

@@ -241,10 +241,10 @@ def train_tags(args: argparse.Namespace) -> None:
             module.p = 0.0
     parts = Parts(args.parts, args.device)
     targets = tables.human_targets(parts.judgments[0])
-    judged, joined, _, damaged = judged_sources(parts, CAREFUL, targets)
+    judged_rows, joined, _, damaged = judged_sources(parts, CAREFUL, targets)
     joined.sampling_share = 0.03
     weights = LossWeights(score=0.0, pairs=0.0, margin=0.0, tags=1.0, spread=0.0, clean=0.0)
-    sources = [judged, joined, damaged]
+    sources = [judged_rows, joined, damaged]
     run_stage(args, network, "tags", sources, parts.pool, args.seconds[0], args.rates[0], weights)
     tagger = {n: v.float().cpu() for n, v in network.state_dict().items() if n.startswith(TAGGER)}
     save_file({n: v.contiguous() for n, v in tagger.items()}, args.run / "tagger.safetensors")
@@ -297,17 +297,17 @@ def train_student(args: argparse.Namespace) -> None:
     }
     teacher_scores, texts = teacher_means["judgements"], rows["judgements"]
     targets = judged_targets(parts.judgments[0], teacher_scores)
-    judged = judged_sources(parts, CAREFUL, targets)
-    for source in judged:
+    judged_rows = judged_sources(parts, CAREFUL, targets)
+    for source in judged_rows:
         source.sampling_share *= 0.40
-    judged[1].sampling_share *= args.paragraphs
+    judged_rows[1].sampling_share *= args.paragraphs
     # judged outputs again with teacher scores only, which are less noisy
     has_reference = texts[:, 2] >= 0
     relabeled = TableSampler(
         rows_table(texts[has_reference], teacher_scores[has_reference]), 0.14, (0.5, 0.25, 0.25)
     )
     name = f"student{args.seed}"
-    sources = [*distillation_sources(args, parts, rows, teacher_means), relabeled, *judged]
+    sources = [*distillation_sources(args, parts, rows, teacher_means), relabeled, *judged_rows]
     weights = LossWeights()
     if args.references:
         labeled = {**teacher_means, "judgements": targets}

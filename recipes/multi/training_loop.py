@@ -32,10 +32,10 @@ class MasterWeightAdamW:
     """AdamW on single-precision copies of the weights, with a higher rate for the head."""
 
     def __init__(self, network: MultiNetwork, rate: float, head_factor: float = 4.0) -> None:
-        named = [(n, p) for n, p in network.named_parameters() if p.requires_grad]
-        self.parameters = [p for _, p in named]
+        trainable = [(n, p) for n, p in network.named_parameters() if p.requires_grad]
+        self.parameters = [p for _, p in trainable]
         self.masters = [p.detach().float().clone() for p in self.parameters]
-        body = [n.startswith(("layers", "positions", "norm")) for n, _ in named]
+        body = [n.startswith(("layers", "positions", "norm")) for n, _ in trainable]
         groups = []
         for is_body, factor in ((True, 1.0), (False, head_factor)):
             for matrix in (True, False):

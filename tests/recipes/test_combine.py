@@ -46,7 +46,7 @@ def folder(tmp_path: Path) -> Path:
     strange = np.tile([0.0, 0.5], 200)
     read[:, READOUT_NAMES.index("all")] += human
     letters += 0.3 * human
-    said = rng.normal(size=400) * 4
+    scores_in = rng.normal(size=400) * 4
     np.savez(
         tmp_path / "dev.npz",
         names=np.array(["dev:wmt15/cs-en"]),
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
         human=human,
         letters=np.column_stack([np.full(400, np.nan), letters]),
         strange=strange,
-        said_reference=said,
+        said_reference=scores_in,
         read_reference=read,
     )
     return tmp_path
@@ -136,7 +136,7 @@ def test_identity_correction_keeps_network_scores(model_folder: Path) -> None:
     )
     config = json.loads((model_folder / "config.json").read_text())
     assert config["parts"] == {READOUT: hash_file(model_folder / READOUT)}
-    said = np.array([-12.0, 0.3, 5.0])
+    scores_in = np.array([-12.0, 0.3, 5.0])
     for mode in INPUT_MODES:
         correct = Correction(**config["corrections"][mode])
         row = (
@@ -144,8 +144,8 @@ def test_identity_correction_keeps_network_scores(model_folder: Path) -> None:
             None if mode == "reference" else "a word",
             None if mode == "source" else "x",
         )
-        found = correct([row] * 3, said, np.zeros(3), np.ones(3))
-        np.testing.assert_allclose(found, said, rtol=1e-9)
+        found = correct([row] * 3, scores_in, np.zeros(3), np.ones(3))
+        np.testing.assert_allclose(found, scores_in, rtol=1e-9)
 
 
 def test_write_corrections_keeps_other_modes(model_folder: Path) -> None:

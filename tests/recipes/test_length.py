@@ -22,14 +22,18 @@ def few_bootstrap_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(length, "BOOTSTRAP_SAMPLES", 40)
 
 
-def judged(length_weight: float) -> list[ScoredSet]:
+def make_scored_sets(length_weight: float) -> list[ScoredSet]:
     """Return human scores with this length penalty and noise."""
     human = QUALITY + RNG.normal(size=1500) - length_weight * np.log(COUNTS)
     return [ScoredSet(REFERENCES, QUALITY, human)]
 
 
 def test_choose_returns_smallest_sufficient_penalty() -> None:
-    scored_sets = {OLD_SET: judged(0.4), EXPERT_SET: judged(1.0), CROWD_SET: judged(0.0)}
+    scored_sets = {
+        OLD_SET: make_scored_sets(0.4),
+        EXPERT_SET: make_scored_sets(1.0),
+        CROWD_SET: make_scored_sets(0.0),
+    }
     cost = choose(scored_sets)
     experts = scored_sets[EXPERT_SET][0]
     assert experts.gain_lower_bound(cost - 0.05) < 0.05 <= experts.gain_lower_bound(cost)
@@ -40,7 +44,13 @@ def test_choose_returns_smallest_sufficient_penalty() -> None:
 
 def test_choose_rejects_loss_on_older_judgments() -> None:
     with pytest.raises(SystemExit, match="no cost"):
-        choose({OLD_SET: judged(-0.5), EXPERT_SET: judged(1.0), CROWD_SET: judged(0.0)})
+        choose(
+            {
+                OLD_SET: make_scored_sets(-0.5),
+                EXPERT_SET: make_scored_sets(1.0),
+                CROWD_SET: make_scored_sets(0.0),
+            }
+        )
 
 
 def test_calibration_merges_knots_equal_after_rounding() -> None:

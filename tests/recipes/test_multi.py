@@ -36,12 +36,12 @@ def record(**changes: object) -> dict[str, object]:
 
 
 def test_overlap_by_reference_or_by_source_of_the_same_pair() -> None:
-    held = HeldOut()
-    held.add([record()])
-    assert held.overlaps(record(source="Ein anderer.", reference="“The DOG”"))
-    assert held.overlaps(record(reference="Another one."))
-    assert not held.overlaps(record(lp="de-fr", reference="Un chien."))
-    assert held.overlaps(record(lp="en-de", source="the dog", reference="Etwas."))
+    held_out = HeldOut()
+    held_out.add([record()])
+    assert held_out.overlaps(record(source="Ein anderer.", reference="“The DOG”"))
+    assert held_out.overlaps(record(reference="Another one."))
+    assert not held_out.overlaps(record(lp="de-fr", reference="Un chien."))
+    assert held_out.overlaps(record(lp="en-de", source="the dog", reference="Etwas."))
     assert normalize_text("It’s  over!") == normalize_text("its over")
 
 
@@ -75,7 +75,7 @@ def test_prune_keeps_wanted_pieces_and_single_characters(tmp_path: Path) -> None
         assert (stored["emb.word"] == table[[0, 1, 2, 3, 4, 6, 7]]).all()
 
 
-def said(scores: list[list[float]]) -> Prediction:
+def make_prediction(scores: list[list[float]]) -> Prediction:
     values = torch.tensor(scores)
     zeros = torch.zeros(len(scores), 2, TAGS)
     return Prediction(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
@@ -84,28 +84,30 @@ def said(scores: list[list[float]]) -> Prediction:
 def test_score_loss_ignores_nan_and_bounds_unrelated_scores() -> None:
     targets = torch.tensor([[math.nan, 1.0, math.nan], [-2.5, math.nan, math.nan]])
     weights = torch.ones(2)
-    found = losses.score_loss(said([[5.0, 1.0, 5.0], [-4.0, 0.0, 0.0]]), targets, weights)
+    found = losses.score_loss(
+        make_prediction([[5.0, 1.0, 5.0], [-4.0, 0.0, 0.0]]), targets, weights
+    )
     assert float(found) == 0.0
-    assert float(losses.score_loss(said([[0.0] * 3] * 2), targets, weights)) > 1.0
+    assert float(losses.score_loss(make_prediction([[0.0] * 3] * 2), targets, weights)) > 1.0
 
 
 def test_pair_loss_is_bradley_terry() -> None:
     pairs = torch.tensor([[0.0, 1.0, 1.0, 1.0]])
-    found = losses.pair_loss(said([[1.0] * 3, [0.0] * 3]), pairs)
+    found = losses.pair_loss(make_prediction([[1.0] * 3, [0.0] * 3]), pairs)
     assert float(found) == pytest.approx(math.log1p(math.exp(-losses.LOGISTIC_SLOPE)), rel=1e-5)
 
 
 def test_margin_loss_is_the_shortfall() -> None:
     margins = torch.tensor([[0.0, 1.0, 0.5]])
-    assert float(losses.margin_loss(said([[1.0] * 3, [0.4] * 3]), margins)) == 0.0
-    short = losses.margin_loss(said([[1.0] * 3, [0.8] * 3]), margins)
+    assert float(losses.margin_loss(make_prediction([[1.0] * 3, [0.4] * 3]), margins)) == 0.0
+    short = losses.margin_loss(make_prediction([[1.0] * 3, [0.8] * 3]), margins)
     assert float(short) == pytest.approx(0.3, rel=1e-4)
 
 
 def test_no_error_probability_recovers_its_parameters() -> None:
     rng = np.random.default_rng(1)
-    sums, told = -rng.lognormal(-2, 1, 20_000), NoErrorProbability(half=0.1, slope=1.5)
-    truths = (rng.random(len(sums)) < told(sums)).astype(float)
+    sums, probability = -rng.lognormal(-2, 1, 20_000), NoErrorProbability(half=0.1, slope=1.5)
+    truths = (rng.random(len(sums)) < probability(sums)).astype(float)
     found = ship.fit_no_error_probability(sums, truths)
     assert found["slope"] == pytest.approx(1.5, abs=0.05)
     assert found["half"] == pytest.approx(0.1, abs=0.005)
@@ -138,8 +140,8 @@ def test_expert_scores_are_scaled_to_unit_interval(tmp_path: Path) -> None:
     lines = [json.dumps(record(score=score, reference=None)) for score in (0.0, -5.0, -75.0)]
     with gzip.open(folder / "de-en.jsonl.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-    judged = ship.read_expert_scores(tmp_path, 10)
-    assert sorted(score for _, score in judged) == [0.0, 0.8, 1.0]
+    scored_rows = ship.read_expert_scores(tmp_path, 10)
+    assert sorted(score for _, score in scored_rows) == [0.0, 0.8, 1.0]
     assert len(ship.read_expert_scores(tmp_path, 2)) == 2
 
 
@@ -147,13 +149,15 @@ def test_expert_maps_are_increasing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Raw scores that predict expert scores, with lengths, give an increasing map."""
     rng = np.random.default_rng(6)
     quality = rng.normal(0, 0.5, 800)
-    judged = [(record(hypothesis=str(n)), float(n)) for n in range(len(quality))]
+    scored_rows = [(record(hypothesis=str(n)), float(n)) for n in range(len(quality))]
     metric = TertiumMulti(scale="mqm")
     pieces = rng.integers(5, 200, len(quality)).astype(float)
     left = 1 + ErrorPenalty(**ship.ERRORS)(quality, pieces, np.zeros(len(pieces), dtype=bool))
     monkeypatch.setattr(TertiumMulti, "raw_scores", lambda _, rows: quality)
     monkeypatch.setattr(RowScorer, "count_pieces", lambda _, rows: pieces)
-    fitted = ship.fit_expert_mode(metric, [(row, left[int(n)]) for (row, n) in judged], "source")
+    fitted = ship.fit_expert_mode(
+        metric, [(row, left[int(n)]) for (row, n) in scored_rows], "source"
+    )
     knots = fitted["calibration"]
     assert len(knots["raw"]) == ship.CALIBRATION_KNOTS
     assert knots["score"] == pytest.approx([1 + raw for raw in knots["raw"]], abs=1e-4)

@@ -25,15 +25,15 @@ def random_table(pool: batching.TextPool, units: int = 12) -> batching.Table:
     rows = int(sizes.sum())
     texts = RNG.integers(0, pool.count, (rows, 3))
     texts[RNG.random(rows) < 0.3, 1] = -1
-    held = RNG.integers(0, 3, rows)
-    begin = RNG.integers(0, 4, held.sum())
+    held_out_flags = RNG.integers(0, 3, rows)
+    begin = RNG.integers(0, 4, held_out_flags.sum())
     marks = np.stack([begin, begin + 2, RNG.integers(1, 4, len(begin))], 1)
     rest = np.stack([RNG.integers(0, 7, len(begin)), RNG.random(len(begin))], 1)
     table = batching.rows_table(
         texts,
         RNG.normal(size=(rows, 3)).astype(np.float32),
         marks=np.hstack([marks, rest]).astype(np.float32),
-        mark_starts=np.concatenate([[0], np.cumsum(held)]),
+        mark_starts=np.concatenate([[0], np.cumsum(held_out_flags)]),
     )
     table.row_starts = np.concatenate([[0], np.cumsum(sizes)])
     table.pairs = np.tile(np.array([0, 1, 0.5, 2], np.float32), (int((sizes > 1).sum()), 1))
@@ -76,21 +76,21 @@ def test_build_targets_equals_loop_over_rows() -> None:
     whole = random_table(pool)
     units = np.array([5, 2, 2, 9])
     table = whole.take(units)
-    told = batching.build_targets(table, 7, "cpu")
+    targets = batching.build_targets(table, 7, "cpu")
     rows = [r for u in units for r in range(whole.row_starts[u], whole.row_starts[u + 1])]
-    assert told["targets"].numpy() == pytest.approx(whole.targets[rows])
+    assert targets["targets"].numpy() == pytest.approx(whole.targets[rows])
     shares = np.zeros((len(rows), 7, 3))
     for n, row in enumerate(rows):
         for mark in whole.marks[whole.mark_starts[row] : whole.mark_starts[row + 1]]:
             start, end, severity = mark[:3].astype(int)
             shares[n, 1 + start : 1 + end, severity - 1] += mark[4]
-    assert told["shares"].numpy() == pytest.approx(shares.clip(0, 1), abs=1e-6)
+    assert targets["shares"].numpy() == pytest.approx(shares.clip(0, 1), abs=1e-6)
     first, pairs = 0, []
     for unit in units:
         size = whole.row_starts[unit + 1] - whole.row_starts[unit]
         pairs += [[first, first + 1, 0.5, 2]] if size > 1 else []
         first += size
-    assert told["pairs"].tolist() == pairs
+    assert targets["pairs"].tolist() == pairs
 
 
 def test_batches_keep_units_and_respect_budget() -> None:

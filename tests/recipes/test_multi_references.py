@@ -34,9 +34,9 @@ def test_references_are_paired_with_low_scoring_outputs() -> None:
     assert np.isnan(table.targets[::2]).all()  # no score of its own
     assert (table.targets[1::2] == targets).all()
     assert table.pairs[:, :3].tolist() == [[0, 1, pytest.approx(references.PREFERENCE_SHARE)]] * 2
-    taken = table.take(np.array([1, 0]))
-    assert taken.texts[:2].tolist() == [[5, 4, -1], [14, 4, -1]]
-    assert len(taken.pairs) == 2
+    selected = table.take(np.array([1, 0]))
+    assert selected.texts[:2].tolist() == [[5, 4, -1], [14, 4, -1]]
+    assert len(selected.pairs) == 2
 
 
 def test_held_out_references_are_excluded() -> None:
@@ -103,9 +103,11 @@ def test_sample_references_pairs_references_with_poor_outputs(tmp_path: Path) ->
     shown = [(int(t[0][0]), int(t[1][0]), t[2]) for t in rows.texts]  # type: ignore[index]
     assert shown == [(11, 10, None), (1, 10, None), (11, 10, None), (3, 10, None)]
     assert rows.strings[:2] == [("text 11", "text 10", None), ("text 1", "text 10", None)]
-    said = np.array([0.5, 0.1, 0.2, 0.9])
+    predictions = np.array([0.5, 0.1, 0.2, 0.9])
     read, letters = np.zeros((4, len(READOUT_NAMES))), np.full((4, 2), 0.1)
-    rows.save(tmp_path / "references.npz", said_source=said, read_source=read, letters=letters)
+    rows.save(
+        tmp_path / "references.npz", said_source=predictions, read_source=read, letters=letters
+    )
     assert detection_rates(tmp_path, "source", 2.0, unit_weights(0), "references") == {
         "dev:a/x": 0.5
     }

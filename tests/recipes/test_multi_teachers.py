@@ -46,8 +46,8 @@ def test_teacher_scores_of_bundled_model_equal_its_raw_scores(
     teachers.write_teacher_scores(
         network, SimpleNamespace(pool=pool), 0, tmp_path, teachers.SHIPPED_STEM
     )  # type: ignore[arg-type]
-    said = np.load(tmp_path / "taught-judgements-weights.npy")
-    np.testing.assert_allclose(said[:, 0], TertiumMulti().raw_scores(ROWS), atol=1e-4)
+    predictions = np.load(tmp_path / "taught-judgements-weights.npy")
+    np.testing.assert_allclose(predictions[:, 0], TertiumMulti().raw_scores(ROWS), atol=1e-4)
 
 
 def test_average_teachers_applies_weights(tmp_path: Path) -> None:

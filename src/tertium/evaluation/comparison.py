@@ -121,10 +121,12 @@ def find_direction(texts: Sequence[str]) -> str:
     >>> find_direction(["The train to the coast leaves at seven in the morning, rain or shine."])
     'into English'
     """
-    non_english = sum(map(is_clearly_not_english, texts))
+    non_english_count = sum(map(is_clearly_not_english, texts))
     if are_english(texts):
         return (
-            INTO_ENGLISH if non_english <= MAX_OTHER_LANGUAGE_SHARE * len(texts) else ALL_DIRECTIONS
+            INTO_ENGLISH
+            if non_english_count <= MAX_OTHER_LANGUAGE_SHARE * len(texts)
+            else ALL_DIRECTIONS
         )
     languages = [identify_language(text) for text in texts if not is_too_short(text)]
     return (
@@ -177,10 +179,7 @@ class Comparison(Evaluation):
         return self.systems[0]
 
     def difference(self, metric: str, system: str, other: str = "") -> float:
-        """Return how much better a system is than another (by default the baseline).
-
-        Positive is better under any metric.
-        """
+        """Return how much better (positive) a system is than another, by default the baseline."""
         own = self.scores[system][metric]
         reference = self.scores[other or self.baseline][metric]
         return own.sign * (own.system - reference.system)
@@ -222,9 +221,7 @@ class Comparison(Evaluation):
         Columns are `score`, the bounds `low` and `high` of its interval, `difference` and
         `p_value` against the baseline (NaN for the baseline), `rank` by score and `cluster`.
         """
-        rows = [
-            self._frame_row(metric, n) for metric in self.metrics for n in range(len(self.systems))
-        ]
+        rows = [self._frame_row(m, n) for m in self.metrics for n in range(len(self.systems))]
         return make_frame({column: [row[column] for row in rows] for column in rows[0]})
 
     def _frame_row(self, metric: str, place: int) -> dict[str, Any]:
@@ -332,20 +329,18 @@ def compare_evaluation(
     bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
     all_scores = [s for metric in evaluation.metrics for s in evaluation.metric_scores(metric)]
     samples = bootstrap(all_scores, resamples=bootstrap_resamples, seed=seed)
-    by_metric = dict(
-        zip(evaluation.metrics, np.split(samples, len(evaluation.metrics)), strict=True)
-    )
-    p_values = {
-        metric: paired_bootstrap(evaluation.metric_scores(metric), by_metric[metric])
-        if test == "bootstrap"
-        else paired_randomization(evaluation.metric_scores(metric), resamples=count, seed=seed)
-        for metric in evaluation.metrics
-    }
-    groups = {
-        m: assign_clusters(evaluation.metric_scores(m), p_values[m], alpha=alpha) for m in p_values
-    }
+    metrics = evaluation.metrics
+    by_metric = dict(zip(metrics, np.split(samples, len(metrics)), strict=True))
+    p_values, clusters = {}, {}
+    for metric in metrics:
+        scores = evaluation.metric_scores(metric)
+        if test == "bootstrap":
+            p_values[metric] = paired_bootstrap(scores, by_metric[metric])
+        else:
+            p_values[metric] = paired_randomization(scores, resamples=count, seed=seed)
+        clusters[metric] = assign_clusters(scores, p_values[metric], alpha=alpha)
     intervals = {
-        system: {metric: interval(by_metric[metric][n]) for metric in evaluation.metrics}
+        system: {metric: interval(by_metric[metric][n]) for metric in metrics}
         for n, system in enumerate(evaluation.systems)
     }
     return Comparison(
@@ -359,7 +354,7 @@ def compare_evaluation(
         seed=seed,
         alpha=alpha,
         p_values=p_values,
-        clusters=groups,
+        clusters=clusters,
     )
 
 

@@ -159,7 +159,6 @@ def trainable_classes() -> list[type[TrainedModel]]:
 
 
 def find_trainable_class(spec: str) -> type[TrainedModel]:
-    """Return the class that a spec trains."""
     if not isinstance(spec, str):
         raise UsageError(f"expected the name of a trainable metric, got {short_repr(spec)}")
     name, _ = split_spec(spec)
@@ -197,10 +196,7 @@ def trainable_options(cls: type[TrainedModel], recipe: str = RECIPE) -> list[Opt
 
 
 def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool = False) -> None:
-    """Raise an error if a folder holds other files, or a training that must not be overwritten.
-
-    An interrupted training is resumed if the class supports it.
-    """
+    """Raise an error if a folder holds other files, or a training that must not be overwritten."""
     folder = Path(place)
     if folder.is_file():
         raise UsageError(f"{folder} is a file: -o needs a folder")

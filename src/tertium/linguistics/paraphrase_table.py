@@ -88,17 +88,17 @@ class ParaphraseTable:
             for words in (hypothesis, reference)
         )
         return sum(
-            count * others[number]
-            for phrases, others in ((right, left), (left, right))
+            count * other_phrases[number]
+            for phrases, other_phrases in ((right, left), (left, right))
             for phrase, count in phrases.items()
-            for number in self.paraphrase_ranks(phrase).keys() & others.keys()
+            for number in self.paraphrase_ranks(phrase).keys() & other_phrases.keys()
         )
 
     def _paraphrase_pairs(
-        self, find_phrases: Sequence[Phrase], others: Sequence[Phrase]
+        self, find_phrases: Sequence[Phrase], other_phrases: Sequence[Phrase]
     ) -> Iterator[tuple[Phrase, Phrase]]:
         by_number: dict[int, list[Phrase]] = {}
-        for other in others:
+        for other in other_phrases:
             by_number.setdefault(other.number, []).append(other)
         for phrase in find_phrases:
             ranks = self.paraphrase_ranks(phrase.number)

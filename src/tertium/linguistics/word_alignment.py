@@ -158,9 +158,10 @@ def _add_cross_class_candidates(
     ):
         for i in own_nodes:
             a = hypothesis.nodes[i]
-            others = ((j, premise.nodes[j]) for j in other_nodes)
+            candidate_nodes = ((j, premise.nodes[j]) for j in other_nodes)
             extra = _select_similar(
-                (j, relate_mixed_words(a.lemma, a.kind, b.lemma, b.kind)) for j, b in others
+                (j, relate_mixed_words(a.lemma, a.kind, b.lemma, b.kind))
+                for j, b in candidate_nodes
             )
             if extra:
                 rows[i] = [*rows[i], *extra]  # a new list, since other nodes share the old one

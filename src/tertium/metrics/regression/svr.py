@@ -286,8 +286,8 @@ def _support_vectors(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, Fl
 def build_features(vectors: Any) -> FloatArray:
     """Compute the features of a hypothesis and each side, (m, 1 + sides, d) -> (m, 4 sides d)."""
     hypothesis = vectors[:, 0]
-    others = [vectors[:, side] for side in range(1, vectors.shape[1])]
-    return np.hstack([match_vectors(hypothesis, other) for other in others])
+    other_vectors = [vectors[:, side] for side in range(1, vectors.shape[1])]
+    return np.hstack([match_vectors(hypothesis, other) for other in other_vectors])
 
 
 def squared_lengths(rows: FloatArray) -> FloatArray:

@@ -30,8 +30,8 @@ def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
         ]
         tasks = zip(results.tasks, heads, strict=True)
         rows.append([*row, *(_protocol_cell(task, metric, head, decimals) for task, head in tasks)])
-    judged = [task.agreement.judged_count for task in results.tasks]
-    counts = [Cell(f"{count:,}", count, "dim") for count in judged]
+    judgment_counts = [task.agreement.judged_count for task in results.tasks]
+    counts = [Cell(f"{count:,}", count, "dim") for count in judgment_counts]
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     footer = [[Cell("human scores", "human scores", "dim"), Cell("", ""), Cell("", ""), *counts]]
     return Table(
