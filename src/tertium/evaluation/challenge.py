@@ -152,11 +152,9 @@ def challenge(
     full_set = source if isinstance(source, ChallengeSet) else read_challenge(source)
     loaded = load_metrics(metrics)
     chosen = _keep_scorable(full_set.choose(phenomena, lps), loaded)
-    group_names = [
-        c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in chosen.contrasts
-    ]
-    groups = tuple(dict.fromkeys(group_names))
-    group_of = np.array([groups.index(name) for name in group_names])
+    labels = [c.phenomenon if by == "phenomenon" else c.lp or "(none)" for c in chosen.contrasts]
+    groups = tuple(dict.fromkeys(labels))
+    group_of = np.array([groups.index(name) for name in labels])
     names = tuple(distinct_labels({m.spec: m.label for m in loaded}).values())
     margins, warnings = _score_margins(chosen.contrasts, list(zip(loaded, names, strict=True)))
 
@@ -179,10 +177,7 @@ def challenge(
 def _score_margins(
     contrasts: Sequence[Contrast], metrics: Sequence[tuple[Metric, str]]
 ) -> tuple[list[FloatArray], dict[str, dict[str, int]]]:
-    """Return each metric's score margin of the better translation, (pairs,), and its warnings.
-
-    Warnings are counted by the names that come with the metrics.
-    """
+    """Return each metric's score margin of the better translation, (pairs,), and its warnings."""
     segments = [s for contrast in contrasts for s in (contrast.better, contrast.worse)]
     margins = []
     warnings: dict[str, dict[str, int]] = {}
@@ -202,10 +197,7 @@ def _score_margins(
 
 
 def _keep_scorable(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeSet:
-    """Keep the pairs with the inputs of all metrics, so that all are evaluated on the same pairs.
-
-    If no pair has them, keep all: the metric's error explains what is missing.
-    """
+    """Keep the pairs with the inputs of all metrics, or all pairs if none has them."""
     mask = find_scorable_by_all([contrast.better for contrast in pairs.contrasts], metrics)
     if not any(mask) or all(mask):
         return pairs

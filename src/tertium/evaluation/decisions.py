@@ -64,8 +64,7 @@ def evaluate_decisions(
 ) -> list[Decision]:
     """Evaluate decisions by each metric on each set.
 
-    A translation is good enough if its human score is at least `min_good_score`. Other arguments
-    are those of `meta_evaluate`.
+    A translation with a human score of at least `min_good_score` is good enough.
     """
     inputs = load_meta_inputs(human, metrics, **sources)
     scored = {metric.spec: metric for metric in inputs.metrics}

@@ -160,10 +160,7 @@ def mark_highest(
 
 
 def hash_tie_breakers(segments: Sequence[Segment]) -> TieBreakers:
-    """Hash the texts of each segment into tie breakers.
-
-    So the choice among equal scores does not depend on the order of files.
-    """
+    """Hash the texts of each segment into tie breakers, independent of the order of files."""
     texts = [ascii((s.hypothesis, s.source, s.references)).encode() for s in segments]
 
     def hash_texts(salt: bytes) -> IntArray:
@@ -175,10 +172,7 @@ def hash_tie_breakers(segments: Sequence[Segment]) -> TieBreakers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ErrorAnalysis:
-    """Two metrics on the best translations, split by traits of the texts.
-
-    `warnings` are counts by metric and kind of warning.
-    """
+    """Two metrics on the best translations, split by traits of the texts."""
 
     metrics: tuple[str, str]
     segments: tuple[Segment, ...]
@@ -206,20 +200,13 @@ def analyse(
     share: float = 0.2,
     vocabulary: Collection[str] | None = None,
 ) -> ErrorAnalysis:
-    """Score judged sets with two metrics and find where they disagree.
-
-    Without a `vocabulary`, the words in the references of all sets are known.
-    """
+    """Find where two metrics disagree; `vocabulary` is by default the words of all references."""
     load_metrics([first, second])  # rejects a metric that is given twice
     names = distinct_labels({metric.spec: metric.label for metric in (first, second)})
     sets = [one.drop_without_references() for one in sets]
     segments = tuple(segment for one in sets for segment in one.segments)
-    if without_references := [
-        one.title for one in sets if not all(s.references for s in one.segments)
-    ]:
-        raise DataError(
-            f"{', '.join(without_references)}: no references, which the error analysis needs"
-        )
+    if incomplete := [one.title for one in sets if not all(s.references for s in one.segments)]:
+        raise DataError(f"{', '.join(incomplete)}: no references, which the error analysis needs")
     if vocabulary is None:
         vocabulary = {w for s in segments for r in s.references for w in words(r)}
     scores = [metric.score(segments) for metric in (first, second)]
@@ -242,9 +229,8 @@ def analyse(
 
 def find_traits(segments: Sequence[Segment], vocabulary: Collection[str]) -> dict[str, BoolArray]:
     """Return which translations have low overlap, unknown words, or are short."""
-    low = np.array(
-        [max(overlap(s.hypothesis, r) for r in s.references) < LOW_OVERLAP for s in segments]
-    )
+    overlaps = [max(overlap(s.hypothesis, r) for r in s.references) for s in segments]
+    low = np.array(overlaps) < LOW_OVERLAP
     has_unknown = np.array([bool(unknown_words(s.hypothesis, vocabulary)) for s in segments])
     short = np.array([len(words(s.hypothesis)) <= MAX_SHORT_WORDS for s in segments])
     return {

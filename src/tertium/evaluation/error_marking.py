@@ -20,25 +20,12 @@ from tertium.spans import Span, UnlocatedError, check_span_bounds, score_spans
 
 # the most severe first; the order in which translations are shown ignores categories
 WEIGHTS = {"critical": 10.0, "major": 5.0, "minor": 1.0, "bad": 1.0, "neutral": 0.0}
-ERROR_COLUMNS = (
-    "system",
-    "segment",
-    "side",
-    "start",
-    "end",
-    "severity",
-    "category",
-    "chance",
-    "text",
-)
+ERROR_COLUMNS = tuple("system segment side start end severity category chance text".split())
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedTranslation:
-    """One translation with its score and marked errors; `item` is its name in the test set.
-
-    `missing` are errors without a position, such as omissions, from human annotations.
-    """
+    """One translation with its score and marked errors; `missing` are errors without a position."""
 
     system: str
     item: str | int
@@ -62,8 +49,7 @@ class MarkedTranslation:
 class MarkedTranslations(Displayable):
     """The error spans of one metric in every translation, system by system.
 
-    `decimals` is the number of shown decimals, None for human scores as given. `sign` is -1 if
-    lower is better.
+    `decimals` is None for human scores as given. `sign` is -1 if lower is better.
     """
 
     metric: str
@@ -80,11 +66,7 @@ class MarkedTranslations(Displayable):
         return {severity: errors[severity] for severity in WEIGHTS if errors[severity]}
 
     def worst(self, count: int) -> list[MarkedTranslation]:
-        """Return the translations with the largest error weight; ties by the worst score.
-
-        Weights are small integers with many ties: in input order, the list would show only the
-        first system.
-        """
+        """Return the translations with the largest error weight; ties by the worst score."""
         marked = [entry for entry in self.translations if entry.errors]
 
         def badness(entry: MarkedTranslation) -> tuple[float, float]:
@@ -174,7 +156,6 @@ def human_marked_errors(testset: TestSet, human_data: HumanData) -> list[MarkedT
                     missing=missing,
                 )
             )
-    marked = MarkedTranslations(
-        metric="people", label="Human", translations=tuple(marked_translations)
-    )
-    return [marked] if marked_translations else []
+    translations = tuple(marked_translations)
+    marked = MarkedTranslations(metric="people", label="Human", translations=translations)
+    return [marked] if translations else []

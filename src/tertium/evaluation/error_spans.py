@@ -46,10 +46,7 @@ Key = tuple[str, str]  # system and item
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanResult:
-    """One metric on one set: rows of each counting method, severity and category.
-
-    Rows are (credit, human, metric) for each translation and rater, see `meta.error_spans`.
-    """
+    """One metric on one set: rows (credit, human, metric) of each method, severity and category."""
 
     metric: str
     set: str
@@ -82,10 +79,7 @@ class SpanResult:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpanStudy(Displayable):
-    """All metrics on all sets, and p-values (metrics, metrics) of each set.
-
-    `excluded_counts` are the translations of each set without the inputs of all metrics.
-    """
+    """All metrics on all sets, p-values (metrics, metrics), and excluded translations by set."""
 
     results: tuple[SpanResult, ...]
     human_data: Mapping[str, HumanData]
@@ -204,8 +198,6 @@ def _named_metric(file: PathLike) -> str:
 
 @dataclass(frozen=True)
 class _AnnotatedSet:
-    """The translations of a set with human error annotations."""
-
     title: str
     lp: str
     segments: Mapping[Key, Segment]
@@ -236,7 +228,6 @@ class _AnnotatedSet:
         return replace(self, segments=segments, human={key: self.human[key] for key in segments})
 
     def mark(self, metric: Metric) -> list[Spans]:
-        """Return the spans that a metric marks."""
         return [*metric.mark_errors(list(self.segments.values()))]
 
     def find(self, files: Sequence[PathLike]) -> list[Spans]:

@@ -91,9 +91,8 @@ def paired_randomization(
     masks.
     """
     size = _check(scores, resamples)
-    masked_sums = _weighted_sums(
-        scores, _mask_weights(size, resamples, seed), resamples, "randomization"
-    )
+    weights = _mask_weights(size, resamples, seed)
+    masked_sums = _weighted_sums(scores, weights, resamples, "randomization")
     totals = [s.statistics.sum(axis=0) for s in scores]
     observed = np.array([s.system for s in scores])
 
@@ -112,8 +111,7 @@ def assign_clusters(
 ) -> list[int]:
     """Assign each system to a cluster, 1 for the best: each beats all systems of later clusters.
 
-    Systems are ordered by score. A cluster ends where every system so far is significantly better
-    than every following system. A system without a score gets 0.
+    A cluster ends where all systems so far beat all following ones; 0 without a score.
     """
     has_score = [n for n, s in enumerate(scores) if np.isfinite(s.system)]
     order = sorted(has_score, key=lambda s: -scores[s].sign * scores[s].system)
@@ -171,15 +169,13 @@ def _mask_weights(size: int, count: int, seed: int) -> Iterator[FloatArray]:
         yield rng.integers(0, 2, size=(rows, size), dtype=np.int8).astype(np.float64)
 
 
-def _pairwise(
-    scores: Sequence[Scores], extreme: Callable[[int, int], int], count: int
-) -> FloatArray:
+def _pairwise(scores: Sequence[Scores], extreme: Callable[[int, int], int], n: int) -> FloatArray:
     systems, has_several_segments = len(scores), len(scores[0]) > 1
     has_score = np.isfinite([s.system for s in scores])
     p_values = np.ones((systems, systems))
     for a in range(systems):
         for b in range(a + 1, systems):
             defined = has_several_segments and has_score[a] and has_score[b]
-            p = (1 + extreme(a, b)) / (1 + count) if defined else np.nan
+            p = (1 + extreme(a, b)) / (1 + n) if defined else np.nan
             p_values[a, b] = p_values[b, a] = p
     return p_values

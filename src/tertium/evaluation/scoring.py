@@ -136,10 +136,7 @@ class Evaluation(Displayable):
         ]
 
     def to_frame(self) -> DataFrame:
-        """Return a pandas frame with one row for each system, metric and segment.
-
-        Its columns are those of `segment_columns`.
-        """
+        """Return a pandas frame of `segment_columns`: a row per system, metric and segment."""
         return make_frame(self.segment_columns())
 
     def segment_columns(self) -> dict[str, Sequence[Any]]:
@@ -327,10 +324,7 @@ def find_scorable_by_all(segments: Sequence[Segment], metrics: Sequence[Metric])
 
 
 def locate_warnings(metric: Metric, segments: Sequence[Segment]) -> list[tuple[str, ...]]:
-    """Return the kinds of warning of each segment; most have none.
-
-    Metrics count warnings over many segments. Segments with warnings are found by bisection.
-    """
+    """Return the kinds of warning of each segment, found by bisection; most have none."""
     counted = metric.warnings(segments)
     if not counted or len(segments) == 1:
         return [tuple(counted)] * len(segments)

@@ -27,10 +27,9 @@ from tertium.meta.tasks import Task
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Slices:
-    """An evaluation or comparison of each slice.
+    """An evaluation or comparison of each slice, in `parts` by label.
 
-    `parts` are the results by slice label. `adjusted` holds for each metric the p-values against
-    the baseline, (slices, systems), adjusted over all slices and systems; empty without tests.
+    `adjusted` are p-values against the baseline by metric, adjusted over slices and systems.
     """
 
     by: str

@@ -35,9 +35,8 @@ class NotApplicableError(DataError):
 class Diagnostic:
     """The result of one diagnostic: a table of rows x series, and a sentence that summarizes it.
 
-    `reference_value` is the value to compare with, `axis_range` is always within the axis of a
-    chart. `draws` (resamples, rows, series) are values on bootstrap samples of items; None if there
-    is no sampling variation.
+    Charts show at least `axis_range` and mark `reference_value`. `draws` (resamples, rows, series)
+    are bootstrap values; None if there is no sampling variation.
     """
 
     name: str
@@ -107,7 +106,6 @@ class DiagnosticData:
 
     @property
     def metric_names(self) -> tuple[str, ...]:
-        """The names of the metrics in the set."""
         return self.aligned.metrics
 
     @property

@@ -49,11 +49,9 @@ def _summarize_single_text_models(result: Diagnostic) -> str:
                 result.rows[r] for r in range(len(own)) if r not in only and not own[r] > own[best]
             ]
             more = (
-                f", at least as high as {', '.join(beaten)}"
-                if beaten
-                else ", less than every metric"
+                f"at least as high as {', '.join(beaten)}" if beaten else "less than every metric"
             )
-            sentences.append(f"{series}: {result.rows[best]} reaches r = {own[best]:.3f}{more}")
+            sentences.append(f"{series}: {result.rows[best]} reaches r = {own[best]:.3f}, {more}")
     return "; ".join(sentences) + "."
 
 

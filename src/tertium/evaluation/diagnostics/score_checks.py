@@ -49,9 +49,7 @@ def check_single_text_models(data: DiagnosticData) -> Diagnostic:
     series = {"all translations": "none"}
     if data.has_several_outputs.sum() * 2 >= data.has_several_outputs.size:
         series["within an item"] = "item"
-    agreements = [
-        data.agreement(rows, "pearson", grouping=grouping) for grouping in series.values()
-    ]
+    agreements = [data.agreement(rows, "pearson", grouping=g) for g in series.values()]
     return Diagnostic(
         name="sentinels",
         question="Can human agreement be reached without comparing texts?",
@@ -120,10 +118,7 @@ MAX_SLICES = 40
 
 
 def check_chance(data: DiagnosticData) -> Diagnostic:
-    """Compare acc_eq* of a metric with that of its shuffled scores and of a constant score.
-
-    Ties are calibrated on the evaluation data, so the chance level is not one half.
-    """
+    """Compare acc_eq* of a metric with that of its shuffled scores and of a constant score."""
     grouping, human, tables = _select_pairs(data)
     rng = make_rng(data.seed)
     is_known = ~np.isnan(human)
@@ -266,20 +261,14 @@ def _slices(data: DiagnosticData) -> tuple[str, dict[str, FloatArray]]:
 
 
 def check_interference(data: DiagnosticData) -> Diagnostic:
-    """Compare how each metric and humans score the outputs that a metric prefers.
-
-    Values are in standard deviations above the mean output of the item.
-    """
+    """Compare how each metric and humans score preferred outputs, in standard deviations."""
     if not data.has_several_outputs.any():
         raise NotApplicableError("no item has two judged translations")
     both = ~np.isnan(data.human) & ~np.isnan(data.aligned.scores).any(axis=0)
     both &= both.sum(axis=0) > 1
     if not both.any():
         raise NotApplicableError("no item has two translations with a score of every metric")
-    judges = [
-        *(_deviations(table, both) for table in data.aligned.scores),
-        _deviations(data.human, both),
-    ]
+    judges = [_deviations(table, both) for table in (*data.aligned.scores, data.human)]
     items = np.flatnonzero(both.any(axis=0))
     gains = []  # (chosen by, judges, items)
     for table in data.aligned.scores:

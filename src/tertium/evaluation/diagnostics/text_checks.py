@@ -105,7 +105,6 @@ def check_bad_outputs(data: DiagnosticData) -> Diagnostic:
 def _another_translation(
     data: DiagnosticData, n: int, cells: list[tuple[tuple[str, str], Segment]]
 ) -> str:
-    """Return the translation of another item, the next in the sample."""
     (_, item), own = cells[n]
     for step in range(1, len(cells)):
         (_, other), segment = cells[(n + step) % len(cells)]
