@@ -66,17 +66,14 @@ def isolate_names(text: str, names: Iterable[str]) -> list[str]:
     >>> isolate_names("empty: a 1, אב 2", ["a", "אב"])
     ['empty: a 1, ', '<bdi>אב</bdi>', ' 2']
     """
-    right_to_left = sorted(
-        {name for name in names if _has_right_to_left(name)}, key=len, reverse=True
-    )
-    if not right_to_left:
+    rtl = sorted({name for name in names if _has_right_to_left(name)}, key=len, reverse=True)
+    if not rtl:
         return [text]
-    parts = re.split(f"({'|'.join(map(re.escape, right_to_left))})", text)
+    parts = re.split(f"({'|'.join(map(re.escape, rtl))})", text)
     return [element("bdi", part) if n % 2 else part for n, part in enumerate(parts) if part]
 
 
 def _has_right_to_left(text: str) -> bool:
-    """Return whether a text contains right-to-left characters."""
     return not text.isascii() and any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text)
 
 

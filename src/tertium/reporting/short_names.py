@@ -41,10 +41,7 @@ def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
 
 
 def name_markup(name: str, short: str) -> Markup:
-    """Return a name for a page, isolated from the text direction around it.
-
-    A shortened name has the full name as its tooltip and for screen readers.
-    """
+    """Return a name for a page, isolated from the text direction, with the full one as tooltip."""
     if name == short:
         return element("bdi", name)
     visible = element("bdi", short, title=name, aria_hidden="true")

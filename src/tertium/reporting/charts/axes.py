@@ -50,11 +50,7 @@ class PlotArea:
     y: Scale
 
     def x_axis(self, label: str, texts: Mapping[float, str] | None = None) -> list[Markup]:
-        """Return the x-axis: grid lines, numbers and a label.
-
-        `texts` maps values to tick labels that replace round numbers; labels that would overlap
-        are omitted.
-        """
+        """Return the x-axis: grid lines, numbers (or tick labels `texts` by value) and a label."""
         top, bottom = self.y.end, self.y.start
         parts = []
         tick_count = max(2, min(5, round((self.x.end - self.x.start) / TICK_WIDTH)))
@@ -108,12 +104,10 @@ def name_element(x: float, y: float, name: str, short: str, **more: Attribute) -
 
 
 def horizontal_line(x1: float, x2: float, y: float, style: str) -> Markup:
-    """Return a horizontal line."""
     return element("line", x1=x1, x2=x2, y1=y, y2=y, class_=style)
 
 
 def vertical_line(x: float, y1: float, y2: float, style: str) -> Markup:
-    """Return a vertical line."""
     return element("line", x1=x, x2=x, y1=y1, y2=y2, class_=style)
 
 
@@ -158,8 +152,7 @@ def ticks(low: float, high: float, count: int) -> list[tuple[float, str]]:
 def axis_limits(values: FloatArray, *, margin: float = 0.04) -> tuple[float, float]:
     """Return the range of the finite values with a margin; 0 to 1 if all are NaN.
 
-    With more than `MAX_POINTS_WITH_FULL_RANGE` values, outliers are ignored: otherwise one
-    translation that is ten times too long would hide the pattern of the others.
+    With more than `MAX_POINTS_WITH_FULL_RANGE` values, outliers are ignored.
     """
     finite = values[np.isfinite(values)]
     if not finite.size:

@@ -68,7 +68,7 @@ def bar_chart(points: Sequence[CurvePoint], title: str) -> Markup:
     settings = list(dict.fromkeys(point.setting for point in points))
     short = dict(zip(settings, shorten_names(settings, MAX_SETTING_NAME), strict=True))
     rows = len(points) + len(tests)
-    full_means = {point.test: point.mean for point in points if point.setting == ALL_PARTS}
+    full = {point.test: point.mean for point in points if point.setting == ALL_PARTS}
     low, high = axis_limits(np.array([[p.mean, p.low, p.high] for p in points]).ravel())
     left = 18 + LETTER_WIDTH * max(map(cell_len, short.values()), default=0)
     x = Scale(min(low, 0.0), max(high, 0.0), left, left + 200)
@@ -81,9 +81,7 @@ def bar_chart(points: Sequence[CurvePoint], title: str) -> Markup:
             (heading,) = shorten_names([point.test], int(plot.width / LETTER_WIDTH) - 2)
             y = 10 + BAR_HEIGHT * (place + headings - 0.5) + 5
             parts.append(name_element(6, y, point.test, heading, font_weight=600))
-        parts += _bar(
-            point, short[point.setting], place + headings, plot, full_means.get(point.test)
-        )
+        parts += _bar(point, short[point.setting], place + headings, plot, full.get(point.test))
     description = "; ".join(f"{p.setting} on {p.test}: {p.mean:z.3f}" for p in ordered)
     return svg_chart(plot.width, height, title, description, parts)
 

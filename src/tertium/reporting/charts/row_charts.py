@@ -39,10 +39,7 @@ def interval_chart(
     higher_is_better: bool = True,
     decimals: int = 2,
 ) -> Markup:
-    """Draw systems from best to worst with confidence intervals (systems, 2), NaN if missing.
-
-    `groups` are cluster numbers, drawn as shaded bands; 0 for no band.
-    """
+    """Draw systems from best to worst with confidence intervals and shaded cluster `groups`."""
     order = _best_first(values, higher_is_better)
     short = shorten_names(names, MAX_NAME_LENGTH)
     plot = _plot(short, np.concatenate([values, intervals.ravel()]))
@@ -88,19 +85,13 @@ def ridge_chart(
 
 
 def _peak_height(peaks: Sequence[float]) -> float:
-    """Return the density that fills a row: the highest, but at most twice the median.
-
-    Otherwise a system whose scores are nearly constant would flatten the others.
-    """
+    """Return the density that fills a row: the highest, but at most twice the median."""
     nonzero = sorted(peak for peak in peaks if peak) or [1.0]
     return min(nonzero[-1], 2 * nonzero[(len(nonzero) - 1) // 2])
 
 
 def estimate_density(values: FloatArray, low: float, high: float) -> FloatArray:
-    """Return a kernel density estimate, (DENSITY_POINTS,), normalized to mean 1.
-
-    Gaussian kernel with Silverman's bandwidth, at least 1.5 steps wide.
-    """
+    """Return a Gaussian kernel density (Silverman's bandwidth), (DENSITY_POINTS,), of mean 1."""
     top = high if high > low else low + 1
     counts, _ = np.histogram(np.clip(values, low, top), bins=DENSITY_POINTS, range=(low, top))
     if not values.size:
@@ -179,10 +170,8 @@ def _quartiles(values: FloatArray, x: Scale, base: float, name: str) -> list[Mar
     ]
 
 
-def _describe_system(
-    name: str, value: float, axis_limits: FloatArray, decimals: int, group: int
-) -> str:
-    low, high = axis_limits
+def _describe_system(name: str, value: float, limits: FloatArray, decimals: int, group: int) -> str:
+    low, high = limits
     text = f"{name} {value:z.{decimals}f}" if value == value else f"{name}: no score"
     if low == low:
         text += f" ({low:z.{decimals}f} to {high:z.{decimals}f})"

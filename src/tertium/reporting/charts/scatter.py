@@ -139,10 +139,7 @@ def find_outliers(x: FloatArray, y: FloatArray) -> list[int]:
 
 
 def length_buckets(lengths: FloatArray, values: FloatArray) -> tuple[list[float], list[FloatArray]]:
-    """Return the median length and the quartiles of the values of each length bucket.
-
-    Buckets have about the same size. Equal lengths stay in one bucket, so there may be fewer.
-    """
+    """Return the median length and the quartiles of the values of each length bucket."""
     if len(lengths) < 2 * LENGTH_BUCKETS:
         return [], []
     edges = np.unique(np.quantile(lengths, np.linspace(0, 1, LENGTH_BUCKETS + 1)))
@@ -232,10 +229,7 @@ def check_plot_file(path: str | Path) -> None:
 def draw_scatter_plots(
     sets: Sequence[AlignedScores], *, level: str = "segment", negated: Collection[str] = ()
 ) -> list[list[CaptionedChart]]:
-    """Return one row of captioned scatter plots per metric, with a column per dataset.
-
-    `negated` metrics, negated so that higher is better, are labeled with a minus sign.
-    """
+    """Return one row of captioned scatter plots per metric, with a column per dataset."""
     metrics = list(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
     if not metrics or not sets:
         raise DataError("nothing to plot: no metrics or no datasets")
@@ -255,11 +249,9 @@ def write_scatter_plots(path: str | Path, sets: Sequence[AlignedScores], **optio
 
 
 def _draw_panel(dataset: AlignedScores, metric: str, title: str, level: str) -> CaptionedChart:
-    no_values = np.zeros(0)
+    blank = np.zeros(0)
     if metric not in dataset.metrics:
-        empty = scatter_chart(
-            Axis(name="human", values=no_values), Axis(name=title, values=no_values)
-        )
+        empty = scatter_chart(Axis(name="human", values=blank), Axis(name=title, values=blank))
         return f"{dataset.name}: not scored", empty
     number = dataset.metrics.index(metric)
     x, y = dataset.human, dataset.scores[number]

@@ -66,10 +66,7 @@ def _document(width: float, height: float, parts: Sequence[Markup]) -> str:
 
 @cache
 def _style() -> str:
-    """Return the chart rules of the style sheet, with colors for light and dark themes.
-
-    A standalone file cannot see the variables of a page, so it follows the system theme.
-    """
+    """Return the chart rules of the style sheet; a standalone file follows the system theme."""
     rules = (files("tertium.reporting.page") / "charts.css").read_text(encoding="utf-8")
     light = {name: plain for name, _, _, plain in _VARIABLE.findall(rules) if plain}
     dark = {name: dark for name, _, dark, plain in _VARIABLE.findall(rules) if not plain}
@@ -92,7 +89,6 @@ def _declare(colors: dict[str, str]) -> str:
 
 
 def _size(chart: Markup) -> tuple[float, float]:
-    """Return the width and height of a chart from its view box."""
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', chart.partition(">")[0])
     assert box  # every chart has one
     return float(box[1]), float(box[2])

@@ -56,7 +56,6 @@ def explanation_html(explanation: Explanation) -> Markup:
 
 
 def _marked_text(marked: MarkedText) -> Markup:
-    """Return the texts with the error spans of the metric."""
     texts = [error_span_paragraph(marked.hypothesis, marked.spans)]
     if any(span.side == "source" for span in marked.spans) and marked.source is not None:
         texts.append(error_span_paragraph(marked.source, marked.spans, "source"))
@@ -154,10 +153,8 @@ def _shade(value: float, framed: bool, tooltip: str | None) -> Markup:
         return element("td")
     step = round(SHADE_COUNT * min(max(value, 0.0), 1.0))
     style = f"h{step} framed" if framed else f"h{step}"
-    hidden_label = element("span", " best", class_="hidden") if framed else ""
-    return element(
-        "td", f"{value:.2f}".replace("0.", "."), hidden_label, class_=style, title=tooltip
-    )
+    label = element("span", " best", class_="hidden") if framed else ""
+    return element("td", f"{value:.2f}".replace("0.", "."), label, class_=style, title=tooltip)
 
 
 def _attribution(explanation: Explanation, attribution: FeatureAttribution) -> Markup:
@@ -184,14 +181,11 @@ def _attribution(explanation: Explanation, attribution: FeatureAttribution) -> M
             parts.append(element("ul", *(element("li", sentence) for sentence in sentences)))
     count = len(top_features(attribution, MAX_FEATURES))
     title = f"The {count} features with the largest contributions"
-    parts += [
-        _groups(attribution),
-        render_html_table(feature_table(attribution, MAX_FEATURES, title)),
-    ]
+    features = render_html_table(feature_table(attribution, MAX_FEATURES, title))
+    parts += [_groups(attribution), features]
     if attribution.alignment:
-        parts.append(
-            collapsible("Word alignment", render_html_table(word_alignment_table(attribution)))
-        )
+        table = render_html_table(word_alignment_table(attribution))
+        parts.append(collapsible("Word alignment", table))
     return element("div", *parts, class_="explanation")
 
 

@@ -197,7 +197,6 @@ def _figure_with_outliers(
 
 
 def _point_note(figures: Sequence[Markup]) -> str:
-    """Return what dots and shades stand for."""
     shaded = sum('class="shade"' in figure for figure in figures)
     dot, shade = "Each dot is a translation.", "Shades show the number of translations."
     return " ".join([dot] * (shaded < len(figures)) + [shade] * (shaded > 0))
@@ -213,7 +212,6 @@ def learning_curve_figures(curves: Mapping[str, LearningCurve]) -> Markup:
 
 
 def captioned_figure(chart: Markup, caption: str, below: str = "") -> Markup:
-    """Return a chart with a caption above."""
     return element("figure", element("figcaption", caption), chart, below)
 
 

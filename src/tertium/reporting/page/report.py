@@ -76,11 +76,9 @@ class Report(Displayable):
 
     def html(self) -> str:
         """Return the page as HTML."""
-        early, script, sections = (
-            _join_scripts(EARLY_SCRIPT),
-            _join_scripts(*SCRIPTS),
-            self._sections(),
-        )
+        early = _join_scripts(EARLY_SCRIPT)
+        script = _join_scripts(*SCRIPTS)
+        sections = self._sections()
         links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
         values = {
             "title": escape(self.title),
@@ -106,7 +104,6 @@ class Report(Displayable):
         write_text(path, self.html())
 
     def _sections(self) -> list[tuple[str, str, Markup]]:
-        """Return the name, title and contents of each section before the segments."""
         sections = []
         if self.results is not None:
             sections.append(("overview", "Overview", overview_contents(self.results, self.grid)))
@@ -121,7 +118,6 @@ class Report(Displayable):
         return sections
 
     def _findings_overview(self) -> Markup:
-        """Return findings and signatures, for a page without an evaluation."""
         lines = [element("li", element("bdi", name), f" {text}.") for name, text in self.findings]
         findings = element("ul", *lines, class_="findings") if lines else Markup("")
         return join([findings, signature_list(self.signatures)])

@@ -46,18 +46,13 @@ from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.error_span_markup import marked_errors_section
+from tertium.reporting.page import sections
 from tertium.reporting.page.explanations import (
     SegmentExplanation,
     explanation_html,
     win_probability_html,
 )
 from tertium.reporting.page.report import Report
-from tertium.reporting.page.sections import (
-    agreement_slices_contents,
-    challenge_contents,
-    diagnostics_contents,
-    slices_contents,
-)
 from tertium.reporting.page.translation_grid import (
     TranslationGrid,
     grid_from_aligned_scores,
@@ -168,10 +163,7 @@ def report(
 
 
 def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
-    """Evaluate the metrics that can score the pairs of a challenge set.
-
-    The challenge set may have other languages than the test set.
-    """
+    """Evaluate the metrics that can score the pairs of a challenge set."""
     segments = [s for contrast in pairs.contrasts for s in (contrast.better, contrast.worse)]
     usable: list[Metric] = []
     for metric in metrics:
@@ -210,11 +202,11 @@ def report_results(
     grid = grid_from_evaluation(results)
     human = None if human is None else _name_items(human, results.testset)
     grid = _locate_warnings(grid if human is None else grid.with_human(human), results, metrics)
-    extra_sections = [(*SLICES_SECTION, slices_contents(slices))] if slices else []
+    extra_sections = [(*SLICES_SECTION, sections.slices_contents(slices))] if slices else []
     all_marked = [*marked, *mark_errors(results, metrics)]
     extra_sections += [(*ERRORS_SECTION, marked_errors_section(all_marked))] if all_marked else []
     if challenge_study is not None:
-        extra_sections.append((*CHALLENGE_SECTION, challenge_contents(challenge_study)))
+        extra_sections.append((*CHALLENGE_SECTION, sections.challenge_contents(challenge_study)))
     return Report(
         title=title or _title(results),
         grid=grid,
@@ -292,9 +284,9 @@ def report_meta_evaluation(
     extra_sections = []
     if agreement.slices:
         sliced = {by: rename_metrics(own, names) for by, own in agreement.slices.items()}
-        extra_sections.append((*SLICES_SECTION, agreement_slices_contents(sliced)))
+        extra_sections.append((*SLICES_SECTION, sections.agreement_slices_contents(sliced)))
     if diagnostics is not None:
-        extra_sections.append((*DIAGNOSTICS_SECTION, diagnostics_contents(diagnostics)))
+        extra_sections.append((*DIAGNOSTICS_SECTION, sections.diagnostics_contents(diagnostics)))
     return Report(
         title="Metrics and human scores",
         grid=grid_from_aligned_scores(

@@ -128,11 +128,9 @@ def _interval_svg(value: float, own: Interval, intervals: Sequence[Interval]) ->
     )
 
 
-def _significance_marks(
-    comparison: Comparison, place: int, system: str, metric: str
-) -> list[Markup]:
+def _significance_marks(result: Comparison, place: int, system: str, metric: str) -> list[Markup]:
     """Return a mark for a significant difference to the baseline, and the cluster."""
-    cluster = comparison.clusters[metric][place]
+    cluster = result.clusters[metric][place]
     badge = element(
         "span",
         element("span", " cluster ", class_="hidden"),
@@ -142,17 +140,15 @@ def _significance_marks(
     )
     if not place:
         return [element("span", class_="mark"), badge]
-    p = comparison.p_value(metric, system)
-    sign, style, relation = "", "", "not significantly different from"
-    if p < comparison.alpha:
-        better = comparison.difference(metric, system) > 0
-        sign, style, relation = (
-            ("▲", "good", "better than") if better else ("▼", "bad", "worse than")
-        )
-    baseline = comparison.baseline
+    p = result.p_value(metric, system)
+    sign, style, verb = "", "", "not significantly different from"
+    if p < result.alpha:
+        better = result.difference(metric, system) > 0
+        sign, style, verb = ("▲", "good", "better than") if better else ("▼", "bad", "worse than")
+    baseline = result.baseline
     p_text = f", p = {p:.4f} " if p == p else ", p is undefined "
-    hidden = element("span", f" {relation} ", element("bdi", baseline), p_text, class_="hidden")
-    title = f"{relation} {baseline}{p_text}".strip()
+    hidden = element("span", f" {verb} ", element("bdi", baseline), p_text, class_="hidden")
+    title = f"{verb} {baseline}{p_text}".strip()
     return [element("span", sign, hidden, class_=f"mark {style}".strip(), title=title), badge]
 
 
@@ -258,7 +254,6 @@ def _documents(evaluation: Evaluation) -> Markup:
 
 
 def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
-    """Return a table of warning counts: systems x kinds."""
     counts: dict[str, list[int]] = {
         kind: np.bincount(grid.system_indices[mask], minlength=len(grid.systems)).tolist()
         for kind, mask in grid.warnings.items()
@@ -403,7 +398,6 @@ def _agreement_chart(results: Results, by: str) -> Markup:
 
 
 def _table(table: Table) -> Markup:
-    """Return a table, collapsed if long."""
     html = render_html_table(table, sortable=True)
     is_long = len(table.rows) > MAX_EXPANDED_ROWS
     return collapsible(f"{table.title}: numbers", html) if is_long else html

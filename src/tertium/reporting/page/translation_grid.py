@@ -285,11 +285,7 @@ def find_row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
 
 
 def select_items_to_explain(grid: TranslationGrid, count: int) -> list[int]:
-    """Select up to `count` items, in turn from three lists ordered by size.
-
-    The lists: disagreement between metrics, disagreement with human scores, and difference
-    between systems in mean rank.
-    """
+    """Select up to `count` items, in turn by disagreement of metrics, with humans, of systems."""
     mean = nan_mean(grid.ranks.T)
     lists = [
         _largest(_by_item(grid, grid.metric_disagreement)),

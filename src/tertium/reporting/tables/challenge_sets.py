@@ -20,9 +20,8 @@ def challenge_table(study: ChallengeStudy, decimals: int = 1, *, warnings: bool 
         row: list[Cell | str] = [group, Cell(f"{size:,}", size)]
         for m in range(len(study.metrics)):
             best = study.correct[m, g] == study.correct[:, g].max() and len(study.metrics) > 1
-            row += _cells(
-                study, m, int(study.correct[m, g]), int(study.tied[m, g]), size, decimals, best
-            )
+            correct, ties = int(study.correct[m, g]), int(study.tied[m, g])
+            row += _cells(study, m, correct, ties, size, decimals, best)
         rows.append(row)
     header = [study.by, "pairs"]
     for name in study.names:
@@ -67,9 +66,8 @@ def _footer(study: ChallengeStudy, decimals: int) -> list[list[Cell | str]]:
 
 def format_exclusions(study: ChallengeStudy) -> list[str]:
     """Return how many pairs were excluded, one line per reason."""
-    return [
-        f"excluded: {reason}: {count}" for reason, count in study.challenge.excluded_counts.items()
-    ]
+    counts = study.challenge.excluded_counts
+    return [f"excluded: {reason}: {count}" for reason, count in counts.items()]
 
 
 def challenge_chart(study: ChallengeStudy) -> Markup:

@@ -16,17 +16,8 @@ MAX_CATEGORIES = 12
 def span_agreement_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
     """Return one row per metric on one dataset, best F1 first."""
     ordered = sorted(study.of_set(name), key=lambda r: -micro(r.rows["characters"]).f1)
-    header = [
-        "metric",
-        "precision",
-        "recall",
-        "F1",
-        "",
-        "macro F1",
-        "WMT23 F1",
-        "span F1",
-        "span macro F1",
-    ]
+    header = ["metric", "precision", "recall", "F1", ""]
+    header += ["macro F1", "WMT23 F1", "span F1", "span macro F1"]
     best = ordered[0]
     rows: list[list[Cell | str]] = [[r.metric, *_figures(r, decimals)] for r in ordered]
     notes = [

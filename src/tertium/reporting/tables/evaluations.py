@@ -56,10 +56,7 @@ def document_table(evaluation: Evaluation, decimals: int | None = None) -> Table
 def segment_table(
     evaluation: Evaluation, decimals: int | None = None, *, include_texts: bool = False
 ) -> Table:
-    """Return one row per system and segment with a column per metric.
-
-    `include_texts` adds the source, the translation and each reference, for spreadsheets.
-    """
+    """Return one row per system and segment with a column per metric, and texts if requested."""
     testset = evaluation.testset
     text_header = _text_header(testset) if include_texts else []
     items = as_numbers(testset.items)

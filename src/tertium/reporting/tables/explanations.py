@@ -50,10 +50,7 @@ def explanation_parts(explanation: Explanation, top: int = DEFAULT_TOP) -> Itera
 def _attribution_parts(
     explanation: Explanation, reasons: FeatureAttribution, top: int
 ) -> Iterator[str | Table]:
-    """Yield strengths and issues of a translation and the contribution of each feature.
-
-    With several references, the attribution is for the best one, which is named.
-    """
+    """Yield strengths and issues of a translation (of its best reference) and each contribution."""
     yield (
         f"{explanation.metric}: {explanation.score:+z.3f} "
         f"(the reference itself scores {reasons.perfect:+z.3f})"

@@ -121,7 +121,6 @@ def _check_excel_limits(table: Sequence[Sequence[Value]], path: PathLike) -> Non
 
 
 def _column_width(values: Sequence[Value]) -> int:
-    """Return a width that shows the values of a column, its header first."""
     has_text = any(isinstance(value, str) for value in values[1:])
     limit = TEXT_COLUMN_WIDTH if has_text else NUMBER_COLUMN_WIDTH
     header_width = len(str(values[0])) + 4  # with the filter button

@@ -206,7 +206,6 @@ def _fit_widths(widths: dict[int, int], minimum: Mapping[int, int], width: int) 
 
 
 def _line_width(widths: Collection[int]) -> int:
-    """Return the width of a line: three characters between columns, one at each end."""
     return sum(widths) + 3 * len(widths) - 1
 
 
@@ -263,10 +262,7 @@ def _latex_cell(cell: Cell) -> str:
 
 
 def table_values(table: Table) -> tuple[list[str], list[list[Value]]]:
-    """Return column names and rows of full values, with extra columns and without the footer.
-
-    Repeated names are prefixed with the name of the first column of their group.
-    """
+    """Return column names and rows of full values, with extra columns and without the footer."""
     rows = [_cells(row) for row in table.rows]
     columns: list[tuple[str, list[Value]]] = []
     for n, heading in enumerate(table.header):
