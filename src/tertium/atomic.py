@@ -32,11 +32,7 @@ PARTIAL_PATTERN = f"{PARTIAL_PREFIX}*.part"  # temporary files that killed proce
 def write_text(
     path: PathLike, text: str | Iterable[str], *, make_folder: bool = False, durable: bool = True
 ) -> None:
-    """Write text as UTF-8, given as one string or in pieces.
-
-    A file name that ends in `.gz` is compressed, without a time stamp: equal content gives equal
-    files.
-    """
+    """Write text as UTF-8, in one string or in pieces; `.gz` is compressed without a time stamp."""
     pieces = (text,) if isinstance(text, str) else text
     with open_atomic(path, make_folder=make_folder, durable=durable) as stream:
         if Path(path).suffix == ".gz":
@@ -61,8 +57,7 @@ def open_atomic(
 ) -> Iterator[IO[bytes]]:
     """Open a binary stream that replaces the file when the block ends without an exception.
 
-    `make_folder` creates missing folders. `durable=False` skips waiting for the disk, for files
-    that may be lost in a power failure, such as caches; they are still written atomically.
+    `durable=False` skips waiting for the disk, for files that may be lost in a power failure.
     """
     with _explain(path):
         if make_folder:

@@ -244,8 +244,7 @@ class ScoreMatrix:
     def from_frame(cls, frame: DataFrame, *, name: str = "") -> ScoreMatrix:
         """Create a matrix from a frame with `system`, `item` (or `segment`) and `score`.
 
-        Rows may have any order; NaN and missing pairs mean no score. `name` selects one of several
-        metrics. Scores are not negated, even if a column `higher_is_better` is false.
+        NaN and missing pairs mean no score. `name` selects one of several metrics.
         """
         allowed = ("metric", "system", "item", "segment", "document", "score", "higher_is_better")
         check_columns(frame, ["system", "score"], allowed, FRAME)

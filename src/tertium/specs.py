@@ -285,8 +285,7 @@ _TYPE_NAMES = {  # plain Python types: numpy numbers would format differently in
 def check_types(cls: Any, fields: Mapping[str, Any]) -> None:
     """Raise `UsageError` for a value that does not have the declared type of its field.
 
-    Without this check the text "no" would count as true. Paths are accepted as texts. Fields with
-    types that a spec cannot express are not checked.
+    Paths are accepted as texts. Types that a spec cannot express are not checked.
     """
     hints = _type_hints(cls, with_ranges=False)
     for name, value in fields.items():

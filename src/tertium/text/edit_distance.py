@@ -41,7 +41,6 @@ class Shift(NamedTuple):
     end: int
 
     def __call__(self, words: Words) -> Words:
-        """Return the words after the shift."""
         start, middle, end = self
         return words[:start] + words[middle:end] + words[start:middle] + words[end:]
 

@@ -271,7 +271,7 @@ def has_few_words(texts: Iterable[str]) -> bool:
 def is_plausibly_english(texts: Iterable[str]) -> bool:
     """Tell whether texts may be English by their function words; True if there are few words.
 
-    >>> is_plausibly_english([f"Die Katze sitzt auf der Matte, der Hund daneben: {n}" for n in "abcdef"])
+    >>> is_plausibly_english([f"Die Katze sitzt auf der Matte, der Hund: {n}" for n in "abcdef"])
     False
     """
     share, count = function_word_share(texts)

@@ -130,7 +130,6 @@ def choose_long_matches(
 def _count(
     reference: Sequence[str], groups: MatchGroups, phrases: Sequence[Match], hypothesis_length: int
 ) -> tuple[IntArray, IntArray]:
-    """Count the candidates at each word of the hypothesis and of the reference."""
     hypothesis_counts = np.zeros(hypothesis_length, dtype=np.int64)
     for word, count in Counter(reference).items():
         for group in groups[word]:
@@ -144,7 +143,6 @@ def _count(
 
 
 def _bit_mask(bits: int, size: int) -> BoolArray:
-    """Convert the lowest `size` bits to a boolean array."""
     raw = np.frombuffer(bits.to_bytes((size + 7) // 8, "little"), dtype=np.uint8)
     return np.unpackbits(raw, count=size, bitorder="little").view(np.bool_)
 
@@ -158,11 +156,7 @@ _UNOPENED = -1
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """The continuations of paths at one word of the reference, best first.
-
-    Ties are ordered as in `choose_matches`: by path, group and position, then phrases, then the
-    continuation without a match.
-    """
+    """The continuations of paths at one word of the reference, best first, as `choose_matches`."""
 
     paths: Sequence[Path]  # sorted by rank
     at: int
@@ -171,7 +165,6 @@ class _Step:
     distances: IntArray  # of each hypothesis word
 
     def best(self, beam: int) -> list[Path]:
-        """Return the best `beam` continuations of all paths."""
         costs = [*(group.cost for group in self.groups), *(phrase.cost for phrase in self.phrases)]
         least = min([0, *costs])
         nothing: Iterator[_Item] = iter(())
@@ -252,7 +245,6 @@ class _Step:
         return own, k, c, start, (own, words | 1 << start, self.at + 1, start + 1, (match, last))
 
     def _charge(self, groups: Sequence[int]) -> int:
-        """Sum the distances of all words in groups."""
         total = 0
         for bits in groups:
             if bits.bit_count() > MAX_SCALAR_BITS:

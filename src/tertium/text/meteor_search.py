@@ -75,10 +75,7 @@ class _Run(NamedTuple):
 def choose_matches(
     candidates: Sequence[Match], hypothesis_length: int, reference_length: int, beam: int = BEAM
 ) -> tuple[Match, ...]:
-    """Select the best matches that do not overlap, in the order of the reference.
-
-    The order of `candidates` breaks ties.
-    """
+    """Select the best matches that do not overlap; the order of `candidates` breaks ties."""
     hypothesis_counts, reference_counts = [0] * hypothesis_length, [0] * reference_length
     for _, start, length, at, extent in candidates:
         for j in range(start, start + length):
@@ -101,8 +98,7 @@ def search_alignment(
 ) -> tuple[Match, ...]:
     """Return the uncontested and the best contested matches, in the order of the reference.
 
-    `candidate_counts` is the number of candidates at each word of the reference; `extend`
-    continues paths with the candidates at one word.
+    `extend` continues paths with the candidates at one word, of which there are as many as counted.
     """
     paths: list[Path] = [(0, 0, 0, -1, None)]
     for step in _steps(uncontested, candidate_counts):
@@ -180,19 +176,12 @@ def _extend(paths: list[Path], candidates: Sequence[Candidate], position: int) -
 def split_uncontested(
     candidates: Sequence[Match], hypothesis_counts: Sequence[int], reference_counts: Sequence[int]
 ) -> tuple[dict[int, Candidate], dict[int, list[Candidate]]]:
-    """Separate uncontested from contested candidates, by their start in the reference.
-
-    No word of an uncontested match is part of another candidate; the counts are the numbers of
-    candidates at each word of either text.
-    """
+    """Separate uncontested candidates, whose words have no other candidate, from contested ones."""
     uncontested: dict[int, Candidate] = {}
     contested: dict[int, list[Candidate]] = {}
     for match in candidates:
         _, start, length, at, extent = match
-        counts = (
-            *hypothesis_counts[start : start + length],
-            *reference_counts[at : at + extent],
-        )
+        counts = (*hypothesis_counts[start : start + length], *reference_counts[at : at + extent])
         if max(counts) == 1:
             uncontested[at] = make_candidate(match)
         else:

@@ -143,8 +143,6 @@ ABBREVIATIONS, NUMERIC_ABBREVIATIONS, _FUNCTION_WORDS = map(
 
 @dataclass(frozen=True)
 class _Rules:
-    """The tokenization patterns of a language."""
-
     letter: re.Pattern[str]
     separate: re.Pattern[str]  # a character that is a token by itself
     hyphen: re.Pattern[str]
@@ -183,7 +181,6 @@ def _apostrophes(language: str) -> tuple[Substitution, ...]:
 
 
 def _marks() -> str:
-    """Return all combining marks, for a character class: they belong to their letter."""
     marks = (chr(code) for code in range(0x300, 0x20000))
     return "".join(mark for mark in marks if unicodedata.category(mark).startswith("M"))
 

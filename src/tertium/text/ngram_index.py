@@ -118,7 +118,6 @@ def clipped_matches(
 
 
 def _occurrence_index(keys: IntArray) -> IntArray:
-    """Count the equal keys before each key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.searchsorted(ordered, ordered, side="left")
@@ -127,10 +126,8 @@ def _occurrence_index(keys: IntArray) -> IntArray:
     return ranks
 
 
-def _concatenate(
-    texts: Sequence[Sequence[str]], words: dict[str, int]
-) -> tuple[IntArray, IntArray]:
-    codes = [words.get(word, ABSENT) for text in texts for word in text]
+def _concatenate(texts: Sequence[Sequence[str]], ids: dict[str, int]) -> tuple[IntArray, IntArray]:
+    codes = [ids.get(word, ABSENT) for text in texts for word in text]
     lengths = np.array([len(text) for text in texts], dtype=np.int64)
     return np.array(codes, dtype=np.int64), np.repeat(np.arange(len(texts)), lengths)
 

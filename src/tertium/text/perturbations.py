@@ -79,11 +79,7 @@ UNITS: Mapping[str, Pairs] = {
 
 @dataclass(frozen=True, kw_only=True)
 class PerturbationInput:
-    """A good translation, its language, and texts that may replace it.
-
-    `source` is the source text, `other` an unrelated text in the same language, and `foreign` the
-    same content in a third language.
-    """
+    """A good translation, an unrelated (`other`) and a `foreign` text that may replace it."""
 
     text: str
     language: str
@@ -162,7 +158,6 @@ def change_number(original: PerturbationInput, rng: np.random.Generator) -> str 
 
 
 def remove_punctuation(original: PerturbationInput, rng: np.random.Generator) -> str | None:
-    """Remove all punctuation."""
     return _PUNCTUATION.sub("", original.text)
 
 
@@ -201,7 +196,6 @@ def _exchange(tables: Mapping[str, Pairs]) -> Perturbation:
 
 
 def _find_partners(original: PerturbationInput, pairs: Pairs) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and replacement of each word of a table."""
     partner = {**dict(pairs), **{b: a for a, b in pairs}}
     # Longest first: "is" inside "is not" must not match.
     terms = "|".join(map(re.escape, sorted(partner, key=len, reverse=True)))

@@ -56,11 +56,7 @@ UNIT_COSTS = Costs()
 
 
 class Edits(NamedTuple):
-    """The number of edits of each kind that turn a hypothesis into a reference.
-
-    An insertion adds a missing word, a deletion removes an extra one, and a shift moves a block of
-    words of any length.
-    """
+    """The number of edits of each kind that turn a hypothesis into a reference."""
 
     insertions: int = 0
     deletions: int = 0
@@ -69,11 +65,9 @@ class Edits(NamedTuple):
 
     @property
     def total(self) -> int:
-        """The total number of edits."""
         return sum(self)
 
     def cost(self, costs: Costs = UNIT_COSTS) -> float:
-        """Compute the total cost of the edits."""
         return math.fsum(n * cost for n, cost in zip(self, astuple(costs), strict=True))
 
 
@@ -175,8 +169,7 @@ class _ShiftSearch:
     ) -> int:
         """Make the best shift, if one helps; return the first word that changes.
 
-        `after` yields the distance after each shift. The largest gain wins, then the longest block,
-        the earliest block, the earliest destination.
+        The largest gain wins, then the longest block, the earliest block, the earliest destination.
         """
         gain_per_word = self.costs.insertion + self.costs.deletion if is_bounded else distance
         best, max_gain, best_shift = self._min_gain - 1, distance - self._lower_bound, None

@@ -53,7 +53,6 @@ class Prediction(dict[str, Any]):
 
     @property
     def system_score(self) -> float:
-        """System score."""
         score: float = self["system_score"]
         return score
 
@@ -268,7 +267,6 @@ def _reference_rows(n: int, references: References, layout: Layout) -> list[tupl
 
 
 def _check_all_texts(references: Sequence[Any]) -> None:
-    """Raise if flat references contain anything but texts and missing values."""
     for number, reference in enumerate(references, start=1):
         if isinstance(reference, str) or is_missing(reference):
             continue

@@ -163,10 +163,7 @@ class Explanation(Displayable):
     def as_dict(self) -> dict[str, Any]:
         """Return plain dictionaries, lists, strings and numbers for JSON, with the parts merged."""
         values = asdict(self)
-        merged = {
-            **(values.pop("attribution") or {}),
-            **(values.pop("win_probabilities") or {}),
-        }
+        merged = {**(values.pop("attribution") or {}), **(values.pop("win_probabilities") or {})}
         if values.pop("marked_text") is not None and self.marked_text is not None:
             values["spans"] = [span.as_dict() for span in self.marked_text.spans]
         if comparisons := values.pop("comparisons"):

@@ -93,10 +93,8 @@ def match_greedily(
         if stops[right] == starts[right] or not len(nonempty):
             continue
         left = left[nonempty]
-        rows, right_rows = (
-            expand_ranges(starts[left], stops[left]),
-            slice(starts[right], stops[right]),
-        )
+        rows = expand_ranges(starts[left], stops[left])
+        right_rows = slice(starts[right], stops[right])
         cosines = vectors[rows] @ vectors[right_rows].T  # (left rows, right rows)
         bounds = offsets_from_lengths(stops[left] - starts[left])[:-1]
         best = np.maximum.reduceat(cosines, bounds, axis=0)  # (left texts, right rows)
@@ -109,7 +107,6 @@ def match_greedily(
 def _match_on_gpu(
     device: str, chunk: Chunk, starts: IntArray, stops: IntArray, mass: Float32Array
 ) -> FloatArray:
-    """Compute `match_greedily` on a GPU."""
     from tertium.metrics.base.gpu_matching import match_padded
 
     bounds = np.stack([starts, stops], axis=1)

@@ -179,7 +179,6 @@ def bleu_components(h: Words, r: Words, information: NgramInformation) -> list[f
 
 
 def _means(precisions: Sequence[float], penalty: float) -> list[float]:
-    """Return the geometric means of the first 1, 2, 3 ... precisions, times the penalty."""
     result = []
     for n in range(1, len(precisions) + 1):
         product = math.prod(precisions[:n])

@@ -93,8 +93,7 @@ class Ranker(Scorer):
     def win_rates(self, groups: Sequence[Sequence[Segment]]) -> list[FloatArray]:
         """Compute the mean win probability of each translation against the others of its group.
 
-        A group holds translations of one source. The result is NaN for a single translation and for
-        translations without a score.
+        A group holds translations of one source; the result is NaN without an opponent or score.
         """
         rows: dict[Segment, int] = {}
         places = [np.array([rows.setdefault(s, len(rows)) for s in g], np.int64) for g in groups]
@@ -114,22 +113,14 @@ class Ranker(Scorer):
         if len(testset.systems) < 2:
             raise DataError(f"ranking needs at least two systems, got {len(testset.systems)}")
         rates = self.system_rates([testset.segments(system) for system in testset.systems])
-        return ScoreMatrix(
-            self.spec,
-            tuple(testset.systems),
-            np.column_stack(rates),
-            testset.items,
-        )
+        return ScoreMatrix(self.spec, tuple(testset.systems), np.column_stack(rates), testset.items)
 
     def system_rates(self, outputs: Sequence[Sequence[Segment]]) -> list[FloatArray]:
         """Compute the mean win probability of each system, one array per segment."""
         return self.win_rates(list(zip(*outputs, strict=True)))
 
     def explain(self, translations: Sequence[Segment], names: Sequence[str] = ()) -> Explanation:
-        """Compute the win probability of each translation of one source against each other one.
-
-        `names` labels the translations; the default is their text.
-        """
+        """Compute win probabilities between translations of one source; `names` labels them."""
         if len(translations) < 2:
             raise UsageError(f"{self.name} compares translations: give two or more to explain")
         first, second = _pair_indices(len(translations))
@@ -263,14 +254,12 @@ def _load_folder(folder: str, **fields: Any) -> Ranker:
 
 
 def _chance(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return 1 if the left score is higher, 0 if the right one is, 1/2 if they are equal."""
     chance: FloatArray = (np.sign(left - right) + 1) / 2
     return chance
 
 
 @lru_cache(maxsize=64)
 def _pair_indices(size: int) -> tuple[IntArray, IntArray]:
-    """Return the index pairs i < j below `size`."""
     first, second = np.triu_indices(size, 1)
     return first.astype(np.int64), second.astype(np.int64)
 

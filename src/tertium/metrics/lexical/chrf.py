@@ -146,12 +146,10 @@ def _running_sum(values: FloatArray) -> FloatArray:
     return total
 
 
-def count_ngrams(
-    scorer: Any, segments: Sequence[Segment], reduce: Reduce, title: str
-) -> FloatArray:
+def count_ngrams(scorer: Any, segments: Sequence[Segment], reduce: Reduce, name: str) -> FloatArray:
     """Return the statistics of each segment and its best reference, (n, 3 orders)."""
     tables = [np.zeros((0, 3 * scorer.order))]
-    with progress_task(title, total=len(segments)) as advance:
+    with progress_task(name, total=len(segments)) as advance:
         for block in _blocks(segments):
             texts = [
                 scorer._preprocess_segment(text)

@@ -182,11 +182,9 @@ class METEOR(Metric):
         >>> [(m.stage, a.hypothesis[m.hypothesis_start]) for m in a.matches]
         [('stem', 'cats'), ('exact', 'sat'), ('exact', '.')]
         """
-        left, right, table = (
-            self.tokens(hypothesis),
-            self.tokens(reference),
-            self._paraphrase_table(),
-        )
+        left = self.tokens(hypothesis)
+        right = self.tokens(reference)
+        table = self._paraphrase_table()
         if table is not None and _has_too_many_paraphrases(table, left, right):
             table = None
         return align(
@@ -273,10 +271,7 @@ class METEOR(Metric):
 
 
 def meteor_statistics(alignment: MeteorAlignment, function: frozenset[str]) -> FloatArray:
-    """Return the statistics of one alignment, (21,), in the order of `COLUMNS`.
-
-    A single chunk that covers both texts completely counts as 0 chunks, as in METEOR.
-    """
+    """Return the statistics of one alignment, (21,); a chunk that covers both texts counts as 0."""
     sides = alignment.hypothesis, alignment.reference
     is_function = [[word.lower() in function for word in words] for words in sides]
     matched = {stage: [[0, 0], [0, 0]] for stage in STAGES}  # by side and kind
@@ -303,7 +298,6 @@ def _has_too_many_paraphrases(
 
 
 def _divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
-    """Divide, with 0 where the denominator is 0."""
     zero = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=zero, where=denominator > 0)
 

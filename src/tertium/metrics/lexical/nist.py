@@ -172,10 +172,8 @@ def _match(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the information and the count of matched n-grams, (n, orders) each."""
     information, matches = np.zeros((2, rows, MAX_ORDER))
-    for n, (numbers, targets) in enumerate(
-        zip(hypotheses.numbers, references.numbers, strict=True)
-    ):
-        matched = clipped_matches(numbers, hypotheses.owner, targets, references.owner, groups)
+    for n, (numbers, wanted) in enumerate(zip(hypotheses.numbers, references.numbers, strict=True)):
+        matched = clipped_matches(numbers, hypotheses.owner, wanted, references.owner, groups)
         owner, bits = hypotheses.owner[matched], weights[n][numbers[matched]]
         information[:, n] = np.bincount(owner, weights=bits, minlength=rows)
         matches[:, n] = np.bincount(owner, minlength=rows)
@@ -183,10 +181,7 @@ def _match(
 
 
 def information_precisions(totals: FloatArray) -> FloatArray:
-    """Return the information per n-gram of the hypothesis, (..., k) -> (..., 10).
-
-    NIST-n is the sum of the first n, times the brevity penalty.
-    """
+    """Return the information per n-gram; NIST-n is the sum of the first n, times the penalty."""
     information = totals[..., 2 : 2 + MAX_ORDER]
     counts = totals[..., 2 + 2 * MAX_ORDER :]
     return np.divide(information, counts, out=np.zeros_like(information), where=counts > 0)
