@@ -152,8 +152,7 @@ class Backbone:
 class EncodingResults:
     """The vectors of one pass, filled in place: token vectors by layer choice, sentence vectors.
 
-    `special_counts` is the number of special tokens kept before and after a text; `window_vectors`
-    holds the sentence vectors of single windows.
+    `special_counts` counts special tokens kept around a text; `window_vectors` are per window.
     """
 
     def __init__(
@@ -203,7 +202,7 @@ class EncodingResults:
         self.tokens[layer][np.concatenate(rows)] = token_states.cpu().numpy()
 
     def _text_positions(self, job: WindowJob, prefix_length: int) -> tuple[int, int, int]:
-        """Return the positions first:last that belong to the text of a job, and the row of the first one's vector."""
+        """Return the positions first:last of a job's text, and the row of its first vector."""
         (before, after), (start, _, first, last) = self.special_counts, job.window
         begin, end = int(self.offsets[job.text]), int(self.offsets[job.text + 1])
         if begin == end:

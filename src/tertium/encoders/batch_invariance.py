@@ -130,10 +130,7 @@ def multiply_in_blocks(layer: Layer, block_sizes: BlockSizes) -> Layer:
 
 
 def multiply_text_by_text(layer: Layer) -> Layer:
-    """Wrap a layer so that it reads the texts of a batch (texts, ..., d) one after the other.
-
-    Each text is copied first, so that it starts at an aligned address.
-    """
+    """Wrap a layer so that it reads texts (texts, ..., d) one by one, at aligned addresses."""
 
     def forward(x: Tensor) -> Tensor:
         return torch.cat([layer(x[i : i + 1].clone()) for i in range(len(x))])
@@ -152,10 +149,7 @@ def apply_in_blocks(
     block_sizes: BlockSizes,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Apply a row-wise function to inputs (n, d), on a CPU block by block.
-
-    n must be a multiple of the smallest block size. The result is written to `out` if given.
-    """
+    """Apply a row-wise function to (n, d), on a CPU by blocks; n is a multiple of the smallest."""
     rows, device = len(inputs[0]), inputs[0].device.type
     cuts = split_into_blocks(rows, block_sizes) if device == "cpu" else [rows]
     blocks = zip(*(torch.split(x, cuts) for x in inputs), strict=True)

@@ -54,7 +54,6 @@ def plan_batches(
 
 
 def _max_items(length: int, budget: int, limit: int | None) -> int:
-    """Return how many items of this length fit into one batch, at least one."""
     count = max(1, budget // max(1, length))
     return count if limit is None else min(count, limit)
 

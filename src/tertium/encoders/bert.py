@@ -20,13 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.batch_invariance import (
-    BLOCK_SIZES,
-    FALLBACK_BLOCK_ROWS,
-    BlockSizes,
-    find_common_block_sizes,
-    pad_to_blocks,
-)
+from tertium.encoders import batch_invariance
 from tertium.encoders.linear_layers import convert_linear_layers, pack_linear_weights
 from tertium.encoders.model_settings import CONFIG_FILE, read_optional_json
 from tertium.encoders.skip_init import SkipInit
@@ -160,10 +154,10 @@ class BertModel(nn.Module):
         convert_linear_layers(self.layers, precision, device)
         pack_linear_weights(self.layers, device)
         self.to(device)
-        self.block_sizes: BlockSizes = BLOCK_SIZES
+        self.block_sizes: batch_invariance.BlockSizes = batch_invariance.BLOCK_SIZES
         if device == "cpu":
-            common = find_common_block_sizes(layers[0].linear_layers)
-            self.block_sizes = common or (FALLBACK_BLOCK_ROWS,)
+            common = batch_invariance.find_common_block_sizes(layers[0].linear_layers)
+            self.block_sizes = common or (batch_invariance.FALLBACK_BLOCK_ROWS,)
         self._check_finite()
 
     def forward(
@@ -177,7 +171,7 @@ class BertModel(nn.Module):
         """
         layout = self._make_layout([(len(ids), ids.shape[1]) for ids in groups], mask)
         x = torch.cat([self._embed(ids) for ids in groups])  # (tokens, hidden)
-        x = pad_to_blocks(x, layout.block_sizes)
+        x = batch_invariance.pad_to_blocks(x, layout.block_sizes)
         states = {0: x}
         for number, layer in enumerate(self.layers[: max(layers)], start=1):
             x = layer(x, layout)  # (tokens, hidden)
@@ -204,9 +198,8 @@ class BertModel(nn.Module):
         if self.config.is_mpnet:
             biases = [self._relative_position_bias(length) for _, length in shapes]
         if self.config.is_mpnet and mask is not None:
-            biases = [
-                b.masked_fill(~mask[:, None, None], -torch.inf) for b in biases if b is not None
-            ]
+            padding = ~mask[:, None, None]
+            biases = [b.masked_fill(padding, -torch.inf) for b in biases if b is not None]
         return BatchLayout(shapes, biases, self.block_sizes)
 
     def _relative_position_bias(self, length: int) -> Tensor:

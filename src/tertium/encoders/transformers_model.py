@@ -33,8 +33,6 @@ class _StopForward(Exception):
 
 
 class _PassState(threading.local):
-    """The forward pass of the current thread: which states to collect and where to stop."""
-
     states: dict[int, Tensor]
     layers: frozenset[int] = frozenset()
     last_layer: int | None = None
@@ -45,10 +43,7 @@ class _PassState(threading.local):
 
 
 class TransformersModel:
-    """A transformers model on a device: token ids in, hidden states out.
-
-    On a CPU its linear layers are made batch-invariant (see `batch_invariance`).
-    """
+    """A transformers model on a device; on a CPU its linear layers are made batch-invariant."""
 
     def __init__(
         self, folder: Path, load_tensors: TensorLoader | None, *, precision: str, device: str
@@ -73,10 +68,7 @@ class TransformersModel:
         return {layer: [states[layer] for states in by_group] for layer in layers}
 
     def is_batch_invariant(self) -> bool:
-        """Test whether texts have the same states together as alone, bit by bit.
-
-        The order of addition depends on shapes and positions, so random tokens are a valid test.
-        """
+        """Test whether texts have the same states together as alone, bit by bit."""
         generator = np.random.default_rng(1)
         size = min(int(self.model.config.vocab_size), TEST_VOCABULARY)
         positions = int(getattr(self.model.config, "max_position_embeddings", 0) or 512)

@@ -35,18 +35,13 @@ PICKLES = ("pytorch_model*.bin", "*.pkl", "*.pickle", "*.pt", "*.pth", "*.ckpt")
 
 @dataclass(frozen=True, kw_only=True)
 class _ShardIndex:
-    """The file of each tensor in a model with several weight files."""
-
     weight_map: Mapping[str, str]
     metadata: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightFolder:
-    """A folder with checked weights, its origin and the hash of the weights.
-
-    `load_tensors`, if given, returns weights that replace those in the folder.
-    """
+    """A folder with checked weights, its origin and hash; `load_tensors` replaces the weights."""
 
     folder: Path
     origin: str
@@ -56,10 +51,7 @@ class WeightFolder:
 
 
 def locate_weights(name: EncoderName) -> WeightFolder:
-    """Return the checked weights of an encoder, e.g. of `EncoderName.parse("minilm@4")`.
-
-    Raises `MissingResourceError` with installation commands if they are not found.
-    """
+    """Return the checked weights of an encoder; raises `MissingResourceError` if not found."""
     card = MODEL_CARDS.get(name.family)
     if name.family == "dir":
         folder = Path(name.path).expanduser()

@@ -121,7 +121,6 @@ class WordVectorEncoder:
 
 
 def _mean_vectors(vectors: Float32Array, offsets: IntArray) -> Float32Array:
-    """Return the mean of each text's rows, (n, dim); zero for a text without words."""
     lengths = np.diff(offsets)
     means = np.zeros((len(lengths), vectors.shape[1]), dtype=np.float32)
     nonempty = np.flatnonzero(lengths)
@@ -184,10 +183,7 @@ def read_table(files: Sequence[Path], key: str) -> WordTable:
 
 
 def read_text(path: Path) -> tuple[Float32Array, list[str]]:
-    """Read the matrix (words, dim) and the words of a text file; the first of equal words counts.
-
-    A word may contain spaces: the last `dim` columns of a line are its values.
-    """
+    """Read the matrix (words, dim) and the words of a text file; words may contain spaces."""
     dim, vectors = read_dim(path), dict[str, Float32Array]()
     with _open(path) as stream:
         for number, line in enumerate(stream, start=1):
@@ -231,7 +227,6 @@ def _open(path: Path) -> TextIO:
 
 
 def _read_words(path: Path, key: str) -> list[str]:
-    """Read the words of a matrix from a text or parquet file."""
     if path.suffix != ".parquet":
         with _open(path) as stream:
             return [line.rstrip("\n") for line in stream]

@@ -73,8 +73,7 @@ class NetworkSizes:
 class QuantizedModel:
     """The content of a checkpoint; tensors are decoded on access.
 
-    `vocabulary` and `scores` are in order of token id. `special_ids` has those of `bos`, `eos`,
-    `pad` and `unk`. `tensors` holds the number of values and the stored data of each tensor.
+    `vocabulary` and `scores` are in order of token id; `special_ids` are by name (`bos`, ...).
     """
 
     sizes: NetworkSizes
@@ -218,10 +217,7 @@ def _read_tensors(cursor: _Cursor) -> dict[str, tuple[int, NDArray[Any]]]:
 
 
 def unpack_model(checkpoint: Path, folder: Path, prefix: str = "") -> None:
-    """Write the weights, config and tokenizer of a checkpoint into a model folder.
-
-    `prefix` is a prompt before every text.
-    """
+    """Write the weights, config and tokenizer of a checkpoint into a model folder."""
     model = read_quantized(checkpoint)
     with open_atomic(folder / "model.safetensors", make_folder=True) as stream:
         _write_weights(stream, model)

@@ -139,7 +139,6 @@ def _token_rows(ids: Sequence[Sequence[int]]) -> IntArray:
 
 @lru_cache(maxsize=1)
 def _load_model(folder: Path) -> tuple[SentencePieceTokenizer, UniversalNetwork]:
-    """Load the tokenizer and network, which all layers share."""
     return SentencePieceTokenizer(folder / "sp.model"), UniversalNetwork(folder / "weights.npz")
 
 

@@ -61,10 +61,7 @@ class UniversalNetwork:
     def run(
         self, texts: Sequence[IntArray], layer: int | None, sentences: bool
     ) -> Iterator[tuple[Float32Array, Float32Array]]:
-        """Yield the token vectors (tokens, dim) and sentence vectors (n, 512) of blocks of texts.
-
-        Parts that are not requested have width 0.
-        """
+        """Yield requested token (tokens, dim) and sentence vectors (n, 512) of blocks of texts."""
         for batch in split_by_size(texts, map(len, texts), BATCH_TOKENS):
             tables = TokenTables(self, np.unique(np.concatenate(batch)))
             for block in split_by_size(batch, map(len, batch), BLOCK_TOKENS):
@@ -118,7 +115,6 @@ class UniversalNetwork:
         return result
 
     def _summarize(self, totals: Float32Array, lengths: IntArray) -> Float32Array:
-        """Map the feature sums (n, 1280) of texts of these lengths to sentence vectors (n, 512)."""
         w, size = self.exact, lengths.astype(np.float32)[:, None]
         mean = (_product(totals, w["cnn_W"]) + size * self.weights["cnn_b"]) / np.sqrt(size)
         y = _relu(_product(mean, w["p1"]) + _product(_relu(_product(mean, w["d0"])), w["d1"]))
@@ -148,10 +144,7 @@ class UniversalNetwork:
 
 
 class TokenTables:
-    """The results that depend on a single token, for the distinct tokens of a batch.
-
-    The last row of `inputs` and `kernel_products` is zero and stands for the gaps between texts.
-    """
+    """The results that depend on a single token; the last row is zero, for gaps between texts."""
 
     def __init__(self, network: UniversalNetwork, ids: IntArray) -> None:
         self.ids = ids
@@ -168,10 +161,7 @@ class TokenTables:
             self.kernel_products.append([_product(x_n, kernel) for kernel in network.first[size]])
 
     def arrange(self, texts: Sequence[IntArray], lengths: IntArray) -> tuple[IntArray, IntArray]:
-        """Concatenate texts with gaps around them.
-
-        Returns the row of each token, and the table row (code) of each token or gap.
-        """
+        """Concatenate texts with gaps; return the row of each token, and the code of each row."""
         n = int(lengths.sum())
         rows = np.arange(n) + np.repeat(REACH * np.arange(1, len(texts) + 1), lengths)
         codes = np.full(n + REACH * (len(texts) + 1), len(self.ids))

@@ -81,10 +81,7 @@ def _read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 class SentencePieceTokenizer:
-    """Splits texts into the tokens of a SentencePiece unigram model.
-
-    Each unknown character is a token of its own, as is the literal text `<unk>`.
-    """
+    """Splits texts into tokens of a SentencePiece unigram model; unknown characters are tokens."""
 
     def __init__(self, path: Path) -> None:
         self._tokenizer = _build_tokenizer(*read_model(path))
