@@ -55,8 +55,7 @@ class LanguageMeans:
 class TranslationDirections:
     """Directions in which translations agree, the best first, as rows (directions, dim).
 
-    Token vectors use the first `tokens` of them. Sentence vectors are means, in which noise cancels
-    out, and use the first `sentences`.
+    Token vectors use the first `tokens` of them, sentence vectors the first `sentences`.
     """
 
     rows: FloatArray

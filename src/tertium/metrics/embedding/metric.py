@@ -161,7 +161,6 @@ class EmbeddingMetric(Metric):
         return (self.against,)
 
     def encoder_of(self, side: Side) -> Encoder:
-        """Return the encoder for one side."""
         auto = SOURCE_ENCODER if side == "source" else self.reference_encoder
         name = auto if self.encoder == "auto" else self.encoder
         return load_encoder(name, precision=self.precision, long=self.long, special=True)

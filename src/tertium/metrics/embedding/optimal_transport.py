@@ -60,7 +60,6 @@ def unit_distances(left: Float32Array, right: Float32Array) -> FloatArray:
 
 
 def _inverse_lengths(vectors: Float32Array) -> Float32Array:
-    """Return the inverse length of each vector."""
     lengths = np.sqrt(exact_squares(vectors))
     scales: Float32Array = (1 / np.maximum(lengths, TINY)).astype(np.float32)
     return scales
@@ -125,21 +124,14 @@ def _round_to_feasible(plan: FloatArray, left: FloatArray, right: FloatArray) ->
 
 
 def map_distances(chunk: Chunk, solve: Callable[[FloatArray], T]) -> list[T]:
-    """Apply `solve` to the token distances (left, right) of each pair, without special tokens.
-
-    Pairs are distributed over as many threads as the runtime allows.
-    """
+    """Apply `solve` to the token distances (left, right) of each pair, in parallel threads."""
     starts, stops = piece_ranges(chunk.embeddings)
-    scales, exact_vectors = (
-        _inverse_lengths(chunk.embeddings.vectors),
-        round_to_grid(chunk.embeddings.vectors),
-    )
+    scales = _inverse_lengths(chunk.embeddings.vectors)
+    exact_vectors = round_to_grid(chunk.embeddings.vectors)
 
     def work(first: int) -> list[T]:
-        left, right = (
-            chunk.left[first : first + PAIRS_PER_BATCH],
-            chunk.right[first : first + PAIRS_PER_BATCH],
-        )
+        left = chunk.left[first : first + PAIRS_PER_BATCH]
+        right = chunk.right[first : first + PAIRS_PER_BATCH]
         sides = (starts[left], stops[left]), (starts[right], stops[right])
         distances = _batch_distances(chunk.embeddings.vectors, exact_vectors, scales, *sides)
         return [solve(costs) for costs in distances]

@@ -149,5 +149,4 @@ class SentSim(EmbeddingMetric):
 
 
 def _main_column(metric: EmbeddingMetric, values: FloatArray) -> FloatArray:
-    """Return the score column of a component's values, (m,)."""
     return values if values.ndim == 1 else values[:, metric.parts.index(metric.main_part)]

@@ -11,14 +11,8 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders import Encoder
 from tertium.metrics.base.explanation import Link
+from tertium.metrics.embedding import optimal_transport
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
-from tertium.metrics.embedding.optimal_transport import (
-    Transport,
-    map_distances,
-    solve_exact,
-    solve_sinkhorn,
-    unit_distances,
-)
 from tertium.segment import Segment
 from tertium.specs import Range
 
@@ -59,20 +53,20 @@ class WMD(EmbeddingMetric):
     regularisation: Annotated[float, Range(0, exclusive=True)] = 0.05
 
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
-        return lambda chunk: np.array(map_distances(chunk, self.distance))
+        return lambda chunk: np.array(optimal_transport.map_distances(chunk, self.distance))
 
     def distance(self, costs: FloatArray) -> float:
         """Return the score of two texts from token distances (left, right); NaN if one is empty."""
         return self.solve(costs).cost if costs.size else float("nan")
 
-    def solve(self, costs: FloatArray) -> Transport:
+    def solve(self, costs: FloatArray) -> optimal_transport.Transport:
         """Return the optimal transport for token distances (left, right)."""
         if self.solver == "exact":
-            return solve_exact(costs)
-        return solve_sinkhorn(costs, regularisation=self.regularisation)
+            return optimal_transport.solve_exact(costs)
+        return optimal_transport.solve_sinkhorn(costs, regularisation=self.regularisation)
 
     def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
-        costs = unit_distances(left, right)
+        costs = optimal_transport.unit_distances(left, right)
         plan = self.solve(costs).plan
         return [
             Link(

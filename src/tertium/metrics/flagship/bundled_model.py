@@ -21,14 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from tertium.cache.cached_files import hash_file
 from tertium.encoders.weight_files import WeightFolder
 from tertium.errors import ModelError
-from tertium.models.checkpoint import (
-    CONFIG,
-    WEIGHTS,
-    check_finite,
-    find_bundled_model,
-    read_arrays,
-    read_config,
-)
+from tertium.models import checkpoint
 from tertium.schema import Rule, Sha256, read_dataclass
 
 if TYPE_CHECKING:
@@ -46,8 +39,7 @@ S = TypeVar("S", bound="BundledModelSettings")
 class BundledModelSettings:
     """Fields that the `config.json` of every bundled model has.
 
-    `parts` maps files of additional weights, trained later on top of the network, to their sha256.
-    Weights in these files replace weights of the same name.
+    `parts` maps files whose weights replace those of the same name to their sha256.
     """
 
     architecture: str
@@ -64,12 +56,14 @@ class BundledModel:
     @cached_property
     def config(self) -> dict[str, Any]:
         """The content of `config.json`."""
-        return read_config(self.folder, "model")
+        return checkpoint.read_config(self.folder, "model")
 
     def settings(self, kind: type[S]) -> S:
         """Return `config.json` parsed as this dataclass, cached."""
         if kind not in self._settings:
-            self._settings[kind] = read_dataclass(kind, self.config, self.folder / CONFIG)
+            self._settings[kind] = read_dataclass(
+                kind, self.config, self.folder / checkpoint.CONFIG
+            )
         parsed: S = self._settings[kind]
         return parsed
 
@@ -80,7 +74,7 @@ class BundledModel:
     @cached_property
     def hash(self) -> str:
         """The verified sha256 of the weights."""
-        self._verify(WEIGHTS, self.config.get("weights_sha256"))
+        self._verify(checkpoint.WEIGHTS, self.config.get("weights_sha256"))
         return str(self.config["weights_sha256"])
 
     @cached_property
@@ -101,15 +95,15 @@ class BundledModel:
         _ = self.hash  # verifies the main file
         for file, digest in self._parts.items():
             self._verify(file, digest)
-        for file in (WEIGHTS, *self._parts):
-            arrays, _ = read_arrays(self.folder / file)
+        for file in (checkpoint.WEIGHTS, *self._parts):
+            arrays, _ = checkpoint.read_arrays(self.folder / file)
             for name, array in arrays.items():
                 if str(array.dtype) not in STORED_TYPES:
                     raise ModelError(
                         f"{self.folder / file}: {name} has type {array.dtype}: expected one of "
                         f"{', '.join(STORED_TYPES)}"
                     )
-            check_finite(arrays, self.folder / file)
+            checkpoint.check_finite(arrays, self.folder / file)
             tensors |= {name: torch.from_numpy(array) for name, array in arrays.items()}
         return tensors
 
@@ -119,7 +113,7 @@ class BundledModel:
         try:
             return dequantize(part)
         except ModelError as error:
-            raise ModelError(f"{self.folder / WEIGHTS}: {error}") from None
+            raise ModelError(f"{self.folder / checkpoint.WEIGHTS}: {error}") from None
 
     def encoder_tensors(self) -> dict[str, Tensor]:
         """Return the float32 weights of the encoder."""
@@ -137,7 +131,6 @@ class BundledModel:
         )
 
     def _verify(self, name: str, expected: object) -> None:
-        """Raise an error if a file is missing or its hash differs."""
         try:
             digest = hash_file(self.folder / name)
         except OSError as error:
@@ -189,5 +182,4 @@ def apply_weight_delta(
 
 @lru_cache(maxsize=4)
 def load_bundled_model(name: str) -> BundledModel:
-    """Return the bundled model of this name."""
-    return BundledModel(find_bundled_model(name))
+    return BundledModel(checkpoint.find_bundled_model(name))

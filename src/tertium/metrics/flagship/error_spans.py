@@ -67,10 +67,7 @@ class SchemeThresholds:
 
 
 def error_probabilities(logits: Float32Array) -> Float32Array:
-    """Convert logits to error probabilities, (pieces, TAGS) -> (pieces, ERROR_COLUMNS).
-
-    The result has no rows if the model has no tags.
-    """
+    """Convert logits to error probabilities, (pieces, TAGS) -> (pieces, ERROR_COLUMNS)."""
     if not logits.shape[1]:
         return np.zeros((0, ERROR_COLUMNS), dtype=np.float32)
     errors = np.zeros((len(logits), ERROR_COLUMNS), dtype=np.float32)
@@ -135,11 +132,9 @@ def extend_to_words(text: str, places: TokenOffsets, wrong: BoolArray) -> BoolAr
     return extended
 
 
-def _find_runs(
-    text: str, places: TokenOffsets, wrong: BoolArray
-) -> Iterator[tuple[int, int, slice]]:
+def _find_runs(text: str, places: TokenOffsets, bad: BoolArray) -> Iterator[tuple[int, int, slice]]:
     """Yield runs of adjacent wrong pieces: start and end in the text, and the pieces."""
-    steps = np.flatnonzero(np.diff(wrong.astype(np.int8), prepend=0, append=0))
+    steps = np.flatnonzero(np.diff(bad.astype(np.int8), prepend=0, append=0))
     for first, last in steps.reshape(-1, 2):
         start, end = trim_span(text, places[first][0], places[last - 1][1])
         if start < end:
@@ -160,16 +155,13 @@ def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
 
 
-def _severity(
-    errors: Float32Array, scheme: AnnotationScheme, thresholds: SpanThresholds
-) -> Severity:
+def _severity(errors: Float32Array, scheme: AnnotationScheme, limits: SpanThresholds) -> Severity:
     if scheme not in MAJOR:
         return "bad"
-    return "major" if (errors[:, MAJOR[scheme]] >= thresholds.major).any() else "minor"
+    return "major" if (errors[:, MAJOR[scheme]] >= limits.major).any() else "minor"
 
 
 def _category(errors: Float32Array) -> str:
-    """Return the most frequent category of the pieces, or an empty string."""
     counts = np.bincount(errors[:, CATEGORY].astype(np.int64), minlength=1 + len(CATEGORIES))
     counts[0] = 0
     return CATEGORIES[int(counts.argmax()) - 1] if counts.any() else ""

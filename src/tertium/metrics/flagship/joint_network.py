@@ -23,6 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tertium.encoders import transformer_layer
 from tertium.encoders.batch_invariance import (
     FALLBACK_BLOCK_ROWS,
     BlockSizes,
@@ -32,13 +33,6 @@ from tertium.encoders.batch_invariance import (
     pad_to_blocks,
 )
 from tertium.encoders.linear_layers import CastLinear, linear_gelu
-from tertium.encoders.transformer_layer import (
-    BatchLayout,
-    ConcatenatedLayout,
-    PaddedLayout,
-    TransformerLayer,
-    consecutive_slices,
-)
 from tertium.metrics.flagship.row_alignment import (
     CONTEXT_ROLES,
     HYPOTHESIS,
@@ -60,10 +54,7 @@ TRIAL_LENGTHS = (2, 5, 31, 64, 130)  # texts within a block, and across its edge
 
 
 class LowerStates(NamedTuple):
-    """States of a text after the lower layers, each (pieces, hidden) with <s> and </s>.
-
-    `states` are those of the last lower layer, `layers` those that features use, by layer.
-    """
+    """States of a text after the lower layers and at feature `layers`, each (pieces, hidden)."""
 
     states: Tensor
     layers: Mapping[int, Tensor]
@@ -80,11 +71,7 @@ class JointStates(NamedTuple):
 
 
 class RowOutput(NamedTuple):
-    """Network output for a row.
-
-    `scores`, (3,): raw score, logit of no error, readout. `tags`, (pieces, tags): logits of each
-    piece of the hypothesis.
-    """
+    """Network output for a row: `scores` (raw, no-error logit, readout) and piece `tags`."""
 
     scores: Tensor
     tags: Tensor
@@ -125,8 +112,7 @@ class SoftComparison(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Compare hypotheses with the texts of a role, given the states of a batch.
 
-        Returns pooled features, (rows, 4 compared), and those of hypothesis pieces, (pieces,
-        compared).
+        Returns features of rows, (rows, 4 compared), and of pieces, (pieces, compared).
         """
         projected = apply_in_blocks(self.project, states, block_sizes=block_sizes)
         directions = F.normalize(projected, dim=-1)
@@ -147,10 +133,7 @@ class SoftComparison(nn.Module):
 
 
 class JointHead(nn.Module):
-    """Hidden layer over all features of a row, (rows, features) -> (rows, inner).
-
-    `last` maps it to the raw score and the logit of no error, (2,).
-    """
+    """Hidden layer (rows, features) -> (rows, inner); `last` gives raw score and no-error logit."""
 
     def __init__(self, features: int, inner: int) -> None:
         super().__init__()
@@ -216,7 +199,7 @@ class JointNetwork(nn.Module):
         self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
         self.norm = nn.LayerNorm(hidden, EPSILON)
         self.layers = nn.ModuleList(
-            TransformerLayer(hidden, heads, inner, EPSILON) for _ in range(layers)
+            transformer_layer.TransformerLayer(hidden, heads, inner, EPSILON) for _ in range(layers)
         )
         self.mix = nn.Parameter(torch.zeros(len(MIXED_LAYERS)))
         self.comparisons = nn.ModuleList(SoftComparison(hidden, compared) for _ in CONTEXT_ROLES)
@@ -265,7 +248,7 @@ class JointNetwork(nn.Module):
         lengths = [[len(row[role].states) for role in sorted(row)] for row in rows]
         layout = self._make_layout([sum(own) for own in lengths])
         places = [
-            dict(zip(sorted(row), consecutive_slices(own, at.start), strict=True))
+            dict(zip(sorted(row), transformer_layer.consecutive_slices(own, at.start), strict=True))
             for row, own, at in zip(rows, lengths, layout.slices, strict=True)
         ]
         states = layout.arrange(torch.cat([text.states for text in texts]))
@@ -275,7 +258,7 @@ class JointNetwork(nn.Module):
         return JointStates({layer: state.float() for layer, state in layers.items()}, places)
 
     def _run_layers(
-        self, states: Tensor, layout: BatchLayout, first: int, last: int
+        self, states: Tensor, layout: transformer_layer.BatchLayout, first: int, last: int
     ) -> dict[int, Tensor]:
         """Return the states of those layers that features use, and of the last one."""
         layers = {}
@@ -330,19 +313,18 @@ class JointNetwork(nn.Module):
 
     def find_block_sizes(self) -> BlockSizes:
         """Return the block sizes at which all linear layers are batch-invariant on this CPU."""
-        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
+        layer: transformer_layer.TransformerLayer = self.layers[0]  # type: ignore[assignment]
         modules = (*self.comparisons[0].modules(), self.head.inner)
         linear = (module for module in modules if isinstance(module, nn.Linear | CastLinear))
         return find_common_block_sizes([*layer.linear_layers, *linear])
 
     def is_batch_invariant(self) -> bool:
         """Return whether outputs are independent of the rest of the batch, to the last bit."""
-        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
+        layer: transformer_layer.TransformerLayer = self.layers[0]  # type: ignore[assignment]
         layers_pass = layer.is_batch_invariant(TRIAL_LENGTHS, self._make_layout)
         return layers_pass and self._are_heads_batch_invariant()
 
     def _are_heads_batch_invariant(self) -> bool:
-        """Test the heads on random states."""
         roles = HYPOTHESIS, SOURCE, REFERENCE
         generator = torch.Generator().manual_seed(1)
         width = self.roles.embedding_dim
@@ -353,7 +335,7 @@ class JointNetwork(nn.Module):
 
         def run(rows: Sequence[Mapping[int, Tensor]]) -> list[RowOutput]:
             texts = [row[role] for row in rows for role in roles]
-            slices = iter(consecutive_slices([len(text) for text in texts]))
+            slices = iter(transformer_layer.consecutive_slices([len(text) for text in texts]))
             states = pad_to_blocks(torch.cat(texts), self.block_sizes)
             places = [{role: next(slices) for role in roles} for _ in rows]
             layers = dict.fromkeys((*MIXED_LAYERS, *MATCHED_LAYERS), states)
@@ -363,10 +345,10 @@ class JointNetwork(nn.Module):
         pairs = zip(run(trial_rows), single, strict=True)
         return all(all(map(torch.equal, left, right)) for left, right in pairs)
 
-    def _make_layout(self, lengths: Sequence[int]) -> ConcatenatedLayout:
+    def _make_layout(self, lengths: Sequence[int]) -> transformer_layer.ConcatenatedLayout:
         if self.padded:
-            return PaddedLayout(lengths, self.block_sizes, self.mix.device)
-        return ConcatenatedLayout(lengths, self.block_sizes)
+            return transformer_layer.PaddedLayout(lengths, self.block_sizes, self.mix.device)
+        return transformer_layer.ConcatenatedLayout(lengths, self.block_sizes)
 
 
 def without_specials(place: slice) -> slice:

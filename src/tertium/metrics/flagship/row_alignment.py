@@ -52,10 +52,7 @@ class RowwiseAlignment:
     def align(
         self, similarities: Similarities, own: Tensor, other: Tensor, role: int
     ) -> tuple[Tensor, Tensor]:
-        """Return the soft match of each hypothesis piece and of each piece of the other text.
-
-        A soft match is the mean of the opposite pieces weighted by a softmax, (pieces, d).
-        """
+        """Return softmax-weighted means of the opposite pieces, (pieces, d) for both texts."""
         texts = zip(
             similarities, self._split(own, HYPOTHESIS), self._split(other, role), strict=True
         )

@@ -143,7 +143,6 @@ class RowScorer:
 
     @property
     def _max_pieces(self) -> int:
-        """The number of pieces of a text that fit the network."""
         return self._settings.shape.positions - SPECIALS
 
     @property
@@ -180,10 +179,7 @@ class RowScorer:
         return np.array([count_by_text[reference_or_source(row)] for row in rows], dtype=np.float64)
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
-        """Return the raw output of each row: `ROW_COLUMNS` values, then those of its pieces.
-
-        The piece values are (pieces, ERROR_COLUMNS), flattened; none if the model has no tags.
-        """
+        """Return each row's raw output: `ROW_COLUMNS` values, then those of its pieces."""
         windows = self._split_windows(rows)
         outputs: list[list[Float32Array]] = [[] for _ in rows]
         with progress_task("scoring translations", total=len(rows)) as advance:
@@ -196,10 +192,7 @@ class RowScorer:
         return [average_windows(parts, windows[n]) for n, parts in enumerate(outputs)]
 
     def comparisons(self, row: Row, values: Mapping[str, float]) -> Iterator[TextComparison]:
-        """Compare the hypothesis with each other text of a row by vectors of the upper layers.
-
-        With source and reference, `values` belong to both and are given with the reference.
-        """
+        """Compare the hypothesis with each other text of a row; `values` go with the reference."""
         from tertium.metrics.flagship.row_alignment import HYPOTHESIS, SOURCE
 
         texts = [(role, text) for role, text in enumerate(row) if text is not None]
@@ -279,10 +272,7 @@ class RowScorer:
     def _map_batches(
         self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
     ) -> list[R]:
-        """Apply a function to batches of items; on a CPU several threads, one batch on each.
-
-        `sizes` are the numbers of pieces of the items.
-        """
+        """Apply a function to batches of items; on a CPU several threads, one batch on each."""
         import torch
 
         from tertium.encoders.batch_invariance import FALLBACK_BLOCK_ROWS, map_single_threaded
@@ -324,11 +314,7 @@ class RowScorer:
 
 
 def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
-    """Merge the raw outputs of the windows of a row.
-
-    Score and readout are means weighted by the length of the translation. The logit of no error is
-    the lowest of all windows.
-    """
+    """Merge window outputs: means of score and readout by length, the lowest logit of no error."""
     if len(outputs) == 1:
         return outputs[0]
     sizes = np.array([max(1, len(window[0][1])) for window in windows], dtype=np.float64)

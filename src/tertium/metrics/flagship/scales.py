@@ -65,10 +65,7 @@ class Percentiles:
 
 @dataclass(frozen=True, kw_only=True)
 class LengthPenalty:
-    """Penalty `cost` log(words) on raw scores: annotators find more errors in longer segments.
-
-    Word counts of references are clipped to `least`..`most`.
-    """
+    """Penalty `cost` log(words) on raw scores, with `least` to `most` words."""
 
     cost: Annotated[float, NON_NEGATIVE]
     least: Annotated[int, POSITIVE]

@@ -186,7 +186,6 @@ class PairScorer:
         return head.to(self._network.device)
 
     def _tuned_tensors(self) -> dict[str, Tensor]:
-        """Return the public weights with the delta applied."""
         from tertium.encoders.bert import read_tensors
 
         changes = {
@@ -201,18 +200,14 @@ class PairScorer:
         return tuned
 
     def count_truncated(self, texts: Sequence[str]) -> int:
-        """Count texts that are truncated in a pair."""
         long_texts = [text for text in texts if not certainly_fits(text, self._max_pieces)]
-        return sum(
-            len(pieces) > self._max_pieces for pieces in self._backbone.tokenizer(long_texts)
-        )
+        return sum(len(ids) > self._max_pieces for ids in self._backbone.tokenizer(long_texts))
 
     def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
         return count_out_of_vocabulary(texts, self._backbone.tokenizer)
 
     @property
     def _max_pieces(self) -> int:
-        """The maximum number of pieces of each text of a pair."""
         return (self.max_length - 4) // 2
 
     def _rows(

@@ -159,7 +159,6 @@ class TertiumMulti(CalibratedMetric):
         return "source"
 
     def human_scale(self, mode: InputMode) -> HumanScale:
-        """Return the human scale of an input mode."""
         scales = self.settings.experts if self.scale == "mqm" else self.settings.scales
         scale: HumanScale = getattr(scales, mode)
         return scale
@@ -173,10 +172,7 @@ class TertiumMulti(CalibratedMetric):
         return self.human_scale(self.input_mode(segments)).deviation(scores)
 
     def assess(self, segments: Sequence[Segment]) -> AssessmentResult:
-        """Return the score of each segment with its uncertainty, percentile and error probability.
-
-        With several references, `references` selects the best or the mean.
-        """
+        """Return score, uncertainty, percentile and no-error probability of each segment."""
         self.check(segments)
         mode = self.input_mode(segments)
         owners, rows = build_rows(segments, mode)
@@ -221,10 +217,7 @@ class TertiumMulti(CalibratedMetric):
     def _negative_error_sums(
         self, rows: Sequence[Row], mode: InputMode, raw: FloatArray, wrong_language: BoolArray
     ) -> FloatArray:
-        """Return minus the expected error sum of each row, (rows,).
-
-        Empty and wrong-language translations get the maximum, as under MQM.
-        """
+        """Return minus the expected error sum of each row, (rows,), as under MQM."""
         scale: MqmScale = getattr(self.settings.experts, mode)
         empty = are_empty_translations(
             [row[0] for row in rows], [reference_or_source(row) for row in rows]
@@ -266,10 +259,7 @@ class TertiumMulti(CalibratedMetric):
         return bool(self.settings.shape.tags) and self.settings.spans is not None
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
-        """Return the error spans of each translation, from the same pass as its score.
-
-        With several references, the best one counts. A copy of the reference has no errors.
-        """
+        """Return the error spans of each translation, compared with its best reference."""
         self.check(segments)
         if not self.can_mark_errors:
             raise UsageError(
@@ -373,7 +363,6 @@ class TertiumMulti(CalibratedMetric):
 
 
 def mode_of_row(row: Row) -> InputMode:
-    """Return the input mode of a row."""
     if row[2] is None:
         return "source"
     return "reference" if row[1] is None else "both"

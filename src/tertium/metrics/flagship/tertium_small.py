@@ -51,10 +51,7 @@ class HeadShape:
 
 @dataclass(frozen=True, kw_only=True)
 class SmallSettings(EnglishModelSettings):
-    """The `config.json` of tertium-small; `encoder_files` maps files to their sha256.
-
-    `length` is the length penalty, `free` the scale of raw scores without it.
-    """
+    """The `config.json` of tertium-small; `free` is the scale of raw scores without `length`."""
 
     layers: tuple[int, ...]
     head: HeadShape
@@ -124,10 +121,8 @@ class TertiumSmall(EnglishCalibratedMetric):
         self, hypothesis: str, reference: str, values: Mapping[str, float]
     ) -> TextComparison:
         """Match each piece with the nearest piece of the other text at the middle layer."""
-        chunk, layers = (
-            next(iter_chunks(self.reader, [hypothesis], [reference])),
-            self.reader.layers,
-        )
+        chunk = next(iter_chunks(self.reader, [hypothesis], [reference]))
+        layers = self.reader.layers
         rows = int(chunk.left[0]), int(chunk.right[0])
         left, right = (
             np.split(chunk.embeddings.token_vectors(n), layers, axis=1)[layers // 2] for n in rows
@@ -149,7 +144,6 @@ def _load_encoder(model: BundledModel, precision: Precision, device: str) -> Tra
 
 @lru_cache(maxsize=2)
 def _load_head(model: BundledModel, device: str) -> LateInteraction:
-    """Return the head of a bundled model on a device."""
     from tertium.metrics.flagship.late_interaction import LateInteraction
     from tertium.models.checkpoint import build_network
 
@@ -166,11 +160,7 @@ class LateScorer:
     encoder: TransformerEncoder
 
     def score_in_batches(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """Compute raw scores of pairs, (m,), without caching vectors.
-
-        Each thread encodes and scores its own batches, so memory stays small. Pairs of the same
-        reference share a batch.
-        """
+        """Compute raw scores of pairs, (m,), in batches by thread, without caching vectors."""
         from tertium.encoders.batch_invariance import map_single_threaded
 
         settings = asdict(replace(current_runtime(), threads=1))
@@ -239,11 +229,7 @@ class LateScorer:
         return Tokens(torch.tensor(states), torch.from_numpy(mask))  # copied to aligned memory
 
     def score_on_gpu(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
-        """Compute raw scores of pairs, (m,), in padded batches.
-
-        All tensors stay on the device until the end, so surface features are computed on the CPU
-        while the GPU encodes.
-        """
+        """Compute raw scores of pairs, (m,), in padded batches that stay on the device."""
         import torch
 
         from tertium.metrics.flagship.late_interaction import Tokens
