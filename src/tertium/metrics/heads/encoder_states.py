@@ -76,11 +76,7 @@ class DiskStates:
 
 
 class LiveStates:
-    """States computed by a forward pass per batch.
-
-    Texts are tokenized up front. The network is loaded with the first batch, so that forked
-    processes share the tokens and each use their own GPU.
-    """
+    """States computed by a forward pass per batch; each forked process uses its own GPU."""
 
     def __init__(
         self,

@@ -98,10 +98,7 @@ def split_layers(values: Tensor, layers: int) -> Tensor:
 
 
 class LayerMix(nn.Module):
-    """A learned weighted average of layers: gamma sum_k softmax(s)_k x_k.
-
-    (texts, tokens, layers, d) -> (texts, tokens, d)
-    """
+    """A learned weighted average of layers: gamma sum_k softmax(s)_k x_k."""
 
     def __init__(self, layers: int) -> None:
         super().__init__()
@@ -117,10 +114,7 @@ class LayerMix(nn.Module):
 
 
 class Regressor(nn.Module):
-    """y = w' ReLU(W' p + b) + b', on the scale of the human scores: (pairs, width) -> (pairs,)
-
-    `centre` and `spread` are mean and standard deviation of the human training scores.
-    """
+    """y = w' ReLU(W' p + b) + b', (pairs, width) -> (pairs,), scaled by `centre` and `spread`."""
 
     def __init__(self, width: int, hidden: int, dropout: float) -> None:
         super().__init__()
@@ -162,7 +156,6 @@ class PairNetwork(nn.Module, ABC):
 
     @property
     def encoded_width(self) -> int:
-        """Width of an encoded token."""
         return 2 * self.hidden
 
     @abstractmethod
@@ -186,10 +179,7 @@ class PairNetwork(nn.Module, ABC):
         return None
 
     def encode(self, texts: PaddedSequences) -> PaddedSequences:
-        """Encode frozen states (texts, tokens, layers, d) to BiLSTM states (texts, tokens, 2h).
-
-        ESIM appends projections of the states.
-        """
+        """Encode frozen states (texts, tokens, layers, d) to (texts, tokens, 2h)."""
         return self.encode_mixed(PaddedSequences(self.mix(texts.values), texts.lengths))
 
     def encode_mixed(self, texts: PaddedSequences) -> PaddedSequences:
@@ -276,10 +266,7 @@ class ESIMNetwork(PairNetwork):
         )
 
     def _join(self, own: PaddedSequences, attended: Tensor) -> PaddedSequences:
-        """Combine a text (pairs, tokens, 4h) with what it attends to (pairs, tokens, 3h).
-
-        The result is the input of the second BiLSTM.
-        """
+        """Combine a text with what it attends to: the input of the second BiLSTM."""
         half = self.hidden
         h, from_own = own.values[..., : 2 * half], own.values[..., 3 * half :]
         h_attended, from_attended = attended[..., : 2 * half], attended[..., 2 * half :]

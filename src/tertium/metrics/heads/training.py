@@ -60,11 +60,7 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class HeadTraining:
-    """A network with the states it reads.
-
-    `evaluate` returns the dev statistic of the current network; `snapshot`, `identity` and
-    `on_epoch` are passed to the training loop.
-    """
+    """A network with the states it reads, and what the training loop needs."""
 
     network: PairNetwork
     states: States
@@ -74,7 +70,6 @@ class HeadTraining:
     on_epoch: Callable[[Epoch], None] | None = None
 
     def run(self, stage: str, steps: Steps, options: TrainingOptions) -> Run:
-        """Run a training stage."""
         return fit(
             self.network,
             steps.make_batches,
@@ -124,10 +119,7 @@ class HeadTraining:
 
 
 def join_steps(scores: Steps, comparisons: Steps) -> Steps:
-    """Sum both losses in every step, on a batch of scores and a batch of comparisons.
-
-    An epoch passes once over the comparisons and repeats the scores as needed.
-    """
+    """Sum the losses of a batch of scores (repeated as needed) and of comparisons in every step."""
 
     def batches(rng: np.random.Generator) -> Iterator[tuple[IntArray, ComparedBatch]]:
         rounds = itertools.chain.from_iterable(scores.make_batches(rng) for _ in itertools.count())
@@ -169,12 +161,10 @@ def agreement_on_scores(
     return average_pearson(all_scores(network, states, held_out.pairs), held_out.targets, groups)
 
 
-def agreement_on_comparisons(
-    network: PairNetwork, states: States, held_out: ComparedPairs
-) -> float:
+def agreement_on_comparisons(network: PairNetwork, states: States, dev: ComparedPairs) -> float:
     """Return strict tau on held-out comparisons."""
-    scores = all_scores(network, states, held_out.pairs)
-    return strict_tau(scores, held_out.better, held_out.worse, held_out.weights)
+    scores = all_scores(network, states, dev.pairs)
+    return strict_tau(scores, dev.better, dev.worse, dev.weights)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -228,7 +218,7 @@ def train_head(name: str, job: TrainingJob) -> Checkpoint:
 
 
 class _CheckpointWriter:
-    """Writes the log and, if there is a folder, each epoch that is the best so far."""
+    """Writes the log and each best epoch so far."""
 
     def __init__(self, name: str, job: TrainingJob, encoder: Encoder, network: PairNetwork) -> None:
         self.name, self.job, self.network = name, job, network
@@ -248,7 +238,6 @@ class _CheckpointWriter:
             self.job.on_epoch(epoch)
 
     def checkpoint(self) -> Checkpoint:
-        """Return a checkpoint of the current network."""
         weights = self.network.state_dict()
         arrays = {name: tensor.detach().cpu().numpy().copy() for name, tensor in weights.items()}
         return Checkpoint(
@@ -309,10 +298,7 @@ def _identity(
     texts: Sequence[str],
     comparison_texts: Sequence[NumberedSets],
 ) -> str:
-    """Hash everything that a resumed run must share with the interrupted one.
-
-    This includes training data, dev data, settings and options.
-    """
+    """Hash data, settings and options: a resumed run must share them."""
     choices = [name, asdict(job.settings), asdict(job.options), encoders, texts]
     digest = hashlib.sha256(json.dumps(choices).encode())
     for side in comparison_texts:

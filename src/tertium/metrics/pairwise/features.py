@@ -88,7 +88,6 @@ class PairwiseFeatures:
 
     @property
     def reads_source(self) -> bool:
-        """Whether a column reads the source."""
         return any(map(_reads_source, self.parts))
 
     def __call__(self, segments: Sequence[Segment]) -> FloatArray:
@@ -143,7 +142,6 @@ def part_encoder(part: str) -> str:
 
 
 def _metric(part: str) -> Metric | None:
-    """Return the metric of a part, or None if the part is not the spec of a metric."""
     if part in ("bleucomp", "nist") or part_encoder(part):
         return None
     return load_metric(part)
@@ -163,7 +161,6 @@ def _names(part: str) -> tuple[str, ...]:
 
 
 def _compute(part: str, information: NgramInformation) -> Compute:
-    """Return the function that computes the columns of a part."""
     if part == "bleucomp":
         return bleu_parts
     if part == "nist":

@@ -96,7 +96,6 @@ def as_checkpoint(
     metrics: Mapping[str, str],
     training: Mapping[str, Any],
 ) -> Checkpoint:
-    """Return the checkpoint of a ranker."""
     settings = ranker.scoring_fields
     return Checkpoint(
         name=ranker.name,
@@ -148,7 +147,6 @@ def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) ->
 def _check(
     stored: PairwiseConfig, arrays: Mapping[str, Any], names: Sequence[VectorName], file: Path
 ) -> None:
-    """Raise unless the arrays fit the configuration."""
     columns = len(stored.columns)
     wanted = {
         "vectors.centre": ArraySpec("f", ("width",)),

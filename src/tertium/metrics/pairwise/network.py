@@ -115,10 +115,7 @@ class PairwiseNetwork:
         return forward(self.weights, inputs, self.hidden)[1]
 
     def prefer(self, rows: Rows, left: IntArray, right: IntArray) -> Array:
-        """Return the probability that left is better, averaged over both orders, (pairs,).
-
-        Equals (f(l, r) + 1 - f(r, l)) / 2, so that prefer(l, r) + prefer(r, l) = 1.
-        """
+        """Return the probability that left is better, (f(l, r) + 1 - f(r, l)) / 2, (pairs,)."""
         if rows.widths != (self.width, self.features):
             raise LengthError(
                 f"rows have {rows.widths} vector and feature columns: expected "
@@ -133,10 +130,7 @@ class PairwiseNetwork:
         )
 
     def _halves(self, rows: Rows) -> tuple[Array, Array, Array]:
-        """Return the contribution of each row as first, as second and as anchor, (n, 3h + 1) each.
-
-        The last column is the contribution of psi to the output.
-        """
+        """Return the contribution of each row as first, second and anchor, (n, 3h + 1)."""
         d, k, (inner, outer) = self.width, self.features, self.weights
         if not self.hidden:
             inner = outer[: 3 * d, None]
@@ -218,16 +212,14 @@ def _kendall_gradient(weights: Weights, inputs: Inputs, verdicts: Array, hidden:
     """Compute the gradient of Kendall's cost from forward passes in both orders."""
     other = inputs.swap()
     output_inputs, s = forward(weights, inputs, hidden)
-    output_inputs_swapped, s_other = forward(weights, other, hidden)
+    swapped_inputs, s_other = forward(weights, other, hidden)
     margin = s - s_other
     step = _sigmoid(np.float32(GAMMA) * margin)
     slope = GAMMA * step * (1 - step) * (1 - 2 * verdicts)
     slope = slope - BETA * margin * np.exp(-BETA / 2 * margin**2)
     slope = (slope / s.shape[-1]).astype(s.dtype)
     gradient = _backward(weights, inputs, output_inputs, slope * s * (1 - s), hidden)
-    swapped = _backward(
-        weights, other, output_inputs_swapped, -slope * s_other * (1 - s_other), hidden
-    )
+    swapped = _backward(weights, other, swapped_inputs, -slope * s_other * (1 - s_other), hidden)
     return Weights(gradient.inner + swapped.inner, gradient.outer + swapped.outer)
 
 

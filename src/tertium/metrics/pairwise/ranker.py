@@ -159,10 +159,7 @@ class Pairwise(TrainedModel, Ranker):
 
     @classmethod
     def fit(cls, job: TrainingJob) -> Checkpoint:
-        """Train on comparisons without ties; `dev` selects the epoch.
-
-        Scales, projections and n-gram information come from the training data only.
-        """
+        """Train on comparisons without ties; `dev` selects the epoch."""
         from tertium.metrics.pairwise.training import train_on_job
 
         return train_on_job(job)

@@ -137,7 +137,6 @@ def _choose_epoch(learned: Learned, network: PairwiseNetwork, held_out: Comparis
 
 
 def _stack(networks: Sequence[PairwiseNetwork]) -> Weights:
-    """Stack the weights of several networks: `inner` (s, 3d + 1, 3h), `outer` (s, m)."""
     return Weights(
         np.stack([n.weights.inner for n in networks]), np.stack([n.weights.outer for n in networks])
     )
@@ -276,10 +275,7 @@ def train_rankers(
 def _number_comparisons(
     preferences: Iterable[Preference],
 ) -> tuple[list[Segment], Callable[[Rows], Comparisons]]:
-    """Return segments with one reference each and a function from their rows to comparisons.
-
-    Ties are left out. A comparison with several references becomes one per reference.
-    """
+    """Return segments and a function from rows to comparisons, one per reference, without ties."""
     rows: dict[Segment, int] = {}
     left, right, verdicts = [], [], []
     for preference in preferences:
