@@ -100,10 +100,9 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 class ByteStore:
-    """A table of bytes by text in an SQLite file.
+    """A table of bytes by text in an SQLite file of at most `max_rows` rows; the oldest go first.
 
     If the file cannot be opened, read or written, lookups find nothing and no error is raised.
-    Above `max_rows` rows, the oldest are removed.
     """
 
     def __init__(self, path: Path, table: str, max_rows: int) -> None:

@@ -169,11 +169,7 @@ def _attempt(part: CorpusPart) -> Outcome:
 
 
 class PartActor:
-    """A Ray Data worker: loads the metrics once, then scores one part per call.
-
-    It changes to the driver's working directory, so that relative paths mean the same on every
-    node.
-    """
+    """A Ray Data worker in the driver's working directory: loads metrics once, scores parts."""
 
     def __init__(self, job: CorpusJob, folder: str) -> None:
         if Path(folder).is_dir():

@@ -151,11 +151,7 @@ class PartWorker:
 
 
 def start_worker(job: CorpusJob) -> Callable[[CorpusPart, Advance], Outcome]:
-    """Return the function that processes a part.
-
-    If the worker cannot start, the function returns the error for each part: an exception in the
-    initializer of a process or actor would look like a crash to the engine.
-    """
+    """Return the function that processes a part, or that returns the error of the start."""
     try:
         return PartWorker(job).attempt
     except TertiumError as error:
@@ -214,11 +210,7 @@ def batch_rows(job: CorpusJob) -> int:
 
 
 def limit_heap_growth() -> None:
-    """Use one malloc arena for all threads, and mmap for large arrays.
-
-    A forward pass allocates arrays of many sizes. With an arena per thread, fragmentation would
-    grow with the number of threads.
-    """
+    """Use one malloc arena for all threads, and mmap for large arrays, to avoid fragmentation."""
     if (tune := _c_function("mallopt")) is not None:
         tune(ARENA_MAX, 1)
         tune(MMAP_THRESHOLD, MMAP_MIN_BYTES)

@@ -84,8 +84,7 @@ def average_accuracy(layout: Layout, epsilon: FloatArray) -> Agreement:
 def calibrate(layout: Layout, metric: FloatArray) -> float:
     """Find the epsilon that maximizes the average acc_eq of one metric, (groups, points).
 
-    Raising epsilon past a pair's difference turns it into a tie: a gain if the human scores tie, a
-    loss if the pair was concordant. So one sort and a cumulative sum cover every candidate.
+    A pair with a smaller difference is a tie, so one sort and a cumulative sum are enough.
     """
     sizes, ties, gains = [np.zeros(0)], [np.zeros(0, dtype=bool)], [np.zeros(0)]
     weights = _pair_weights(layout.human, metric)
@@ -117,8 +116,7 @@ def _pair_weights(human: FloatArray, metric: FloatArray) -> FloatArray:
 def _accumulate_equal_weights(sizes: FloatArray, ties: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Sort the differences and accumulate the gains when all pairs have the same weight.
 
-    Nonnegative floats sort like their bits, and the free sign bit can hold the tie flag. Sorting
-    such keys is several times as fast as an argsort.
+    Nonnegative floats sort like their bits, and the sign bit can hold the tie flag.
     """
     keys = np.sort((sizes.view(np.uint64) << np.uint64(1)) | ties)
     gains = 2.0 * (keys & np.uint64(1)) - 1.0

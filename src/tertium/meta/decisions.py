@@ -22,8 +22,7 @@ from tertium.meta.agreement import to_float_array
 class AcceptanceCurve:
     """Precision and recall of accepting translations at each threshold of a metric, highest first.
 
-    A translation is accepted if the metric score reaches the threshold, and good if the human score
-    reaches `min_good_score`.
+    A translation is good if its human score reaches `min_good_score`.
     """
 
     min_good_score: float
@@ -212,11 +211,7 @@ def calibrate_errors(
 
 
 def residuals(human: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, float]:
-    """Return the errors of a metric in human units by the best linear fit, and its slope.
-
-    Errors are NaN where a score is missing. A deviation on the metric's scale, times the slope, is
-    one in human units.
-    """
+    """Return the errors of a metric in human units by the best linear fit (NaN), and its slope."""
     human_scores = to_float_array(human, "human scores")
     scores = to_float_array(metric, "metric scores")
     is_known = ~np.isnan(human_scores) & ~np.isnan(scores)

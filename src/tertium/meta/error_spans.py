@@ -130,11 +130,7 @@ def count_by_severity(
 def count_by_category(
     human: Sequence[Spans], metric: Sequence[Spans], lengths: Sequence[int], count: Count
 ) -> dict[str, FloatArray]:
-    """Count the errors of each human category separately.
-
-    If the metric gives no categories, all its errors count in each category, and only recall is
-    meaningful.
-    """
+    """Count the errors of each human category; if the metric has none, only recall matters."""
     names = {s.category for spans in human for s in spans if s.category}
     has_categories = any(s.category for spans in metric for s in spans)
 

@@ -32,11 +32,7 @@ _SIGNS = 2 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).asty
 
 @dataclass(frozen=True, eq=False)
 class PermutationTest:
-    """Observed differences between metrics and their draws under the null hypothesis.
-
-    `observed` (metrics, metrics) is how much better metric i is than j; `draws` is (resamples,
-    metrics, metrics). A metric without scores is NaN in both.
-    """
+    """Observed differences between metrics and their draws under the null hypothesis."""
 
     observed: FloatArray
     draws: Float32Array
@@ -244,11 +240,7 @@ def _spread(swapped: Float32Array) -> Float32Array:
 
 
 def _tail(total: Float32Array, variance: Float32Array) -> Float32Array:
-    """Return P(flips sum to at least `total`) of a normal law; NaN if there is nothing to flip.
-
-    Abramowitz and Stegun 7.1.26, accurate to 1e-7. Working in place makes it twenty times as fast
-    as scipy.
-    """
+    """Return P(flips sum to at least `total`), normal, by Abramowitz and Stegun 7.1.26."""
     z = np.maximum(variance, np.float32(0.0))
     z *= np.float32(2.0)
     np.sqrt(z, out=z)

@@ -247,8 +247,7 @@ def _compact(array: Array) -> Array:
 def write_folder(folder: Path, config: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
     """Write weights and configuration, which contains the hash of the weights.
 
-    Existing weights are kept under a second name until the new configuration is written, so an
-    interrupted write leaves the previous model intact.
+    An interrupted write leaves the previous model intact under a second name.
     """
     previous = _keep_previous(folder)
     try:

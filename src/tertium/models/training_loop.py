@@ -161,11 +161,7 @@ def _copy(network: nn.Module) -> dict[str, Tensor]:
 
 
 class Snapshot(NamedTuple):
-    """Complete state of a run after an epoch.
-
-    Stored as a safetensors file: `tensors` by kind (network, best, optimiser, random) and name,
-    everything else as JSON in the header.
-    """
+    """Complete state of a run after an epoch, stored as safetensors with a JSON header."""
 
     stage: str
     progress: dict[str, Any]
