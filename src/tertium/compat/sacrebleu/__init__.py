@@ -23,7 +23,7 @@ from tertium.compat.sacrebleu.metrics import (
     TERScore,
 )
 
-__all__ = [*original.__all__]
+__all__ = ["BLEU", "CHRF", "TER", *original.__all__]  # repeated for type checkers
 
 Scorer = TypeVar("Scorer", BLEU, CHRF, TER)
 
