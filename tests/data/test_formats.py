@@ -11,10 +11,35 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sacrebleu.utils import smart_open
 
 from tertium.data.formats import read_jsonl, read_lines, read_records, read_table, write_jsonl
 from tertium.errors import DataError, UsageError
 from tertium.frames import write_frame
+
+
+def test_lone_carriage_return_is_text_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(b"a\rb\r\nc\n")
+    lines = read_lines(file)
+    with smart_open(str(file)) as stream:  # sacrebleu reads the same number of lines
+        assert lines == [line.rstrip() for line in stream] == ["a\rb", "c"]
+    assert "carriage returns (\\r) inside lines: 1; they are kept as text" in caplog.text
+
+
+def test_lone_carriage_return_in_tables(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "x.tsv"
+    file.write_bytes(b"mt\tref\r\na\rb\tc\r\n")
+    assert [row for _, row in read_table(file)] == [{"mt": "a\rb", "ref": "c"}]
+    assert "carriage returns (\\r) inside lines: 1" in caplog.text
+    file = tmp_path / "x.csv"
+    file.write_bytes(b'mt,ref\n"a\rb",c\n')
+    assert [row for _, row in read_table(file)] == [{"mt": "a\rb", "ref": "c"}]
+    file.write_bytes(b"mt,ref\na\rb,c\n")
+    with pytest.raises(DataError, match="x.csv, line 2: a carriage return outside quotes"):
+        list(read_table(file))
 
 
 @pytest.mark.parametrize(
@@ -258,3 +283,32 @@ def test_records_of_standard_input_raise_with_line(
 def test_records_of_standard_input_with_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"x\ty\n")))
     assert list(read_records("-", ["a", "b"])) == [("standard input, line 1", {"a": "x", "b": "y"})]
+
+
+def test_unused_parquet_columns_are_not_read(tmp_path: Path) -> None:
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    when = arrow.array([2**62], arrow.timestamp("us"))  # after the year 9999
+    columns = {"mt": ["a"], "score": [1.0], "when": when, "id": arrow.array([b"x"])}
+    columns["history"] = arrow.array([[2**62]], arrow.list_(arrow.timestamp("us")))
+    parquet.write_table(arrow.table(columns), tmp_path / "x.parquet")
+    records = [record for _, record in read_records(tmp_path / "x.parquet")]
+    assert records == [{"mt": "a", "score": 1.0}]
+
+
+def test_damaged_parquet_file_raises_in_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    file = tmp_path / "x.parquet"
+    for data in (b"", b"PAR1" + b"x" * 50 + b"PAR1", b"text"):
+        file.write_bytes(data)
+        with pytest.raises(DataError, match="not a Parquet file") as error:
+            list(read_records(file))
+        assert "\n" not in str(error.value)
+
+
+def test_records_with_nul_are_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "x.jsonl"
+    with pytest.raises(DataError, match="record 2: a text contains NUL"):
+        write_jsonl(file, [{"mt": "a"}, {"mt": "b\0"}])
+    assert not file.exists()
+    write_jsonl(file, [{"mt": "literal \\u0000"}])
+    assert [record for _, record in read_jsonl(file)] == [{"mt": "literal \\u0000"}]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tertium.data.annotation_campaigns import read_mqm
+from tertium.data.human_data_files import read_human_data
 from tertium.data.ratings import average_ratings
 from tertium.errors import DataError
 
@@ -72,3 +73,45 @@ def test_missing_columns_raise(tmp_path: Path) -> None:
     file.write_text("system\tseg_id\tseverity\nA\t1\tMinor\n")
     with pytest.raises(DataError, match="expected system, seg_id, rater and severity"):
         read_mqm(file)
+
+
+def mqm_row(system: str, segment: int, target: str, severity: str = "Major") -> str:
+    return f"{system}\td\t1\t{segment}\tr1\tQuelle\t{target}\tAccuracy/Omission\t{severity}"
+
+
+def test_rating_with_an_unclosed_mark_is_left_out(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [mqm_row("A", 1, "a <v>b"), mqm_row("A", 1, "a <v>b</v>"), mqm_row("B", 1, "<v>a</v> b")]
+    rows += [mqm_row("C", 1, "a b", "no-error"), "D\td\t1"]
+    file = tmp_path / "mqm.tsv"
+    file.write_text("\n".join([HEADER, *rows]) + "\n")
+    ratings = read_mqm(file)
+    assert [(j.system, j.score) for j in ratings.judgments] == [("B", -5.0), ("C", 0.0)]
+    assert ratings.excluded_counts == {
+        "unreadable row": 2, "row of a rating with an unreadable row": 1,
+    }  # fmt: skip
+    assert "unreadable rows left out: 2 of 5; first:" in caplog.text
+    assert "mqm.tsv, line 2: a tag <v> is not closed" in caplog.text
+
+
+def test_segments_with_the_same_number_in_two_documents_differ(tmp_path: Path) -> None:
+    rows = [mqm_row("A", 1, "a <v>b</v>"), mqm_row("A", 1, "c <v>d</v>").replace("\td\t", "\te\t")]
+    file = tmp_path / "mqm.tsv"
+    file.write_text("\n".join([HEADER, *rows]) + "\n")
+    assert [(j.item, j.score) for j in read_mqm(file).judgments] == [("d:1", -5.0), ("e:1", -5.0)]
+
+
+def test_comment_in_the_header_is_no_column(tmp_path: Path) -> None:
+    file = tmp_path / "mqm.tsv"
+    file.write_text(f"{HEADER}\t# Documentation: ...\n{mqm_row('A', 1, 'a <v>b</v>')}\n")
+    assert read_mqm(file).scores.tolist() == [-5.0]
+
+
+def test_average_scores_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "mqm_ted_ende.avg_seg_scores.tsv"
+    file.write_text("system mqm_avg_score seg_id\nA -2.5 1\nA\t-1.0 2\nB\tNone 1\nB 0 2 3\n")
+    (entry,) = read_human_data(file)
+    assert entry.lp == "en-de"
+    assert entry.segment_scores().values.tolist() == [[-2.5, -1.0]]
+    assert entry.excluded_counts == {"no score": 1, "unreadable row": 1}

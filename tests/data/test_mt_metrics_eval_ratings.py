@@ -11,7 +11,7 @@ from tertium.data.human_data_files import read_human_data
 from tertium.data.mt_metrics_eval import read_rating_file
 from tertium.errors import DataError, LengthError
 from tertium.segment import Segment
-from tertium.spans import Span
+from tertium.spans import Span, UnlocatedError
 
 
 def write(path: Path, *lines: str) -> Path:
@@ -50,5 +50,31 @@ def test_invalid_ratings_raise_with_line(tmp_path: Path) -> None:
     with pytest.raises(LengthError, match="line 2: more ratings of 'A' than 1 segments"):
         read_rating_file(file, texts)
     write(file, "A\t[1]")
-    with pytest.raises(DataError, match="line 1: the rating is .1.; expected an object"):
+    with pytest.raises(DataError, match=r"line 1: the rating is \[1\]; expected an object"):
         read_rating_file(file, texts)
+
+
+def test_unusable_spans_are_counted_when_they_are_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(tmp_path / "sources" / "en-de.txt", "a cat", "a dog", "a cow")
+    write(tmp_path / "references" / "en-de.refA.txt", "eine Katze", "ein Hund", "eine Kuh")
+    write(tmp_path / "system-outputs" / "en-de" / "A.txt", "eine Kuh", "ein Hund", "ein Kuh")
+    write(tmp_path / "human-scores" / "en-de.mqm.seg.score", "A -1", "A 0", "A 0")
+    lines = (f"A\t{rating(5, 5)}\tr", f"A\t{rating(2, 99)}\tr", f"A\t{rating(0, 3)}\tr")
+    write(tmp_path / "human-scores" / "en-de.mqm.seg.rating", *lines)
+    metrics = tmp_path / "metric-scores" / "en-de"
+    write(metrics / "BLEU-refA.seg.score", "A 1", "A 2", "A 3")
+    write(metrics / "BLEU-refA.domain.score", "news\tA\t1\t2")
+    (result,) = read_human_data(tmp_path)
+    assert [file.name for file in result.files] == ["BLEU-refA.seg.score"]
+    assert not caplog.records
+    annotations = result.error_annotations()
+    assert set(annotations) == {("A", "1"), ("A", "3")}
+    assert annotations["A", "1"].spans == ()
+    assert annotations["A", "1"].missing == (UnlocatedError("minor", "Fluency", "r"),)
+    assert "spans without a length: 1" in caplog.text
+    assert "unreadable rows left out: 1 of 3; first:" in caplog.text
+    assert "line 2: a span ends at 99" in caplog.text
+    assert read_human_data(tmp_path, lps=["ende"])[0].lp == "en-de"
+    assert read_human_data(tmp_path, lps=["zh-en"]) == []

@@ -599,3 +599,9 @@ def test_records_from_standard_input(text: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     expected = TestSet(systems={"system": ["a"]}, references=[["x"]])
     assert TestSet.from_records("-") == expected
+
+
+def test_nul_is_not_written(tmp_path):
+    with pytest.raises(DataError, match="record 1: a text contains NUL"):
+        TestSet.from_lists(["a\0b"]).write(tmp_path / "x.jsonl")
+    assert not (tmp_path / "x.jsonl").exists()

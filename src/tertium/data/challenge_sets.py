@@ -142,9 +142,12 @@ def read_challenge(source: PathLike) -> ChallengeSet:
 
 
 def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield records with their locations; a JSON file may contain one list of them."""
-    if ".json" in path.suffixes and (text := read_text(path)).lstrip().startswith("["):
-        for number, record in enumerate(parse_json(text, str(path)), start=1):
+    """Yield records with their locations; a JSON file may be one list or object of records."""
+    text = read_text(path).lstrip() if ".json" in path.suffixes else ""
+    if text.startswith("[") or text.partition("\n")[0].rstrip() == "{":
+        content = parse_json(text, str(path))
+        records = [*content.values()] if isinstance(content, dict) else content
+        for number, record in enumerate(records, start=1):
             where = f"{path}, object {number}"
             if not isinstance(record, dict):
                 raise DataError(f"{where}: expected an object, got {str(record)[:40]!r}")

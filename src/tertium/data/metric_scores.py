@@ -187,6 +187,8 @@ def _from_records(metric: str, records: list[dict[str, Any]], path: PathLike) ->
     if len(set(systems)) != len(systems):
         raise DataError(f"{where}: a system occurs twice")
     rows = [record.get("segments") or [] for record in records]
+    if not all(isinstance(row, list) for row in rows):
+        raise DataError(f"{where}: segments: expected a list of scores for each system")
     if len({len(row) for row in rows}) != 1:
         raise DataError(f"{where}: systems have different numbers of segments")
     directions = {_read_direction(record.get("higher_is_better"), where) for record in records}

@@ -243,6 +243,7 @@ LANGUAGES = {  # English names and three-letter codes, including those that only
     "romanian": "ro", "russian": "ru", "spanish": "es", "turkish": "tr", "urdu": "ur",
 }  # fmt: skip
 
+MAX_RANK_DIGITS = 9
 _RANK = re.compile(r"system(\d+)rank")
 
 
@@ -285,8 +286,8 @@ def _read_ranks(record: Mapping[str, str], where: str) -> tuple[list[tuple[str, 
         system, rank = record.get(f"system{match[1]}id", "").strip(), record[key].strip()
         if not system or rank in ("", "-1"):
             missing += 1
-        elif not rank.isdecimal():
-            raise DataError(f"{where}: rank {rank!r} of {system!r} is not a whole number")
+        elif not rank.isdecimal() or len(rank) > MAX_RANK_DIGITS:
+            raise DataError(f"{where}: rank {rank[:20]!r} of {system!r} is not a whole number")
         else:
             ranked.append((strip_system_name(system), int(rank)))
     if not ranked and not missing:

@@ -5,6 +5,9 @@ dev.tags                            OK or BAD for each word (and gap, and the en
 dev.src_tags, dev.source_tags       the same for dev.src
 dev.da, dev.z_mean, dev.mqm         human scores, higher is better
 dev.hter                            edits per word, lower is better
+
+In WMT22, the names of tags and scores contain the language pair (test.2022.en-de.tags), and tags
+belong to tokenized texts (test.2022.mt_tok).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tertium.data.consistency import check_parallel
-from tertium.data.formats import PathLike, read_lines
+from tertium.data.formats import LANGUAGE_PAIR, PathLike, read_lines
 from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import read_score
 from tertium.errors import DataError, TertiumError, UnknownNameError
@@ -27,7 +30,10 @@ from tertium.spans import (
     word_offsets,
 )
 
-SCORES = {"z_mean": 1.0, "da": 1.0, "mqm": 1.0, "score": 1.0, "hter": -1.0}  # with their sign
+SCORES = {  # with their sign; the second line in test.2022.en-de.da_score and the like
+    **{"z_mean": 1.0, "da": 1.0, "mqm": 1.0, "score": 1.0, "hter": -1.0},
+    **{"da_score": 1.0, "mqm_z_score": 1.0, "mqm_score.mqm": 1.0},
+}
 TAGS: dict[Side, tuple[str, ...]] = {
     "hypothesis": ("tags", "mt_tags", "tgt_tags", "target_tags"),
     "source": ("src_tags", "source_tags"),
@@ -41,24 +47,24 @@ def find_qe_stems(folder: PathLike) -> list[Path]:
     return [
         stem
         for stem in stems
-        if _with_suffix(stem, "src").is_file()
-        and any(_with_suffix(stem, e).is_file() for e in layout_suffixes)
+        if _with_suffix(stem, "src").is_file() and any(_find_file(stem, e) for e in layout_suffixes)
     ]
 
 
 def read_qe(stem: PathLike, *, gold: str = "", lp: str = "") -> JudgmentSet:
     """Read one part (`en-de/dev`); without scores, they are minus the share of words tagged BAD."""
     path = Path(stem)
-    scores = [name for name in SCORES if _with_suffix(path, name).is_file()]
+    score_files = {name: file for name in SCORES if (file := _find_file(path, name))}
+    scores = list(score_files)
     if gold and gold not in scores:
         raise UnknownNameError(f"human scores of {path}", gold, scores)
     tags: dict[Side, Path] = {}
     for side, endings in TAGS.items():
-        present = [file for file in (_with_suffix(path, e) for e in endings) if file.is_file()]
+        present = [file for e in endings if (file := _find_file(path, e))]
         tags |= {side: present[0]} if present else {}
     chosen = gold or (scores[0] if scores else "")
-    files = [_with_suffix(path, "src"), _with_suffix(path, "mt"), *tags.values()]
-    files += [_with_suffix(path, chosen)] if chosen else []
+    files = [_text_file(path, "src", "source" in tags), _text_file(path, "mt", bool(tags))]
+    files += [*tags.values(), *([score_files[chosen]] if chosen else [])]
     columns = [read_lines(file) for file in files]
     check_parallel(files, columns)
     collector = JudgmentCollector()
@@ -99,3 +105,32 @@ def _read_tag_errors(
 
 def _with_suffix(stem: Path, ending: str) -> Path:
     return stem.with_name(f"{stem.name}.{ending}")
+
+
+def _find_file(stem: Path, ending: str) -> Path | None:
+    """Return STEM.ENDING or STEM.LP.ENDING, or None."""
+    matching_files = [
+        f for f in sorted(stem.parent.glob(f"{stem.name}.*.{ending}")) if _has_pair(f, stem)
+    ]
+    return next(
+        (file for file in (_with_suffix(stem, ending), *matching_files) if file.is_file()), None
+    )
+
+
+def _has_pair(file: Path, stem: Path) -> bool:
+    words = file.name.removeprefix(f"{stem.name}.").split(".")
+    return LANGUAGE_PAIR.fullmatch(words[0]) is not None
+
+
+def _text_file(stem: Path, ending: str, is_tagged: bool) -> Path:
+    """Return the file of texts; tags belong to the tokenized texts, if there are any.
+
+    The tokenized texts of WMT22 en-yo have another stem (test2022.mt_tok), so that the only such
+    file of a folder is taken.
+    """
+    tokenized = _with_suffix(stem, f"{ending}_tok")
+    tokenized_files = [*stem.parent.glob(f"*.{ending}_tok")]
+    present = (
+        [tokenized] if tokenized.is_file() else tokenized_files if len(tokenized_files) == 1 else []
+    )
+    return present[0] if is_tagged and present else _with_suffix(stem, ending)
