@@ -53,9 +53,7 @@ def estimate_grid_search_seconds(
             model = SVR(kernel="rbf", C=1.0, epsilon=epsilon, gamma=gamma)
             model.fit(features[test_rows:], targets[test_rows:]).predict(features[:test_rows])
             cpu_seconds = time.process_time() - started
-            print(
-                f"one fit of GridSearchCV, gamma {gamma:g}, epsilon {epsilon:g}: {cpu_seconds:.1f} s"
-            )
+            print(f"one grid fit, gamma {gamma:g}, epsilon {epsilon:g}: {cpu_seconds:.1f} s")
             total += 2 * len(DEFAULT_VALUES) * cpu_seconds
             timed += 1
     return total * folds * len(DEFAULT_VALUES) / len(gammas), timed

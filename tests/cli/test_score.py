@@ -357,7 +357,7 @@ def test_every_metric_has_its_own_summary(capsys: pytest.CaptureFixture[str]) ->
     listed = {r["metric"]: r["summary"] for r in json.loads(capsys.readouterr().out)}
     assert all(listed.values())
     assert len(set(listed.values())) == len(listed)
-    assert listed["ter-r"].startswith("TERR: TER and its four kinds of edits")
+    assert listed["ter-r"].startswith("TERR: Ridge regression on the components of TER")
 
 
 def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) -> None:

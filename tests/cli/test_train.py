@@ -345,7 +345,7 @@ def test_general_help_has_defaults_by_metric(capsys: pytest.CaptureFixture[str])
     printed = help_of("", capsys)
     assert "maximum number of epochs on scores (bilstm, bilstm- attention, esim: 12)" in printed
     assert "; maximum number of epochs per cost (pairwise: 6)" in printed
-    assert "; of the folds (svr: 1)" in printed
+    assert "; seed of the folds (svr: 1)" in printed
 
 
 def test_metric_help_has_its_own_options_and_defaults(
@@ -357,13 +357,13 @@ def test_metric_help_has_its_own_options_and_defaults(
     assert "difference=absolute,input_dropout=0.0" in head
     assert "--kendall-rate" not in head
     assert "learning rate of Adagrad (published: 0.01, ours: 0.1)" in ranker
-    assert "comparisons of a step (published: 30, ours: 100)" in ranker
+    assert "comparisons per step (published: 30, ours: 100)" in ranker
     assert "--kendall-rate N" in ranker
     assert "--comparison-rate" not in ranker
     assert "--strengths N+N" in regression
     assert "--preferences FILE" not in regression
     assert "--train FILE" not in ranker
-    assert "comparisons drawn to choose by (0: all given) (published: 5000, ours: 0)" in ranker
+    assert "sampled for selecting the epoch (0: all) (published: 5000, ours: 0)" in ranker
     assert "tertium train pairwise:cost=logistic --recipe published" in ranker
     assert "tertium train rte-r --train da/wmt15" in regression
     assert "tertium train esim" not in ranker + regression + head

@@ -161,7 +161,7 @@ class LexicalRegression(Regression):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BLEUR(LexicalRegression):
-    """BLEU-R: a ridge regression on the components of BLEU.
+    """Ridge regression on the components of BLEU.
 
     score = bias + sum_i weight_i z_i over 18 standardized components and their logarithms: BLEU-n
     and n-gram precisions for n = 1 to 4, each plain and smoothed, the brevity penalty, and BLEU
@@ -182,7 +182,7 @@ class BLEUR(LexicalRegression):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NISTR(LexicalRegression):
-    """NIST-R: a ridge regression on the components of NIST.
+    """Ridge regression on the components of NIST.
 
     score = bias + sum_i weight_i z_i over 16 standardized components and their logarithms: NIST-n
     for n = 1 to 10, information-weighted precisions for n = 1 to 4, the length penalty, and NIST
@@ -204,7 +204,7 @@ class NISTR(LexicalRegression):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TERR(LexicalRegression):
-    """TER-R: a ridge regression on the components of TER.
+    """Ridge regression on the components of TER.
 
     score = bias + sum_i weight_i z_i over 50 standardized components and their logarithms: TER and
     the rates of insertions, deletions, substitutions and shifts, under ten settings of the edit
@@ -225,7 +225,7 @@ class TERR(LexicalRegression):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class METEORR(LexicalRegression):
-    """METEOR-R: a ridge regression on METEOR and its logarithm.
+    """Ridge regression on METEOR and its logarithm.
 
     score = bias + weight_1 z(METEOR) + weight_2 z(log METEOR). It ranks segments like METEOR, on
     the scale of human scores.
@@ -245,7 +245,7 @@ class METEORR(LexicalRegression):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MTR(LexicalRegression):
-    """MT-R: a ridge regression on the components of BLEU, NIST, TER and METEOR.
+    """Ridge regression on the components of BLEU, NIST, TER and METEOR.
 
     score = bias + sum_i weight_i z_i over the 85 components of `BLEUR`, `NISTR`, `TERR` and
     `METEORR` and their logarithms. The penalty gives each metric the same weight.
@@ -265,7 +265,7 @@ class MTR(LexicalRegression):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RTER(LexicalRegression):
-    """RTE-R: a ridge regression on entailment features in both directions.
+    """Ridge regression on entailment features in both directions.
 
     score = bias + sum_i weight_i z_i over 106 features per direction. Hypothesis and reference are
     parsed and aligned. The features test whether one follows from the other: alignment quality,
@@ -353,7 +353,7 @@ class RTER(LexicalRegression):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MTRTER(RTER):
-    """MT+RTE-R: a ridge regression on all features of `MTR` and `RTER`.
+    """Ridge regression on all features of `MTR` and `RTER`.
 
     score = bias + sum_i weight_i z_i over 382 features. With `embeddings=True` four more are
     computed with the sentence encoder `encoder`: recall, precision and F1 of BERTScore and the
