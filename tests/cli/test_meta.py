@@ -440,7 +440,7 @@ def test_to_json_has_exclusion_counts(files, capsys, tmp_path):
         (["--scores", "nowhere.tsv"], "nowhere.tsv: no such file"),
         (
             ["--scores", "{good}", "--lps", "de-en", "ru-en"],
-            "no judgments for ru-en in .*; available: ",
+            "human.tsv; available: de-en, fi-en",
         ),
         (["--scores", "{good}", "--statistic", "tie-aware"], "--tie-rate SHARE"),
         (

@@ -38,7 +38,7 @@ def test_lone_carriage_return_in_tables(tmp_path: Path, caplog: pytest.LogCaptur
     file.write_bytes(b'mt,ref\n"a\rb",c\n')
     assert [row for _, row in read_table(file)] == [{"mt": "a\rb", "ref": "c"}]
     file.write_bytes(b"mt,ref\na\rb,c\n")
-    with pytest.raises(DataError, match="x.csv, line 2: a carriage return outside quotes"):
+    with pytest.raises(DataError, match=r"x\.csv, line 2: a carriage return outside quotes"):
         list(read_table(file))
 
 

@@ -49,16 +49,16 @@ INVALID = [
     (span_task(start_indices="--5"), "start is '--5'; expected a whole number"),
     (span_task(start_indices="9" * 5000, end_indices="9" * 5000), "start is '999"),
     ({**WMT25, "scores": {"A": 5}}, "A: scores is 5; expected a list of objects"),
-    ({**WMT25, "scores": {"A": [5]}}, "A: scores is .5.; expected a list of objects"),
+    ({**WMT25, "scores": {"A": [5]}}, "A: scores is \\[5\\]; expected a list of objects"),
     ({**WMT25, "scores": {"A": {"score": 5}}}, "'score': expected human1, errors1, annotator1"),
-    ({**WMT25, "scores": [5]}, "scores is .5.; expected an object"),
+    ({**WMT25, "scores": [5]}, "scores is \\[5\\]; expected an object"),
     ({**WMT25, "scores": None}, "scores is None; expected an object"),
     ({**WMT25, "scores": {}, "tgt_text": 5}, "tgt_text is 5; expected an object"),
     (esa_span(start_i="--5"), "start is '--5'; expected a whole number"),
     (esa_span(end_i="9" * 5000), "end_i is '999"),
     (esa_span(chance="x"), "the score 'x' is not a number"),
     (esa_span(chance=2), "chance is 2; expected a number from 0 to 1"),
-    ({**ESA, "esa_score": 5, "esa_spans": [5]}, "esa_spans is .5.; expected a list of objects"),
+    ({**ESA, "esa_score": 5, "esa_spans": [5]}, "esa_spans is \\[5\\]; expected a list of objects"),
 ]
 
 
@@ -131,7 +131,7 @@ def test_appraise_without_documents_and_with_python_literals(tmp_path: Path) -> 
 def test_first_cell_of_16_megabytes_raises(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     file.write_text("a" * (17 << 20) + ",b\n1,2\n")
-    with pytest.raises(DataError, match="long.csv, line 1: field larger than field limit"):
+    with pytest.raises(DataError, match=r"long\.csv, line 1: field larger than field limit"):
         read_human_data(file)
 
 
@@ -139,7 +139,7 @@ def test_long_rank_raises_with_line(tmp_path: Path) -> None:
     file = tmp_path / "rankings.csv"
     header = "srclang,trglang,srcIndex,judgeID,system1Id,system1rank,system2Id,system2rank"
     file.write_text(f"{header}\nGerman,English,1,r,A,{'9' * 5000},B,1\n")
-    with pytest.raises(DataError, match="line 2: rank '9999.*' of 'A' is not a whole number"):
+    with pytest.raises(DataError, match=r"line 2: rank '9999.*' of 'A' is not a whole number"):
         read_human_data(file)
 
 
@@ -153,7 +153,7 @@ def test_segments_of_score_files_are_lists(tmp_path: Path) -> None:
 def test_numbers_are_validated() -> None:
     assert read_integer("-1", "start", "line 1") == -1
     for value in (True, 1.0, None, "", "1_0", "--1", "1" * 19):
-        with pytest.raises(DataError, match="line 1: start is .*; expected a whole number"):
+        with pytest.raises(DataError, match=r"line 1: start is .*; expected a whole number"):
             read_integer(value, "start", "line 1")
     assert read_probability(None, "chance", "line 1") is None
     assert read_probability("0.5", "chance", "line 1") == 0.5

@@ -95,6 +95,16 @@ def test_rating_with_an_unclosed_mark_is_left_out(
     assert "mqm.tsv, line 2: a tag <v> is not closed" in caplog.text
 
 
+def test_rows_without_a_rater_are_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "mqm.tsv"
+    file.write_text(f"{HEADER}\nA\tnews\t7\tQuelle\ta <v>b</v>\tSource error\tMinor\t\n")
+    (judgment,) = read_mqm(file).judgments
+    assert (judgment.item, judgment.annotator, judgment.score) == ("7", "", -1.0)
+    assert "rows without a rater: 1; read as system, doc, seg_id, source, target" in caplog.text
+
+
 def test_segments_with_the_same_number_in_two_documents_differ(tmp_path: Path) -> None:
     rows = [mqm_row("A", 1, "a <v>b</v>"), mqm_row("A", 1, "c <v>d</v>").replace("\td\t", "\te\t")]
     file = tmp_path / "mqm.tsv"

@@ -131,7 +131,7 @@ def test_published_layouts_are_read(
     "path", ["newstest2021/zhen/mqm_newstest2021_zhen", "ted/zhen/mqm_ted_zhen"]
 )
 def test_files_without_any_score_are_refused_with_counts(path: str) -> None:
-    with pytest.raises(DataError, match="no usable judgment .60 excluded; no score: 60"):
+    with pytest.raises(DataError, match=r"no usable judgment \(60 excluded; no score: 60"):
         read_human_data(SAMPLES / MQM / f"{path}.avg_seg_scores.tsv")
 
 

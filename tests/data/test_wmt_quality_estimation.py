@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
 from tertium.data.wmt_quality_estimation import find_qe_stems, read_qe
 from tertium.errors import DataError, LengthError, UnknownNameError
 from tertium.spans import ErrorAnnotations, Span, UnlocatedError
@@ -80,3 +81,19 @@ def test_folder_without_scores_and_tags_raises(tmp_path: Path) -> None:
     assert find_qe_stems(tmp_path) == []
     with pytest.raises(DataError, match="expected a folder of mt-metrics-eval"):
         read_human_data(tmp_path)
+
+
+def test_names_with_a_language_pair_and_tokenized_texts(tmp_path: Path) -> None:
+    folder = tmp_path / "en-de"
+    folder.mkdir()
+    texts = {"src": "A cat.", "mt": "Ein Hund.", "src_tok": "A cat .", "mt_tok": "Ein Hund ."}
+    for ending, text in {**texts, "en-de.tags": "OK BAD OK", "en-de.da_score": "-0.5"}.items():
+        (folder / f"test.2022.{ending}").write_text(f"{text}\n")
+    (part,) = read_human_data(folder)
+    assert part.lp == "en-de"
+    assert isinstance(part, JudgmentSet)
+    (judgment,) = part.judgments
+    assert judgment.score == -0.5
+    assert judgment.segment.hypothesis == "Ein Hund ."
+    assert judgment.error_annotations is not None
+    assert [span.of("Ein Hund .") for span in judgment.error_annotations.spans] == ["Hund"]

@@ -65,6 +65,8 @@ def test_aces_is_read_as_published(tmp_path: Path) -> None:
     assert (contrast.phenomenon, contrast.lp) == ("hallucination-number-level-1", "de-en")
     assert table.excluded_counts == {"both translations are the same": 1}
     lines = read_challenge(write(tmp_path / "aces.jsonl", json.dumps(ACES) + "\n"))
+    by_id = json.dumps({"1067": ACES}, indent=2)  # annotated items of Span-ACES
+    assert read_challenge(write(tmp_path / "by_id.json", by_id)).contrasts == lines.contrasts
     assert lines.contrasts == table.contrasts
 
 

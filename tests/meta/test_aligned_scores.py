@@ -28,6 +28,17 @@ def test_unjudged_systems_are_counted():
     metric = ScoreMatrix("m", ("A", "D", "E"), np.ones((3, 3)), HUMAN.items)
     aligned = AlignedScores.align("x", [metric], human=HUMAN)
     assert aligned.excluded_counts["m"] == {UNJUDGED_SYSTEM: 2, NO_SYSTEM_SCORE: 2}
+    assert aligned.unscored_systems == {"m": ("B", "C")}
+    assert aligned.drop_systems(["B"]).unscored_systems == {"m": ("C",)}
+    assert aligned.drop_systems(["B", "C"]).excluded_counts == {"m": {UNJUDGED_SYSTEM: 2}}
+
+
+def test_judged_systems_without_a_system_score_are_counted():
+    scores = {"m": {"A": 1.0}, "n": {"A": 1.0, "B": 2.0}}
+    judged = {"A": 3.0, "B": 4.0}
+    aligned = AlignedScores.align("x", [], human_systems=judged, system_scores=scores)
+    assert aligned.excluded_counts == {"m": {NO_SYSTEM_SCORE: 1}}
+    assert aligned.unscored_systems == {"m": ("B",), "n": ()}
 
 
 def test_metric_without_match_error():

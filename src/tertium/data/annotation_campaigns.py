@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -63,6 +64,8 @@ from tertium.spans import (
     error_weight,
     parse_markup,
 )
+
+logger = logging.getLogger(__name__)
 
 SEGMENT_NAMES = ("seg_id", "globalsegid", "global_seg_id", "segment", "segment_id", "item")
 QUALITY_CONTROL = "quality-control row"
@@ -137,14 +140,19 @@ def read_mqm(
     texts: dict[tuple[str, str, str], tuple[Segment, str]] = {}  # segment and document
     collector = JudgmentCollector()
     incomplete: set[_RatingKey] = set()
+    short_rows = 0
 
     def read_short_row(cells: list[str], error: DataError) -> dict[str, str] | None:
+        nonlocal short_rows
         if len(cells) == len(_MQM_WITHOUT_RATER) and not cells[-1]:
+            short_rows += 1
             return dict(zip(_MQM_WITHOUT_RATER, cells, strict=True))
         collector.exclude_unreadable(error)
+        collector.row_count += 1
         return None
 
     for where, row in read_table(path, fallback=read_short_row):
+        collector.row_count += 1
         record = lowercase_columns(row)
         try:
             key = _read_rating_key(record, where)
@@ -166,6 +174,10 @@ def read_mqm(
             incomplete.add(key)
             continue
         marks.setdefault(key, []).append(_Mark(weight, errors))
+    if short_rows:
+        columns = ", ".join(filter(None, _MQM_WITHOUT_RATER))
+        message = "warning: %s: rows without a rater: %d; read as %s"
+        logger.warning(message, path, short_rows, columns)
     for key, rows in marks.items():
         if key in incomplete:  # its score would be too high
             collector.excluded_counts[INCOMPLETE_RATING] += len(rows)
@@ -249,8 +261,8 @@ def _read_mark(
 
 def _read_rating_key(record: Mapping[str, Any], where: str) -> _RatingKey:
     system, item = get_text(record, ("system",)), get_text(record, SEGMENT_NAMES)
-    rater, is_named = get_text(record, ANNOTATOR_NAMES), "" not in record
-    if not (system and item and (rater or not is_named) and "severity" in record):
+    rater, is_short_row = get_text(record, ANNOTATOR_NAMES), "" in record
+    if not (system and item and (rater or is_short_row) and "severity" in record):
         columns = ", ".join(record)
         raise DataError(f"{where}: expected system, seg_id, rater and severity; found {columns}")
     return _RatingKey(system, item, get_text(record, DOCUMENT_NAMES), rater)

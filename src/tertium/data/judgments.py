@@ -281,6 +281,7 @@ class JudgmentCollector:
         self.judgments: list[Judgment] = []
         self.excluded_counts: Counter[str] = Counter()
         self.unreadable = UnreadableRows()
+        self.row_count = 0  # for files in which a judgment has several rows
         self.overlaps = 0
         self._has_scores, self._no_score_error = False, ""
         self._distinct: set[Judgment] = set()
@@ -358,8 +359,8 @@ class JudgmentCollector:
         """Build the set; if all rows have the same language pair, it is that of the set."""
         if self._no_score_error and not self._has_scores:
             raise DataError(self._no_score_error)
-        rows = len(self.judgments) + sum(self.excluded_counts.values())
-        self.unreadable.report(name, rows)
+        row_count = len(self.judgments) + sum(self.excluded_counts.values())
+        self.unreadable.report(name, max(self.row_count, row_count))
         pairs = {j.lp for j in self.judgments}
         lp = lp or (pairs.pop() if len(pairs) == 1 else "")
         if self.overlaps:
