@@ -35,8 +35,8 @@ def test_unjudged_systems_are_counted():
 
 def test_judged_systems_without_a_system_score_are_counted():
     scores = {"m": {"A": 1.0}, "n": {"A": 1.0, "B": 2.0}}
-    judged = {"A": 3.0, "B": 4.0}
-    aligned = AlignedScores.align("x", [], human_systems=judged, system_scores=scores)
+    human_scores = {"A": 3.0, "B": 4.0}
+    aligned = AlignedScores.align("x", [], human_systems=human_scores, system_scores=scores)
     assert aligned.excluded_counts == {"m": {NO_SYSTEM_SCORE: 1}}
     assert aligned.unscored_systems == {"m": ("B",), "n": ()}
 
