@@ -78,3 +78,14 @@ def test_unusable_spans_are_counted_when_they_are_read(
     assert "line 2: a span ends at 99" in caplog.text
     assert read_human_data(tmp_path, lps=["ende"])[0].lp == "en-de"
     assert read_human_data(tmp_path, lps=["zh-en"]) == []
+
+
+def test_offsets_count_the_byte_order_mark_of_an_output_file(tmp_path: Path) -> None:
+    write(tmp_path / "sources" / "en-de.txt", "a cat")
+    write(tmp_path / "references" / "en-de.refA.txt", "eine Katze")
+    write(tmp_path / "system-outputs" / "en-de" / "A.txt", "\ufeffeine Kuh")
+    write(tmp_path / "human-scores" / "en-de.mqm.seg.score", "A -1")
+    write(tmp_path / "human-scores" / "en-de.mqm.seg.rating", f"A\t{rating(6, 9)}\tr")
+    (result,) = read_human_data(tmp_path)
+    (span,) = result.error_annotations()["A", "1"].spans
+    assert span.of(result.texts()["A", "1"].hypothesis) == "Kuh"

@@ -12,6 +12,7 @@ A segment file has a block of scores for each system, in segment order.
 
 from __future__ import annotations
 
+import codecs
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -203,11 +204,34 @@ class EvalSet:
         files = sorted((self.folder / "human-scores").glob(f"{self.lp}.{kind}*.rating"))
         testset = self.testset() if files else None
         segments = {s: testset.segments(s) for s in testset.systems} if testset else {}
+        marked = [system for system in segments if self._has_byte_order_mark(system)]
+        for system in marked:
+            first, *_ = segments[system]
+            segments[system][0] = replace(first, hypothesis=f"\ufeff{first.hypothesis}")
         annotated: dict[tuple[str, str], list[ErrorAnnotations]] = {}
         for file in files:
             for key, errors in read_rating_file(file, segments).items():
                 annotated.setdefault(key, []).append(errors)
-        return {key: merge_annotations(group) for key, group in annotated.items()}
+        merged = {key: merge_annotations(group) for key, group in annotated.items()}
+        for key in [(system, "1") for system in marked if (system, "1") in merged]:
+            merged[key] = _skip_byte_order_mark(merged[key])
+        return merged
+
+    def _has_byte_order_mark(self, system: str) -> bool:
+        path = self.folder / "system-outputs" / self.lp / f"{system}.txt"
+        with path.open("rb") as stream:
+            return stream.read(3) == codecs.BOM_UTF8
+
+
+def _skip_byte_order_mark(annotations: ErrorAnnotations) -> ErrorAnnotations:
+    """Shift the spans of a translation whose raters counted the byte-order mark of its file."""
+    spans = (
+        replace(span, start=max(span.start - 1, 0), end=max(span.end - 1, 1))
+        if span.side == "hypothesis"
+        else span
+        for span in annotations.spans
+    )
+    return replace(annotations, spans=tuple(spans))
 
 
 def find_eval_sets(folder: PathLike) -> tuple[EvalSet, ...]:
