@@ -74,7 +74,7 @@ logger = logging.getLogger(__name__)
 
 # name and title of sections
 SLICES_SECTION = ("slices", "Slices")
-ERRORS_SECTION = ("errors", "Marked errors")
+ERRORS_SECTION = ("errors", "Error spans")
 CHALLENGE_SECTION = ("challenge", "Challenge set")
 DIAGNOSTICS_SECTION = ("diagnostics", "Diagnostics")
 AGREEMENT_RESAMPLES = 1000
