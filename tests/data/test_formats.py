@@ -296,10 +296,13 @@ def test_unused_parquet_columns_are_not_read(tmp_path: Path) -> None:
 
 
 def test_damaged_parquet_file_raises_in_one_line(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "x.parquet"
-    for data in (b"", b"PAR1" + b"x" * 50 + b"PAR1", b"text"):
-        file.write_bytes(data)
+    parquet.write_table(arrow.table({"mt": ["a"], "score": [1.0]}), file)
+    data = file.read_bytes()
+    damaged_page = data[:4] + b"\xff" + data[5:]  # pyarrow explains it in two lines
+    for content in (damaged_page, b"", b"text"):
+        file.write_bytes(content)
         with pytest.raises(DataError, match="not a Parquet file") as error:
             list(read_records(file))
         assert "\n" not in str(error.value)
