@@ -45,7 +45,7 @@ class Reading(Counting):
 
 
 class Marking(Counting):
-    """SemanticAttributes each `x`."""
+    """Marks each `x`."""
 
     calls: ClassVar[list[int]] = []
 
