@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import tertium
-from tertium.data.formats import read_lines, read_table
+from tertium.data.delimited_tables import read_table
 from tertium.data.judgments import read_judgments
 from tertium.data.preferences import read_preferences
 from tertium.data.testset import TestSet
+from tertium.data.text_files import read_lines
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ERROR_KINDS = {

@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.utils import smart_open
 
-from tertium.data.formats import read_jsonl, read_lines, read_records, read_table, write_jsonl
+from tertium.data.delimited_tables import read_table
+from tertium.data.formats import read_jsonl, read_records, write_jsonl
+from tertium.data.text_files import read_lines
 from tertium.errors import DataError, UsageError
 from tertium.frames import write_frame
 

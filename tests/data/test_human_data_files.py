@@ -12,11 +12,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tertium
-from tertium.data.formats import language_pair_in_path
 from tertium.data.human_data_files import HumanScoreTable, read_human_data, read_sets_with_texts
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.ratings import standardize_human_ratings
+from tertium.data.text_files import language_pair_in_path
 from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.models.training_data import TrainingSets
 from tertium.segment import Segment

@@ -142,7 +142,7 @@ def _split_metrics_and_files(
 def _read_vocabulary(file: str | None) -> set[str] | None:
     if file is None:
         return None
-    from tertium.data.formats import read_lines
+    from tertium.data.text_files import read_lines
 
     if not Path(file).is_file():
         raise UsageError(f"--vocabulary {file}: no such file")

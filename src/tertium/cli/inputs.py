@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tertium.cli.parser import CommandParser, add_list
-from tertium.data.formats import RECORD_SUFFIXES, read_lines
+from tertium.data.formats import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
+from tertium.data.text_files import read_lines
 from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric

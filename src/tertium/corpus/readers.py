@@ -16,7 +16,8 @@ from typing import IO, Any
 
 from tertium.corpus.batches import BadRow, RecordBatch, RowBatch, TableBatch, rows_to_table, shorten
 from tertium.corpus.storage import SourceFile, is_remote, open_content, open_file
-from tertium.data import formats
+from tertium.data import delimited_tables as tables
+from tertium.data import formats, text_files
 from tertium.errors import DataError, TertiumError, UsageError
 
 BATCH_ROWS = 4096  # large enough to share work on repeated texts, small enough for any memory
@@ -180,8 +181,9 @@ def sample_records(
             count += len(records)
             if part.file.kind == "tsv":
                 cells = (cell for record in records for cell in record.values())
-                formats.warn_about_csv_quotes(
-                    part.file.path, sum(formats.is_csv_quoted(cell or "") for cell in cells)
+                tables.warn_about_csv_quotes(
+                    part.file.path,
+                    sum(tables.is_csv_quoted(cell or "") for cell in cells),
                 )
             bad = bad or "".join(f"row {row.row}: {row.reason}" for row in reading.bad[:1])
     if bad and not count:
@@ -203,7 +205,7 @@ def _open_parquet(file: SourceFile) -> Any:
         reader = ParquetFile(open_file(file.path), pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{file.path}: not a Parquet file ({str(error).splitlines()[0]})") from None
-    formats.check_unique_columns(reader.schema_arrow.names, file.path)
+    tables.check_unique_columns(reader.schema_arrow.names, file.path)
     return reader
 
 
@@ -251,7 +253,9 @@ def _skip_line(stream: IO[bytes]) -> None:
 def _skip_byte_order_mark(stream: Any, path: str) -> None:
     """Skip a UTF-8 byte order mark; refuse UTF-16 and UTF-32."""
     start = stream.peek(4)[:4]
-    encoding = next((name for mark, name in formats.BYTE_ORDER_MARKS if start.startswith(mark)), "")
+    encoding = next(
+        (name for mark, name in text_files.BYTE_ORDER_MARKS if start.startswith(mark)), ""
+    )
     if encoding:
         remedy = f"iconv -f {encoding} -t UTF-8 FILE > NEW"
         raise DataError(f"{path}: {encoding}, not UTF-8; convert it first: {remedy}")
@@ -297,9 +301,9 @@ def _header(file: SourceFile, fields: Sequence[str] | None) -> list[str]:
         raise DataError(f"{file.path}: no header ({header or 'the file is empty'})")
     header = [name.strip() for name in header]
     if fields and isinstance(first, list):
-        formats.reject_header_row(first, header, file.path)
-    formats.check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
-    formats.check_unique_columns(header, file.path)
+        tables.reject_header_row(first, header, file.path)
+    tables.check_delimiter(header, "," if file.kind == "csv" else "\t", file.path)
+    tables.check_unique_columns(header, file.path)
     return header
 
 
@@ -312,7 +316,7 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         for number, line in _lines(part):  # noqa: B007 (rows below are numbered by it)
             yield line.decode("utf-8", "surrogateescape")
 
-    reader = formats.csv_rows(texts(), "," if part.file.kind == "csv" else "\t")
+    reader = tables.csv_rows(texts(), "," if part.file.kind == "csv" else "\t")
     while True:
         first_line = number + 1
         try:
@@ -320,7 +324,10 @@ def _cells(part: CorpusPart) -> Iterator[tuple[int, list[str] | str]]:
         except StopIteration:
             return
         except csv.Error as error:
-            yield number, f"not a row ({formats.describe_csv_error(error, first_line, number)})"
+            yield (
+                number,
+                f"not a row ({tables.describe_csv_error(error, first_line, number)})",
+            )
             continue
         if row:
             yield number, row
@@ -348,5 +355,5 @@ def _name_cells(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
             f"{ROW_PLACEHOLDER}: wrong number of fields ({len(row)} for {len(header)} columns)"
         )
     for cell in row:
-        formats.check_text(cell, ROW_PLACEHOLDER)
+        text_files.check_text(cell, ROW_PLACEHOLDER)
     return dict(zip(header, row, strict=True))

@@ -34,16 +34,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tertium.data.delimited_tables import parse_rows, read_table
 from tertium.data.error_annotations import NO_ERROR, read_severity
-from tertium.data.formats import (
-    PathLike,
-    parse_rows,
-    read_first_lines,
-    read_jsonl,
-    read_lines,
-    read_table,
-    read_text,
-)
+from tertium.data.formats import PathLike, read_jsonl
 from tertium.data.judgments import JudgmentCollector, JudgmentSet
 from tertium.data.records import (
     ANNOTATOR_NAMES,
@@ -53,6 +46,7 @@ from tertium.data.records import (
     read_object,
     read_object_list,
 )
+from tertium.data.text_files import read_first_lines, read_lines, read_text
 from tertium.errors import DataError, TertiumError, short_repr
 from tertium.segment import Judgment, Segment
 from tertium.spans import (

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from tertium.arrays import make_rng
-from tertium.data.formats import PathLike, check_record, parse_json, read_records, read_text
+from tertium.data.formats import PathLike, parse_json, read_records
 from tertium.data.testset import TestSet
+from tertium.data.text_files import check_record, read_text
 from tertium.data.wmt import LANGUAGES
 from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.segment import Segment, check_texts

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from tertium.data.formats import JSON_SUFFIXES, STDIN, PathLike, decode_path, display_name
+from tertium.data.formats import JSON_SUFFIXES, PathLike
 from tertium.data.records import ITEM_NAMES, TEXT_NAMES
+from tertium.data.text_files import STDIN, decode_path, display_name
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.frames import is_frame, unwrap_arrow_column
 from tertium.segment import Segment, check_surrogates, check_texts

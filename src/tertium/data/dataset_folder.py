@@ -19,7 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from tertium.data import formats
+from tertium.data import formats, text_files
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.mt_metrics_eval import find_eval_sets
 from tertium.data.preferences import read_preferences
@@ -205,7 +205,7 @@ def read_system_scores(path: formats.PathLike) -> dict[str, dict[str, float]]:
     rows = [(where, lowercase_columns(record)) for where, record in formats.read_records(path)]
     has_scores = any("score" in row for _, row in rows)
     for where, row in rows:
-        lp = read_language_pair(row) or formats.language_pair_in_path(path)
+        lp = read_language_pair(row) or text_files.language_pair_in_path(path)
         scores = pairs.setdefault(lp, {})
         system, score = get_text(row, ("system",)), read_score(row.get("score"), where)
         if not system or not has_scores:
@@ -258,5 +258,5 @@ def _kind(files: Mapping[FileKey, Path]) -> Kind:
 def _file_key(file: Path) -> FileKey:
     """Return language pair and part: `ro-en.dev.jsonl.gz` is (`ro-en`, `dev`)."""
     words = _SUFFIX.sub("", file.name).split(".")
-    lp = next((word for word in words if formats.LANGUAGE_PAIR.fullmatch(word)), "")
+    lp = next((word for word in words if text_files.LANGUAGE_PAIR.fullmatch(word)), "")
     return normalize_language_pair(lp), ".".join(word for word in words if word != lp)

@@ -27,14 +27,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data import annotation_campaigns
 from tertium.data.dataset_folder import DatasetFolder, read_system_scores, read_texts
-from tertium.data.formats import (
-    LANGUAGE_PAIR,
-    RECORD_SUFFIXES,
-    PathLike,
-    language_pair_in_path,
-    read_first_lines,
-    read_records,
-)
+from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.human_data import HumanData, Texts
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
@@ -42,6 +35,7 @@ from tertium.data.preferences import LEFT_NAMES, VERDICT_NAMES, read_preferences
 from tertium.data.rankings import ItemTexts, RankingSet
 from tertium.data.ratings import average_ratings
 from tertium.data.testset import TestSet
+from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_first_lines
 from tertium.data.wmt import MetricsTask, is_metrics_task, read_rankings
 from tertium.data.wmt_quality_estimation import find_qe_stems, read_qe
 from tertium.errors import DataError, UnknownNameError, UsageError, short_repr

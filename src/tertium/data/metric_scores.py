@@ -16,14 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.data.formats import (
-    PathLike,
-    language_pair_in_path,
-    parse_json,
-    read_lines,
-    read_records,
-    read_text,
-)
+from tertium.data.formats import PathLike, parse_json, read_records
 from tertium.data.mt_metrics_eval import metric_name_from_path, read_score_file
 from tertium.data.records import (
     ITEM_NAMES,
@@ -34,6 +27,7 @@ from tertium.data.records import (
     read_language_pair,
     read_score,
 )
+from tertium.data.text_files import language_pair_in_path, read_lines, read_text
 from tertium.data.wmt import read_metric_submission
 from tertium.errors import DataError
 from tertium.frames import format_name

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.arrays import resolve_row_indices
-from tertium.data import consistency, formats, records
+from tertium.data import consistency, formats, records, text_files
 from tertium.data.item_names import (
     check_numbering_base,
     disambiguate_names,
@@ -277,7 +277,7 @@ class TestSet:
         files = [*translations, *references, *optional]
         for file in files:
             consistency.check_plain_text(file)
-        texts = [tuple(formats.read_lines(file)) for file in files]
+        texts = [tuple(text_files.read_lines(file)) for file in files]
         for file, lines in zip(files, texts, strict=True):
             consistency.check_plain_text(file, lines)
         consistency.check_parallel(files, texts)

@@ -30,12 +30,14 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.data import rankings
-from tertium.data.formats import PathLike, read_lines, read_table
+from tertium.data.delimited_tables import read_table
+from tertium.data.formats import PathLike
 from tertium.data.judgments import DUPLICATE, NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import ANNOTATOR_NAMES, get_text, lowercase_columns, read_score
 from tertium.data.segment_lookup import build_segment_lookup
 from tertium.data.tar_archive import UnpackedFolder, is_tar, strip_tar_suffix
 from tertium.data.testset import TestSet
+from tertium.data.text_files import read_lines
 from tertium.errors import DataError, UnknownNameError
 from tertium.scores import ScoreMatrix
 from tertium.text.language_codes import CODE_ALIASES

@@ -15,9 +15,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tertium.data.consistency import check_parallel
-from tertium.data.formats import LANGUAGE_PAIR, PathLike, read_lines
+from tertium.data.formats import PathLike
 from tertium.data.judgments import NO_SCORE, JudgmentCollector, JudgmentSet
 from tertium.data.records import read_score
+from tertium.data.text_files import LANGUAGE_PAIR, read_lines
 from tertium.errors import DataError, TertiumError, UnknownNameError
 from tertium.segment import Judgment, Segment
 from tertium.spans import (

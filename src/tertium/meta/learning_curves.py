@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tertium.arrays import make_rng
-from tertium.data.formats import PathLike, parse_json, read_text
+from tertium.data.formats import PathLike, parse_json
+from tertium.data.text_files import read_text
 from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
 

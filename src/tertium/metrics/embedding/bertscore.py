@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, exact_dot_products
-from tertium.data.formats import read_lines
+from tertium.data.text_files import read_lines
 from tertium.encoders import Chunk, Encoder
 from tertium.encoders.encoder import Embeddings
 from tertium.errors import MissingResourceError, UsageError

@@ -1,0 +1,180 @@
+"""Read text files: UTF-8 lines, plain or gzip, and standard input.
+
+Text is UTF-8 with or without a byte-order mark. Lines end with LF or CRLF, as in sacrebleu; a lone
+carriage return is text. An empty line is a segment like any other. Invalid bytes and NUL bytes are
+errors. The file name `-` is standard input, which can be read once.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import logging
+import os
+import re
+import sys
+import weakref
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tertium.atomic import PathLike
+from tertium.errors import DataError, UsageError
+from tertium.segment import check_surrogates
+from tertium.text.language_codes import normalize_language_pair
+
+logger = logging.getLogger(__name__)
+
+STDIN = "-"  # the file name that means standard input
+BYTE_ORDER_MARKS = (  # longest first: the UTF-32-LE mark starts with the UTF-16-LE mark
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
+_stdin_reader: weakref.ref[Any] | None = None  # the stream that was read to its end
+
+
+def read_text(path: PathLike) -> str:
+    """Read a file, plain or gzip, and check that it is valid UTF-8."""
+    name = display_name(path)
+    try:
+        data = _read_stdin() if is_stdin(path) else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{name}: no such file") from None
+    except IsADirectoryError:
+        raise DataError(f"{name} is a directory; expected a file") from None
+    except OSError as error:
+        raise DataError(f"{name}: cannot be read ({error.strerror})") from None
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(f"{name}: damaged gzip file ({error})") from None
+    return decode(data, name)
+
+
+def is_stdin(path: PathLike) -> bool:
+    return os.fspath(path) == STDIN
+
+
+def _read_stdin() -> bytes:
+    """Read standard input to its end; a second call raises an error."""
+    global _stdin_reader
+    stream = sys.stdin
+    if stream is None:
+        raise UsageError("standard input is closed: give a file instead of -")
+    if _stdin_reader is not None and _stdin_reader() is stream:
+        raise UsageError("- (standard input) is given twice: it can be read only once; use files")
+    _stdin_reader = weakref.ref(stream)
+    data: bytes = stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode()
+    return data
+
+
+def display_name(path: PathLike) -> str:
+    """Return the name of a file for messages.
+
+    >>> display_name("-"), display_name("runs/ours.txt")
+    ('standard input', 'runs/ours.txt')
+    """
+    return "standard input" if is_stdin(path) else str(Path(path))
+
+
+def decode(data: bytes, where: str) -> str:
+    """Decode UTF-8 without a byte-order mark; errors name the line of the invalid byte."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        start = error.start + (3 if data.startswith(b"\xef\xbb\xbf") else 0)
+        line = data.count(b"\n", 0, start) + 1
+        encoding = next((name for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), "")
+        raise DataError(
+            f"{where}, line {line}: not UTF-8 (byte 0x{data[start]:02x} at position {start}); "
+            f"convert it first: iconv -f {encoding or 'LATIN1'} -t UTF-8 FILE > NEW"
+            + ("" if encoding else " (replace LATIN1 by the encoding of the file)")
+        ) from None
+    nul = text.find("\0")
+    if nul >= 0:
+        line = text.count("\n", 0, nul) + 1
+        check_text(text, f"{where}, line {line}")
+    return text
+
+
+def check_text(text: str, where: str) -> None:
+    """Raise an error for NUL and for unpaired surrogates, which no text file can contain."""
+    if "\0" in text:
+        raise DataError(
+            f"{where}: NUL byte; is this a text file? To convert UTF-16: "
+            "iconv -f UTF-16LE -t UTF-8 FILE > NEW"
+        )
+    check_surrogates(text, where)
+
+
+def check_record(record: Mapping[str, Any], where: str) -> None:
+    """Apply `check_text` to every string in a record, including nested lists and objects."""
+    stack: list[Any] = [record]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, str):
+            check_text(value, where)
+        elif isinstance(value, Mapping):
+            stack += [*value, *value.values()]
+        elif isinstance(value, list):
+            stack += value
+
+
+def decode_path(path: PathLike) -> str:
+    """Return a path as text; bytes that are not UTF-8 become U+FFFD."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def language_pair_in_path(path: PathLike) -> str:
+    """Return the language pair in a file name or its folder's name, or an empty string.
+
+    >>> language_pair_in_path("metric-scores/en-de/BLEU-refA.seg.score")
+    'en-de'
+    >>> language_pair_in_path("out/chrf.zho-eng.tsv")
+    'zh-en'
+    """
+    file = Path(path)
+    words = [*file.name.split("."), file.parent.name]
+    return normalize_language_pair(next(filter(LANGUAGE_PAIR.fullmatch, words), ""))
+
+
+def read_lines(path: PathLike) -> list[str]:
+    r"""Read the lines of a file without their endings, `\n` or `\r\n`.
+
+    A lone `\r` and the other separators of `str.splitlines` (form feed, U+2028, ...) stay in the
+    text, as in sacrebleu and `wc`. A warning counts the lone `\r`.
+    """
+    lines = split_lines(read_text(path), display_name(path))
+    warn_about_carriage_returns(display_name(path), sum(line.count("\r") for line in lines))
+    return lines
+
+
+def read_first_lines(path: PathLike, count: int) -> list[str]:
+    """Return at most `count` lines from the beginning of a file, to detect its format."""
+    lines = read_text(path).split("\n", count)[:count]
+    return [line.removesuffix("\r") for line in lines]
+
+
+def warn_about_carriage_returns(name: str, count: int) -> None:
+    """Warn if lines contain carriage returns, which other tools may read as line ends."""
+    if count:
+        logger.warning(
+            "warning: %s: carriage returns (\\r) inside lines: %d; they are kept as text, because "
+            "only \\n and \\r\\n end a line",
+            name,
+            count,
+        )
+
+
+def split_lines(text: str, name: str) -> list[str]:
+    if not text:
+        raise DataError(f"{name} is empty; expected one segment per line")
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    return lines
