@@ -201,6 +201,13 @@ def test_warnings_are_shown_at_their_translation(opened: Browser) -> None:
     assert texts(opened, "#results .output:has(.badge) .text") == [""], "not that of fair"
 
 
+def test_more_than_32_kinds_of_warnings_are_distinguished(opened: Browser) -> None:
+    """Regression: shifts of 32 bits showed kind 33 as kind 1."""
+    bits = "[2 ** 33, 2 ** 40 + 1].map((bits) => { data.warningBits[0] = bits; "
+    kinds = "return [...Array(45).keys()].filter((kind) => hasWarningKind(0, kind)); })"
+    assert opened.evaluate(f"JSON.stringify({bits}{kinds})") == "[[33],[0,40]]"
+
+
 DIFFERENCES: list[tuple[str, str, list[str], list[str]]] = [
     ("a b c", "a c", ["b"], []),
     ("one two three four", "one 2 3 four", ["two three"], ["2 3"]),

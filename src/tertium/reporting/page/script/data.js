@@ -36,6 +36,8 @@ function rowOf(item, system) {
     if (data.systemIndices[row] === system) return row;
   return -1;
 }
+// Division instead of shifts, which work on 32 bits only.
+const hasWarningKind = (row, kind) => Math.floor(data.warningBits[row] / 2 ** kind) % 2 === 1;
 const unscale = (value, decimals) =>
   value === null || value === undefined ? NaN : value / 10 ** decimals;
 const score = (column, row) => (row < 0 ? NaN : unscale(column.values[row], column.decimals));

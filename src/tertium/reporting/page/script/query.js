@@ -73,9 +73,9 @@ function activeFilters() {
   if (gap > 0 && isPaired()) tests.push((unit) => Math.abs(difference(unit)) >= gap);
   if (minLength > 0) tests.push(([left]) => rows.lengths[left] >= minLength);
   if (!Number.isNaN(maxLength)) tests.push(([left]) => rows.lengths[left] <= maxLength);
-  const warning = selected("warning"),
-    mask = warning === ALL ? ~0 : 1 << warning;
-  const hasWarning = (row) => row >= 0 && (data.warningBits[row] & mask) !== 0;
+  const warning = selected("warning");
+  const hasWarning = (row) =>
+    row >= 0 && (warning === ALL ? data.warningBits[row] > 0 : hasWarningKind(row, warning));
   if (warning !== NONE) tests.push(([left, right]) => hasWarning(left) || hasWarning(right));
   if (selected("document") >= 0)
     tests.push(([left]) => data.items[rows.item[left]][1] === selected("document"));

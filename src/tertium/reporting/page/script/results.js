@@ -206,7 +206,7 @@ function outputCell(row, other, name, isLabeled) {
   );
 }
 function warningBadges(row) {
-  const kinds = data.warnings.filter((_, n) => data.warningBits[row] & (1 << n));
+  const kinds = data.warnings.filter((_, n) => hasWarningKind(row, n));
   return kinds.map((kind) => make("span", { class: "badge" }, kind));
 }
 function systemNames(unit) {
