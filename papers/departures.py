@@ -144,8 +144,20 @@ UNIT_LENGTH = Departure(
 BERTSCORE_F1 = Departure(
     key="bertscore-f1",
     title="F1 of BERTScore",
-    description="Equation 5 is recall. We use F1, alone and in SentSim.",
-    row_pattern="BERTScore",
+    description="Equation 5 is recall. We use F1, alone and in SentSim, except in rows marked as "
+    "recall.",
+    row_pattern="^(?!.*recall).*BERTScore",
+)
+CENTERED_SOURCES = Departure(
+    key="centered-sources",
+    title="Centered vectors, penalty for wrong languages",
+    description="The paper compares the vectors of a source and a translation as they are. Our "
+    "defaults subtract the mean vector of each language, project on directions in which "
+    "translations agree (64 for tokens, 256 for sentences, fitted on lines of FLORES, their number "
+    "chosen on da/wmt16 and the development part of qe/wmt20), and move a translation in the wrong "
+    "language towards the score of unrelated texts (penalty 0.3, if the language pair is given). "
+    "Rows marked as not centered have none of these.",
+    row_pattern="^(?!.*not centered)",
 )
 SMD_SUM = Departure(
     key="smd-sum",

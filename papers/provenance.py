@@ -13,13 +13,15 @@ from tertium.version import __version__
 def code_version() -> str:
     """Return `tertium 0.1.0`, with the commit if this file is tracked by git.
 
-    "with changes" marks uncommitted changes: such a figure cannot be traced to a commit.
+    "with changes" marks uncommitted changes: such a figure cannot be traced to a commit. Changes of
+    the pages and of stored figures do not count, since a measurement writes them itself.
     """
     try:
         here = Path(__file__).resolve()
         _git("ls-files", "--error-unmatch", here.name)
         commit = _git("rev-parse", "--short=12", "HEAD")
-        changed = _git("status", "--porcelain", "--untracked-files=no", "--", str(here.parents[1]))
+        paths = (str(here.parents[1]), ":(exclude,top)docs")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", *paths)
     except (OSError, subprocess.SubprocessError):
         return f"tertium {__version__}"
     return f"tertium {__version__}, commit {commit}{' with changes' if changed else ''}"

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
-from typing import Any
+from functools import lru_cache
+from math import inf, nan
+from typing import Any, Literal
 
 import numpy as np
 
-from papers.departures import BERTSCORE_F1, SMD_SUM, SONG_METEOR, UNIT_LENGTH
+from papers.departures import (
+    BERTSCORE_F1,
+    CENTERED_SOURCES,
+    SMD_SUM,
+    SONG_METEOR,
+    UNIT_LENGTH,
+)
 from papers.experiments import Segments
 from papers.language_pairs import MULTI30K as MULTI30K_PAIRS
 from papers.language_pairs import QE_WMT20
 from papers.printed_examples import ExampleScores, load_examples
 from papers.table import Experiment, Figure, PaperTable, Row
 from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.judgments import JudgmentSet
 from tertium.encoders import share_encoding
 from tertium.encoders.encoder import load_encoder
+from tertium.meta.correlation import pearson
+from tertium.scores import Scores
 from tertium.segment import Segment
 
 INTRODUCTION = """\
@@ -25,7 +35,9 @@ SentSim adds a sentence metric (SSS or SMD) to a token metric (WMD or BERTScore)
 Pearson's r on segments, with references (WMT17, Multi30K) and source-only (WMT17, Multi30K, WMT20
 quality estimation).
 
-- SentSim is normalized over the test set, as published. Source-only metrics get the language pair.
+- SentSim is normalized over the test set, as published.
+- Source-only rows "not centered" compare the vectors of the encoder as they are, as in the paper.
+  The other source-only rows get the language pair and have our corrections of the vectors.
 - Encoders: `mpnet` replaces RoBERTa large, `minilm` RoBERTa base, `e5` XLM-R, and `use` the
   multilingual encoder on German and French references.
 
@@ -34,11 +46,13 @@ of `e5` have a quarter of the parameters of XLM-R, so source-only figures are lo
 """
 HEADLINES = [
     ("2-reference", "SSS + WMD"),
+    ("3", "SSS + BERTScore, not centered"),
     ("3", "SSS + BERTScore"),
     ("4", "WMD"),
     ("4", "BERTScore"),
     ("4", "SSS"),
     ("4", "SSS + BERTScore"),
+    ("5", "SSS + BERTScore, not centered"),
     ("5", "SSS + BERTScore"),
 ]
 
@@ -48,12 +62,14 @@ SOURCES = ("de-en", "zh-en", "fi-en", "lv-en", "ru-en", "cs-en", "en-ru", "en-zh
 ROBERTA_NOTE = "published with RoBERTa {}, measured with {}"
 XLMR_NOTE = "published with XLM-R base, measured with {}"
 E5_NOTE = (
-    f"{XLMR_NOTE.format('e5')}, whose layers have a quarter of its parameters; the page on "
-    "encoders has the effect of centering"
+    f"{XLMR_NOTE.format('e5')}, whose layers have a quarter of its parameters; rows not centered "
+    "have no correction of the vectors and no penalty, as in the paper"
 )
 
 Figures = tuple[float, ...]
 DEPARTURES = (UNIT_LENGTH, BERTSCORE_F1, SONG_METEOR, SMD_SUM)
+# Vectors as they are, as in the paper: no centering, no directions, no penalty.
+NOT_CENTERED = ",centre=none,wrong_language_penalty=0"
 
 
 def _sentsim(encoder: str, sentence: str, token: str, against: str) -> str:
@@ -95,10 +111,24 @@ def _rows(
     ]
 
 
+def _source_rows(sentence: str, published: Sequence[Figures], pairs: Sequence[str]) -> list[Row]:
+    """Return source-only rows over e5: with vectors as they are, then with our corrections."""
+    corrected = _rows("e5", "source", sentence, published, pairs)
+    return [*map(_not_centered, corrected), *corrected]
+
+
+def _not_centered(row: Row) -> Row:
+    return replace(
+        row, label=f"{row.label}, not centered", model=f"{row.model}{NOT_CENTERED}", column_specs={}
+    )
+
+
 def _table(
     number: str, title: str, experiment: Experiment, rows: Sequence[Row], note: str, **options: Any
 ) -> PaperTable:
     """Return a table with the departures that apply to one of its rows."""
+    is_corrected = any(row.label.endswith(", not centered") for row in rows)
+    departures = (*DEPARTURES, *([CENTERED_SOURCES] if is_corrected else []))
     return PaperTable(
         paper="song2021",
         number=number,
@@ -106,7 +136,7 @@ def _table(
         experiment=experiment,
         rows=rows,
         note=note,
-        departures=tuple(d for d in DEPARTURES if any(map(d.applies_to, rows))),
+        departures=tuple(d for d in departures if any(map(d.applies_to, rows))),
         **options,
     )
 
@@ -188,6 +218,8 @@ def _example_table(
         for (label, name), figures in zip(metrics.items(), published, strict=True)
         for encoder in encoders
     ]
+    if against == "source":
+        rows = [row for corrected in rows for row in (_not_centered(corrected), corrected)]
     experiment = ExampleScoreShares(examples=load_examples(f"song2021-{number}"))
     note = EXAMPLES_NOTE.format(encoder_note)
     return _table(number, title, experiment, rows, note, has_average=False)
@@ -215,6 +247,178 @@ class TwoLayers(Segments):
         scores = model.postprocess(values, load_encoder(name), "reference")[:, 0]
         agreement = self.correlate(judgment_set.scores, scores)
         return Figure(value=float(agreement), count=int(agreement.used))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """A test set with the encoder that scores it, against references or sources."""
+
+    experiment: Segments
+    encoder: str
+    against: str
+
+    def spec(self, metric: str, options: str = "") -> str:
+        """Return the spec of a metric without our corrections for sources."""
+        correction = NOT_CENTERED if self.against == "source" else ""
+        return f"{metric}:encoder={self.encoder},against={self.against}{correction}{options}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AverageOverPairs:
+    """Mean or standard deviation of Pearson's r over the language pairs of a setting."""
+
+    settings: tuple[tuple[str, Setting], ...]
+    reduce: Literal["mean", "standard deviation"] = "mean"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.settings)
+
+    @property
+    def data(self) -> str:
+        return "; ".join(f"{name}: {setting.experiment.data}" for name, setting in self.settings)
+
+    @property
+    def statistic(self) -> str:
+        return f"{self.reduce} over language pairs of Pearson's r with human scores of segments"
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        figures = _measure_pairs(datasets, dict(self.settings)[column].experiment, model)
+        values = np.array([figure.value for figure in figures])
+        value = values.mean() if self.reduce == "mean" else values.std(ddof=1)
+        count = sum(figure.count for figure in figures)
+        return Figure(value=float(value), count=count, signature=figures[0].signature)
+
+
+@lru_cache(maxsize=64)
+def _measure_pairs(datasets: DatasetFolder, experiment: Segments, model: Any) -> list[Figure]:
+    """Return the figure of each language pair; rows with mean and deviation share them."""
+    return [experiment.measure(datasets, model, lp) for lp in experiment.columns]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByLength:
+    """Pearson's r by length of the reference in words, average over language pairs.
+
+    `ranges` has the shortest and the longest length of each column. Metrics score the whole test
+    set, so that the bounds of SentSim do not depend on the length.
+    """
+
+    set: str
+    pairs: tuple[str, ...]
+    ranges: tuple[tuple[str, int, float], ...]
+    statistic: str = (
+        "Pearson's r with human scores of segments whose reference has so many words, average over "
+        "language pairs"
+    )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(name for name, *_ in self.ranges)
+
+    @property
+    def data(self) -> str:
+        return f"{self.set}, {len(self.pairs)} language pairs"
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        ((shortest, longest),) = (limits for name, *limits in self.ranges if name == column)
+        values, count, signature = [], 0, ""
+        for lp in self.pairs:
+            judgment_set, scores = _score_pair(datasets, self.set, lp, model)
+            lengths = np.array([len(s.references[0].split()) for s in judgment_set.segments])
+            rows = (shortest <= lengths) & (lengths <= longest)
+            agreement = pearson(judgment_set.scores[rows], scores.oriented_segments[rows])
+            values.append(float(agreement))
+            count += int(rows.sum())
+            signature = scores.signature
+        return Figure(value=float(np.mean(values)), count=count, signature=signature)
+
+
+@lru_cache(maxsize=16)
+def _score_pair(
+    datasets: DatasetFolder, set_name: str, lp: str, model: Any
+) -> tuple[JudgmentSet, Scores]:
+    """Return the judgments of a language pair and their scores, for several ranges of length."""
+    judgment_set = datasets.judgments(set_name, lp)
+    return judgment_set, model.score(judgment_set.segments)
+
+
+SETTINGS = {
+    "WMT17, references": Setting(experiment=WMT17, encoder="minilm", against="reference"),
+    "Multi30K, references": Setting(experiment=MULTI30K, encoder="use", against="reference"),
+    "WMT17, sources": Setting(experiment=WMT17_SOURCES, encoder="e5", against="source"),
+    "Multi30K, sources": Setting(experiment=MULTI30K, encoder="e5", against="source"),
+    "WMT20, sources": Setting(experiment=WMT20, encoder="e5", against="source"),
+}
+MEANS = AverageOverPairs(settings=tuple(SETTINGS.items()))
+DEVIATIONS = replace(MEANS, reduce="standard deviation")
+SETTINGS_NOTE = (
+    "measured with minilm and use against references, and with e5 without centering and penalty "
+    "against sources; published averages are from tables 2, 3, 5 and 7"
+)
+# The average length in Multi30K is 12 to 14 words.
+LENGTHS = ByLength(
+    set="da/wmt17",
+    pairs=TO_ENGLISH,
+    ranges=(("up to 14 words", 0, 14), ("15 to 24", 15, 24), ("25 or more", 25, inf)),
+)
+PUBLISHED_AVERAGES: Mapping[str, Figures] = {
+    "BERTScore": (0.719, 0.393, 0.406, 0.313, 0.405),
+    "SSS + WMD": (0.754, 0.524, 0.540, 0.492, 0.495),
+    "SSS + BERTScore": (0.759, 0.494, 0.553, 0.460, 0.498),
+}
+
+
+def _setting_row(label: str, published: Figures, metric: str, options: str = "") -> Row:
+    """Return a row with the encoder of each setting."""
+    specs = {name: setting.spec(metric, options) for name, setting in SETTINGS.items()}
+    return Row(label, published, model=specs["WMT17, references"], column_specs=specs)
+
+
+def _sum_rows() -> list[Row]:
+    """Return both sums with exponentials and without, and their deviations over pairs."""
+    rows = [
+        _setting_row(
+            f"SSS + {title}, {combine}",
+            PUBLISHED_AVERAGES[f"SSS + {title}"] if combine == "exponential" else (),
+            "sentsim",
+            f",token={token},combine={combine},normalise=corpus",
+        )
+        for title, token in (("WMD", "wmd"), ("BERTScore", "bertscore"))
+        for combine in ("exponential", "plain")
+    ]
+    deviations = [
+        replace(row, label=f"{row.label}, deviation", published=(), experiment=DEVIATIONS)
+        for row in rows
+    ]
+    return [*rows, *deviations]
+
+
+def _recall_rows() -> list[Row]:
+    """Return BERTScore and its sum with SSS, with F1 and with recall."""
+    return [
+        _setting_row(f"{title}, {measure}", PUBLISHED_AVERAGES[title], metric, options + ending)
+        for title, metric, options in (
+            ("BERTScore", "bertscore", ""),
+            ("SSS + BERTScore", "sentsim", ",normalise=corpus"),
+        )
+        for measure, ending in (("F1", ""), ("recall", ",measure=recall"))
+    ]
+
+
+def _length_rows() -> list[Row]:
+    """Return the metrics whose order depends on the length in the paper, in two settings."""
+    metrics = {
+        "WMD": ("wmd", ""),
+        "BERTScore": ("bertscore", ""),
+        "SSS + WMD": ("sentsim", ",token=wmd,normalise=corpus"),
+        "SSS + BERTScore": ("sentsim", ",normalise=corpus"),
+    }
+    return [
+        Row(f"{title}, {side}", model=SETTINGS[f"WMT17, {side}"].spec(name, options))
+        for side in ("references", "sources")
+        for title, (name, options) in metrics.items()
+    ]
 
 
 SMD_LARGE: list[Figures] = [
@@ -249,9 +453,7 @@ TABLES = [
         "2-source",
         "Multi30K, source-only",
         MULTI30K,
-        _rows(
-            "e5",
-            "source",
+        _source_rows(
             "sss",
             [
                 (0.360, 0.319, 0.340),
@@ -296,9 +498,7 @@ TABLES = [
         "3",
         "WMT17, source-only",
         WMT17_SOURCES,
-        _rows(
-            "e5",
-            "source",
+        _source_rows(
             "sss",
             [
                 (0.366, 0.501, 0.373, 0.373, 0.308, 0.267, 0.404, 0.408, 0.350, 0.372),
@@ -370,9 +570,7 @@ TABLES = [
                 0.479,
                 note="average over six language pairs",
             ),
-            *_rows(
-                "e5",
-                "source",
+            *_source_rows(
                 "sss",
                 [
                     (0.361, 0.456, 0.463, 0.251, 0.647, 0.308, 0.315, 0.400),
@@ -425,9 +623,7 @@ TABLES = [
         "8",
         "WMT17, source-only, with SMD",
         WMT17_SOURCES,
-        _rows(
-            "e5",
-            "source",
+        _source_rows(
             "smd",
             [
                 (0.348, 0.394, 0.360, 0.342, 0.276, 0.158, 0.271, 0.345, 0.250, 0.305),
@@ -449,9 +645,7 @@ TABLES = [
         "10",
         "WMT20 quality estimation, source-only, with SMD",
         WMT20,
-        _rows(
-            "e5",
-            "source",
+        _source_rows(
             "smd",
             [
                 (0.436, 0.368, 0.302, 0.277, 0.570, 0.298, 0.281, 0.362),
@@ -479,5 +673,31 @@ TABLES = [
         "the paper prints no values; its best layer is 17 of 24 of RoBERTa large. Our layers are "
         "chosen on WMT15 and WMT16",
         chart="layers",
+    ),
+    _table(
+        "section 3.4",
+        "Sum of exponentials and plain sum, over language pairs",
+        MEANS,
+        _sum_rows(),
+        f"{SETTINGS_NOTE}. The paper says that the plain sum varies more, without figures",
+        has_average=False,
+    ),
+    _table(
+        "section 5.1",
+        "WMD and BERTScore by sentence length, WMT17 to English",
+        LENGTHS,
+        _length_rows(),
+        "the paper explains the order of WMD and BERTScore in Multi30K (12 to 14 words on average) "
+        "and WMT17 by length, without figures. The encoder is minilm with references, e5 without "
+        "centering and penalty with sources",
+        has_average=False,
+    ),
+    _table(
+        "equation 5",
+        "F1 and recall of BERTScore, average over language pairs",
+        MEANS,
+        _recall_rows(),
+        SETTINGS_NOTE,
+        has_average=False,
     ),
 ]
