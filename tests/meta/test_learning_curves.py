@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,7 +15,11 @@ from tertium.meta.learning_curves import (
     ablation,
     draw_subset,
     learning_curve,
+    read_curves,
 )
+from tertium.reporting.charts.learning_curves import learning_curve_chart
+
+RUN = {"setting": "1", "size": 1, "seed": 0, "test": "wmt", "value": 0.5}
 
 
 def test_subsets_are_nested_and_seeded():
@@ -108,3 +115,56 @@ def test_invalid_input():
         ablation(train, lambda s: {"t": 0.0}, ["a", "a"])
     with pytest.raises(UsageError, match="at least one seed"):
         ablation(train, lambda s: {"t": 0.0}, ["a", "b"], seeds=[])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        {},
+        5,
+        None,
+        "runs",
+        [5],
+        [None],
+        [[RUN]],
+        [{}],
+        [RUN | {"more": 1}],
+        [{k: v for k, v in RUN.items() if k != "seed"}],
+        *([RUN | {name: value}] for name in ("setting", "test") for value in (1, None, [], "\0")),
+        *(
+            [RUN | {name: value}]
+            for name in ("size", "seed")
+            for value in (1.5, None, "x", True, [], {})
+        ),
+        *([RUN | {"size": size}] for size in (0, -1, 10**400)),
+        *([RUN | {"value": value}] for value in ("x", [], {}, 1e308, 10**400)),
+    ],
+)
+def test_invalid_runs_are_errors_that_name_the_file(tmp_path: Path, content: object) -> None:
+    file = tmp_path / "curve.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"curve\.json.*(expected|NUL|not a number|not finite)"):
+        read_curves([file])
+
+
+def test_undefined_values_are_drawn_as_missing(tmp_path: Path) -> None:
+    file = tmp_path / "curve.json"
+    for setting in ("1", "all"):
+        file.write_text(json.dumps([RUN | {"setting": setting, "value": None}]))
+        (curve,) = read_curves([file]).values()
+        assert np.isnan(curve.runs[0].value)
+        assert learning_curve_chart(curve, "chart")
+
+
+def test_curves_of_files_with_the_same_name_are_kept(tmp_path: Path) -> None:
+    files = [tmp_path / folder / "mean.json" for folder in ("esim", "bilstm")]
+    for file in files:
+        file.parent.mkdir()
+        file.write_text(json.dumps([RUN]))
+    assert list(read_curves(files)) == ["esim/mean", "bilstm/mean"]
+    other = files[0].with_suffix(".txt")
+    other.write_text(json.dumps([RUN]))
+    assert len(read_curves([files[0], other])) == 2
+    with pytest.raises(UsageError, match="given twice"):
+        read_curves([files[0], files[0]])

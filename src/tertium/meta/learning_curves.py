@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,14 +16,17 @@ import numpy as np
 
 from tertium.arrays import make_rng
 from tertium.data.formats import PathLike, parse_json
-from tertium.data.text_files import read_text
-from tertium.errors import DataError, UsageError
+from tertium.data.records import read_integer, read_score
+from tertium.data.text_files import check_text, read_text
+from tertium.errors import DataError, UsageError, short_repr
 from tertium.execution import track_progress
+from tertium.specs import check_unique_names
 
 T = TypeVar("T")
 Learner = TypeVar("Learner")
 
 ALL = "all"
+MAX_SIZE = 10**15  # training examples of a run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,14 +181,50 @@ def _summarize_runs(setting: str, size: int, test: str, values: Sequence[float])
 
 
 def read_curves(files: Iterable[PathLike]) -> dict[str, LearningCurve]:
-    """Read learning curves and ablations from JSON files of runs, by file name."""
-    return {Path(file).stem: _read_curve(Path(file)) for file in files}
+    """Read learning curves and ablations from JSON files of runs, by file name.
+
+    Files of the same name are told apart by their folders; a file given twice is an error.
+    """
+    paths = [Path(file) for file in files]
+    check_unique_names("--curves", [str(path.resolve()) for path in paths])
+    return dict(zip(_distinct_names(paths), map(_read_curve, paths), strict=True))
+
+
+def _distinct_names(paths: Sequence[Path]) -> list[str]:
+    """Return file names without suffix, with as many folders as needed to tell them apart.
+
+    >>> _distinct_names([Path("a/x.json"), Path("b/x.json"), Path("b/y.json")])
+    ['a/x', 'b/x', 'b/y']
+    """
+    parts = [path.resolve().with_suffix("").parts for path in paths]
+    for depth in range(1, max(map(len, parts), default=0)):
+        names = ["/".join(part[-depth:]) for part in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [str(path) for path in paths]  # some differ only in their suffix
 
 
 def _read_curve(path: Path) -> LearningCurve:
     expected = "expected a JSON list of runs with setting, size, seed, test and value"
     records = parse_json(read_text(path), str(path), f": {expected}")
-    try:
-        return LearningCurve(runs=tuple(LearningRun(**record) for record in records))
-    except (TypeError, ValueError):
-        raise DataError(f"{path}: {expected}") from None
+    if not isinstance(records, list) or not records:
+        raise DataError(f"{path}: {expected}")
+    runs = (_read_run(record, f"{path}, run {n}") for n, record in enumerate(records, start=1))
+    return LearningCurve(runs=tuple(runs))
+
+
+def _read_run(record: Any, where: str) -> LearningRun:
+    names = [field.name for field in fields(LearningRun)]
+    if not isinstance(record, dict) or set(record) != set(names):
+        raise DataError(f"{where}: {short_repr(record)}; expected {', '.join(names)}")
+    for name in ("setting", "test"):
+        if not isinstance(record[name], str):
+            raise DataError(f"{where}: {name} is {short_repr(record[name])}; expected a text")
+        check_text(record[name], where)
+    size, seed = (read_integer(record[name], name, where) for name in ("size", "seed"))
+    if not 1 <= size <= MAX_SIZE:
+        raise DataError(f"{where}: size is {short_repr(size)}; expected 1 to {MAX_SIZE:,}")
+    value = read_score(record["value"], where)
+    return LearningRun(
+        setting=record["setting"], size=size, seed=seed, test=record["test"], value=value
+    )
