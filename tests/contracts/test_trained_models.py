@@ -61,7 +61,7 @@ def judgments(seed: int, count: int = 12) -> list[Judgment]:
         words = [*rng.permutation(WORDS)[:8], f"{seed} {n}"]
         hypothesis = " ".join(words[: 8 - n % 4])
         rows.append(
-            Judgment(Segment(hypothesis, "x", (" ".join(words),)), -float(n % 4) + seed / 9)
+            Judgment(Segment(hypothesis, f"x {n}", (" ".join(words),)), -float(n % 4) + seed / 9)
         )
     return rows
 

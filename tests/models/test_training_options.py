@@ -9,7 +9,7 @@ import pytest
 from tertium.errors import UsageError
 from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.regression.linear_metric import RegressionOptions
-from tertium.models.training_options import TrainingOptions
+from tertium.models.training_options import TrainingOptions, warn_at_grid_edge
 
 
 @pytest.mark.parametrize("field", ["epochs", "batch_size", "rate", "clip"])
@@ -40,3 +40,15 @@ def test_option_types_are_checked(options: dict[str, Any], message: str) -> None
         RegressionOptions(prior="no")  # was yes
     with pytest.raises(UsageError, match="expected a list, each item a number"):
         RegressionOptions(strengths=0.1)
+
+
+def test_best_value_at_the_edge_of_a_grid_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    warn_at_grid_edge("svr", "c", 1.0, (0.1, 1.0, 10.0))
+    warn_at_grid_edge("svr", "c", 1.0, (1.0,))  # no search
+    warn_at_grid_edge("svr", "epsilon", 0.0, (0.0, 1.0))  # there are no smaller ones
+    assert not caplog.messages
+    warn_at_grid_edge("svr", "c", 0.1, (1.0, 0.1, 10.0))
+    assert caplog.messages == [
+        "svr: the best --c of the search, 0.1, is the smallest tried: try smaller ones, too "
+        "(--c 0.01+0.1+1+10)"
+    ]

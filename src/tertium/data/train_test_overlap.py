@@ -7,7 +7,7 @@ are therefore compared without case, punctuation and spacing.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import overload
@@ -60,6 +60,31 @@ def keep_overlap(
     """Return the comparisons that `drop_overlap` removes."""
     shared = _find_shared(rankings.segments, other_sets)
     return rankings.select(shared[rankings.left] | shared[rankings.right])
+
+
+def number_shared_texts(segments: Sequence[Segment]) -> NDArray[np.int64]:
+    """Number segments; those that share a source or a reference get the same number.
+
+    Segments are also connected through others. Cross-validation holds out all rows of a number
+    together: the translations of one source are not independent.
+
+    >>> number_shared_texts([Segment("a", "x", ("r",)), Segment("b", "y"), Segment("c", "X.")])
+    array([0, 1, 0])
+    """
+    parents = list(range(len(segments)))
+
+    def find_root(row: int) -> int:
+        while parents[row] != row:
+            parents[row] = row = parents[parents[row]]
+        return row
+
+    first_rows: dict[str, int] = {}
+    for row, segment in enumerate(segments):
+        for text in (segment.source or "", *segment.references):
+            if key := normalize_reference(text):
+                parents[find_root(row)] = find_root(first_rows.setdefault(key, row))
+    roots = [find_root(row) for row in range(len(segments))]
+    return np.unique(roots, return_inverse=True)[1].astype(np.int64)
 
 
 def _find_shared(

@@ -11,14 +11,17 @@ Checks, the options of `tertium train` and its help are derived from these (`des
 from __future__ import annotations
 
 import dataclasses
+import logging
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple
 
 from tertium.errors import UsageError
 from tertium.specs import Range, check_types, field_ranges, format_value
+
+logger = logging.getLogger(__name__)
 
 Schedule = Literal["constant", "linear"]
 PairLoss = Literal["logistic", "hinge"]
@@ -114,3 +117,23 @@ class Epoch:
     dev: float
     seconds: float
     best: bool
+
+
+def warn_at_grid_edge(metric: str, option: str, best: float, values: Sequence[float]) -> None:
+    """Log a warning if the best value of a search is the smallest or the largest one tried.
+
+    0 is not an edge: the options that allow it have no smaller values.
+    """
+    if best == 0 or best not in (min(values), max(values)) or len(set(values)) == 1:
+        return
+    edge, direction, beyond = (
+        ("smallest", "smaller", best / 10)
+        if best == min(values)
+        else ("largest", "larger", best * 10)
+    )
+    wider = "+".join(f"{value:g}" for value in sorted({*values, beyond}))
+    flag = f"--{option.replace('_', '-')}"
+    logger.warning(
+        "%s: the best %s of the search, %g, is the %s tried: try %s ones, too (%s)",
+        *(metric, flag, best, edge, direction, f"{flag} {wider}"),
+    )

@@ -5,7 +5,8 @@
 The settings and folds of a grid search share the squared distances, which cost O(n^2 d) and are
 computed once. A kernel is computed once for each gamma and fold. The solver is libsvm through
 scikit-learn; a trained model consists of arrays and needs only numpy to predict. Predictions use
-exact distances (`tertium.arrays`), so that none depends on the other rows.
+exact distances (`tertium.arrays`), so that none depends on the other rows. Folds hold out whole
+segments, because translations of one source have similar vectors and similar human scores.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, round_to_grid
 from tertium.data.judgments import JudgmentSet
+from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder, embed_texts, load_encoder
 from tertium.errors import DataError, UsageError
 from tertium.execution import progress_task, usable_cores
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import reduce_references, text_columns
-from tertium.metrics.base.trainable import FrozenEncoderMetric
+from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.models.checkpoint import (
     ArraySpec,
     Checkpoint,
@@ -39,7 +41,7 @@ from tertium.models.checkpoint import (
 from tertium.models.inputs import REQUIRED_INPUTS, Against, check_against
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
-from tertium.models.training_options import Options, Rates, Recipe
+from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid_edge
 from tertium.schema import NON_NEGATIVE, POSITIVE
 from tertium.segment import Segment
 from tertium.specs import Range
@@ -47,6 +49,7 @@ from tertium.specs import Range
 logger = logging.getLogger(__name__)
 
 DEFAULT_VALUES = (0.01, 0.1, 1.0, 10.0)
+TARGETS = "targets"  # key of the mean and the deviation of human scores in training
 PREDICTION_ROWS = 512  # rows of the distance matrix computed at once
 
 
@@ -202,6 +205,11 @@ class SVR(FrozenEncoderMetric):
         check_arrays(self.checkpoint.arrays, specs, self.location)
         return self.checkpoint.arrays
 
+    @property
+    def worst_score(self) -> float | None:
+        targets = self.checkpoint.training.get(TARGETS)  # not stored by earlier versions
+        return worst_score_of(targets["mean"], targets["deviation"]) if targets else None
+
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         arrays, config = self.arrays, self.config
         owners, columns = text_columns(segments, config.against)
@@ -216,9 +224,9 @@ class SVR(FrozenEncoderMetric):
 
     @classmethod
     def fit(cls, job: TrainingJob) -> Checkpoint:
-        """Search the grid by cross-validation, then fit the best setting to all data.
+        """Search the grid by cross-validation over segments, then fit the best setting to all data.
 
-        `dev` data are not used for the search; training rows that share a reference with them are
+        All rows that share a source or a reference are in the same fold. `dev` data are not used for the search; training rows that share a reference with them are
         left out.
         """
         if job.dev.all:
@@ -226,14 +234,21 @@ class SVR(FrozenEncoderMetric):
         settings, options = job.settings, job.options
         encoders = {name: load_encoder(name) for name in settings.encoders}
         sets = job.data.scores
-        vectors, targets = _build_examples(
+        vectors, targets, groups = _build_examples(
             sets, settings.against, [*encoders.values()], options.seed
         )
         distances = squared_distances(*[build_features(vectors)] * 2)
         results = search_grid(
-            distances, targets, grid=options.grid, folds=options.folds, threads=usable_cores()
+            distances,
+            targets,
+            groups=groups,
+            grid=options.grid,
+            folds=options.folds,
+            threads=usable_cores(),
         )
         best = results[0][0]
+        for name, value in asdict(best).items():
+            warn_at_grid_edge(cls.name, name, value, getattr(options, name))
         solution = fit_svr(rbf_kernel(distances, best.gamma), targets, best)
         return Checkpoint(
             name=cls.name,
@@ -248,6 +263,7 @@ class SVR(FrozenEncoderMetric):
             ),
             training={
                 "data": job.data.sizes,
+                TARGETS: {"mean": float(targets.mean()), "deviation": float(targets.std())},
                 "left out for": job.dev.sizes,
                 "options": asdict(options),
                 "search": [[asdict(s), value] for s, value in results],
@@ -257,14 +273,18 @@ class SVR(FrozenEncoderMetric):
 
 def _build_examples(
     sets: Sequence[JudgmentSet], against: str, encoders: Sequence[Encoder], seed: int
-) -> tuple[Any, FloatArray]:
-    """Compute vectors (n, 1 + sides, d), rounded as in storage, and targets (n,), shuffled."""
+) -> tuple[Any, FloatArray, IntArray]:
+    """Compute vectors (n, 1 + sides, d), rounded as in storage, and targets (n,), shuffled.
+
+    Also return the numbers (n,) of the segments that the rows belong to.
+    """
     segments = [j.segment for one in sets for j in one.judgments]
     scores = np.array([j.score for one in sets for j in one.judgments], dtype=np.float64)
     owners, columns = text_columns(segments, against)
     order = np.random.default_rng(seed).permutation(len(owners))
     vectors = sentence_vectors(encoders, columns)[order].astype(np.float16).astype(np.float32)
-    return vectors, check_targets(scores[owners][order])
+    rows = owners[order]
+    return vectors, check_targets(scores[rows]), number_shared_texts(segments)[rows]
 
 
 def sentence_vectors(encoders: Sequence[Encoder], columns: Sequence[Sequence[str]]) -> Any:
@@ -312,23 +332,21 @@ def search_grid(
     distances: FloatArray,
     targets: FloatArray,
     *,
+    groups: IntArray | None = None,
     grid: Grid = Grid(),  # noqa: B008
     folds: int = 10,
     threads: int = 2,
 ) -> list[tuple[Hyperparameters, float]]:
     """Cross-validate every setting, best first; `distances` (n, n) are squared, `targets` (n,).
 
-    Folds are consecutive rows, as in scikit-learn, so shuffle the rows first. The score of a
-    setting is the mean R^2 over folds whose targets differ; of equal scores the earlier setting
-    wins. The score of a grid with one setting is NaN.
+    Rows with the same number in `groups` (n,) are in the same fold; without groups, folds are
+    consecutive rows, as in scikit-learn, so shuffle the rows first. The score of a setting is the
+    mean R^2 over folds whose targets differ; of equal scores the earlier setting wins. The score of
+    a grid with one setting is NaN.
     """
     if len(grid) == 1:
         return [(next(iter(grid)), math.nan)]
-    if not 2 <= folds <= len(targets):
-        raise UsageError(
-            f"folds={folds} with {len(targets)} judgments: expected 2 to {len(targets)}"
-        )
-    fold_rows = np.array_split(np.arange(len(targets)), folds)
+    fold_rows = make_folds(np.arange(len(targets)) if groups is None else groups, folds)
     tasks = list(itertools.product(grid.gamma, range(folds)))
     scores: dict[Hyperparameters, list[float]] = {setting: [] for setting in grid}
     with (
@@ -346,6 +364,27 @@ def search_grid(
         raise DataError("the human scores in every fold are all equal: use fewer folds")
     means = [(setting, float(np.nanmean(values))) for setting, values in scores.items()]
     return sorted(means, key=lambda item: -item[1])
+
+
+def make_folds(groups: IntArray, folds: int) -> list[IntArray]:
+    """Distribute rows over folds of similar size, whole groups at a time, largest first.
+
+    `groups` (n,) numbers the group of each row. Groups of equal size keep the order of the rows.
+    """
+    _, first_rows, members, sizes = np.unique(
+        groups, return_index=True, return_inverse=True, return_counts=True
+    )
+    if not 2 <= folds <= len(sizes):
+        expected = f"expected 2 to {len(sizes)}" if len(sizes) > 1 else "give more segments"
+        raise UsageError(
+            f"folds={folds} with {len(sizes)} segments (judgments that share a source or a "
+            f"reference count as one): {expected}"
+        )
+    fold_of_group, fold_sizes = np.zeros(len(sizes), dtype=np.int64), np.zeros(folds)
+    for group in np.lexsort((first_rows, -sizes)):
+        fold_of_group[group] = fold = fold_sizes.argmin()
+        fold_sizes[fold] += sizes[group]
+    return [np.flatnonzero(fold_of_group[members] == fold) for fold in range(folds)]
 
 
 def _score_fold(
