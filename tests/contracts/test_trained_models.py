@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -208,6 +208,75 @@ def test_training_data_overlapping_dev_or_held_out_are_removed(name: str) -> Non
         train(name, rows, dev=rows)
     with pytest.raises(DataError, match="nothing is left"):
         train(name, rows, held_out=rows)
+
+
+GERMAN = (
+    "Die Katze schlief den ganzen Tag auf dem Sofa und wachte erst am Abend wieder auf.",
+    "Der Zug nach Hamburg fährt heute wegen einer Störung erst um sieben Uhr ab.",
+    "Niemand wusste, warum das Fenster offen stand und das Licht noch brannte.",
+    "Wir haben gestern lange mit unseren Nachbarn über den neuen Garten gesprochen.",
+)
+
+
+class TrainingStarted(Exception):
+    """Raised instead of training."""
+
+
+@pytest.fixture
+def warnings_before_training(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> Callable[..., list[str]]:
+    """Return the warnings that are logged before a class is fitted to texts."""
+
+    def fit(job: Any) -> Any:
+        raise TrainingStarted
+
+    def warnings(cls: Any, references: Sequence[str], **settings: Any) -> list[str]:
+        caplog.clear()
+        monkeypatch.setattr(cls, "fit", fit)
+        segments = [Segment(text[:40], f"{text} x", (text,)) for text in references]
+        rows: list[Any] = [Judgment(s, len(s.hypothesis)) for s in segments]
+        if "scores" not in cls.accepted_data:
+            other = [dataclasses.replace(s, hypothesis="noon") for s in segments]
+            rows = [Preference(*pair, 1.0) for pair in zip(segments, other, strict=True)]
+        with pytest.raises(TrainingStarted):
+            cls.train(rows, **settings)
+        return caplog.messages
+
+    return warnings
+
+
+def test_training_english_models_on_another_language_is_a_warning(
+    name: str, warnings_before_training: Callable[..., list[str]]
+) -> None:
+    cls = find_trainable_class(name)
+    english = [" ".join(np.random.default_rng(n).permutation(WORDS)) for n in range(4)]
+    assert not warnings_before_training(cls, english)
+    messages = "\n".join(warnings_before_training(cls, GERMAN))
+    assert ("4 of 4 training segments" in messages) == (name not in ("bleu-r", "nist-r", "ter-r"))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "warns"),
+    [
+        ("svr", {"encoders": ("use",)}, False),
+        ("svr", {"encoders": ("use", "minilm")}, True),
+        ("svr", {"against": "source"}, True),
+        ("esim", {"encoder": "toy"}, False),
+        ("pairwise", {"features": ("bleu",)}, False),
+        ("pairwise", {"features": ("4metrics",)}, True),
+        ("pairwise", {"features": ("bleu",), "vectors": ("minilm",)}, True),
+        ("pairwise", {"features": ("bleu",), "vectors": ("syntax25",)}, True),
+    ],
+)
+def test_language_warnings_of_training_depend_on_the_settings(
+    name: str,
+    settings: dict[str, Any],
+    warns: bool,
+    warnings_before_training: Callable[..., list[str]],
+) -> None:
+    cls = find_trainable_class(name)
+    assert bool(warnings_before_training(cls, GERMAN, **settings)) == warns
 
 
 def test_recipes_are_valid_settings_and_options(name: str) -> None:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -36,12 +37,15 @@ from tertium.models.checkpoint import (
 from tertium.models.model_card import write_card
 from tertium.registry import resolve
 from tertium.schema import MAX_SHOWN_CHARACTERS, check_fields, construct
+from tertium.segment import Segment
 from tertium.specs import format_value, non_default_fields
 
 if TYPE_CHECKING:
     from tertium.models.training_data import TrainingData, TrainingSets
     from tertium.models.training_job import TrainingJob
     from tertium.models.training_options import Epoch
+
+logger = logging.getLogger(__name__)
 
 UNSAVED = "unsaved-"  # prefix of the keys of unsaved models
 LOCATION_FIELDS = ("model", "folder")  # fields that locate weights and do not affect scores
@@ -157,6 +161,7 @@ class TrainedModel(EqualByWeights):
         chosen = settings_class(**settings)
         sets, dev_sets = prepare_training_sets(cls.name, data, dev, chosen.required_inputs)
         check_accepted_data(cls.name, cls.accepted_data, sets, dev_sets)
+        _warn_about_languages(cls, chosen, sets)
         job = TrainingJob(
             settings=chosen,
             options=options if options is not None else cls.options(),
@@ -173,6 +178,14 @@ class TrainedModel(EqualByWeights):
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
         """Return the options that training with these settings and data ignores."""
         return frozenset()
+
+    @classmethod
+    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
+        """Count segments in languages that a model with these settings does not support, by kind.
+
+        `train` logs a warning before it starts.
+        """
+        return {}
 
     @property
     def location(self) -> str:
@@ -257,6 +270,17 @@ class TrainedModel(EqualByWeights):
         encoder = load_encoder(name, **options)
         check_encoder(name, self.checkpoint.encoders.get(name, ""), encoder.weights_hash)
         return encoder
+
+
+def _warn_about_languages(cls: type[TrainedModel], settings: Any, sets: TrainingSets) -> None:
+    """Log a warning if a model is trained on texts in languages that it does not support."""
+    by_texts = {(s.source, s.references): s for one in sets.all for s in one.segments}
+    for kind, count in cls.count_language_warnings(settings, [*by_texts.values()]).items():
+        logger.warning(
+            "%s: %s in %d of %d training segments: the scores will be unreliable; choose an "
+            "encoder for the language (use, e5), or train bleu-r, nist-r or ter-r",
+            *(cls.name, kind, count, len(by_texts)),
+        )
 
 
 def resolve_model_path(model: str, bundled: str) -> str:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertium.encoders import Encoder
-from tertium.encoders.encoder import count_input_warnings
+from tertium.encoders.encoder import count_input_warnings, load_encoder
 from tertium.execution import LongTextPolicy, Precision
 from tertium.metrics.base.metric import ReferenceReduction, SegmentMetric, distinct_texts
-from tertium.metrics.base.text_warnings import ENGLISH, count_not_english
+from tertium.metrics.base.text_warnings import count_language_unknown
 from tertium.models.trained_model import TrainedModel
 from tertium.segment import Segment
+
+WORST_DEVIATIONS = 6  # of human scores below their mean; no text that is a translation is so bad
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,11 +74,14 @@ class FrozenEncoderMetric(Trainable):
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         texts = distinct_texts(segments, self.config.against)
-        counts = {**super().warnings(segments), **count_input_warnings(self.encoders, texts)}
-        for encoder in self.encoders:
-            if encoder.languages == ENGLISH and (count := count_not_english(segments)):
-                counts[f"language unknown to {encoder.name.partition('@')[0]}"] = count
-        return counts
+        unknown = count_language_unknown(self.encoders, segments, self.config.against)
+        truncated = count_input_warnings(self.encoders, texts)
+        return {**super().warnings(segments), **truncated, **unknown}
+
+    @classmethod
+    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
+        encoders = map(load_encoder, settings.encoder_names)
+        return count_language_unknown(encoders, segments, settings.against)
 
     @property
     def model_ids(self) -> tuple[str, ...]:
@@ -89,6 +94,15 @@ class FrozenEncoderMetric(Trainable):
         texts = distinct_texts(segments, self.config.against)
         cut = max(encoder.count_truncated(texts) for encoder in self.encoders)
         return {**fields, **_merge_signature_fields(self.encoders), "trunc": str(cut)}
+
+
+def worst_score_of(mean: Any, deviation: Any) -> float:
+    """Return the worst score of a model without bounds, given the human scores of its training.
+
+    >>> worst_score_of(0.5, 0.25)
+    -1.0
+    """
+    return float(mean) - WORST_DEVIATIONS * float(deviation)
 
 
 def _merge_signature_fields(encoders: Sequence[Encoder]) -> dict[str, str]:

@@ -54,6 +54,11 @@ class HeadConfig:
         return f"{self.encoder}@all" if mixes_layers else self.encoder
 
     @property
+    def encoder_names(self) -> tuple[str, ...]:
+        """Names of all encoders."""
+        return (self.encoder_name,)
+
+    @property
     def sides(self) -> int:
         """Number of texts a hypothesis is compared with at once."""
         return 2 if self.against == "both" else 1

@@ -20,6 +20,11 @@ from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.lexical_features import NgramInformation
 from tertium.metrics.base.metric import distinct_texts
 from tertium.metrics.base.ranker import Ranker
+from tertium.metrics.base.text_warnings import (
+    count_language_unknown,
+    count_not_english,
+    select_language_warnings,
+)
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_encoder, part_model_ids
 from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, restore_model
 from tertium.metrics.pairwise.network import Rows, inputs_of
@@ -144,6 +149,9 @@ class Pairwise(TrainedModel, Ranker):
         encoders = [load_encoder(name) for name in self.encoder_hashes()]
         counted = [metric.warnings(segments) for metric in self.feature_columns().metrics]
         counted.append(count_input_warnings(encoders, distinct_texts(segments, "reference")))
+        counted.append(count_language_unknown(encoders, segments))
+        if any(name.encoder == SYNTAX for name in self.vector_names):
+            counted.append({"reference not English": count_not_english(segments)})
         result = super().warnings(segments)
         for kind, count in (item for counts in counted for item in counts.items()):
             if count > result.get(kind, 0):
@@ -152,6 +160,10 @@ class Pairwise(TrainedModel, Ranker):
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         return {"model": f"{self.weights_label}@{self.trained.digest}"}
+
+    @classmethod
+    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
+        return select_language_warnings(settings.warnings(segments))
 
     @classmethod
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:

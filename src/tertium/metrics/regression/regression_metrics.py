@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -26,24 +26,13 @@ from tertium.metrics.base.metric import Metric, distinct_texts
 from tertium.metrics.base.text_warnings import count_not_english
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
-from tertium.metrics.regression.linear_metric import Regression, RegressionOptions
-from tertium.models.training_options import Recipe
+from tertium.metrics.regression.linear_metric import Regression
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation
 
 EMBEDDING_COLUMNS = ("recall", "precision", "f1", "cosine")
-# The components of one metric are one family without sign constraints, so there is no prior.
-SINGLE_METRIC_RECIPES = {
-    "published": Recipe(
-        description="Pado et al. (2009): ridge on standardized features",
-        options=RegressionOptions(),
-    ),
-    "ours": Recipe(
-        description="same as the bundled models: the published recipe", options=RegressionOptions()
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -142,13 +131,19 @@ class LexicalRegression(Regression):
         return (*lexical, *meteor)
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = super().warnings(segments)
-        is_english_only = self.uses_meteor or not self.model  # bundled models are for English
-        if is_english_only and (count := count_not_english(segments)):
-            counts["reference not English"] = count
-        return counts
+        if self.model:
+            unsupported = self.count_language_warnings(self, segments)
+        else:  # bundled models are for English
+            unsupported = {"reference not English": count_not_english(segments)}
+        counts = {**super().warnings(segments), **unsupported}
+        return {kind: count for kind, count in counts.items() if count}
 
-    def explain(self, segment: Segment) -> Explanation:
+    @classmethod
+    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
+        count = count_not_english(segments) if cls.uses_meteor else 0
+        return {"reference not English": count} if count else {}
+
+    def explain_segment(self, segment: Segment) -> Explanation:
         """Explain a score by the contribution of each feature.
 
         For entailment features, the explanation also has the alignment and a sentence for each
@@ -176,7 +171,6 @@ class BLEUR(LexicalRegression):
 
     name: ClassVar[str] = "bleu-r"
     title: ClassVar[str] = "BLEUR"
-    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
     parts: ClassVar[tuple[Part, ...]] = ("bleu",)
 
 
@@ -198,7 +192,6 @@ class NISTR(LexicalRegression):
 
     name: ClassVar[str] = "nist-r"
     title: ClassVar[str] = "NISTR"
-    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
     parts: ClassVar[tuple[Part, ...]] = ("nist",)
 
 
@@ -219,7 +212,6 @@ class TERR(LexicalRegression):
 
     name: ClassVar[str] = "ter-r"
     title: ClassVar[str] = "TERR"
-    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
     parts: ClassVar[tuple[Part, ...]] = ("ter",)
 
 
@@ -239,7 +231,6 @@ class METEORR(LexicalRegression):
 
     name: ClassVar[str] = "meteor-r"
     title: ClassVar[str] = "METEORR"
-    recipes: ClassVar[Mapping[str, Recipe]] = SINGLE_METRIC_RECIPES
     uses_meteor: ClassVar[bool] = True
 
 
@@ -338,17 +329,26 @@ class RTER(LexicalRegression):
         }
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        truncated = sum(
+            any(is_too_long_to_parse(text) for text in (s.hypothesis, *s.references))
+            for s in segments
+        )
+        counts = {
+            **super().warnings(segments),
+            **self.count_language_warnings(self, segments),
+            "text truncated for parsing": truncated,
+        }
+        return {kind: count for kind, count in counts.items() if count}
+
+    @classmethod
+    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
         counts = {
             "hypothesis not English": sum(not is_plausibly_english(s.hypothesis) for s in segments),
             "reference not English": sum(
                 any(not is_plausibly_english(r) for r in s.references) for s in segments
             ),
-            "text truncated for parsing": sum(
-                any(is_too_long_to_parse(text) for text in (s.hypothesis, *s.references))
-                for s in segments
-            ),
         }
-        return {**super().warnings(segments), **{k: n for k, n in counts.items() if n}}
+        return {kind: count for kind, count in counts.items() if count}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

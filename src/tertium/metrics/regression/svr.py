@@ -106,6 +106,11 @@ class SVRSettings:
         check_against(self.against)
 
     @property
+    def encoder_names(self) -> tuple[str, ...]:
+        """Names of all encoders."""
+        return self.encoders
+
+    @property
     def required_inputs(self) -> frozenset[str]:
         """Inputs a segment must have."""
         return REQUIRED_INPUTS[self.against]
@@ -226,8 +231,8 @@ class SVR(FrozenEncoderMetric):
     def fit(cls, job: TrainingJob) -> Checkpoint:
         """Search the grid by cross-validation over segments, then fit the best setting to all data.
 
-        All rows that share a source or a reference are in the same fold. `dev` data are not used for the search; training rows that share a reference with them are
-        left out.
+        All rows that share a source or a reference are in the same fold. `dev` data are not used
+        for the search; training rows that share a reference with them are left out.
         """
         if job.dev.all:
             logger.warning("%s uses cross-validation: dev data are not used", cls.name)
