@@ -37,6 +37,7 @@ FOUR_METRICS = ("bleu", "nist", "ter:normalized=true", "meteor")
 METEOR_PARAPHRASES = "meteor:paraphrases=pycocoevalcap"
 SYNTAX_WIDTH = 25
 Part = Literal["train", "dev", "test"]
+PARTS: Mapping[str, Part] = {"WMT11": "train", "WMT13": "dev"}  # other columns: test
 TausByColumn = Mapping[str, FloatArray]
 
 
@@ -116,7 +117,8 @@ class AblationTaus:
     )
 
     def measure(self, datasets: DatasetFolder, model: TausByColumn, column: str) -> Figure:
-        return average_over_seeds(model[column], 0)
+        sets = read_comparison_sets(datasets)[PARTS.get(column, "test")]
+        return average_over_seeds(model[column], sum(len(one) for one in sets))
 
 
 class ListedOrderComparisons(Comparisons):
@@ -233,18 +235,24 @@ def _join(sets: Sequence[ComparisonPairs]) -> ComparisonPairs:
 
 
 @lru_cache(maxsize=2)
+def read_comparison_sets(datasets: DatasetFolder) -> Mapping[Part, Sequence[RankingSet]]:
+    """Read WMT11, WMT12 and the comparisons of WMT13, without ties, by language pair."""
+    dev = held_out_sets(datasets, WMT13)
+    train = [drop_overlap(one, dev) for one in read_rankings(datasets, "rankings/wmt11")]
+    return {
+        "train": [one.without_ties() for one in train],
+        "dev": [one.without_ties() for one in dev],
+        "test": [one.without_ties() for one in read_rankings(datasets, "rankings/wmt12")],
+    }
+
+
+@lru_cache(maxsize=2)
 def load_network_inputs(datasets: DatasetFolder, *, paraphrases: bool = False) -> NetworkInputs:
     """Compute the inputs of all variants for WMT11, WMT12 and the comparisons of WMT13.
 
     `paraphrases` adds METEOR with paraphrases, which needs another package.
     """
-    dev = held_out_sets(datasets, WMT13)
-    train = [drop_overlap(one, dev) for one in read_rankings(datasets, "rankings/wmt11")]
-    sets: Mapping[Part, Sequence[RankingSet]] = {
-        "train": [one.without_ties() for one in train],
-        "dev": [one.without_ties() for one in dev],
-        "test": [one.without_ties() for one in read_rankings(datasets, "rankings/wmt12")],
-    }
+    sets = read_comparison_sets(datasets)
     indices: dict[Segment, int] = {}
     pairs = {part: [_index_pairs(one, indices) for one in group] for part, group in sets.items()}
     segments = list(indices)

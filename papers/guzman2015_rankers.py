@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
 from papers.experiments import Comparisons, average_over_seeds, read_judgments, read_rankings
 from papers.table import Figure
+from tertium.arrays import FloatArray, IntArray, divide
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.rankings import RankingSet, sample_comparisons
 from tertium.data.train_test_overlap import drop_overlap, keep_overlap
+from tertium.metrics.pairwise.network import PairwiseNetwork, Rows, inputs_of
 from tertium.metrics.pairwise.options import PairwiseOptions
 from tertium.metrics.pairwise.ranker import Pairwise
 from tertium.metrics.pairwise.training import DEV_SAMPLE_SEED, train_rankers
-from tertium.segment import Preference
+from tertium.segment import Preference, Segment
+
+Decision = Literal["both orders", "one order", "win rate", "against reference"]
 
 SEEDS = (0, 1, 2, 3, 4)
 DEV_SIZE = 5000
@@ -91,20 +96,59 @@ def held_out_sets(datasets: DatasetFolder, name: str) -> list[RankingSet]:
 
 @dataclass(frozen=True, kw_only=True)
 class SeededComparisons(Comparisons):
-    """The mean of a pairwise statistic over rankers with different seeds."""
+    """The mean of a pairwise statistic over rankers with different seeds.
+
+    `decision` is how a network decides: by the mean of both orders of a pair, or by one order as in
+    the paper. The other two turn decisions into scores, which are then compared: the mean
+    probability to be better than the other compared translations of the segment, or the
+    probability to be better than the reference.
+    """
+
+    decision: Decision = "both orders"
 
     def measure(self, datasets: DatasetFolder, model: Sequence[Pairwise], column: str) -> Figure:
         rankings = datasets.rankings(self.set, column)
         used = np.flatnonzero(rankings.compared_mask)
         index = np.full(len(rankings.segments), -1)
         index[used] = np.arange(len(used))
-        rows = model[0].inputs([rankings.segments[n] for n in used])
+        segments = [rankings.segments[n] for n in used]
+        if self.decision == "against reference":
+            segments += [Segment(s.references[0], s.source, s.references) for s in segments]
+        rows, items = model[0].inputs(segments), rankings.item_indices[used]
         left, right = index[rankings.left], index[rankings.right]
         agreements = []
         for ranker in model:
-            probabilities = ranker.trained.network.prefer(rows, left, right).astype(np.float64)
-            agreements.append(self.compare(rankings.verdicts, probabilities, 1 - probabilities))
+            scores = self._compare(ranker.trained.network, rows, left, right, items)
+            agreements.append(self.compare(rankings.verdicts, *scores))
         values = self.scale * np.array([float(agreement) for agreement in agreements])
         return average_over_seeds(
             values, int(agreements[0].used), excluded_counts=dict(rankings.excluded_counts)
         )
+
+    def _compare(
+        self, network: PairwiseNetwork, rows: Rows, left: IntArray, right: IntArray, items: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return a score of the left and of the right side of each pair, (pairs,) each."""
+        if self.decision == "one order":
+            probabilities = network.probabilities(inputs_of(rows, left, right)).astype(np.float64)
+            return probabilities, 1 - probabilities
+        if self.decision == "both orders":
+            probabilities = network.prefer(rows, left, right).astype(np.float64)
+            return probabilities, 1 - probabilities
+        if self.decision == "against reference":
+            places = np.arange(len(items))
+            scores = network.prefer(rows, places, places + len(items)).astype(np.float64)
+        else:
+            scores = _win_rates(network, rows, items)
+        return scores[left], scores[right]
+
+
+def _win_rates(network: PairwiseNetwork, rows: Rows, items: IntArray) -> FloatArray:
+    """Return the mean win probability of each row over the other rows of its item, (n,)."""
+    order = np.argsort(items, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(items[order])) + 1)
+    pairs = [np.stack(np.nonzero(~np.eye(len(group), dtype=bool))) for group in groups]
+    joined = [group[places] for group, places in zip(groups, pairs, strict=True)]
+    first, second = np.concatenate(joined, axis=1)
+    wins = network.prefer(rows, first, second).astype(np.float64)
+    return divide(np.bincount(first, wins, len(items)), np.bincount(first, minlength=len(items)))

@@ -283,11 +283,10 @@ def test_identical_recipes_are_reported(
     for number, options in enumerate(([], ["--recipe", "published"], ["--no-prior"])):
         folder = f"{files['out']}-{number}"
         assert main(["train", "bleu-r", "--train", files["train"], "-o", folder, *options]) == 0
-        message = "bleu-r has one recipe: published is the same as ours"
-        assert (message in capsys.readouterr().err) == ("published" in options)
+        assert "has one recipe" not in capsys.readouterr().err
         coefficients.append(BLEUR.load(folder).coefficients)
-    assert coefficients[0] == coefficients[1] == coefficients[2]
-    for name, same in (("bleu-r", True), ("svr", True), ("mt-r", False), ("esim", False)):
+    assert coefficients[1] == coefficients[2]
+    for name, same in (("bleu-r", False), ("svr", True), ("mt-r", False), ("esim", False)):
         assert (f"the same for {name}" in help_of(name, capsys)) == same
 
 

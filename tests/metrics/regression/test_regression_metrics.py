@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 import tertium
 from tertium.cli import main
@@ -21,7 +22,8 @@ from tertium.metrics.base.explanation import FeatureAttribution
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.meteor import METEOR
 from tertium.metrics.regression import ridge_regression
-from tertium.metrics.regression.regression_metrics import BLEUR, MTRTER, RTER
+from tertium.metrics.regression.linear_metric import RegressionOptions
+from tertium.metrics.regression.regression_metrics import BLEUR, MTRTER, RTER, TERR
 from tertium.metrics.regression.ridge_regression import LinearModel
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.models.trained_model import load_checkpoint
@@ -238,6 +240,21 @@ def test_warning_if_translations_score_above_references(
     BLEUR.train(negated)
     (message,) = caplog.messages
     assert re.match(r"BLEUR scores \d+ % of translations above their references", message)
+
+
+def test_published_recipe_is_plain_ridge_regression() -> None:
+    """Shift rates of TER are 0 in most rows: the prior would penalize such rare features more."""
+    data = make_judgments()
+    published = TERR.recipes["published"].options
+    metric = TERR.train(data, options=replace(published, strengths=(0.1,)))
+    rows = metric.compute_features([judgment.segment for judgment in data])
+    shares = ridge_regression.non_median_shares(rows)
+    assert ((shares > 0) & (shares < 0.5)).any()
+    z = (rows - rows.mean(axis=0)) / np.where(rows.std(axis=0) > 1e-9, rows.std(axis=0), 1.0)
+    peer = Ridge(alpha=0.1 * len(data)).fit(z, [judgment.score for judgment in data])
+    np.testing.assert_allclose(metric.fitted.linear.weights, peer.coef_, atol=1e-9)
+    ours = TERR.train(data, options=RegressionOptions(strengths=(0.1,)))
+    assert np.abs(ours.fitted.linear.weights - peer.coef_).max() > 1e-4
 
 
 def test_second_training_is_not_cached() -> None:

@@ -12,6 +12,7 @@ from tertium.metrics.regression.ridge_regression import (
     MAX_Z_SCORE,
     LinearModel,
     Prior,
+    _assign_folds,
     choose_strength,
     fit_ridge,
     minimize_quadratic,
@@ -63,15 +64,29 @@ def test_signs_hold_in_the_fitted_model() -> None:
     assert model.coefficients["f"] > 0
 
 
-def test_rare_features_are_penalized_more() -> None:
-    rng = np.random.default_rng(4)
-    frequent = rng.normal(size=200)
+def make_rare_data() -> tuple[np.ndarray, np.ndarray]:
+    """One feature that always varies, and one that differs from its median in 4 of 200 rows."""
     rare = np.zeros(200)
     rare[:4] = 1.0
-    features = np.column_stack([frequent, rare])
+    features = np.column_stack([np.random.default_rng(4).normal(size=200), rare])
+    return features, (features - features.mean(axis=0)) / features.std(axis=0)
+
+
+def test_without_prior_rare_features_have_the_penalty_of_ridge_regression() -> None:
+    features, z = make_rare_data()
+    targets = z @ [1.0, 1.0] + np.sin(np.arange(200))
+    for strength in (0.003, 0.1, 3.0):
+        model = fit_ridge("ab", features, targets, strengths=(strength,))
+        peer = Ridge(alpha=strength * 200).fit(z, targets)
+        np.testing.assert_allclose(model.weights, peer.coef_, rtol=1e-9)
+        assert model.bias == pytest.approx(peer.intercept_, abs=1e-9)
+
+
+def test_rare_features_are_penalized_more() -> None:
+    features, z = make_rare_data()
     np.testing.assert_allclose(non_median_shares(features), [1.0, 0.02])
-    z = (features - features.mean(axis=0)) / features.std(axis=0)
-    model = fit_ridge("ab", features, z @ [1.0, 1.0], strengths=(0.1,))
+    prior = Prior(penalize_rare=True)
+    model = fit_ridge("ab", features, z @ [1.0, 1.0], strengths=(0.1,), prior=prior)
     shrunk = z.T @ z / 200 + 0.1 * np.diag([1.0, 50.0])
     expected = np.linalg.solve(shrunk, z.T @ z @ [1.0, 1.0] / 200)
     np.testing.assert_allclose(model.weights, expected)
@@ -114,13 +129,9 @@ def test_more_noise_leads_to_more_strength() -> None:
 
 
 def test_groups_are_held_out_together() -> None:
-    # The feature identifies the group, whose mean target it cannot predict in other groups.
-    rng = np.random.default_rng(2)
-    groups = [g for g in "abc" for _ in range(20)]
-    own = np.array([{"a": 1.0, "b": 0.0, "c": -1.0}[g] for g in groups])
-    features = np.column_stack([own, rng.normal(size=60)])
-    strength = choose_strength(features, own + 0.1 * features[:, 1], groups, (0.01, 100.0))
-    assert strength in (0.01, 100.0)
+    assert _assign_folds(4, list("baba")).tolist() == [1, 0, 1, 0]
+    assert _assign_folds(6, list("abcabc")).tolist() == [0, 1, 2, 0, 1, 2]
+    assert _assign_folds(5, list("aaaaa")).tolist() == [0, 1, 2, 3, 4]  # nothing to hold out
 
 
 def test_strength_is_chosen_on_dev_data() -> None:

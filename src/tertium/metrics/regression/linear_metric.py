@@ -66,7 +66,9 @@ class RegressionOptions(Options):
         Rates, "ridge strengths to try, chosen on held-out pairs or segments, or on --dev"
     ] = STRENGTHS
     prior: Annotated[
-        bool, "constrain the signs of weights and give feature families equal influence"
+        bool,
+        "constrain signs of weights, penalize rare features and give feature families equal "
+        "influence; otherwise plain ridge regression",
     ] = True
 
 
@@ -104,11 +106,12 @@ class Regression(Trainable):
     options: ClassVar[type[Any]] = RegressionOptions
     recipes: ClassVar[Mapping[str, Recipe]] = {
         "published": Recipe(
-            description="Pado et al. (2009): ridge on standardized features, no prior",
+            description="Pado et al. (2009): plain ridge on standardized features",
             options=RegressionOptions(prior=False),
         ),
         "ours": Recipe(
-            description="same as the bundled models: sign constraints, equal feature families",
+            description="same as the bundled models: sign constraints, rare features penalized, "
+            "equal feature families",
             options=RegressionOptions(),
         ),
     }
@@ -247,11 +250,12 @@ class Regression(Trainable):
 
     @property
     def prior(self) -> Prior:
-        """Sign constraints and families of its features."""
+        """Sign constraints, families and the penalty of rare features."""
         names = self.feature_names
         return Prior(
             signs=tuple(self.weight_sign(name) for name in names),
             families=tuple(self.feature_family(name) for name in names),
+            penalize_rare=True,
         )
 
 

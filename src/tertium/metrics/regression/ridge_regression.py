@@ -2,8 +2,9 @@
 
     minimize  |y - b - Z w|^2 / n  +  strength sum_i (m_i / f_i) w_i^2,      w_i s_i >= 0
 
-- Z are the standardized features. Ridge distributes weight over correlated features (n-gram orders,
-  two directions) instead of picking one.
+Z are the standardized features. Ridge distributes weight over correlated features (n-gram orders,
+two directions) instead of picking one. A `Prior` may set the rest:
+
 - f_i is the share of rows in which feature i differs from its median: rare features are penalized
   more.
 - m_i is the size of the feature's family divided by the mean family size: a metric with one
@@ -11,8 +12,8 @@
 - s_i is the required sign (+1, -1, or 0 for any): an error feature never raises the score because
   it correlates with a positive one.
 
-A single family of features that always vary gives plain ridge regression. The strength maximizes
-the correlation with human scores on held-out groups (languages, if there are several).
+Without a prior, m_i = f_i = 1 and s_i = 0: plain ridge regression. The strength maximizes the
+correlation with human scores on held-out groups (languages, if there are several).
 """
 
 from __future__ import annotations
@@ -38,14 +39,16 @@ MAX_Z_SCORE = 6.0
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """Prior knowledge about features; empty tuples for none.
+    """Prior knowledge about features; the default is none, which gives plain ridge regression.
 
     `signs` (k,) is 1 for a weight that must not be negative, -1 for one that must not be positive
     and 0 for any. `families` (k,) names the metric or group each feature is a component of.
+    `penalize_rare` divides the penalty of a feature by the share of rows in which it varies.
     """
 
     signs: tuple[int, ...] = ()
     families: tuple[str, ...] = ()
+    penalize_rare: bool = False
 
 
 NO_PRIOR = Prior()
@@ -192,8 +195,8 @@ def _dev_correlations(
 
 
 def _assign_folds(size: int, groups: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Use groups as folds if there are at least three, else consecutive blocks of rows."""
-    if len(set(groups)) > 2:
+    """Use groups as folds if there are several, else consecutive blocks of rows."""
+    if len(set(groups)) > 1:
         return np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.int64)
     return (np.arange(size) * FOLDS // size).astype(np.int64)
 
@@ -205,10 +208,13 @@ def _fit_weights(
     mean, scale = _mean_and_scale(features)
     z = (features - mean) / scale
     products, moments = z.T @ z / len(z), z.T @ (targets - targets.mean()) / len(z)
-    penalty = np.diag(relative_family_sizes(prior.families) / non_median_shares(features))
+    penalty = relative_family_sizes(prior.families) * np.ones(len(moments))
+    if prior.penalize_rare:
+        penalty = penalty / non_median_shares(features)
     signs = np.array(prior.signs or (0,) * len(moments), dtype=np.float64)
     return [
-        minimize_quadratic(products + strength * penalty, moments, signs) for strength in strengths
+        minimize_quadratic(products + strength * np.diag(penalty), moments, signs)
+        for strength in strengths
     ]
 
 
