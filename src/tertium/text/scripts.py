@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from unicodedata import category
 
 # Unicode ranges of letters; marks, digits and punctuation belong to no script.
 BLOCKS: Mapping[str, str] = {
@@ -37,6 +38,10 @@ BLOCKS: Mapping[str, str] = {
 }
 # scripts without spaces between words
 UNSPACED_SCRIPTS = frozenset({"Burmese", "Han", "Kana", "Khmer", "Lao", "Thai", "Tibetan"})
+# letters and marks that are never visible: fillers of Hangul and Braille, joiners, variants
+INVISIBLE_CHARACTERS = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0" + "".join(map(chr, range(0xFE00, 0xFE10)))
+)
 _SCRIPTS_BY_LANGUAGE: Mapping[str, tuple[str, ...]] = {  # languages not listed use Latin
     "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",),
     "az": ("Latin", "Cyrillic", "Arabic"), "be": ("Cyrillic",), "bg": ("Cyrillic",),
@@ -70,6 +75,22 @@ def main_script(text: str) -> str:
         counts["Hangul"] += counts["Han"]
     best = max(counts, key=lambda script: counts[script])
     return best if counts[best] else ""
+
+
+def is_blank(text: str) -> bool:
+    """Tell whether a text has no visible character: it is empty or has only Unicode blanks.
+
+    >>> [is_blank(text) for text in ("", " \\u3000\\n", "\\ufeff\\u200b", ".", "\\u0301")]
+    [True, True, True, False, False]
+    """
+    return all(map(_is_invisible, text))
+
+
+def _is_invisible(character: str) -> bool:
+    if character.isascii():
+        return not character.isprintable() or character == " "
+    is_filler = character in INVISIBLE_CHARACTERS
+    return is_filler or character.isspace() or category(character) in ("Cc", "Cf")
 
 
 def language_scripts(languages: Iterable[str]) -> frozenset[str]:
