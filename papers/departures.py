@@ -73,7 +73,15 @@ COMPARISONS_FIRST = Departure(
     title="Comparisons instead of TrainL",
     description="The paper trains on 125,000 annotations. We train on comparisons of WMT11, 13, 15 "
     "and 16 with a logistic loss for two epochs (6e-4, decaying), and then on TrainS.",
-    row_pattern="^TrainL",
+    row_pattern="^TrainL(?!.*assessments)",
+)
+MODERN_ASSESSMENTS = Departure(
+    key="modern-assessments",
+    title="Direct assessments of later years",
+    description="The paper trains on 125,000 single annotations of WMT16. We train on direct "
+    "assessments of WMT20 to WMT22 (117,236 translations into English with a reference, 92,314 of "
+    "them by one rater), from other systems and mostly other source languages.",
+    row_pattern="assessments|per translation",
 )
 BUNDLED_ESIM = Departure(
     key="bundled-esim",

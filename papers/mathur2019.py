@@ -13,6 +13,8 @@ from papers.departures import (
     COMPARISONS_FIRST,
     HEAD_INPUT,
     HEAD_SCHEDULE,
+    MODERN_ASSESSMENTS,
+    ONE_LAYER,
     SINGLE_SEED,
     WMT11_SEGMENTS,
 )
@@ -21,6 +23,7 @@ from papers.language_pairs import INTO_ENGLISH
 from papers.printed_examples import ExamplePercentiles, load_examples
 from papers.table import PaperTable, Row
 from papers.trained_metrics import (
+    AssessmentHead,
     Head,
     LearningCurve,
     SeededSegments,
@@ -36,14 +39,15 @@ trained heads BiLSTM, BiLSTM + attention and ESIM. The tables show Pearson's r o
 and systems) and on the IT task of WMT16 (systems).
 
 - TrainS is da/wmt16. TrainL, 125,000 single annotations, was not published. We train on comparisons
-  of WMT11, 13, 15 and 16 first, and then on TrainS.
+  of WMT11, 13, 15 and 16 first, and then on TrainS; rows "assessments" have direct assessments of
+  WMT20 to WMT22 instead.
 - Rows of heads are means of three seeds. Rows "as published" use the settings of the paper; other
   rows use our settings.
 - Table 2 is on segments, as the text of the paper says (its caption says systems). Its Kendall's
   taus need ratings that were not published, so we show the two language pairs with Pearson's r.
 
-Limitations: BERT base is replaced by `minilm` and `mpnet`, and multilingual BERT by `use`, which
-does not support Czech, Finnish and Latvian.
+Limitations: BERT base is replaced by `minilm` and `mpnet`, multilingual BERT by `e5` and `use`, and
+Chinese BERT (BERTR on en-zh) by the same two. `use` does not support Czech, Finnish and Latvian.
 """
 HEADLINES = [
     ("1", "BLEU"),
@@ -73,7 +77,13 @@ MULTILINGUAL = Head(metric="esim", encoder="use", pairs="all")
 USE_NOTE = "over the encoder use, which does not support Czech, Finnish and Latvian"
 MULTILINGUAL_NOTE = f"trained on TrainS and en-ru, {USE_NOTE}"
 TOP_LAYERS = ("minilm@6", "mpnet@12")
-NOTES = {"use": USE_NOTE, **dict.fromkeys(TOP_LAYERS, "top layer, as in the paper")}
+MULTILINGUAL_ENCODERS = ("use", "e5@8", "e5@12")
+TOP_LAYER_NOTE = "top layer, as in the paper"
+NOTES = {
+    "use": USE_NOTE,
+    "e5@8": "the layer of our source-only metrics",
+    **dict.fromkeys((*TOP_LAYERS, "e5@12"), TOP_LAYER_NOTE),
+}
 SIZES = ("210", "420", "840", "1680", "3360")
 PUBLISHED_NOTE = (
     "signed differences, dropout of .5 also on the encoder's vectors, Adam at 4e-4, early stopping "
@@ -164,6 +174,20 @@ def _published_heads() -> list[Row]:
     ]
 
 
+def _assessment_heads() -> list[Row]:
+    """Return a row per head that is trained on modern direct assessments as TrainL."""
+    return [
+        Row(
+            f"TrainL {TITLES[metric]}, minilm, assessments",
+            published,
+            average,
+            AssessmentHead(metric=metric),
+            experiment=SEEDED,
+        )
+        for metric, (published, average) in TRAIN_L.items()
+    ]
+
+
 TABLES = [
     PaperTable(
         paper="mathur2019",
@@ -174,7 +198,8 @@ TABLES = [
             BERTR_LAYER,
             *HEAD_DEPARTURES,
             COMPARISONS_FIRST,
-            replace(WMT11_SEGMENTS, row_pattern="^TrainL"),
+            replace(WMT11_SEGMENTS, row_pattern=COMPARISONS_FIRST.row_pattern),
+            MODERN_ASSESSMENTS,
         ),
         rows=[
             Row(
@@ -197,9 +222,11 @@ TABLES = [
             *_published_heads(),
             *_heads("TrainS", TRAIN_S),
             *_heads("TrainL", TRAIN_L, preferences=True),
+            *_assessment_heads(),
         ],
         note="our heads use minilm or mpnet instead of BERT base. TrainL was not published; it is "
-        "replaced by comparisons of WMT11, 13, 15 and 16 before TrainS",
+        "replaced by comparisons of WMT11, 13, 15 and 16 before TrainS, or by direct assessments "
+        "of WMT20 to WMT22",
     ),
     PaperTable(
         paper="mathur2019",
@@ -207,30 +234,40 @@ TABLES = [
         title="ESIM by number of training judgments (average over WMT17 to English)",
         chart="columns",
         experiment=LearningCurve(set="da/wmt17", pairs=TO_ENGLISH, columns=SIZES),
-        departures=HEAD_DEPARTURES,
+        departures=(*HEAD_DEPARTURES, MODERN_ASSESSMENTS),
         rows=[
             Row(
                 "ESIM, judgments of TrainS",
-                (nan, nan, nan, nan, 0.632),
+                (nan, nan, nan, nan, 0.64),
                 model=untrained_head(Head(metric="esim")),
-            )
+            ),
+            Row(
+                "ESIM, one rater per translation",
+                (nan, nan, nan, nan, 0.57),
+                model=untrained_head(AssessmentHead(metric="esim", raters=1, seeds=(1,))),
+            ),
+            Row(
+                "ESIM, two raters per translation",
+                model=untrained_head(AssessmentHead(metric="esim", raters=2, seeds=(1,))),
+            ),
         ],
-        note="the paper counts single annotations, 15 per judgment of TrainS; its figure prints no "
-        "numbers except those of table 1",
+        note="columns are numbers of translations. The axis of the paper counts annotations, 15 "
+        "per judgment of TrainS. Its figure prints no numbers; section 5 prints .64 for TrainS and "
+        ".57 for as many translations with one annotation each",
     ),
     PaperTable(
         paper="mathur2019",
         number="2",
         title="WMT17 from English, segments (the pairs with Pearson's r)",
         experiment=Segments(set="da/wmt17", columns=("en-ru", "en-zh")),
-        departures=HEAD_DEPARTURES,
+        departures=(BERTR_LAYER, *HEAD_DEPARTURES, ONE_LAYER),
         rows=[
             Row("BLEU", (0.468, 0.642), model=SENT_BLEU, column_specs={"en-zh": CHINESE_SENT_BLEU}),
             Row("chrF", (0.605, 0.608), model="chrf"),
             Row("BEER", (0.569, 0.622)),
             Row("MEANT 2.0-nosrl", (0.636, 0.705)),
             Row("MEANT 2.0", (nan, 0.727)),
-            *_bertr((0.630, 0.803), "use"),
+            *_bertr((0.630, 0.803), *MULTILINGUAL_ENCODERS),
             Row(
                 "ESIM",
                 (0.700, 0.699),
@@ -277,7 +314,7 @@ TABLES = [
         number="4",
         title="WMT17 from English, systems",
         experiment=Systems(set=NEWS, columns=FROM_ENGLISH),
-        departures=(*HEAD_DEPARTURES, SINGLE_SEED),
+        departures=(*HEAD_DEPARTURES, ONE_LAYER, SINGLE_SEED),
         rows=[
             Row(
                 "BLEU",
@@ -294,7 +331,7 @@ TABLES = [
                 experiment=Systems(set=NEWS, columns=FROM_ENGLISH, aggregate="mean"),
                 note=MEAN_NOTE,
             ),
-            *_bertr((0.982, 0.877, 0.979, 0.949, 0.971, 0.996, 0.992), "use"),
+            *_bertr((0.982, 0.877, 0.979, 0.949, 0.971, 0.996, 0.992), "use", "e5@12"),
             Row(
                 "ESIM",
                 (0.974, 0.861, 0.971, 0.954, 0.968, 0.978, 0.970),
@@ -315,7 +352,7 @@ TABLES = [
         number="5",
         title="WMT16 IT task, systems",
         experiment=Systems(set="rankings/wmt16it", columns=IT_TASK),
-        departures=HEAD_DEPARTURES,
+        departures=(BERTR_LAYER, *HEAD_DEPARTURES, ONE_LAYER),
         rows=[
             Row("BLEU", (0.750, 0.621, 0.976, 0.596, 0.997), model=BLEU),
             Row(
@@ -326,7 +363,7 @@ TABLES = [
             ),
             Row("BEER", (0.744, 0.621, 0.931, 0.983, 0.989)),
             Row("CharacTER", (0.901, 0.930, 0.963, 0.927, 0.976)),
-            *_bertr((0.974, 0.780, 0.925, 0.896, 0.980), "use"),
+            *_bertr((0.974, 0.780, 0.925, 0.896, 0.980), *MULTILINGUAL_ENCODERS),
             Row(
                 "ESIM",
                 (0.964, 0.780, 0.991, 0.798, 0.996),

@@ -27,6 +27,7 @@ from papers.experiments import (
 from papers.table import Figure
 from tertium.cache.cached_files import TRAINED
 from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.formats import read_jsonl
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.meta.correlation import pearson
@@ -35,9 +36,11 @@ from tertium.metrics.heads.options import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.training_data import remove_leaks
 from tertium.registry import METRICS, resolve
+from tertium.segment import Judgment, Segment
 
 SEEDS = (1, 2, 3)
 PREFERENCES = tuple(f"rankings/wmt{year}" for year in (11, 13, 15, 16))
+ASSESSMENTS = ("wmt20", "wmt21", "wmt22")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,46 @@ class Head:
     def __call__(self, datasets: DatasetFolder, column: str) -> list[Metric]:
         return [train_head(datasets, self, seed) for seed in self.seeds]
 
+    def read_scores(self, datasets: DatasetFolder) -> list[JudgmentSet]:
+        """Return the judgments to train on."""
+        return read_judgments(datasets, "da/wmt16", self.pairs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AssessmentHead(Head):
+    """Trains a head on direct assessments into English of WMT20 to WMT22 instead of da/wmt16.
+
+    With `raters`, only translations that were rated by so many people.
+    """
+
+    raters: int | None = None
+
+    def read_scores(self, datasets: DatasetFolder) -> list[JudgmentSet]:
+        names = [f"modern/train/da/{name}" for name in ASSESSMENTS]
+        lps = {name: datasets.find(name).lps for name in names}
+        pairs = [(name, lp) for name in names for lp in lps[name] if lp.endswith("-en")]
+        return [read_assessments(datasets, name, lp, self.raters) for name, lp in pairs]
+
+
+def read_assessments(
+    datasets: DatasetFolder, name: str, lp: str, raters: int | None
+) -> JudgmentSet:
+    """Read judgments with a reference by `raters` people each (None: by any number)."""
+    records = read_jsonl(datasets.find(name, "scores").file(lp))
+    judgments = tuple(
+        Judgment(
+            Segment(record["hypothesis"], record["source"], (record["reference"],)),
+            record["score"],
+            item=record["segment"],
+            system=record["system"],
+            lp=lp,
+            document=record["doc"],
+        )
+        for _, record in records
+        if "reference" in record and raters in (None, record["raters"])
+    )
+    return JudgmentSet(name=name, lp=lp, judgments=judgments)
+
 
 @lru_cache(maxsize=64)
 def train_head(datasets: DatasetFolder, head: Head, seed: int) -> Any:
@@ -72,7 +115,7 @@ def train_head(datasets: DatasetFolder, head: Head, seed: int) -> Any:
     if (folder / "config.json").is_file() and not (folder / "training.safetensors").exists():
         return load_metric(str(folder))
     dev = read_judgments(datasets, "da/wmt15", head.pairs)
-    train = read_judgments(datasets, "da/wmt16", head.pairs)
+    train = head.read_scores(datasets)
     rankings = [r for name in PREFERENCES for r in read_rankings(datasets, name)]
     held_out: list[JudgmentSet | RankingSet] = [*read_rankings(datasets, "rankings/wmt12")]
     held_out += read_judgments(datasets, "da/wmt17", head.pairs)
