@@ -61,6 +61,15 @@ def test_unlocated_errors_and_source_errors() -> None:
     assert read({"errors": [error]}).spans[0].side == "source"
 
 
+@pytest.mark.parametrize("severity", [{}, {"severity": None}, {"severity": ""}])
+def test_errors_without_a_severity_are_of_unknown_severity(severity: dict[str, Any]) -> None:
+    span, missing = {"start": 4, "end": 7, **severity}, {"category": "x", **severity}
+    record = {"spans": [span], "missing": [missing]}
+    assert read(record) == ErrorAnnotations((Span(4, 7),), (UnlocatedError("bad", "x"),))
+    with pytest.raises(DataError, match="an error without start, severity and category"):
+        read({"spans": [{}]})
+
+
 def test_no_error_differs_from_not_annotated() -> None:
     none = {"start_indices": "-1", "end_indices": "-1", "error_types": "no-error"}
     assert read(none) == read({"spans": []}) == ErrorAnnotations()

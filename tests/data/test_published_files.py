@@ -94,11 +94,35 @@ LAYOUTS = [
     (f"{QE22}/task1_word-level/en-yo", {"en-yo": 50}, 54, {}),
     (f"{QE22}/task1_word-level/zh-en", {"zh-en": 50}, 24, {}),
     (f"{QE23}/task_1/en-hi/dev.enhi.df.short.tsv", {"en-hi": 50}, 0, {}),
+    (f"{QE23}/gold_labels/hallucinations_gold_T1s_header.tsv", {"en-de": 50}, 0, {}),
+    (f"{QE23}/gold_labels/hallucinations_gold_T1s.tsv", {"en-de": 51}, 0, {}),
+    (f"{QE23}/gold_labels/hallucinations_gold_T1w_header.tsv", {"en-de": 50}, 36, {}),
+    (f"{QE23}/gold_labels/hallucinations_gold_T1w.tsv", {"en-de": 51}, 37, {}),
     (f"{QE23}/gold_labels/hallucinations_gold_T2_header.tsv", {"en-de": 50}, 42, {}),
+    (f"{QE23}/gold_labels/hallucinations_gold_T2.tsv", {"en-de": 51}, 43, {}),
+    (f"{QE23}/task_2/train/2021_TED_en-de_processed.tsv", {"en-de": 51}, 17, {}),
+    ("qe/wmt-qe-2024-data/test/Task1/DA/en-hi", {"en-hi": 47}, 0, {"no score": 3}),  # scores cut
+    (
+        "qe/mlqe-pe/data/test21_goldlabels/en-de-test21.untarred/en-de-test21",
+        {"en-de": 50},
+        4,
+        {UNREADABLE: 1},  # tags of the third segment are cut
+    ),
     (
         "qe/wmt-qe-2022-data/train-dev_data/task1_mqm/train/en-de/en-de-mqm.2021-ted.csv",
         {"en-de": 50},
         0,
+        {},
+    ),
+    # annotation tools
+    ("campaigns/pearmut/example_contrastive.CUT.jsonl", {"": 3}, 4, {}),
+    ("campaigns/pearmut/data/outputs/annotation_demo_esa.jsonl", {"": 6}, 1, {}),
+    ("campaigns/pearmut/data/outputs/annotation_demo_mqm.jsonl", {"": 4}, 2, {}),
+    ("campaigns/pearmut/data/outputs/annotation_demo_da.jsonl", {"": 4}, 0, {}),
+    (
+        "campaigns/factgenie/llm-ollama-llama3-quintd1-gsmarena-test-1726055860.CUT.jsonl",
+        {"": 1},
+        2,
         {},
     ),
     # score files of mt-metrics-eval
@@ -163,6 +187,7 @@ def test_reference_of_wmt25_is_read() -> None:
     ("demetr/critical_id9_ne_replaced.json", 3, 7),
     ("demetr/minor_id1_repeat2.json", 10, 0),
     ("aces/challenge_set_annotation/compare_annotations/annotations/subset.json", 60, 0),
+    ("hw-tsc/Challenge_Set_for_WMT22_Metric_by_HW-TSC.TSV", 10, 0),
 ])  # fmt: skip
 def test_challenge_sets_are_read(path: str, count: int, excluded: int) -> None:
     challenge = read_challenge(SAMPLES / "challenge" / path)
@@ -174,3 +199,23 @@ def test_files_with_carriage_returns_at_line_ends_are_parallel() -> None:
     folder = SAMPLES / QE23 / "test_data_2023" / "task1_word_level" / "en-fa"
     testset = TestSet.read([folder / "test.enfa.final.mt"], sources=folder / "test.enfa.final.src")
     assert not any("\r" in source for source in testset.sources)
+
+
+def test_spans_of_pearmut_match_the_words_that_were_marked() -> None:
+    (entry,) = read_human_data(SAMPLES / "campaigns" / "pearmut" / "example_contrastive.CUT.jsonl")
+    text = entry.texts()["Online-Gamma", "en-es-0"].hypothesis
+    spans = entry.error_annotations()["Online-Gamma", "en-es-0"].spans
+    assert spans[0].of(text) == "persona que no se somete a retoques"
+
+
+@pytest.mark.parametrize("name", ["data", "data_repeater", "chat_data"])
+def test_label_studio_exports_without_translations_are_refused(name: str) -> None:
+    folder = SAMPLES / "campaigns" / "label-studio" / "sdk-tests" / "test_export_json_min"
+    with pytest.raises(DataError, match=r"task 1: no translation \(looked for mt, "):
+        read_human_data(folder / f"{name}.json")
+
+
+def test_campaign_of_pearmut_without_ratings_is_refused() -> None:
+    path = SAMPLES / "campaigns" / "pearmut" / "examples" / "annotation" / "campaign_esa.json"
+    with pytest.raises(DataError, match="without ratings: give its outputs"):
+        read_human_data(path)

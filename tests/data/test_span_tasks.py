@@ -71,3 +71,13 @@ def test_plain_text_is_not_a_submission(tmp_path):
     path = tmp_path / "lines.txt"
     path.write_text("1\n2\n3\nno tabs here\n")
     assert not is_span_task_submission(path)
+
+
+@pytest.mark.parametrize("text", [GOLD, TRAINING])
+def test_files_without_header_are_read_alike(tmp_path, text):
+    with_header, without = tmp_path / "a_en-de_x.tsv", tmp_path / "b_en-de_x.tsv"
+    with_header.write_text(text)
+    without.write_text(text.partition("\n")[2])
+    (expected,), (result,) = read_human_data(with_header), read_human_data(without)
+    assert result.lp == expected.lp == "en-de"
+    assert result.judgments == expected.judgments

@@ -97,3 +97,89 @@ def test_names_with_a_language_pair_and_tokenized_texts(tmp_path: Path) -> None:
     assert judgment.segment.hypothesis == "Ein Hund ."
     assert judgment.error_annotations is not None
     assert [span.of("Ein Hund .") for span in judgment.error_annotations.spans] == ["Hund"]
+
+
+def test_wmt24_scores_name_their_segment(tmp_path: Path) -> None:
+    folder = tmp_path / "en-hi"
+    folder.mkdir()
+    (folder / "WMT24_enhi.src").write_text("A cat.\nA dog.\n")
+    (folder / "WMT24_enhi.tgt").write_text("एक बिल्ली।\nएक कुत्ता।\n", encoding="utf-8")
+    rows = "1\n1\n1\nen-hi\tDA\tgold\t1\t-0.5\n"
+    (folder / "test_wmt24.enhi.da_f").write_text(rows)
+    (part,) = read_human_data(folder)
+    assert (part.lp, part.excluded_counts) == ("en-hi", {"no score": 1})
+    assert isinstance(part, JudgmentSet)
+    assert [(j.item, j.score, j.segment.source) for j in part.judgments] == [("2", -0.5, "A dog.")]
+    for row, message in {
+        "en-hi\tDA\tgold\t2\t1": "line 4: index 2, but the texts have 2 lines",
+        "en-hi\tDA\tgold\t2": "line 4: 4 fields; expected pair",
+        "en-hi\tDA\tgold\tx\t1": "line 4: index is 'x'",
+    }.items():
+        (folder / "test_wmt24.enhi.da_f").write_text(f"1\n1\n1\n{row}\n")
+        with pytest.raises(DataError, match=message):
+            read_human_data(folder)
+
+
+def test_tags_with_a_row_for_each_word(tmp_path: Path) -> None:
+    folder = tmp_path / "en-de-test21"
+    (folder / "goldlabels").mkdir(parents=True)
+    files = {
+        "test21.src": "A cat.\nA dog.",
+        "test21.mt": "Ein Hund.\nEin Hund.",
+        "test21.tok.src": "A cat .\nA dog .",
+        "test21.tok.mt": "Ein Hund .\nEin Hund .",
+        "goldlabels/test21.da": "-0.5\n0.5",
+        "goldlabels/test21.hter": "0.5\n0.0",
+        "goldlabels/task2_wordlevel_mt.tags": word_rows("mt", "OK BAD OK", "OK OK OK"),
+        "goldlabels/task2_wordlevel_src.tags": word_rows("source", "OK BAD OK", "OK OK OK"),
+        "goldlabels/task2_wordlevel_gaps.tags": word_rows("gap", "OK OK OK BAD", "OK OK OK OK"),
+    }
+    for name, text in files.items():
+        (folder / name).write_text(f"{text}\n")
+    (part,) = read_human_data(folder)
+    assert (part.name, part.lp, part.excluded_counts) == ("test21", "en-de", {})
+    assert isinstance(part, JudgmentSet)
+    assert part.scores.tolist() == [-0.5, 0.5]
+    first, second = (judgment.error_annotations for judgment in part.judgments)
+    assert first == ErrorAnnotations(
+        (Span(4, 8), Span(2, 5, "source")), (UnlocatedError("bad", "gap"),)
+    )
+    assert second == ErrorAnnotations()
+    tags = folder / "goldlabels" / "task2_wordlevel_mt.tags"
+    tags.write_text(word_rows("mt", "OK BAD OK", "OK OK") + "\n")
+    (part,) = read_human_data(folder)
+    assert part.excluded_counts == {"unreadable row": 1}
+    tags.write_text("en-de\tREFERENCE\tmt\t2\t0\tEin\tOK\n")
+    with pytest.raises(DataError, match="segment 2, but the texts have 2 lines"):
+        read_human_data(folder)
+
+
+def word_rows(side: str, *segments: str) -> str:
+    return "\n".join(
+        f"en-de\tREFERENCE\t{side}\t{segment}\t{number}\tword\t{tag}"
+        for segment, tags in enumerate(segments)
+        for number, tag in enumerate(tags.split())
+    )
+
+
+@pytest.mark.parametrize("header", ["lp\tgold\tsid\tmt\tmttok\ttags\n", ""])
+def test_wmt23_tables_of_tags_with_and_without_header(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "gold_T1w.tsv"
+    path.write_text(f"{header}en-de\tgold\t0\tEin Hund.\tEin Hund . <EOS>\tOK BAD OK OK\n")
+    (part,) = read_human_data(path)
+    assert isinstance(part, JudgmentSet)
+    (judgment,) = part.judgments
+    assert (part.lp, judgment.item, judgment.score) == ("en-de", "0", -0.25)
+    assert judgment.error_annotations == ErrorAnnotations((Span(4, 8),))
+    path.write_text(f"{header}en-de\tgold\t0\tEin Hund.\tEin Hund . <EOS>\tOK\n")
+    with pytest.raises(DataError, match=r"gold_T1w\.tsv, line \d: 1 tags for 3 words"):
+        read_human_data(path)
+
+
+@pytest.mark.parametrize("header", ["lp\tgold\tsid\tscore\n", ""])
+def test_wmt23_tables_of_scores_with_and_without_header(tmp_path: Path, header: str) -> None:
+    path = tmp_path / "gold_T1s.tsv"
+    path.write_text(f"{header}en-de\tgold\t0\t0.5\nen-de\tgold\t1\t-0.5\n")
+    (part,) = read_human_data(path)
+    assert isinstance(part, JudgmentSet)
+    assert (part.lp, part.scores.tolist()) == ("en-de", [0.5, -0.5])

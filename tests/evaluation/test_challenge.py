@@ -70,6 +70,15 @@ def test_aces_is_read_as_published(tmp_path: Path) -> None:
     assert lines.contrasts == table.contrasts
 
 
+def test_hw_tsc_names_two_columns_source(tmp_path: Path) -> None:
+    row = [*ACES.values()][1:6]
+    header = "\t".join([*[*ACES][1:6], "source"])
+    text = f"{header}\r\n" + "\t".join([*row, "WMT"]) + "\r\n"
+    (contrast,) = read_challenge(write(tmp_path / "set.TSV", text)).contrasts
+    assert contrast.better.source == "Er zahlte 300 Euro."
+    assert contrast.phenomenon == "hallucination-number-level-1"
+
+
 def test_empty_source_is_none(tmp_path: Path) -> None:
     read = read_challenge(write(tmp_path / "aces.tsv", aces_tsv(ACES | {"source": ""}, ACES)))
     assert [contrast.better.source for contrast in read.contrasts] == [None, ACES["source"]]

@@ -18,8 +18,9 @@ WMT25 span task TSV                             `hypothesis_segment start_indice
                                                 error_types`, without scores
 WMT23 span task TSV                             `lp gold sid mt start_id end_id error` (gold) or
                                                 `mt_system doc_id seg_id annotator_id source target
-                                                start_ids end_ids errors` (training); submissions
-                                                start with three lines of numbers and no header
+                                                start_ids end_ids errors` (training), both with or
+                                                without header; submissions start with three lines
+                                                of numbers and no header
 
 Rows that cannot be read are excluded and counted, unless they are more than half of a file.
 """
@@ -46,7 +47,7 @@ from tertium.data.records import (
     read_object,
     read_object_list,
 )
-from tertium.data.text_files import read_first_lines, read_lines, read_text
+from tertium.data.text_files import LANGUAGE_PAIR, read_first_lines, read_lines, read_text
 from tertium.errors import DataError, TertiumError, short_repr
 from tertium.segment import Judgment, Segment
 from tertium.spans import (
@@ -106,6 +107,11 @@ _WMT23_COLUMNS = {
     **dict.fromkeys(("error", "errors"), "error_types"),
 }
 _GOLD_COLUMNS = ("lp", "gold", "sid", "mt", "start_id", "end_id", "error")
+_TRAINING_COLUMNS = tuple(
+    "mt_system doc_id seg_id annotator_id source target start_ids end_ids errors".split()
+)
+SCORE_LABELS = ("lp", "gold", "sid", "score")  # of WMT23, by sentences
+TAG_LABELS = ("lp", "gold", "sid", "mt", "mttok", "tags")  # of WMT23, by words
 # lowercase columns that identify the layout of a campaign file
 WMT23_LAYOUTS = ({"mt", "start_id", "end_id"}, {"target", "start_ids", "end_ids"})
 ESA_LAYOUTS = (
@@ -191,9 +197,10 @@ def mqm_language_pair(path: PathLike) -> str:
     >>> mqm_language_pair("mqm_newstest2020_ende.avg_seg_scores.tsv"), mqm_language_pair("test.tsv")
     ('en-de', '')
     """
-    words = (word for word in re.split(r"[_.]", Path(path).name) if len(word) == 4)
-    pairs = (f"{word[:2]}-{word[2:]}" for word in words if {word[:2], word[2:]} <= _MQM_LANGUAGES)
-    return next(pairs, "")
+    words = re.split(r"[_.]", Path(path).name)
+    pairs = [word for word in words if LANGUAGE_PAIR.fullmatch(word)]  # 2021_TED_en-de_processed
+    joined = [word for word in words if {word[:2], word[2:]} <= _MQM_LANGUAGES]
+    return next(iter([*pairs, *(f"{word[:2]}-{word[2:]}" for word in joined)]), "")
 
 
 def is_average_score_file(path: PathLike) -> bool:
@@ -269,6 +276,18 @@ def is_span_task_submission(path: PathLike) -> bool:
     return has_columns and len(sizes) == 3 and all(size.strip().isdecimal() for size in sizes)
 
 
+def find_omitted_header(path: PathLike) -> tuple[str, ...] | None:
+    """Return the columns of a WMT23 quality estimation file without a header, or None."""
+    cells = next(iter(read_first_lines(path, 1)), "").split("\t")
+    for columns in (SCORE_LABELS, TAG_LABELS, _GOLD_COLUMNS):
+        is_first_row = LANGUAGE_PAIR.fullmatch(cells[0]) and cells[2:3] and cells[2].isdecimal()
+        if len(cells) == len(columns) and is_first_row:
+            return columns
+    has_offsets = all(re.fullmatch(r"-1|[0-9 ]+", cell) for cell in cells[6:8])
+    is_training = len(cells) == len(_TRAINING_COLUMNS) and cells[2].isdecimal() and has_offsets
+    return _TRAINING_COLUMNS if is_training else None
+
+
 def read_esa(path: PathLike) -> JudgmentSet:
     """Read a JSONL or TSV campaign file into a judgment for each rater and translation.
 
@@ -297,7 +316,10 @@ def _read_rows(path: PathLike) -> Rows:
                 raise DataError(f"{where}: {len(cells)} fields; {expected}")
             yield where, dict(zip(_GOLD_COLUMNS, cells, strict=True))
         return
-    yield from read_table(path) if ".tsv" in Path(path).suffixes else read_jsonl(path)
+    if ".tsv" in Path(path).suffixes:
+        yield from read_table(path, find_omitted_header(path))
+    else:
+        yield from read_jsonl(path)
 
 
 def _rename(row: Mapping[str, Any], where: str) -> dict[str, Any]:

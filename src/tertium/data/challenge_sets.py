@@ -2,6 +2,8 @@
 
 ACES (Amrhein et al. 2022)        TSV or JSONL: ID, source, good-translation, incorrect-translation,
                                   reference, phenomena, langpair; Span-ACES has more columns
+HW-TSC (Chen et al. 2022)         TSV with the columns of ACES up to `phenomena`, then a second
+                                  column `source`, the origin of the text
 DEMETR (Karpinska et al. 2022)    JSON: src_sent, mt_sent, pert_sent, eng_sent, pert_name, lang_tag,
                                   pert_check; if the perturbed output is the reference, it is the
                                   better one
@@ -19,14 +21,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from tertium.arrays import make_rng
+from tertium.data.delimited_tables import read_table
 from tertium.data.formats import PathLike, parse_json, read_records
 from tertium.data.testset import TestSet
-from tertium.data.text_files import check_record, read_text
+from tertium.data.text_files import check_record, read_first_lines, read_text
 from tertium.data.wmt import LANGUAGES
 from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.segment import Segment, check_texts
@@ -35,6 +38,7 @@ from tertium.text.perturbations import MEANING_KINDS, PERTURBATIONS, Perturbatio
 DAMAGE_SET = "damage"
 SAME_TRANSLATION = "both translations are the same"
 ACES = ("source", "good-translation", "incorrect-translation", "reference", "phenomena", "langpair")
+HW_TSC = (*ACES[:5], "origin")  # its header says `source` instead of `origin`
 DEMETR = ("src_sent", "mt_sent", "pert_sent", "eng_sent", "pert_name")
 NOT_PERTURBED = "the output could not be changed in this way"
 
@@ -154,6 +158,10 @@ def _records(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 raise DataError(f"{where}: expected an object, got {str(record)[:40]!r}")
             check_record(record, where)
             yield where, record
+        return
+    header = next(iter(read_first_lines(path, 1)), "").split("\t")
+    if tuple(header) == (*HW_TSC[:-1], "source"):
+        yield from islice(read_table(path, HW_TSC), 1, None)
         return
     yield from read_records(path)
 

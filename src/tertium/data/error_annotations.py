@@ -6,6 +6,8 @@ esa_spans, errors                           ESA and Appraise: `start_i`, inclusi
                                             `end`, `is_source_error`
 start_indices, end_indices, error_types     WMT span tasks: space-separated offsets and severities;
                                             -1 and `no-error` for no error
+
+An error without a severity has the severity `bad`, which means unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from tertium.segment import Segment
 
 SPAN_LIST_NAMES = ("spans", "esa_spans", "errors")
 ANNOTATION_NAMES = (*SPAN_LIST_NAMES, "start_indices")  # one of them: the row was annotated
-NO_ERROR = frozenset({"no-error", "no error", "none", ""})
+NO_ERROR = frozenset({"no-error", "no error", "none"})
 # Names of other scales. The five grades of IndicMT-Eval have weights 1 to 5: each is mapped to the
 # nearer of minor (1) and major (5), and the middle one to major.
 SEVERITY_NAMES: Mapping[str, spans.Severity] = {
@@ -54,13 +56,18 @@ def read_error_annotations(
     return annotations
 
 
+def is_severity(name: str) -> bool:
+    """Return whether a name is a severity."""
+    return name.strip().lower() in {*spans.SEVERITIES, *SEVERITY_NAMES}
+
+
 def read_severity(value: Any, where: str) -> spans.Severity:
-    """Return the severity that a name stands for.
+    """Return the severity that a name stands for; a missing one is unknown (`bad`).
 
     >>> read_severity("Major", "line 1"), read_severity("undecided", "line 2")
     ('major', 'bad')
     """
-    name = str(value).strip().lower()
+    name = "bad" if value is None else str(value).strip().lower() or "bad"
     if name in spans.SEVERITIES:
         return name
     if name not in SEVERITY_NAMES:
@@ -96,14 +103,16 @@ def _from_columns(
 
 
 def _is_no_error(entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("severity", "")).strip().lower() in NO_ERROR
+    return str(entry.get("severity") or "").strip().lower() in NO_ERROR
 
 
 def _read_error(entry: Mapping[str, Any], where: str) -> spans.Span | spans.UnlocatedError:
-    severity = read_severity(entry["severity"], where)
+    severity = read_severity(entry.get("severity"), where)
     category = str(entry.get("category") or entry.get("error_type") or "")
     rater = "" if entry.get("rater") is None else str(entry["rater"])
     start = entry.get("start", entry.get("start_i"))
+    if start is None and not category and entry.get("severity") is None:
+        raise DataError(f"{where}: an error without start, severity and category: {entry}")
     if start is None or start == "missing":
         return spans.UnlocatedError(severity, category, rater)
     first = read_integer(start, "start", where)

@@ -6,6 +6,7 @@ CSV, TSV or JSONL of comparisons      with texts from columns, or from `X.texts.
 WMT ranking CSV                       comparisons of up to five systems per row
 MQM table                             error annotations, raters averaged
 ESA or Appraise campaign              scores and error spans, raters averaged
+Pearmut, Label Studio, factgenie      exports of annotation tools, raters averaged
 NAME.seg.score, NAME.sys.score        human scores of mt-metrics-eval
 folder                                mt-metrics-eval, metrics task, or WMT quality estimation
 name of a dataset                     in the data folder
@@ -25,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.data import annotation_campaigns
+from tertium.data import annotation_campaigns, annotation_tools
 from tertium.data.dataset_folder import DatasetFolder, read_system_scores, read_texts
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.human_data import HumanData, Texts
@@ -37,7 +38,7 @@ from tertium.data.ratings import average_ratings
 from tertium.data.testset import TestSet
 from tertium.data.text_files import LANGUAGE_PAIR, language_pair_in_path, read_first_lines
 from tertium.data.wmt import MetricsTask, is_metrics_task, read_rankings
-from tertium.data.wmt_quality_estimation import find_qe_stems, read_qe
+from tertium.data.wmt_quality_estimation import find_qe_stems, read_gold_labels, read_qe
 from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame
 from tertium.scores import ScoreMatrix
@@ -180,6 +181,10 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         lp = lp or annotation_campaigns.mqm_language_pair(path)
         yield annotation_campaigns.read_average_scores(path, lp=lp)
         return
+    if reader := annotation_tools.find_reader(path):
+        _refuse_gold(path, gold)
+        yield from _by_pair(average_ratings(reader(path)), lp)
+        return
     if gold:  # the score column of a table of any layout
         yield from _by_pair(read_judgments(path, score=gold), lp)
         return
@@ -188,7 +193,10 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         yield read_preferences(path, texts=_read_adjacent_texts(path), lp=lp)
     elif "system1rank" in columns:
         yield from read_rankings(path).values()
+    elif columns in (set(annotation_campaigns.SCORE_LABELS), set(annotation_campaigns.TAG_LABELS)):
+        yield from _by_pair(read_gold_labels(path), lp)
     elif any(layout <= columns for layout in annotation_campaigns.ESA_LAYOUTS):
+        lp = lp or annotation_campaigns.mqm_language_pair(path)
         yield from _by_pair(average_ratings(annotation_campaigns.read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
         lp = lp or annotation_campaigns.mqm_language_pair(path)
@@ -209,6 +217,8 @@ def _by_pair(judgment_set: JudgmentSet, lp: str) -> Iterator[HumanData]:
 
 def _columns(path: Path) -> set[str]:
     if ".tsv" in path.suffixes:  # the header, because the first row may be unreadable
+        if names := annotation_campaigns.find_omitted_header(path):
+            return set(names)
         header, *rows = read_first_lines(path, 2)
         if any(rows):
             return {name.strip().lower() for name in header.split("\t")}

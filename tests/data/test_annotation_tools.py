@@ -1,0 +1,200 @@
+"""Exports of annotation tools; the layouts are those of the tools, the sentences are ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tertium.data.annotation_tools import (
+    find_reader,
+    read_factgenie,
+    read_label_studio,
+    read_pearmut,
+)
+from tertium.data.human_data_files import read_human_data
+from tertium.errors import DataError, UsageError
+from tertium.spans import Span, UnlocatedError
+
+ITEM = {"item_id": "doc_1", "src": "A cat.", "tgt": {"A": "Ein Hund.", "B": "Eine Katze."}}
+MARK = {"start_i": 4, "end_i": 7, "category": None, "severity": "major"}
+RATING = {"A": {"score": 20, "error_spans": [MARK]}, "B": {"score": 90, "error_spans": []}}
+PEARMUT = {"user_id": "ann", "item_i": 0, "annotation": [RATING], "item": [ITEM]}
+
+
+def write_lines(path: Path, *records: Any) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path
+
+
+def test_pearmut_ratings_have_texts_and_spans_with_inclusive_ends(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "demo.jsonl", PEARMUT, PEARMUT | {"user_id": "bob"})
+    judgments = read_pearmut(path).judgments
+    first, second = judgments[:2]
+    assert (first.system, first.score, first.item, first.annotator) == ("A", 20.0, "doc_1", "ann")
+    assert first.segment.source == "A cat."
+    assert first.error_annotations is not None
+    assert first.error_annotations.spans[0].of("Ein Hund.") == "Hund"
+    assert second.error_annotations is not None
+    assert second.error_annotations.spans == ()
+    (entry,) = read_human_data(path)  # raters are averaged
+    assert len(entry.texts()) == 2
+    with pytest.raises(UsageError, match="only one kind of scores"):
+        read_human_data(path, gold="score")
+
+
+def test_pearmut_keeps_the_last_rating_and_excludes_control_items(tmp_path: Path) -> None:
+    later = {"A": RATING["B"], "B": RATING["A"]}
+    control = PEARMUT | {"item_i": 1, "item": [ITEM | {"validation": {}}]}
+    welcome = PEARMUT | {"item_i": "welcome_0"}
+    skipped = PEARMUT | {"item_i": 2, "annotation": [None]}
+    replaced = PEARMUT | {"annotation": [later]}
+    records = (PEARMUT, replaced, control, welcome, skipped)
+    result = read_pearmut(write_lines(tmp_path / "demo.jsonl", *records))
+    assert result.scores.tolist() == [90.0, 20.0]
+    assert result.excluded_counts == {
+        "rating replaced by a later one": 1,
+        "quality-control row": 3,
+    }
+
+
+def test_texts_of_pearmut_come_from_the_campaign_if_lines_have_none(tmp_path: Path) -> None:
+    record = {key: value for key, value in PEARMUT.items() if key != "item"}
+    path = write_lines(tmp_path / "outputs" / "demo.jsonl", record)
+    assert not read_pearmut(path).has_texts
+    assert read_pearmut(path).items == ("ann/0/0",)
+    campaign = tmp_path / "tasks" / "demo.json"
+    write_lines(campaign, {"campaign_id": "demo", "data": {"ann": [[ITEM]]}})
+    assert read_pearmut(path).segments[0].hypothesis == "Ein Hund."
+    write_lines(campaign, {"campaign_id": "demo", "data": [[ITEM]]})
+    assert read_pearmut(path).items == ("doc_1",)
+    with pytest.raises(DataError, match="a campaign of Pearmut without ratings"):
+        read_human_data(campaign)
+
+
+@pytest.mark.parametrize("annotation", [5, None, "x", [5], [[]], [{"A": {"score": "x"}}]])
+def test_invalid_pearmut_ratings_are_errors_with_file_and_line(
+    tmp_path: Path, annotation: Any
+) -> None:
+    path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": annotation})
+    with pytest.raises(DataError, match=r"demo(\.jsonl, line 1|: no usable judgment)"):
+        read_pearmut(path)
+
+
+def label_studio(result: Any, **data: Any) -> list[dict[str, Any]]:
+    annotation = {"id": 1, "completed_by": {"id": 7}, "result": result, "was_cancelled": False}
+    return [{"id": 3, "annotations": [annotation], "data": {"src": "A cat.", **data}}]
+
+
+def region(
+    start: int, end: int, text: str, labels: list[str], name: str = "r", to: str = "mt"
+) -> dict[str, Any]:
+    value = {"start": start, "end": end, "text": text, "labels": labels}
+    return {"id": name, "type": "labels", "to_name": to, "from_name": "label", "value": value}
+
+
+def test_label_studio_regions_ratings_and_choices(tmp_path: Path) -> None:
+    severity = {"id": "r", "type": "choices", "to_name": "mt", "value": {"choices": ["Major"]}}
+    rating = {"id": "s", "type": "rating", "to_name": "mt", "value": {"rating": 2}}
+    marks = [region(4, 8, "Hund", ["Accuracy"]), severity, rating]
+    marks.append(region(2, 5, "cat", ["Omission"], "q", "src"))
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(label_studio(marks, mt="Ein Hund.", system="A")))
+    (judgment,) = read_label_studio(path).judgments
+    assert (judgment.score, judgment.item, judgment.system) == (2, "3", "A")
+    assert judgment.annotator == "7"
+    assert judgment.error_annotations is not None
+    assert judgment.error_annotations.spans == (
+        Span(4, 8, severity="major", category="Accuracy"),
+        Span(2, 5, "source", "bad", "Omission"),  # no severity was chosen
+    )
+    (entry,) = read_human_data(path)
+    assert entry.texts()["A", "3"].source == "A cat."
+
+
+def test_offsets_of_label_studio_count_utf16_units(tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(label_studio([region(3, 7, "Hund", ["Minor"])], mt="😀 Hund.")))
+    (judgment,) = read_label_studio(path).judgments
+    assert judgment.error_annotations is not None
+    assert judgment.error_annotations.spans == (Span(2, 6, severity="minor"),)
+    assert judgment.score == -1.0  # of the spans
+
+
+def test_cancelled_tasks_are_counted(tmp_path: Path) -> None:
+    tasks = label_studio([], mt="Eine Katze.")
+    tasks[0]["annotations"].append({"was_cancelled": True, "result": []})
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    result = read_label_studio(path)
+    assert result.scores.tolist() == [0.0]
+    assert result.excluded_counts == {"task skipped by the rater": 1}
+
+
+@pytest.mark.parametrize(
+    ("result", "data", "message"),
+    [
+        ([], {}, "no translation"),
+        ([], {"mt": 5}, "no translation"),
+        (5, {"mt": "x"}, "result is 5; expected a list of objects"),
+        ([{"value": 5}], {"mt": "x"}, "value is 5; expected an object"),
+        ([{"type": "choices", "value": {"choices": ["a"]}}], {"mt": "x"}, "no rating, number"),
+        ([region(0, 9, "no", [])], {"mt": "x"}, "the marked text is 'no', not at its offsets"),
+        ([region(0, 1, "x", [], to="text")], {"mt": "x"}, "a region of 'text'; expected"),
+        ([region("a", 1, "x", [])], {"mt": "x"}, "start is 'a'; expected a whole number"),
+    ],
+)
+def test_invalid_label_studio_tasks_are_errors_with_the_task(
+    tmp_path: Path, result: Any, data: dict[str, Any], message: str
+) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(label_studio(result, **data)))
+    with pytest.raises(DataError, match=rf"export\.json, task 1: {message}"):
+        read_label_studio(path)
+
+
+FACTGENIE = {
+    "annotator_id": "llm", "dataset": "d", "setup": {"id": "sys"}, "split": "test",
+    "example_idx": 1, "annotations": [
+        {"reason": "wrong", "text": "Hund", "type": 0, "start": 4},
+        {"reason": "omitted", "text": "", "type": 1, "start": 8},
+    ],
+}  # fmt: skip
+
+
+def test_factgenie_errors_have_no_severity(tmp_path: Path) -> None:
+    (judgment,) = read_factgenie(write_lines(tmp_path / "x.jsonl", FACTGENIE)).judgments
+    assert (judgment.system, judgment.item, judgment.score) == ("sys", "1", -2.0)
+    assert judgment.error_annotations is not None
+    assert judgment.error_annotations.spans == (Span(4, 8, category="type 0"),)
+    assert judgment.error_annotations.missing == (UnlocatedError("bad", "type 1"),)
+
+
+def test_factgenie_categories_and_outputs(tmp_path: Path) -> None:
+    kinds = {"annotation_span_categories": [{"name": "Incorrect"}, {"name": "Missing"}]}
+    newer = {key: value for key, value in FACTGENIE.items() if key != "setup"}
+    newer |= {"setup_id": "sys", "output": "Ein Hund.", "metadata": kinds}
+    (entry,) = read_human_data(write_lines(tmp_path / "x.jsonl", newer))
+    assert entry.texts()["sys", "1"].hypothesis == "Ein Hund."
+    errors = entry.error_annotations()["sys", "1"]
+    categories = [error.category for error in (*errors.spans, *errors.missing)]
+    assert categories == ["Incorrect", "Missing"]
+
+
+@pytest.mark.parametrize(
+    "annotations", [5, None, [5], [{"text": 5}], [{"text": "x"}], [{"text": "x", "start": "a"}]]
+)
+def test_invalid_factgenie_lines_are_errors(tmp_path: Path, annotations: Any) -> None:
+    path = write_lines(tmp_path / "x.jsonl", FACTGENIE | {"annotations": annotations})
+    with pytest.raises(DataError, match=r"x\.jsonl, line 1: (annotations|text|start) is"):
+        read_factgenie(path)
+
+
+@pytest.mark.parametrize("content", ["", "5", "[]", "[5]", "{", '{"mt": "x", "score": 1}', "[1,"])
+def test_other_files_are_not_exports(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(content)
+    assert find_reader(path) is None
