@@ -17,6 +17,7 @@ from tests.tiny_models import e5, minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
 from tertium.execution import runtime
+from tertium.models.checkpoint import cache_by_checkpoint
 from tertium.registry import METRICS
 from tertium.segment import Segment
 
@@ -59,7 +60,8 @@ MODEL_CACHES = {
 for module, names in MODEL_CACHES.items():
     for name in names:
         load = getattr(importlib.import_module(module), name).__wrapped__
-        setattr(importlib.import_module(module), name, functools.lru_cache(maxsize=64)(load))
+        enlarge = cache_by_checkpoint if "heads" in module else functools.lru_cache
+        setattr(importlib.import_module(module), name, enlarge(maxsize=64)(load))
 
 # On a GPU, batch composition may change the last bits: tests run on the CPU by default.
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import gc
 import json
+import pickle
 import shutil
+import subprocess
+import sys
+import weakref
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -13,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tertium.errors import DataError, ModelError, TertiumError, UsageError
+from tertium.errors import DataError, ModelError, UsageError
 from tertium.evaluation.training import (
     TrainingPlan,
     find_trainable_class,
@@ -159,11 +165,57 @@ def test_ranker_without_metrics_in_config_uses_its_default(tmp_path: Path) -> No
     assert (score_unseen(load_ranker(str(tmp_path))) == score_unseen(model)).all()
 
 
-def test_unsaved_model_of_another_process_is_an_error(name: str) -> None:
+def test_key_of_an_unknown_unsaved_model_is_an_error(name: str) -> None:
     model = trained(name)
     assert model.model.startswith(UNSAVED)
-    with pytest.raises(TertiumError, match="was not saved"):
+    with pytest.raises(UsageError, match=r"was not saved, .*: train it again, save it with"):
         score_unseen(dataclasses.replace(model, model=f"{UNSAVED}0123"))
+
+
+def test_unsaved_models_are_freed(name: str) -> None:
+    """Every training of a process was kept until its end."""
+    original = trained(name)
+    checkpoint = dataclasses.replace(original.checkpoint, training={"copy": 1})
+    model = type(original).from_checkpoint(checkpoint)
+    score_unseen(model)
+    dead, spec = weakref.ref(checkpoint), model.spec
+    copies = [copy.copy(model), copy.deepcopy(model), dataclasses.replace(model)]
+    assert all(other.checkpoint is checkpoint for other in copies)
+    del checkpoint, model
+    gc.collect()
+    assert dead() is not None  # the copies still need the weights
+    copies.clear()
+    gc.collect()
+    assert dead() is None
+    again = load(type(original))(spec)  # another model with these weights
+    assert again.weights_hash == original.weights_hash
+
+
+SCORE_PICKLES = """
+import json, pickle
+for model, arguments in pickle.load(open("models.pickle", "rb")):
+    scores = getattr(model, "prefer" if model.kind == "ranker" else "score")(*arguments)
+    print(json.dumps(getattr(scores, "segments", scores).tolist()))
+"""
+
+
+def test_unsaved_models_are_pickled_with_their_weights(tmp_path: Path) -> None:
+    models = [trained(name) for name in ("bleu-r", "rte-r", "svr", "bilstm", "pairwise")]
+    segments = [row.segment for row in judgments(5, 4)]
+    other = [dataclasses.replace(s, hypothesis="noon") for s in segments]
+    calls = [(m, (segments, other) if m.kind == "ranker" else (segments,)) for m in models]
+    (tmp_path / "models.pickle").write_bytes(pickle.dumps(calls))
+    command = [sys.executable, "-c", SCORE_PICKLES]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    for model, line in zip(models, done.stdout.splitlines(), strict=True):
+        np.testing.assert_allclose(json.loads(line), score_unseen(model), atol=1e-6)
+
+
+def test_unpickled_model_shares_weights_in_the_same_process(name: str) -> None:
+    model = trained(name)
+    again = pickle.loads(pickle.dumps(model))
+    assert again == model
+    assert again.checkpoint is model.checkpoint
 
 
 def test_folder_of_another_class_is_refused(name: str, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ from tertium.errors import (
     UnsupportedLanguageError,
     UsageError,
 )
-from tertium.segment import Segment
+from tertium.segment import Judgment, Segment
 from tertium.version import __version__
 
 ROWS = example_rows()
@@ -70,6 +70,15 @@ WRITERS = {
     "rows.tsv.gz": write_tsv,
     "rows.parquet": write_parquet,
 }
+
+
+def test_unsaved_metric_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    segments = [Segment(row["mt"], row["src"], (row["ref"],)) for row in ROWS[:12]]
+    metric = tertium.train("bleu-r", [Judgment(s, n) for n, s in enumerate(segments)])
+    write_jsonl(tmp_path / "rows.jsonl", ROWS)
+    with pytest.raises(UsageError, match=r"bleu-r was trained .* not saved.*metric.save\(FOLDER\)"):
+        tertium.score_corpus(tmp_path / "rows.jsonl", [metric], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])

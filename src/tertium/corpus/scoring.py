@@ -26,6 +26,7 @@ from tertium.errors import (
 from tertium.evaluation.scoring import locate_warnings
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Metric, share_encoding
+from tertium.models.trained_model import TrainedModel
 from tertium.registry import METRICS
 from tertium.segment import Segment
 
@@ -145,6 +146,11 @@ def check_metrics(metrics: Sequence[Metric]) -> None:
             raise UsageError(
                 f"{metric.name} is not a registered metric, and workers load metrics by name: "
                 "register it as a plugin (docs/extending.md), or call metric.score yourself"
+            )
+        if isinstance(metric, TrainedModel) and not metric.is_saved:
+            raise UsageError(
+                f"{metric.name} was trained in this process and not saved, and workers load "
+                "metrics from files: call metric.save(FOLDER) and use what it returns"
             )
         if metric.reads_corpus:
             raise UsageError(

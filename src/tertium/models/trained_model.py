@@ -5,7 +5,8 @@
     load_metric("models/esim") == esim
 
 The field `model` says where the weights come from: empty for the default bundled model, the name
-of another bundled model, a folder, or an internal key for a model that was not saved yet. Metrics
+of another bundled model, a folder, or an internal key for a model that was not saved yet. The key
+holds the weights: they are freed with the last metric that uses them, and pickled with it. Metrics
 and rankers inherit from `TrainedModel` and implement `fit` (training) and scoring. This module
 imports no training code until `train` is called.
 """
@@ -20,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from weakref import WeakSet
 
 from tertium.encoders import Encoder, load_encoder
 from tertium.errors import ModelError, UnknownNameError, UsageError
@@ -52,7 +54,39 @@ LOCATION_FIELDS = ("model", "folder")  # fields that locate weights and do not a
 SETTINGS = "settings"  # key of the settings in config.json
 FIELDS = "fields"  # key of the fields that were chosen after training
 
-_unsaved: dict[str, Checkpoint] = {}
+# Checkpoints of unsaved models, so that a spec finds them while a metric with these weights exists.
+_unsaved: WeakSet[Checkpoint] = WeakSet()
+
+
+class UnsavedModel(str):
+    """Key of a model that was not saved, with its checkpoint; the value of a field `model`."""
+
+    checkpoint: Checkpoint
+
+    def __new__(cls, checkpoint: Checkpoint) -> UnsavedModel:
+        key = super().__new__(cls, _make_key(checkpoint))
+        key.checkpoint = checkpoint
+        _unsaved.add(checkpoint)
+        return key
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore_unsaved, (self.checkpoint,)
+
+    def __deepcopy__(self, memo: object) -> UnsavedModel:
+        return self
+
+
+def _restore_unsaved(checkpoint: Checkpoint) -> UnsavedModel:
+    """Unpickle a key; share the weights with a model of this process, if there is one."""
+    return UnsavedModel(_find_unsaved(_make_key(checkpoint)) or checkpoint)
+
+
+def _make_key(checkpoint: Checkpoint) -> str:
+    return UNSAVED + checkpoint.hash[:16]
+
+
+def _find_unsaved(key: str) -> Checkpoint | None:
+    return next((checkpoint for checkpoint in _unsaved if _make_key(checkpoint) == key), None)
 
 
 class EqualByWeights(ABC):
@@ -190,7 +224,12 @@ class TrainedModel(EqualByWeights):
     @property
     def location(self) -> str:
         """Folder of the weights, or the key of an unsaved model."""
-        return resolve_model_path(self.model, self.bundled_name)
+        return str(resolve_model_path(self.model, self.bundled_name))
+
+    @property
+    def is_saved(self) -> bool:
+        """Whether other processes can load the model by its spec."""
+        return not self.model.startswith(UNSAVED)
 
     @property
     def bundled_name(self) -> str:
@@ -200,7 +239,7 @@ class TrainedModel(EqualByWeights):
     @property
     def checkpoint(self) -> Checkpoint:
         """Checkpoint of the model, loaded on first use and checked against the fields."""
-        checkpoint = load_checkpoint(self.location)
+        checkpoint = find_checkpoint(self.location if self.is_saved else self.model)
         if checkpoint.name != self.name:
             raise ModelError(
                 f"{self.location}: expected a model of {self.name}, got {checkpoint.name}"
@@ -228,10 +267,7 @@ class TrainedModel(EqualByWeights):
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
         """Create a model from a checkpoint in memory."""
-        key = UNSAVED + checkpoint.hash[:16]
-        _unsaved[key] = checkpoint
-        load_checkpoint.cache_clear()
-        return cls.load(key)
+        return cls.load(UnsavedModel(checkpoint))
 
     def save(self, folder: str | Path) -> Self:
         """Write the model and its card to a folder; return a model that reads from there."""
@@ -252,8 +288,9 @@ class TrainedModel(EqualByWeights):
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Load a model from a folder; raise `ModelError` if the folder is not valid."""
-        where = resolve_model_path(str(folder), cls.name)
-        checkpoint = load_checkpoint(where)
+        model = folder if isinstance(folder, UnsavedModel) else str(folder)
+        where = resolve_model_path(model, cls.name)
+        checkpoint = find_checkpoint(where)
         if checkpoint.name != cls.name:
             raise ModelError(f"{where}: expected a model of {cls.name}, got {checkpoint.name}")
         file = Path(where) / CONFIG
@@ -263,7 +300,7 @@ class TrainedModel(EqualByWeights):
             key, stored = FIELDS, checkpoint.fields
             parse_config(cls.stored or cls.settings, checkpoint, where)
         fields = check_fields(cls, stored, file, key, without="model")
-        return construct(cls, {**fields, "model": str(folder)}, file, key)
+        return construct(cls, {**fields, "model": model}, file, key)
 
     def load_training_encoder(self, name: str, **options: Any) -> Encoder:
         """Load an encoder and check that its weights are those used in training."""
@@ -296,13 +333,22 @@ def resolve_model_path(model: str, bundled: str) -> str:
     return str(bundled_folder) if is_bundled else model
 
 
+def find_checkpoint(where: str) -> Checkpoint:
+    """Load a checkpoint from a folder, or find an unsaved one of this process by its key."""
+    if not where.startswith(UNSAVED):
+        return load_checkpoint(where)
+    found = where.checkpoint if isinstance(where, UnsavedModel) else _find_unsaved(where)
+    if found is None:
+        raise UsageError(
+            f"model {where} was not saved, and no metric in this process has its weights: train it "
+            "again, save it with `metric.save(FOLDER)`, and use the folder"
+        )
+    return found
+
+
 @lru_cache(maxsize=16)
 def load_checkpoint(where: str) -> Checkpoint:
-    """Load a checkpoint from a folder, or an unsaved one of this process."""
-    if where in _unsaved:
-        return _unsaved[where]
-    if where.startswith(UNSAVED):
-        raise UsageError(f"model {where} was not saved and does not exist in this process")
+    """Load a checkpoint from a folder."""
     folder = Path(where)
     if folder.parent == bundled_models_folder():
         find_bundled_model(folder.name)

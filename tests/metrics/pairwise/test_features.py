@@ -10,7 +10,7 @@ import pytest
 
 from tertium.encoders.encoder import load_encoder
 from tertium.encoders.toy_encoder import ToyEncoder
-from tertium.errors import MissingResourceError
+from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -125,6 +125,11 @@ def test_ranker_warns_if_a_feature_was_retrained(
     load_checkpoint.cache_clear()
     _ = ranker.trained
     assert f"was trained with {metric.name}@" in caplog.text
+
+
+def test_ranker_refuses_features_that_were_not_saved() -> None:
+    with pytest.raises(UsageError, match=r"was not saved.*: save the metric with metric.save"):
+        Pairwise(features=("bleu", an_svr(1).spec))
 
 
 @pytest.mark.parametrize("name", ["pairwise", "pairwise-minilm", "pairwise-published"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,9 +17,9 @@ from tertium.arrays import FloatArray
 from tertium.encoders import Chunk, Encoder, compare_pairs
 from tertium.execution import current_runtime, resolve_device
 from tertium.metrics.base.metric import reduce_references, text_columns
-from tertium.metrics.base.trainable import FrozenEncoderMetric
+from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.metrics.heads.config import HeadConfig
-from tertium.models.checkpoint import Checkpoint, parse_config
+from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint, parse_config
 from tertium.models.trained_model import lazy_attribute
 from tertium.segment import Segment
 
@@ -77,6 +76,11 @@ class PairHead(FrozenEncoderMetric):
     def encoders(self) -> tuple[Encoder, ...]:
         return (self.encoder,)
 
+    @property
+    def worst_score(self) -> float:
+        arrays = self.checkpoint.arrays
+        return worst_score_of(arrays["regressor.centre"], arrays["regressor.spread"])
+
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, (left, *columns) = text_columns(segments, self.config.against)
         return reduce_references(self._compare(left, columns), owners, self.references)
@@ -130,17 +134,15 @@ class PairHead(FrozenEncoderMetric):
 def load_scorer(metric: PairHead) -> HeadScorer:
     """Return the network of a metric on the device of the current runtime (cached)."""
     device = resolve_device(current_runtime().device)
-    return _scorer(metric.checkpoint.hash, device, metric)
+    return _scorer(metric.checkpoint, device, metric.encoder, metric.location)
 
 
-@lru_cache(maxsize=4)
-def _scorer(digest: str, device: str, metric: PairHead) -> HeadScorer:
+@cache_by_checkpoint(maxsize=4)
+def _scorer(checkpoint: Checkpoint, device: str, encoder: Encoder, location: str) -> HeadScorer:
     from tertium.metrics.heads.networks import restore_network
     from tertium.metrics.heads.scoring import HeadScorer
 
-    return HeadScorer(
-        restore_network(metric.checkpoint, metric.encoder, metric.location).to(device)
-    )
+    return HeadScorer(restore_network(checkpoint, encoder, location).to(device))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +24,7 @@ from tertium.models.checkpoint import (
     WEIGHTS,
     ArraySpec,
     Checkpoint,
+    cache_by_checkpoint,
     check_arrays,
     parse_config,
 )
@@ -113,7 +114,7 @@ def as_checkpoint(
     )
 
 
-@lru_cache(maxsize=8)
+@cache_by_checkpoint(maxsize=8)
 def restore_model(checkpoint: Checkpoint, vectors: Sequence[str], where: str) -> PairwiseModel:
     """Restore a model from a checkpoint; raise `ModelError` if parts do not fit."""
     folder, arrays = Path(where), checkpoint.arrays

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -34,8 +33,8 @@ from tertium.metrics.pairwise.sentence_vectors import (
     VectorName,
     joint_vectors,
 )
-from tertium.models.checkpoint import Checkpoint
-from tertium.models.trained_model import TrainedModel, lazy_attribute
+from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint
+from tertium.models.trained_model import UNSAVED, TrainedModel, lazy_attribute
 from tertium.segment import Segment
 from tertium.specs import Range
 
@@ -97,6 +96,11 @@ class Pairwise(TrainedModel, Ranker):
     def __post_init__(self) -> None:
         if not self.vectors and not self.features:
             raise UsageError("pairwise needs vectors or features: give at least one of them")
+        if unsaved := [name for name in self.features if UNSAVED in name]:
+            raise UsageError(
+                f"feature {unsaved[0]} was not saved, and a ranker loads its features from files: "
+                "save the metric with metric.save(FOLDER) first"
+            )
         for name in self.vectors:
             VectorName.parse(name)
 
@@ -210,7 +214,7 @@ class Pairwise(TrainedModel, Ranker):
         return {part: model for part, model in ids.items() if model}
 
 
-@lru_cache(maxsize=8)
+@cache_by_checkpoint(maxsize=8)
 def _warn_about_changed_metrics(checkpoint: Checkpoint, where: str) -> None:
     """Warn once if a feature now uses another model than in training."""
     for name, expected in checkpoint.config.get("metrics", {}).items():

@@ -9,7 +9,6 @@ import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -30,11 +29,18 @@ from tertium.metrics.regression.ridge_regression import (
     Prior,
     fit_ridge,
 )
-from tertium.models.checkpoint import WEIGHTS, ArraySpec, Checkpoint, check_arrays, parse_config
+from tertium.models.checkpoint import (
+    WEIGHTS,
+    ArraySpec,
+    Checkpoint,
+    cache_by_checkpoint,
+    check_arrays,
+    parse_config,
+)
 from tertium.models.trained_model import SETTINGS
 from tertium.models.training_data import TrainingSets, check_targets
 from tertium.models.training_job import TrainingJob
-from tertium.models.training_options import Options, Rates, Recipe
+from tertium.models.training_options import Options, Rates, Recipe, warn_at_grid_edge
 from tertium.segment import Judgment, Segment
 
 logger = logging.getLogger(__name__)
@@ -163,6 +169,10 @@ class Regression(Trainable):
         """Weight of each standardized feature, largest magnitude first."""
         return self.fitted.linear.coefficients
 
+    @property
+    def worst_score(self) -> float:
+        return self.fitted.linear.min_target
+
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         fitted = self.fitted
         parts, owner = split_references(segments)
@@ -190,9 +200,7 @@ class Regression(Trainable):
         min_score = fitted.linear.min_target
         values = np.maximum(fitted.linear.predict(rows), min_score)
         perfect = values[len(segments) :][[index[s.references[0]] for s in segments]]
-        is_blank = [not s.hypothesis.strip() and bool(s.references[0].strip()) for s in segments]
-        scores = np.minimum(values[: len(segments)], perfect)
-        return np.where(is_blank, min_score, scores), perfect
+        return np.minimum(values[: len(segments)], perfect), perfect
 
     def compute_features(
         self, segments: Sequence[Segment], information: NgramInformation | None = None
@@ -239,6 +247,8 @@ class Regression(Trainable):
             check_targets(np.array([judgment.score for judgment in dev]), "chosen by")
             dev_examples = _build_examples(metric, dev, information)[:2]
         linear = fit_ridge(names, features, targets, groups, options.strengths, prior, dev_examples)
+        if linear.strength == max(options.strengths):  # below the weakest, little changes
+            warn_at_grid_edge(cls.name, "strengths", linear.strength, options.strengths)
         _warn_if_above_references(metric, linear, data, information)
         training = {
             "judgements": len(data),
@@ -323,7 +333,7 @@ def _build_checkpoint(
     )
 
 
-@lru_cache(maxsize=16)
+@cache_by_checkpoint(maxsize=16)
 def _load_fitted(checkpoint: Checkpoint, location: str) -> FittedRegression:
     """Load and check the regression of a checkpoint."""
     features = parse_config(RegressionConfig, checkpoint, location).features

@@ -17,7 +17,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -34,6 +33,7 @@ from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.models.checkpoint import (
     ArraySpec,
     Checkpoint,
+    cache_by_checkpoint,
     check_arrays,
     parse_config,
     round_to_half,
@@ -300,7 +300,7 @@ def sentence_vectors(encoders: Sequence[Encoder], columns: Sequence[Sequence[str
     return np.hstack(vectors)[index]
 
 
-@lru_cache(maxsize=2)  # tens of megabytes each; takes most of the time of a short call
+@cache_by_checkpoint(maxsize=2)  # tens of megabytes each; takes most of the time of a short call
 def _support_vectors(checkpoint: Checkpoint, sides: int) -> tuple[FloatArray, FloatArray]:
     """Return rounded features of the support vectors, (s, 4 sides d), and their squared norms."""
     vectors = checkpoint.arrays["vectors"]
