@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 from papers.guzman2015_ablations import (
+    AblationTaus,
     ComparisonPairs,
     NetworkInputs,
     NetworkVariant,
     measure_variant,
 )
+from papers.guzman2015_rankers import Decision, SeededComparisons
 from papers.guzman2015_upper_bounds import cross_validate, measure_best_weights
 from papers.ledger import Ledger
+from papers.pado2009 import EarlyMETEOR
+from papers.pado2009_entailment import (
+    EntailmentAndTranslation,
+    FeatureRanks,
+    best_threshold,
+    read_sick,
+)
 from papers.pado2009_experiments import RandomOrder, TieAwareSystems, TopAndBottom
 from papers.pado2009_preferences import PreferenceTraining
 from papers.printed_examples import Example, ExamplePercentiles, ExampleRanks, ExampleScores
@@ -25,13 +34,19 @@ from papers.significance import find_best_rows, mark_best_rows
 from papers.table import Figure, PaperTable, Row, measure
 from papers.table_rendering import make_table
 from papers.trained_metrics import SeededSegments
+from papers.wink_vectors import convert_vectors
 from tests.papers.length_metric import Length
 
 from tertium.arrays import FloatArray
 from tertium.data.dataset_folder import DatasetFolder
+from tertium.errors import DataError
 from tertium.meta.pairwise import consistency
+from tertium.metrics.lexical.meteor import METEOR
+from tertium.metrics.pairwise.network import PairwiseNetwork, Rows, Weights
 from tertium.metrics.pairwise.options import PairwiseOptions
-from tertium.segment import Segment
+from tertium.metrics.regression.linear_metric import RegressionOptions
+from tertium.metrics.regression.regression_metrics import RTER
+from tertium.segment import Judgment, Segment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,3 +290,118 @@ def test_best_weights_match_a_grid_search(one_order: bool) -> None:
     tau = float(measure_best_weights(inputs, ("good", "noise"), one_order, False)[0])
     assert tau >= 100 * (2 * grid_accuracy - 1) - 1e-9
     assert tau <= 100 * (2 * grid_accuracy - 1) + 2.5  # the grid is coarser
+
+
+class LengthRanker:
+    """Prefers long texts: f = sig(length of t1 - half the length of t2 + 1), by hand.
+
+    Both orders: the longer text wins. One order: t1 wins unless t2 is twice as long plus two.
+    """
+
+    class trained:
+        network = PairwiseNetwork(
+            hidden=0,
+            width=0,
+            features=1,
+            weights=Weights(
+                np.zeros((1, 0), np.float32), np.array([1.0, -0.5, 1.0], dtype=np.float32)
+            ),
+        )
+
+    def inputs(self, segments: Sequence[Segment]) -> Rows:
+        lengths = np.array([[len(s.hypothesis)] for s in segments], dtype=np.float32)
+        empty = np.zeros((len(segments), 0), dtype=np.float32)
+        return Rows(vectors=empty, anchors=empty, features=lengths)
+
+
+@pytest.mark.parametrize(
+    ("decision", "expected"),
+    [
+        ("both orders", 100 / 3),  # A over B and A over C are right, B over C is not
+        ("one order", 100.0),  # the first of each pair always wins: 2 - 3/2 + 1 > 0
+        ("win rate", 100 / 3),
+        ("against reference", 100 / 3),
+    ],
+)
+def test_decisions_of_a_network(
+    datasets: DatasetFolder, decision: Decision, expected: float
+) -> None:
+    """Three comparisons, won by the first: A (4 letters) over B (2), A over C (3), B over C."""
+    experiment = SeededComparisons(set="rankings/mine", columns=("cs-en",), decision=decision)
+    rankers: Any = [LengthRanker(), LengthRanker()]
+    figure = experiment.measure(datasets, rankers, "cs-en")
+    assert figure.value == pytest.approx(expected)
+    assert (figure.count, figure.seeds) == (3, 2)
+
+
+def test_ablations_count_comparisons_without_ties(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("papers.guzman2015_rankers.DEV_SIZE", 1)
+    header = "segment\tjudge\tsystem_a\tsystem_b\tpreference"
+    verdicts = {"wmt11": ("a", "b", "tie"), "wmt12": ("a", "a"), "wmt13": ("b",)}
+    for name, preferences in verdicts.items():
+        folder = tmp_path / "rankings" / name
+        folder.mkdir(parents=True)
+        outputs = {"A": "x", "B": "y"}
+        texts = {"segment": "7", "source": "s", "reference": name, "outputs": outputs}
+        (folder / "cs-en.texts.jsonl").write_text(json.dumps(texts) + "\n")
+        lines = [header, *(f"7\tj{n}\tA\tB\t{p}" for n, p in enumerate(preferences))]
+        (folder / "cs-en.judgements.tsv").write_text("\n".join(lines) + "\n")
+    experiment = AblationTaus()
+    taus = dict.fromkeys(experiment.columns, np.array([1.0, 2.0]))
+    figures = [experiment.measure(DatasetFolder(tmp_path), taus, c) for c in experiment.columns]
+    assert [figure.count for figure in figures] == [1, 2, 2, 2, 2]
+    assert [figure.value for figure in figures] == [1.5] * 5
+
+
+def test_entailment_is_decided_by_a_threshold_of_the_training_part(tmp_path: Path) -> None:
+    """One training pair in three is entailment, and the shorter sentence follows."""
+    folder = tmp_path / "sts"
+    folder.mkdir()
+    long, short = "A man plays the old guitar.", "A man plays."
+    pairs = [(long, short, "ENTAILMENT"), (short, long, "NEUTRAL"), (long, "A cat.", "NEUTRAL")]
+    for part, count in (("train", 6), ("dev", 4), ("test", 1)):
+        rows = [{"a": a, "b": b, "score": 1.0, "label": k} for a, b, k in pairs * count]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"sick.{part}.jsonl").write_text(text)
+    datasets = DatasetFolder(tmp_path)
+    data = read_sick(datasets, "train")
+    assert data[0] == Judgment(Segment(short, None, (long,)), 1.0)
+    assert [judgment.score for judgment in data[:3]] == [1.0, 0.0, 0.0]
+    model = RTER.train(data, options=RegressionOptions(prior=False, strengths=(0.01,)))
+    experiment = EntailmentAndTranslation(lps=())
+    figures = [experiment.measure(datasets, model, column) for column in experiment.columns[:2]]
+    assert [figure.value for figure in figures] == pytest.approx([1.0, 2 / 3])
+    assert [figure.count for figure in figures] == [3, 3]
+    ranks = FeatureRanks(columns=("alignment.score",)).measure(datasets, model, "alignment.score")
+    assert 1 <= ranks.value <= ranks.count == 106
+
+
+def test_threshold_with_the_highest_accuracy() -> None:
+    values = np.array([0.1, 0.4, 0.3, 0.9])
+    assert best_threshold(values, np.array([False, True, False, True])) == pytest.approx(0.35)
+    assert best_threshold(values, np.zeros(4, dtype=bool)) > 0.9
+    assert best_threshold(values, np.ones(4, dtype=bool)) < 0.1
+
+
+def test_early_meteor_counts_all_matches_and_words_fully() -> None:
+    """Three of four words match in one chunk, one by its stem: P = R = F = 3 / 4.
+
+    The penalty is .45 (1 / 3) ** .5.
+    """
+    meteor = EarlyMETEOR(alpha=0.95, beta=0.5, gamma=0.45)
+    score = meteor.sentence_score("the cats sat xyzzy", ["the cat sat quux"])
+    assert score == pytest.approx(0.75 * (1 - 0.45 * (1 / 3) ** 0.5))
+    assert score > METEOR(alpha=0.95, beta=0.5, gamma=0.45).sentence_score(
+        "the cats sat xyzzy", ["the cat sat quux"]
+    )
+
+
+def test_wink_vectors_become_lines_of_text(tmp_path: Path) -> None:
+    path = tmp_path / "wink.json"
+    vectors = {"the": [0.5, -1.25, 1.35, 0], "of": [2.0, 0.0, 2.0, 1]}  # with length and index
+    content = {"words": ["the", "of"], "dimensions": 2, "vectors": vectors}
+    path.write_text(json.dumps(content))
+    assert convert_vectors(path) == "the 0.5 -1.25\nof 2.0 0.0\n"
+    path.write_text("{}")
+    with pytest.raises(DataError, match=r"wink\.json: not a file of wink embeddings"):
+        convert_vectors(path)
