@@ -6,6 +6,7 @@ meet at a character (wmt25-mteval, task 2), WMT23's whether one does (wmt23 qual
 
 from __future__ import annotations
 
+import math
 from itertools import permutations
 
 import numpy as np
@@ -144,6 +145,20 @@ def test_no_errors_agree_and_one_sided_errors_do_not() -> None:
     assert macro(rows).f1 == 0.5
     assert micro(rows).f1 == 0.5  # credit 2, human 4, metric 4
     assert count_characters([[]], [[]], [0]).tolist() == [[0.0, 0.0, 0.0]]
+
+
+def test_precision_and_recall_of_nothing_are_undefined() -> None:
+    one = [Span(0, 2, severity=MAJOR)]
+    silent = micro(count_characters([one], [[]], [3]))
+    assert math.isnan(silent.precision)
+    assert (silent.recall, silent.f1) == (0.0, 0.0)
+    eager = micro(count_characters([[]], [one], [3]))
+    assert math.isnan(eager.recall)
+    assert (eager.precision, eager.f1) == (0.0, 0.0)
+    rows = count_characters([one, one, []], [one, [], []], [3, 3, 3])
+    assert macro(rows).precision == 1.0  # of the only text with a mark
+    assert macro(rows).recall == 0.5
+    assert math.isnan(macro(rows[2:]).precision)
 
 
 def test_tags_without_severity_compare_positions() -> None:

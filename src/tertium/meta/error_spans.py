@@ -1,8 +1,10 @@
 """Agreement of marked error spans with human annotations, by characters and by spans.
 
 Each translation gives a row (credit, human, metric) that can be summed. Precision is credit /
-metric, recall is credit / human, F1 their harmonic mean. Micro values come from summed rows; macro
-values are means over rows. If nothing is marked on a side, its precision or recall is 1.
+metric, recall is credit / human, F1 their harmonic mean, 2 credit / (human + metric). Micro values
+come from summed rows; macro values are means over rows. The precision of a metric that marks
+nothing and the recall of no errors are undefined (NaN), and left out of macro means. If neither
+side marks anything, F1 is 1: both agree that there is no error, as in the shared tasks.
 
 Characters (WMT25 error span task): at each character, errors on both sides are matched. The same
 severity earns 1, another severity 1/2. Critical counts as major. As in that task, errors of unknown
@@ -16,6 +18,7 @@ halved if severities differ.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +38,7 @@ Count = Callable[[Sequence[Spans], Sequence[Spans], Sequence[int]], FloatArray]
 
 @dataclass(frozen=True)
 class PrecisionRecall:
-    """Precision, recall and F1."""
+    """Precision, recall and F1; NaN if undefined."""
 
     precision: float
     recall: float
@@ -101,7 +104,8 @@ def micro(rows: FloatArray) -> PrecisionRecall:
 
 def macro(rows: FloatArray) -> PrecisionRecall:
     """Average the precision, recall and F1 of the translations."""
-    return PrecisionRecall(*(float(value.mean()) for value in _precision_recall_f1(rows)))
+    defined = [value[~np.isnan(value)] for value in _precision_recall_f1(rows)]
+    return PrecisionRecall(*(float(v.mean()) if len(v) else math.nan for v in defined))
 
 
 def f1_from_totals(totals: FloatArray) -> FloatArray:
@@ -199,11 +203,8 @@ def _rows(
 
 def _precision_recall_f1(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     credit, gold, marked = (rows[..., n] for n in range(3))
-    precision = np.where(marked > 0, divide(credit, marked), 1.0)
-    recall = np.where(gold > 0, divide(credit, gold), 1.0)
-    total = precision + recall
-    f1 = np.where(total > 0, divide(2 * precision * recall, total), 0.0)
-    return precision, recall, f1
+    f1 = np.where(gold + marked > 0, divide(2 * credit, gold + marked), 1.0)
+    return divide(credit, marked), divide(credit, gold), f1
 
 
 def _best_pairing(gold: Spans, marked: Spans, has_grades: bool) -> float:
