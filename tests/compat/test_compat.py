@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import pkgutil
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,15 +15,19 @@ import sacrebleu as peer
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
-from sacrebleu.significance import PairedTest
 
 import tertium
+from tertium.cli import main
 from tertium.compat import bert_score, comet, evaluate, sacrebleu
 from tertium.compat.sacrebleu import metrics
+from tertium.compat.sacrebleu.significance import PairedTest
 from tertium.data.testset import TestSet
+from tertium.encoders.encoder import EncoderName
+from tertium.encoders.weight_files import locate_weights
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
 from tertium.execution import current_runtime
 
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SYSTEMS = ("good", "fair", "poor")
 
 
@@ -64,6 +71,23 @@ def test_all_names_and_arguments_of_sacrebleu_exist() -> None:
             assert [(p.name, p.default) for p in arguments] == [
                 (p.name, p.default) for p in expected
             ]
+
+
+def test_all_modules_of_sacrebleu_exist() -> None:
+    modules = [m.name for m in pkgutil.walk_packages(peer.__path__, "sacrebleu.")]
+    internal = ("sacrebleu.sacrebleu", "sacrebleu.dataset.")  # the command line, readers of files
+    for name in modules:
+        if not name.startswith(internal) and "__main__" not in name:
+            ours, theirs = import_module(f"tertium.compat.{name}"), import_module(name)
+            own = [n for n, value in vars(theirs).items() if is_defined_in(value, name)]
+            assert [n for n in own if not hasattr(ours, n) and n[0] != "_"] == []
+    tokenizers = import_module("tertium.compat.sacrebleu.tokenizers")
+    assert type(sacrebleu.BLEU().tokenizer) is tokenizers.tokenizer_13a.Tokenizer13a
+
+
+def is_defined_in(value: object, module: str) -> bool:
+    """Whether a value of a module is a class or function of that module, or a part of it."""
+    return getattr(value, "__module__", getattr(value, "__package__", None)) == module
 
 
 @pytest.mark.parametrize(
@@ -365,6 +389,30 @@ def test_published_checkpoint_names_are_errors() -> None:
     assert comet.load_from_checkpoint("comet:model=x").metric.name == "comet"
 
 
+@pytest.mark.parametrize(
+    "model",
+    ["Unbabel/wmt22-comet-da", "wmt22-cometkiwi-da", "comet:model=Unbabel/XCOMET-XL"],
+)
+@pytest.mark.parametrize("command", ["score", "compare", "rank"])
+def test_published_checkpoints_on_the_command_line(
+    capsys: pytest.CaptureFixture[str], command: str, model: str
+) -> None:
+    names = ["good", "fair"]
+    outputs = [str(EXAMPLES / f"system-{name}.en.txt") for name in names]
+    others = ["-s", str(EXAMPLES / "source.de.txt"), "-r", str(EXAMPLES / "reference-a.en.txt")]
+    assert main([command, "--model", model, "-t", *outputs, *others]) == 2
+    with pytest.raises(UsageError) as error:
+        comet.load_from_checkpoint(model).predict(DATA)
+    assert "is a COMET checkpoint, and tertium does not include these" in str(error.value)
+    assert capsys.readouterr().err == f"tertium: error: {error.value}\n"
+
+
+def test_the_folder_of_a_comet_checkpoint_is_not_a_metric(tmp_path: Path) -> None:
+    (tmp_path / "hparams.yaml").touch()
+    with pytest.raises(UsageError, match=f"write comet:model={tmp_path}"):
+        tertium.load_metric(tmp_path)
+
+
 def test_evaluate_equals_sacrebleu(example: TestSet) -> None:
     hypotheses, streams = texts(example, "fair")
     rows = [list(row) for row in example.references]
@@ -578,10 +626,64 @@ def test_bert_score_gives_tensors_and_the_signature() -> None:
     assert by_idf.score(texts, references)[2].tolist() != f1.tolist()
     with pytest.raises(UsageError, match="give lang='en' or model_type='minilm'"):
         bert_score.score(texts, references)
-    with pytest.raises(UsageError, match=r"idf_texts=FILE"):
-        bert_score.BERTScorer("toy", idf=True, idf_sents=texts)
+    with pytest.raises(UsageError, match=r"a dictionary as idf is not supported: .*idf_sents="):
+        bert_score.BERTScorer("toy", idf={3: 0.5})  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="expected a whole number of at least 1"):
         by_idf.score(texts, references, batch_size=0)
+
+
+def test_idf_sents_of_bert_score_equal_a_file_of_texts(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    others = ["the dog sat", "the bird flew", "a cat"]
+    file = tmp_path / "texts.txt"
+    file.write_text("".join(f"{text}\n" for text in others))
+    texts, references = ["the cat sat", "a dog"], ["the cat sat down", "the dog"]
+    expected = tertium.load_metric("bertscore:encoder=toy,idf=true", idf_texts=str(file))
+    scorer = bert_score.BERTScorer("toy", idf=True, idf_sents=others)
+    for copied in (scorer, pickle.loads(pickle.dumps(scorer))):
+        values, signature = copied.score_array(texts, references)
+        scores = expected.corpus_score(texts, [[text] for text in references])
+        assert values.tolist() == scores.statistics[:, :3].tolist()
+        assert signature == scores.signature
+    alone, _ = scorer.score_array(texts[:1], references[:1])
+    assert alone.tolist() == values[:1].tolist(), "independent of the other segments"
+    scorer.compute_idf([*others, "a dog"])
+    assert scorer.score_array(texts, references)[0].tolist() != values.tolist()
+    unused = bert_score.BERTScorer("toy", idf_sents=others).score_array(texts, references)
+    assert (
+        unused[0].tolist()
+        == bert_score.BERTScorer("toy").score_array(texts, references)[0].tolist()
+    )
+    for invalid in ([], "a text", ["a", None]):
+        with pytest.raises((UsageError, DataError), match="idf_sents: "):
+            bert_score.BERTScorer("toy", idf=True, idf_sents=invalid)  # type: ignore[arg-type]
+
+
+def test_idf_sents_equal_the_bert_score_package() -> None:
+    weights = locate_weights(EncoderName("minilm")).folder
+    package = pytest.importorskip("bert_score")
+    texts, references = ["the cat sat", "a dog"], ["the cat sat down", "the dog ran"]
+    others = ["the dog sat", "the bird flew down", "a cat"]
+    options: dict[str, Any] = {"num_layers": 4, "idf": True, "idf_sents": others}
+    theirs = package.BERTScorer(str(weights), nthreads=0, device="cpu", **options)
+    ours = bert_score.BERTScorer("minilm", **options)
+    for one, other in zip(
+        ours.score(texts, references), theirs.score(texts, references), strict=True
+    ):
+        assert one.tolist() == pytest.approx(other.tolist(), abs=1e-5)
+
+
+def test_the_encoder_of_a_language_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
+    lang2model = pytest.importorskip("bert_score.utils").lang2model
+    bert_score._warn_about_encoder.cache_clear()
+    for lang in ("en", "EN", "en", "zh"):
+        bert_score.BERTScorer(lang=lang)
+    bert_score.BERTScorer("minilm", lang="en")
+    english, chinese = [record.getMessage() for record in caplog.records]
+    assert "lang='en' uses tertium's encoder minilm, not bert-score's roberta-large" in english
+    assert "uses tertium's encoder use, not bert-score's bert-base-chinese" in chinese
+    assert bert_score.DEFAULT_MODELS.items() <= lang2model.items()
+    assert lang2model["de"] == bert_score.MULTILINGUAL_MODEL
 
 
 def test_hub_models_use_the_layer_of_bert_score() -> None:

@@ -2,22 +2,30 @@
 
 Replace `from bert_score import ...` by `from tertium.compat.bert_score import ...`. `model_type` is
 an encoder of tertium or a model of the Hugging Face hub; its default layer is bert-score's. With
-`lang` alone, the encoder is one that tertium has, not bert-score's default: the hash names it.
+`lang` alone, the encoder is one that tertium has, not bert-score's default: a warning and the hash
+name it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from tertium.arrays import FloatArray
-from tertium.encoders.encoder import ENCODERS, EncoderName
+from tertium.encoders.encoder import ENCODERS, Encoder, EncoderName
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.errors import UnknownNameError, UsageError
 from tertium.execution import runtime
 from tertium.extras import explain_missing
 from tertium.metrics.base.compatibility_calls import References, Texts, make_segments
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.embedding.bertscore import BERTScore, DocumentFrequencies
+from tertium.segment import Segment, check_texts
+from tertium.specs import format_spec
 from tertium.text.language_codes import check_language_code
 
 if TYPE_CHECKING:
@@ -52,6 +60,44 @@ DEFAULT_LAYERS: Mapping[str, int] = {
     "xlm-roberta-base": 9,
     "xlm-roberta-large": 17,
 }
+# From bert-score's `lang2model`; other languages have the multilingual model.
+DEFAULT_MODELS: Mapping[str, str] = {
+    "en": "roberta-large",
+    "en-sci": "allenai/scibert_scivocab_uncased",
+    "tr": "dbmdz/bert-base-turkish-cased",
+    "zh": "bert-base-chinese",
+}
+MULTILINGUAL_MODEL = "bert-base-multilingual-cased"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BERTScoreOfTexts(BERTScore):
+    """BERTScore with IDF weights that were counted before, over other texts than the scored ones.
+
+    `texts_hash` is the sha256 of a file with these texts as its lines.
+    """
+
+    frequencies: DocumentFrequencies
+    texts_hash: str
+
+    @property
+    def reads_corpus(self) -> bool:
+        return False
+
+    @property
+    def spec(self) -> str:
+        settings = {field.name: getattr(self, field.name) for field in fields(BERTScore)}
+        return format_spec(self.name, BERTScore(**settings))
+
+    def document_frequencies(
+        self, encoder: Encoder, segments: Sequence[Segment]
+    ) -> DocumentFrequencies:
+        return self.frequencies
+
+    def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        return {**super().own_signature_fields(segments), "idf": self.texts_hash[:8]}
 
 
 def score(
@@ -118,18 +164,35 @@ class BERTScorer:
                 "bertscore: all_layers and baseline_path are not supported; choose a layer with "
                 "num_layers"
             )
-        if idf_sents is not None or not isinstance(idf, bool):
+        if not isinstance(idf, bool):
             raise UsageError(
-                "bertscore: custom IDF weights (idf_sents, a dictionary as idf) are not "
-                "supported: write the texts to a file and use "
-                'load_metric("bertscore", idf=True, idf_texts=FILE)'
+                "bertscore: a dictionary as idf is not supported: give idf=True and the texts as "
+                "BERTScorer(idf_sents=...)"
             )
         self.lang, self.idf, self.batch_size, self.device = lang, idf, batch_size, device
         self.rescale_with_baseline = rescale_with_baseline
         self.encoder = choose_encoder(model_type, num_layers, lang)
+        if model_type is None:
+            _warn_about_encoder(str(lang).lower(), self.encoder)
         self.metric = load_metric(
             "bertscore", encoder=self.encoder, idf=idf, rescale=rescale_with_baseline
         )
+        if idf_sents is not None:
+            self.compute_idf(idf_sents)
+
+    def compute_idf(self, sents: Sequence[str]) -> None:
+        """Take IDF weights from these texts instead of the scored references; needs `idf=True`."""
+        check_texts(sents, "idf_sents", "text")
+        if not len(sents):
+            raise UsageError("bertscore: idf_sents: expected at least one text, got none")
+        if self.idf:
+            plain = BERTScore(encoder=self.encoder, idf=True, rescale=self.rescale_with_baseline)
+            settings = {field.name: getattr(plain, field.name) for field in fields(plain)}
+            self.metric = BERTScoreOfTexts(
+                **settings,
+                frequencies=DocumentFrequencies.count(plain.encoder_of("reference"), sents),
+                texts_hash=sha256("".join(f"{text}\n" for text in sents).encode()).hexdigest(),
+            )
 
     def score(
         self,
@@ -185,3 +248,14 @@ def choose_encoder(model_type: str | None, num_layers: int | None, lang: str | N
         unknown = UnknownNameError("encoder", name, ENCODERS)
         raise UsageError(f"{unknown}; for a model of the Hugging Face hub also give num_layers=N")
     return f"hf/{name}{layer or f'@{DEFAULT_LAYERS[name]}'}"
+
+
+@cache
+def _warn_about_encoder(lang: str, encoder: str) -> None:
+    """Warn once for each language that its default model is another one than bert-score's."""
+    model = DEFAULT_MODELS.get(lang, MULTILINGUAL_MODEL)
+    logger.warning(
+        "bertscore: lang=%r uses tertium's encoder %s, not bert-score's %s, so scores differ: give "
+        "model_type=%r for bert-score's scores, or model_type=%r to accept this encoder",
+        *(lang, encoder, model, model, encoder),
+    )

@@ -94,14 +94,6 @@ def _load(model: str) -> Metric:
     folder = _find_checkpoint(name)
     if folder:
         return COMET(model=str(folder))
-    stem = name.partition(":")[0].lower()
-    is_published = stem != COMET.name and ("comet" in stem or stem.startswith("unbabel/"))
-    if is_published and not Path(name).exists():
-        raise UsageError(
-            f"{name!r} is a COMET checkpoint, and tertium does not include these: choose one of "
-            "tertium's metrics, such as tertium-small, esim or sentsim (`tertium list`), or give "
-            "the folder of a checkpoint on this machine"
-        )
     return load_metric(name)
 
 

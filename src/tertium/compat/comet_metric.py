@@ -26,6 +26,7 @@ from tertium.encoders.encoder import TRUNCATED_TEXT
 from tertium.errors import MissingResourceError
 from tertium.execution import Precision, current_runtime
 from tertium.extras import explain_missing
+from tertium.metrics.base.loading import find_comet_error
 from tertium.metrics.base.metric import (
     ReferenceReduction,
     SegmentMetric,
@@ -108,7 +109,10 @@ class COMET(SegmentMetric):
                 "comet has no bundled model: give the folder of a COMET checkpoint (with its "
                 "hparams.yaml) as comet:model=FOLDER"
             )
-        return Path(self.model).expanduser()
+        folder = Path(self.model).expanduser()
+        if (error := find_comet_error(self.model)) and not folder.exists():
+            raise error
+        return folder
 
     @property
     def _estimator(self) -> Estimator:

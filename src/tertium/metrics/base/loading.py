@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,6 +17,8 @@ from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.specs import build_dataclass, parse_fields, split_spec
 
 ScorerT = TypeVar("ScorerT", bound=Scorer)
+# Unbabel/wmt22-comet-da, wmt20-comet-qe-da, XCOMET-XL and the like
+COMET_NAME = re.compile(r"unbabel/.*|(?=.*-)[\w-]*comet[\w-]*", re.IGNORECASE)
 RUNTIME_OPTIONS = frozenset(field.name for field in dataclasses.fields(Runtime))
 
 
@@ -114,6 +117,8 @@ def _unknown_name(name: str) -> UsageError:
             f"{name} is a ranker, not a metric: use it with `tertium rank -m {name}` or "
             f"load_ranker({name!r})"
         )
+    if comet := find_comet_error(name):
+        return comet
     if "/" in name:
         return UsageError(f"{name} is not a folder with a trained metric: it has no config.json")
     parts = name.split(",")
@@ -122,10 +127,30 @@ def _unknown_name(name: str) -> UsageError:
     return UnknownNameError("metric", name, [*METRICS, *ALIASES])
 
 
+def find_comet_error(name: str) -> UsageError | None:
+    """Return the error for a COMET checkpoint used as a metric, or None for another name.
+
+    >>> print(find_comet_error("Unbabel/wmt22-comet-da"))
+    'Unbabel/wmt22-comet-da' is a COMET checkpoint, and tertium does not include these: ...
+    """
+    if _has_file(name, "hparams.yaml"):
+        return UsageError(f"{name} is a COMET checkpoint: write comet:model={name}")
+    if not COMET_NAME.fullmatch(name):
+        return None
+    return UsageError(
+        f"{name!r} is a COMET checkpoint, and tertium does not include these: choose one of "
+        "tertium's metrics, such as tertium-multi, tertium-small or esim (`tertium list`), or give "
+        "the folder of a checkpoint on this machine as comet:model=FOLDER"
+    )
+
+
 def is_model_folder(spec: str) -> bool:
     """Whether a spec is the path of a trained model and not a registered name."""
-    is_registered = spec in METRICS or spec in ALIASES
+    return spec not in METRICS and spec not in ALIASES and _has_file(spec, "config.json")
+
+
+def _has_file(folder: str, name: str) -> bool:
     try:
-        return not is_registered and (Path(spec) / "config.json").is_file()
-    except OSError:
+        return Path(folder, name).is_file()
+    except OSError:  # the name is too long for a file
         return False

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, divide
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide
 from tertium.data.testset import TestSet
 from tertium.errors import (
     DataError,
@@ -28,7 +28,12 @@ from tertium.errors import (
 )
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, WinProbabilities
-from tertium.metrics.base.loading import is_model_folder, load_metric, replace_fields
+from tertium.metrics.base.loading import (
+    find_comet_error,
+    is_model_folder,
+    load_metric,
+    replace_fields,
+)
 from tertium.metrics.base.metric import Metric, Scorer
 from tertium.models.checkpoint import read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
@@ -78,7 +83,7 @@ class Ranker(Scorer):
     def _checked_probabilities(
         self, segments: Sequence[Segment], left: IntArray, right: IntArray
     ) -> FloatArray:
-        """Call `prefer_pairs` and check shape, type and range of the result."""
+        """Call `prefer_pairs` and check shape, type and range; empty translations always lose."""
         with explain_missing(self.name):
             chances = np.asarray(self.prefer_pairs(segments, left, right))
         is_numeric = chances.shape == left.shape and chances.dtype.kind in "bfiu"
@@ -88,7 +93,9 @@ class Ranker(Scorer):
                 f"{self.name}: prefer_pairs returned {kind}: expected probabilities (0 to 1 or "
                 f"NaN) of shape ({len(left)},), one per pair in order"
             )
-        return chances.astype(np.float64, copy=False)
+        empty = self.flag_empty(segments)
+        decided = (1.0 + empty[right] - empty[left]) / 2  # an empty translation always loses
+        return np.where(empty[left] | empty[right], decided, chances.astype(np.float64, copy=False))
 
     def win_rates(self, groups: Sequence[Sequence[Segment]]) -> list[FloatArray]:
         """Compute the mean win probability of each translation against the others of its group.
@@ -183,6 +190,9 @@ class ScoreRanker(Ranker):
     def check(self, segments: Sequence[Segment]) -> None:
         self.metric.check(segments)
 
+    def flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
+        return np.zeros(len(segments), dtype=np.bool_)  # their scores decide
+
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         return self.metric.warnings(segments)
 
@@ -215,6 +225,8 @@ def load_ranker(spec: str | Path, **fields: Any) -> Ranker:
         scorer = ranker.metric if isinstance(ranker, ScoreRanker) else ranker
         spec_fields = parse_fields(type(scorer), scorer.name, texts)
         return _load_folder(name, **{**spec_fields, **fields})
+    if name not in RANKERS and (comet := find_comet_error(name)):
+        raise comet
     if name not in RANKERS and ("/" in name or _is_directory(spec)):
         raise ModelError(f"{spec} is not a trained ranker or metric: it has no config.json")
     if name not in RANKERS:

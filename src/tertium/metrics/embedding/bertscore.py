@@ -82,7 +82,7 @@ class BERTScore(EmbeddingMetric):
         return self.idf and not self.idf_texts
 
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
-        frequencies = self._frequencies(encoder, segments)
+        frequencies = self.document_frequencies(encoder, segments)
 
         def compare(chunk: Chunk) -> FloatArray:
             weights = frequencies.weights(chunk.embeddings) if frequencies else None
@@ -100,9 +100,10 @@ class BERTScore(EmbeddingMetric):
     def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
         return link_best_matches(exact_dot_products(left, right), ("precision", "recall"))
 
-    def _frequencies(
+    def document_frequencies(
         self, encoder: Encoder, segments: Sequence[Segment]
     ) -> DocumentFrequencies | None:
+        """Count the documents of each piece for the IDF weights; None without `idf`."""
         if not self.idf:
             return None
         if self.idf_texts:

@@ -1,8 +1,4 @@
-"""sacrebleu's metric classes (`sacrebleu.metrics`) on top of the counts of tertium's metrics.
-
-Each class inherits settings, formulas, scores, intervals and output from sacrebleu's class of the
-same name. Checks and counts are tertium's, and signatures also name tertium.
-"""
+"""Checks and counts of tertium's metrics for sacrebleu's classes, and the names of its `base`."""
 
 from __future__ import annotations
 
@@ -11,25 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sacrebleu.metrics.base import Metric as SacreMetric
-from sacrebleu.metrics.base import Score, Signature
-from sacrebleu.metrics.bleu import BLEU as SacreBLEU
-from sacrebleu.metrics.bleu import BLEUScore
-from sacrebleu.metrics.chrf import CHRF as SacreCHRF
-from sacrebleu.metrics.chrf import CHRFScore
-from sacrebleu.metrics.ter import TER as SacreTER
-from sacrebleu.metrics.ter import TERScore
+from sacrebleu.metrics.base import Metric, Score, Signature
 
 from tertium.errors import UsageError
 from tertium.frames import is_missing
 from tertium.metrics.base.compatibility_calls import as_text_list, make_segment, make_segments
-from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacrebleu_adapter import explain_tokenizer
+from tertium.metrics.base.metric import Metric as TertiumMetric
 from tertium.segment import check_texts
 from tertium.version import __version__
 
-__all__ = ["BLEU", "CHRF", "METRICS", "TER", "BLEUScore", "CHRFScore", "Score", "TERScore"]
+__all__ = ["CountingMetric", "Metric", "Score", "Signature", "Streams"]
 
 Streams = Sequence[Sequence[Any]]  # texts; None if a segment has fewer references
 TOKENIZED_WARNING_COUNT = 100  # sacrebleu warns from this number of tokenized hypotheses
@@ -37,10 +24,10 @@ TOKENIZED_WARNING_COUNT = 100  # sacrebleu warns from this number of tokenized h
 logger = logging.getLogger(__name__)
 
 
-class _TertiumCounts(SacreMetric):
+class CountingMetric(Metric):
     """Checks and counts texts with a tertium metric, and adds tertium to signatures."""
 
-    metric: Metric
+    metric: TertiumMetric
 
     def get_signature(self) -> Signature:
         """Return sacrebleu's signature, plus tertium's version and the settings it omits."""
@@ -101,87 +88,3 @@ class _TertiumCounts(SacreMetric):
 
     def _row(self, counts: list[float]) -> list[Any]:
         return [int(count) for count in counts]
-
-
-class BLEU(_TertiumCounts, SacreBLEU):
-    """Equivalent of `sacrebleu.metrics.BLEU`."""
-
-    def __init__(
-        self,
-        lowercase: bool = False,
-        force: bool = False,
-        tokenize: str | None = None,
-        smooth_method: str = "exp",
-        smooth_value: float | None = None,
-        max_ngram_order: int = 4,
-        effective_order: bool = False,
-        trg_lang: str = "",
-        references: Streams | None = None,
-    ) -> None:
-        settings: dict[str, Any] = {
-            "lowercase": lowercase,
-            "tokenize": self._TOKENIZER_MAP.get(trg_lang, "13a") if tokenize is None else tokenize,
-            "smooth_method": smooth_method,
-            "smooth_value": smooth_value,
-            "max_ngram_order": max_ngram_order,
-            "effective_order": effective_order,
-        }
-        self.metric = load_metric("bleu", **settings)
-        settings_for_sacrebleu = settings | {"tokenize": tokenize}
-        with explain_tokenizer(settings["tokenize"]):
-            super().__init__(
-                force=force, trg_lang=trg_lang, references=references, **settings_for_sacrebleu
-            )
-
-
-class CHRF(_TertiumCounts, SacreCHRF):
-    """Equivalent of `sacrebleu.metrics.CHRF`; `word_order=2` is chrF++."""
-
-    def __init__(
-        self,
-        char_order: int = 6,
-        word_order: int = 0,
-        beta: int = 2,
-        lowercase: bool = False,
-        whitespace: bool = False,
-        eps_smoothing: bool = False,
-        references: Streams | None = None,
-    ) -> None:
-        settings: dict[str, Any] = {
-            "char_order": char_order,
-            "word_order": word_order,
-            "beta": beta,
-            "lowercase": lowercase,
-            "whitespace": whitespace,
-            "eps_smoothing": eps_smoothing,
-        }
-        self.metric = load_metric("chrf", **settings)
-        super().__init__(references=references, **settings)
-
-
-class TER(_TertiumCounts, SacreTER):
-    """Equivalent of `sacrebleu.metrics.TER`."""
-
-    def __init__(
-        self,
-        normalized: bool = False,
-        no_punct: bool = False,
-        asian_support: bool = False,
-        case_sensitive: bool = False,
-        references: Streams | None = None,
-    ) -> None:
-        settings: dict[str, Any] = {
-            "normalized": normalized,
-            "no_punct": no_punct,
-            "asian_support": asian_support,
-            "case_sensitive": case_sensitive,
-        }
-        self.metric = load_metric("ter", **settings)
-        super().__init__(references=references, **settings)
-
-    def _row(self, counts: list[float]) -> list[Any]:
-        edits, reference_length, *_ = counts
-        return [int(edits), reference_length]
-
-
-METRICS = {"BLEU": BLEU, "CHRF": CHRF, "TER": TER}

@@ -1,0 +1,3 @@
+"""Test sets of `sacrebleu.dataset`."""
+
+from sacrebleu.dataset import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""Files and downloads of `sacrebleu.utils`."""
+
+from sacrebleu.utils import *  # noqa: F403
