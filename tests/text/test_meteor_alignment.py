@@ -175,3 +175,19 @@ def test_the_steps_of_a_long_repetition_grow_with_its_length(
     assert len(alignment.matches) == 290
     assert alignment.chunks == 1
     assert attempts <= 290 * 2 * (BEAM + 1)
+
+
+def test_a_very_long_repetition_is_searched_with_a_narrower_beam(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    widths: list[int] = []
+    best = meteor_long_search._Step.best
+
+    def record(step: Any, beam: int) -> Any:
+        widths.append(beam)
+        return best(step, beam)
+
+    monkeypatch.setattr(meteor_long_search._Step, "best", record)
+    alignment = align(["word"] * 20_000, ["word"] * 19_000)
+    assert (len(alignment.matches), alignment.chunks) == (19_000, 1)
+    assert {*widths} == {2}

@@ -11,4 +11,5 @@ MAX_PARSED_CHARACTERS = 20_000
 MAX_PARSED_WORDS = 1_500  # including punctuation; aligning two parses is quadratic
 MAX_ENCODED_TOKENS = 2_048  # for encoders without a limit; all tokens of two texts are compared
 MAX_JOINT_PIECES = 2_048  # of a text that a joint network reads in windows
+MAX_WORD_MATCHES = 25_000_000  # pairs of matching words; above, METEOR's search is narrower
 MAX_PARAPHRASE_PAIRS = 1 << 16  # phrase pairs among which METEOR searches

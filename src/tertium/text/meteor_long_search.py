@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from tertium.arrays import BoolArray, IntArray
+from tertium.text import length_limits
 from tertium.text.meteor_search import (
     CHUNK,
     EXACT,
@@ -106,6 +107,7 @@ def choose_long_matches(
 ) -> tuple[Match, ...]:
     """Select matches as `choose_matches` does from all matches of groups, then `phrases`."""
     hypothesis_counts, reference_counts = _count(reference, groups, phrases, hypothesis_length)
+    beam = narrow_beam(beam, int(reference_counts.sum()))
     uncontested: dict[int, Candidate] = {}
     for at, word in enumerate(reference):
         if reference_counts[at] == 1 and groups[word]:
@@ -125,6 +127,17 @@ def choose_long_matches(
         return step.best(beam)
 
     return search_alignment(uncontested, reference_counts.tolist(), extend, beam)
+
+
+def narrow_beam(beam: int, matches: int) -> int:
+    """Return the beam width for a number of matches, so that their product is bounded.
+
+    >>> narrow_beam(40, 1_000_000), narrow_beam(40, 400_000_000)
+    (40, 2)
+    """
+    return max(
+        1, beam * length_limits.MAX_WORD_MATCHES // max(matches, length_limits.MAX_WORD_MATCHES)
+    )
 
 
 def _count(

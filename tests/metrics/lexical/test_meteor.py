@@ -246,6 +246,15 @@ def test_too_many_paraphrases_are_ignored_and_counted(
     assert bounded.system == METEOR().score([segment]).system < scores.system
 
 
+def test_a_narrower_search_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    key, metric = "repetitive text, aligned with a narrower beam", METEOR(synonyms=False)
+    long = Segment("word " * 300 + "a", references=("word " * 290,))
+    short = Segment("word " * 9, references=("word " * 8,))
+    assert key not in metric.score([long, short]).warnings
+    monkeypatch.setattr("tertium.text.length_limits.MAX_WORD_MATCHES", 80_000)
+    assert metric.score([long, short]).warnings[key] == 1
+
+
 def test_parameters_can_be_overridden() -> None:
     recall_only = METEOR(alpha=1.0, gamma=0.0, delta=0.5, synonyms=False)
     assert recall_only.sentence_score("a cat sat down there", ["a cat"]) == 1.0

@@ -24,6 +24,7 @@ from tertium.specs import Range, normalize_number
 from tertium.text import length_limits
 from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.meteor_alignment import LONG_TEXT_WORD_PAIRS, MeteorAlignment, align
+from tertium.text.meteor_long_search import group_matches
 from tertium.text.meteor_search import STAGES
 from tertium.text.meteor_tokens import function_words, has_stemmer, stemmer, tokenize_meteor
 
@@ -255,6 +256,8 @@ class METEOR(Metric):
             counts = drop_tokenized_warnings(counts)
         if self.language == "en" and (count := count_not_english(segments)):
             counts["reference not English"] = count
+        if narrowed := sum(self._has_too_many_matches(segment) for segment in segments):
+            counts["repetitive text, aligned with a narrower beam"] = narrowed
         if table is None:
             return counts
         left_out = sum(
@@ -265,6 +268,19 @@ class METEOR(Metric):
             for s in segments
         )
         return {**counts, "too many paraphrases, left out": left_out} if left_out else counts
+
+    def _has_too_many_matches(self, segment: Segment) -> bool:
+        """Return whether the search for an alignment uses a narrower beam."""
+        limit, length = length_limits.MAX_WORD_MATCHES, len(segment.hypothesis)
+        texts = [r for r in segment.references if len(r) * length > limit]
+        words = self.tokens(segment.hypothesis) if texts else ()
+        return any(self._count_matches(words, self.tokens(text)) > limit for text in texts)
+
+    def _count_matches(self, hypothesis: tuple[str, ...], reference: tuple[str, ...]) -> int:
+        stem = stemmer(self.code) if "stem" in self.stages else None
+        senses = _load_senses() if "synonym" in self.stages else None
+        groups = group_matches(hypothesis, reference, stem, senses)
+        return sum(group.words.bit_count() for word in reference for group in groups[word])
 
     def _paraphrase_table(self) -> ParaphraseTable | None:
         return load_paraphrases(self.paraphrases) if self.paraphrases is not None else None
