@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import asdict
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 
 from tertium.errors import UsageError
+from tertium.text.long_edit_distance import LongTable
 from tertium.text.ter_edits import UNIT_COSTS, Costs, Edits, count_edits, count_edits_for_costs
 
 
@@ -78,6 +80,51 @@ def test_edits_equal_sacrebleus_on_long_texts(rows: int, columns: int, size: int
     rng = random.Random(rows * columns)
     reference = [str(rng.randrange(size)) for _ in range(columns)]
     check([str(rng.randrange(size)) for _ in range(rows)], reference)
+
+
+def noisy_copy(reference: list[str], edits: int) -> list[str]:
+    """Move blocks of words, and substitute, drop and insert others."""
+    rng, words = random.Random(len(reference)), list(reference)
+    for n in range(edits):
+        start = rng.randrange(len(words) - 30)
+        block = words[start : start + rng.randrange(1, 5)]
+        if n % 2:
+            del words[start : start + len(block)]
+            position = start + rng.randrange(25)
+            words[position:position] = block
+        else:
+            words[start : start + 1] = rng.choice([[], ["new"], [words[start], block[-1]]])
+    return words
+
+
+@pytest.mark.parametrize(("length", "edits"), [(150, 12), (450, 8)])
+def test_edits_of_long_texts_equal_sacrebleus(
+    length: int, edits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tertium.text.edit_distance.LONG_TEXT_WORD_PAIRS", 100)
+    rng = random.Random(length)
+    reference = [str(int(rng.paretovariate(0.7))) for _ in range(length)]
+    hypothesis = noisy_copy(reference, edits)
+    check(hypothesis, reference)
+    assert count_edits(hypothesis, reference).shifts >= 2
+
+
+def test_a_shift_of_a_long_text_is_evaluated_near_the_moved_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Hundreds of shifts in 10,000 words cost less than filling the table a few times."""
+    filled: list[int] = []
+    fill = LongTable._fill
+
+    def counted(self: LongTable, owners: slice, rows: Iterable[int], end: int) -> None:
+        fill(self, owners, (filled.append(row) or row for row in rows), end)  # type: ignore[func-returns-value]
+
+    monkeypatch.setattr(LongTable, "_fill", counted)
+    rng = random.Random(5)
+    reference = [str(int(rng.paretovariate(0.3))) for _ in range(10_000)]
+    edits = count_edits(noisy_copy(reference, 40), reference)
+    assert edits.shifts >= 10
+    assert len(filled) <= 15_000
 
 
 def test_the_search_stops_at_a_thousand_candidates_as_sacrebleu_does(

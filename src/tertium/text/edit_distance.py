@@ -4,7 +4,8 @@ Row i is the hypothesis up to word i, column j the reference up to word j. TER o
 within a beam around the diagonal. `BitTable` stores a row of the matrix in two integers, one bit
 per reference word (Myers 1999, simplified by Hyyrö 2003); it supports unit costs without a beam.
 `BeamTable` does the same within the beam. `CostTable` fills the matrix cell by cell with any costs,
-vectorized over several costs and shifts. `edit_table` returns the fastest exact table.
+vectorized over several costs and shifts. `edit_table` returns the fastest exact table; for long
+texts it is `long_edit_distance.LongTable`.
 
 A path from (0, 0) to the end is a string of operations that turn the hypothesis into the reference.
 Ties are resolved backwards from the end: match or substitution first, then deletion.
@@ -15,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from tertium.arrays import IntArray
 MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
 
 BEAM_WIDTH = 25  # as in Tercom and sacrebleu
+LONG_TEXT_WORD_PAIRS = 400 * 400  # above this, `long_edit_distance.LongTable` is faster
 SHIFT_BATCH = 256  # shifts evaluated together; more would need memory and save no time
 
 Words = tuple[int, ...]
@@ -62,7 +64,7 @@ class BitTable:
     [[2, 3]]
     """
 
-    is_bounded = True  # moving n words changes the distance by at most n deletions and insertions
+    batch_size = 1
 
     def __init__(self, reference: Words, hypothesis: Words) -> None:
         self._positions: dict[int, int] = {}
@@ -71,18 +73,28 @@ class BitTable:
         self._width = len(reference)
         self._full = (1 << self._width) - 1
         self._rows: list[_Row] = [(self._full, 0, 0, 0, 0, self._width)]
-        self.update([hypothesis], 0)
+        self._words = tuple(hypothesis)
+        self.distances = [self._fill(self._words, 0, self._rows)]
 
-    def update(self, words: Sequence[Words], start: int) -> None:
-        """Replace the hypothesis; its first `start` words are unchanged."""
-        [self._words] = words
-        del self._rows[start + 1 :]
-        self.distances = [self._fill(self._words, start, self._rows)]
+    def update(self, shifts: Sequence[Shift | None]) -> None:
+        """Apply a shift to the hypothesis, or none."""
+        [shift] = shifts
+        if shift is not None:
+            self._words = shift(self._words)
+            del self._rows[shift.start + 1 :]
+            self.distances = [self._fill(self._words, shift.start, self._rows)]
 
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]:
         """Compute lazily the distance after each shift of each hypothesis."""
         words = self._words
         return [(self._fill(shift(words), shift.start, None) for shift in row) for row in shifts]
+
+    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]:
+        """Bound how much moving each (start, length) lowers the distance.
+
+        Moving n words changes it by at most n deletions and n insertions.
+        """
+        return [2 * length for _, length in blocks]
 
     def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
         """Compute the distance from row `start` on; append the new rows to `rows`."""
@@ -109,7 +121,7 @@ class BitTable:
                 return MATCH if matches & bit else SUBSTITUTION
             return DELETION if down & bit else INSERTION
 
-        return _walk_back(len(self._rows) - 1, self._width, last_step)
+        return walk_back(len(self._rows) - 1, self._width, last_step)
 
 
 class BeamTable(BitTable):
@@ -123,11 +135,12 @@ class BeamTable(BitTable):
     ([60], [90])
     """
 
-    is_bounded = False
-
     def __init__(self, reference: Words, hypothesis: Words) -> None:
         self._masks = _beam_masks(len(hypothesis), len(reference))
         super().__init__(reference, hypothesis)
+
+    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]:
+        return self.distances * len(blocks)  # a shift may bring words into the beam
 
     def _fill(self, words: Sequence[int], start: int, rows: list[_Row] | None) -> int:
         full, positions, last = self._full, self._positions, 1 << self._width >> 1
@@ -183,7 +196,7 @@ class CostTable:
     ([2, 2], ' ss ', ' i d ')
     """
 
-    is_bounded = False  # a shift may bring words into the beam
+    batch_size = SHIFT_BATCH
 
     def __init__(
         self,
@@ -201,17 +214,27 @@ class CostTable:
         self._offset = len(hypothesis) * deletion + len(reference) * insertion
         self._reference = np.array([-1, *reference])  # by column; column 0 has no word
         self._rows = [np.zeros((len(costs), len(reference) + 1), dtype=kind)]
-        self.update([hypothesis] * len(costs), 0)
+        self._words = np.array([hypothesis] * len(costs), dtype=np.int64)  # (costs, words)
+        self._costs = insertion, deletion
+        self._unlimited: tuple[IntArray, IntArray] | None = None
+        self._fill(0)
 
     @property
     def size(self) -> int:
         """The number of stored cells."""
         return sum(row.size for row in self._rows)
 
-    def update(self, words: Sequence[Words], start: int) -> None:
-        self._words = np.array(words, dtype=np.int64)  # (costs, words)
+    def update(self, shifts: Sequence[Shift | None]) -> None:
+        """Apply one shift to each hypothesis, or none."""
+        made = [(owner, shift) for owner, shift in enumerate(shifts) if shift is not None]
+        for owner, shift in made:
+            self._words[owner] = shift(tuple(self._words[owner]))
+        self._fill(min((shift.start for _, shift in made), default=len(self._rows) - 1))
+
+    def _fill(self, start: int) -> None:
+        self._unlimited = None
         del self._rows[start + 1 :]
-        owners = np.arange(len(words))
+        owners = np.arange(len(self._words))
         self._rows += [row.copy() for row in self._fill_rows(self._words, owners, start)]
         self.distances = (self._offset + self._rows[-1][:, -1]).tolist()
 
@@ -220,6 +243,37 @@ class CostTable:
         batches = (owned[n : n + SHIFT_BATCH] for n in range(0, len(owned), SHIFT_BATCH))
         distances = chain.from_iterable(map(self._measure, batches))
         return [iter([next(distances) for _ in row]) for row in shifts]
+
+    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]:
+        """Bound how much moving each (start, length) lowers the distance.
+
+        After the move it is at least that without the block, without a beam, less the insertion of
+        the block: inserting its words costs no more.
+        """
+        if not blocks:
+            return []
+        if self._unlimited is None:
+            backward = self._fill_unlimited(self._words[:, ::-1], self._reference[:0:-1])
+            forward = self._fill_unlimited(self._words, self._reference[1:])
+            self._unlimited = forward, backward[:, ::-1, ::-1]
+        (before, after), (insertion, deletion) = self._unlimited, self._costs
+        starts, lengths = np.array(blocks).T
+        rest = (before[owner, starts] + after[owner, starts + lengths]).min(axis=1)
+        least = self._offset[owner] + rest - lengths * (deletion[owner] + insertion[owner])
+        gains: list[int] = (self.distances[owner] - least).tolist()
+        return gains
+
+    def _fill_unlimited(self, words: IntArray, reference: IntArray) -> IntArray:
+        """Compute the matrix without a beam, (costs, words + 1, columns)."""
+        shape = (len(words), words.shape[1] + 1, len(reference) + 1)
+        table = np.zeros(shape, dtype=self._match_cost.dtype)
+        equal, other = self._match_cost[:, None], self._mismatch_cost[:, None]
+        for row, column_words in enumerate(words.T):
+            above, here = table[:, row], table[:, row + 1]
+            steps = np.where(column_words[:, None] == reference, equal, other)
+            np.minimum(above[:, :-1] + steps, above[:, 1:], out=here[:, 1:])
+            np.minimum.accumulate(here, axis=1, out=here)
+        return table
 
     def _measure(self, shifts: Sequence[tuple[int, Shift]]) -> list[int]:
         """Compute the distance after each (owner, shift)."""
@@ -267,10 +321,10 @@ class CostTable:
                 return MATCH if equal else SUBSTITUTION
             return DELETION if here == cell(row - 1, column) else INSERTION
 
-        return _walk_back(len(words), len(reference) - 1, last_step)
+        return walk_back(len(words), len(reference) - 1, last_step)
 
 
-def _walk_back(row: int, column: int, last_step: Callable[[int, int], str]) -> str:
+def walk_back(row: int, column: int, last_step: Callable[[int, int], str]) -> str:
     """Trace the path to a cell backwards; `last_step` returns the operation that reached a cell."""
     steps: list[str] = []
     while row and column:
@@ -281,13 +335,27 @@ def _walk_back(row: int, column: int, last_step: Callable[[int, int], str]) -> s
     return DELETION * row + INSERTION * column + "".join(reversed(steps))
 
 
-EditTable = BitTable | CostTable
+class EditTable(Protocol):
+    """Edit distances of hypotheses to one reference, one for each of several costs."""
+
+    @property
+    def batch_size(self) -> int: ...  # shifts to evaluate together
+    @property
+    def distances(self) -> list[int]: ...
+    def update(self, shifts: Sequence[Shift | None]) -> None: ...
+    def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]: ...
+    def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]: ...
+    def path(self, owner: int = 0) -> str: ...
 
 
 def edit_table(
     reference: Words, hypothesis: Words, costs: Sequence[tuple[int, int, int]]
 ) -> EditTable:
     """Return the fastest exact table within the beam, for each of `costs`."""
+    if len(reference) * len(hypothesis) > LONG_TEXT_WORD_PAIRS:
+        from tertium.text.long_edit_distance import LongTable
+
+        return LongTable(reference, hypothesis, costs)
     if [*costs] != [(1, 1, 1)]:
         return CostTable(reference, hypothesis, costs)
     table = BitTable(reference, hypothesis)
@@ -305,13 +373,15 @@ def beam(rows: int, columns: int) -> list[tuple[int, int]]:
     >>> beam(3, 60)
     [(0, 45), (15, 61), (35, 61)]
     """
+    middles, half = beam_middles(rows, columns)
+    return [(max(0, middle - half), min(columns + 1, middle + half)) for middle in middles]
+
+
+def beam_middles(rows: int, columns: int) -> tuple[list[int], int]:
+    """Return the middle of the beam in each row after the first, and half of its width."""
     ratio = columns / rows if rows else 1.0
-    width = math.ceil(ratio / 2 + BEAM_WIDTH) if ratio / 2 > BEAM_WIDTH else BEAM_WIDTH
-    middles = [math.floor(row * ratio) for row in range(1, rows + 1)]
-    spans = [(max(0, m - width), min(columns + 1, m + width)) for m in middles]
-    if spans:
-        spans[-1] = (spans[-1][0], columns + 1)
-    return spans
+    half = math.ceil(ratio / 2 + BEAM_WIDTH) if ratio / 2 > BEAM_WIDTH else BEAM_WIDTH
+    return [math.floor(row * ratio) for row in range(1, rows + 1)], half
 
 
 def beam_is_inert(rows: int, columns: int, distance: int) -> bool:

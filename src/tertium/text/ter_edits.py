@@ -6,16 +6,17 @@ substitutions. Candidates, limits and tie-breaking are those of Tercom and sacre
 costs the number of edits equals sacrebleu's on every input.
 
 Few shifts are evaluated: no shift can lower the distance below the cost of the differing words, nor
-gain more than the words it moves. Each is evaluated from the first moved word on
-(`text/edit_distance.py`), and searches with several costs run together.
+gain more than removing the moved words and inserting them at the best place. Each is evaluated from
+the first moved word on (`text/edit_distance.py`), and searches with several costs run together.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import cache, lru_cache
 from typing import NamedTuple
 
@@ -138,6 +139,9 @@ class _ShiftSearch:
     _shifts: int = 0
     _candidate_count: int = 0
     _blocks: tuple[_Block, ...] | None = None  # candidates; empty when the search is over
+    _pending: deque[tuple[int, Shift]] = field(default_factory=deque)  # with the most they gain
+    _best_gain: int = 0
+    _best_shift: Shift | None = None
 
     def __post_init__(self) -> None:
         self._lower_bound = _lower_bound(self.words, self.target, self.costs)
@@ -151,10 +155,10 @@ class _ShiftSearch:
         )
         return Edits(insertions, deletions, substitutions, self._shifts)
 
-    def propose(self, table: EditTable, owner: int) -> list[Shift]:
-        """Return candidate shifts in order of preference; empty when the search is over."""
+    def propose(self, table: EditTable, owner: int) -> bool:
+        """Find candidate shifts in order of preference; return whether there are any."""
         if self._blocks == ():
-            return []
+            return False
         self._path = table.path(owner)
         blocks: tuple[_Block, ...] = ()
         if table.distances[owner] - self._lower_bound >= self._min_gain:
@@ -162,42 +166,51 @@ class _ShiftSearch:
             blocks = _candidates(self.words, self.target, self._path, limit)
             self._candidate_count += len(blocks)
         self._blocks = blocks if self._candidate_count < MAX_CANDIDATES else ()
-        return [_shift(*block) for block in self._blocks]
+        self._best_gain, self._best_shift = self._min_gain - 1, None
+        self._distance = table.distances[owner]
+        most = self._distance - self._lower_bound
+        gains = table.max_gains(owner, [(-start, length) for length, start, _ in self._blocks])
+        shifts = (_shift(*block) for block in self._blocks)
+        self._pending = deque((min(most, gain), s) for gain, s in zip(gains, shifts, strict=True))
+        return bool(self._blocks)
 
-    def choose(
-        self, shifts: list[Shift], distance: int, after: Iterator[int], *, is_bounded: bool
-    ) -> int:
-        """Make the best shift, if one helps; return the first word that changes.
+    def next_shifts(self, count: int) -> list[Shift]:
+        """Return the next candidates that may be better than the best so far."""
+        shifts: list[Shift] = []
+        while self._pending and len(shifts) < count:
+            max_gain, shift = self._pending.popleft()
+            if max_gain > self._best_gain:
+                shifts.append(shift)
+        return shifts
+
+    def compare(self, shifts: list[Shift], distances: Iterator[int]) -> None:
+        """Keep the best shift, given the distances after some candidates.
 
         The largest gain wins, then the longest block, the earliest block, the earliest destination.
         """
-        gain_per_word = self.costs.insertion + self.costs.deletion if is_bounded else distance
-        best, max_gain, best_shift = self._min_gain - 1, distance - self._lower_bound, None
-        for (length, _, _), shift in zip(self._blocks or (), shifts, strict=True):
-            if best >= min(max_gain, length * gain_per_word):
-                break
-            gain = distance - next(after)
-            if gain > best:
-                best, best_shift = gain, shift
-        if best_shift is None:
+        for shift, distance in zip(shifts, distances, strict=True):
+            if self._distance - distance > self._best_gain:
+                self._best_gain, self._best_shift = self._distance - distance, shift
+
+    def choose(self) -> Shift | None:
+        """Make the best shift, if one helps, and return it."""
+        if self._best_shift is None or not self._blocks:
             self._blocks = ()
-            return len(self.words)
-        self.words = best_shift(self.words)
+            return None
+        self.words = self._best_shift(self.words)
         self._shifts += 1
-        return best_shift.start
+        return self._best_shift
 
 
 def _shift_until_best(table: EditTable, searches: Sequence[_ShiftSearch]) -> None:
     """Make the best shift in every search until none helps; update the table."""
-    while any(shifts := [search.propose(table, n) for n, search in enumerate(searches)]):
-        measured = table.distances_after(shifts)
-        starts = [
-            search.choose(candidates, distance, after, is_bounded=table.is_bounded)
-            for search, candidates, distance, after in zip(
-                searches, shifts, table.distances, measured, strict=True
-            )
-        ]
-        table.update([search.words for search in searches], min(starts))
+    count = max(1, table.batch_size // len(searches))
+    while sum(search.propose(table, n) for n, search in enumerate(searches)):  # all propose
+        while any(shifts := [search.next_shifts(count) for search in searches]):
+            measured = table.distances_after(shifts)
+            for search, candidates, after in zip(searches, shifts, measured, strict=True):
+                search.compare(candidates, after)
+        table.update([search.choose() for search in searches])
 
 
 def _lower_bound(words: Words, target: Words, costs: _IntegerCosts) -> int:
