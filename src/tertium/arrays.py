@@ -92,6 +92,24 @@ def is_integer_at_least(value: object, least: int) -> bool:
     return int(value) >= least
 
 
+MAX_RESAMPLES = 1_000_000  # p-values have steps of a millionth then
+
+
+def check_resamples(count: object, least: int = 1) -> None:
+    """Refuse a number of resamples that is not an integer, or more than can be drawn.
+
+    >>> check_resamples(10**18)
+    Traceback (most recent call last):
+    tertium.errors.UsageError: resamples must be an integer from 1 to 1,000,000, got 10^18
+    """
+    if not is_integer_at_least(count, least) or int(count) > MAX_RESAMPLES:  # type: ignore[call-overload]
+        is_huge = is_integer_at_least(count, 10**18)
+        shown = "10^18" if count == 10**18 else "more than 10^18" if is_huge else repr(count)
+        raise UsageError(
+            f"resamples must be an integer from {least} to {MAX_RESAMPLES:,}, got {shown}"
+        )
+
+
 def in_open_unit_interval(value: object) -> bool:
     """Tell whether a value is a float with 0 < value < 1.
 

@@ -23,6 +23,7 @@ from tertium.evaluation.resampling import (
     paired_bootstrap,
     paired_randomization,
 )
+from tertium.evaluation.scoring import score
 from tertium.scores import Scores
 
 
@@ -158,7 +159,7 @@ def test_interval_bounds_equal_sacrebleu() -> None:
 
 def test_invalid_arguments() -> None:
     for count in (0, True, 2.5):  # True must not count as one resample
-        with pytest.raises(UsageError, match="at least 1"):
+        with pytest.raises(UsageError, match="from 1 to 1,000,000"):
             bootstrap([mean_scores(np.ones(3))], resamples=count)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="seed=None: expected a whole number of at least 0"):
         bootstrap([mean_scores(np.ones(3))], seed=None)  # type: ignore[arg-type]
@@ -184,3 +185,39 @@ def test_nan_score_is_never_significant() -> None:
         p_values = test([mean_scores(values), broken])
         assert np.isnan(p_values[0, 1])
         assert assign_clusters([mean_scores(values), broken], p_values) == [1, 0]
+
+
+@pytest.mark.parametrize("resamples", [10**18, 10**400, 1_000_001, 0, 2.0, True])
+def test_the_number_of_resamples_is_limited_before_scoring(
+    resamples: int, example: TestSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tertium.evaluation.scoring.load_metrics", None)
+    message = "resamples must be an integer from 1 to 1,000,000, got"
+    with pytest.raises(UsageError, match=message):
+        compare(example, "chrf", resamples=resamples)
+    with pytest.raises(UsageError, match=message):
+        score(example, "chrf", confidence=True, resamples=resamples)
+    with pytest.raises(UsageError, match="confidence must be True or False"):
+        score(example, "chrf", confidence=10**5000)  # type: ignore[arg-type]
+
+
+def test_the_memory_of_a_test_does_not_grow_with_its_resamples() -> None:
+    rng = np.random.default_rng(1)
+    systems = [mean_scores(rng.normal(size=200)) for _ in range(8)]
+    peaks = []
+    for resamples in (30_000, 90_000):
+        tracemalloc.start()
+        paired_randomization(systems, resamples=resamples)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+def test_pairs_without_the_baseline_can_be_left_out() -> None:
+    rng = np.random.default_rng(2)
+    systems = [mean_scores(rng.normal(n / 3, size=40)) for n in range(4)]
+    every = paired_randomization(systems, resamples=500)
+    few = paired_randomization(systems, resamples=500, baseline_only=True)
+    np.testing.assert_array_equal(few[0], every[0])
+    np.testing.assert_array_equal(few[:, 0], every[:, 0])
+    assert np.isnan(few[1:, 1:]).sum() == 6

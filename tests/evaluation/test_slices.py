@@ -14,10 +14,11 @@ import tertium
 from tertium.cli import main
 from tertium.data.human_data_files import read_human_data
 from tertium.data.rankings import RankingSet
-from tertium.data.slices import slice_items, slice_testset
+from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.data.testset import TestSet
 from tertium.data.win_rates import expected_wins
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.evaluation.comparison import Comparison, compare
 from tertium.evaluation.slices import slice_results
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.significance import holm
@@ -82,6 +83,39 @@ def test_p_values_of_slices_are_adjusted_over_slices_and_systems(testset: TestSe
     record = next(r for r in slices.records() if r["system"] == "fair")
     assert record["p_holm"] >= record["p_value"]
     assert record["size"] == 12
+
+
+def test_a_slice_compares_systems_with_the_baseline_only(testset: TestSet) -> None:
+    """All pairs on all slices would take minutes for twenty systems."""
+    names = [*testset.systems]
+    slices = slice_results(compare(testset, "chrf", resamples=50), "domain", resamples=50)
+    for part in slices.parts.values():
+        assert isinstance(part, Comparison)
+        assert np.isnan(part.p_values["chrf"][1:, 1:][~np.eye(len(names) - 1, dtype=bool)]).all()
+        assert part.clusters["chrf"] == [0] * len(names)
+        assert all(record["cluster"] is None for record in part.records())
+
+
+def test_each_label_is_read_once_for_a_column_of_unique_labels() -> None:
+    reads = 0
+
+    class Label(str):
+        def __hash__(self) -> int:
+            nonlocal reads
+            reads += 1
+            return super().__hash__()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal reads
+            reads += 1
+            return super().__eq__(other)
+
+    labels = tuple(Label(n) for n in range(1000))
+    slicing = Slicing(by="id", labels=labels, names=labels)
+    rows = [slicing.rows[name].tolist() for name in slicing.names]
+    assert rows == [[n] for n in range(1000)]
+    assert slicing.mask(labels[7]).nonzero()[0].tolist() == [7]
+    assert reads < 10_000  # not a million
 
 
 def test_single_length_label() -> None:
@@ -208,7 +242,9 @@ def test_invalid_options_are_rejected_before_scoring() -> None:
     for choices in ({"statistics": "pearson"}, {"sample": 9}):
         with pytest.raises(UnknownNameError, match=r"^unknown option 's.*known: alpha, conf"):
             tertium.meta_evaluate("nowhere.jsonl", "chrf", **choices)
-    with pytest.raises(UsageError, match="resamples must be an integer of at least 0, got True"):
+    with pytest.raises(
+        UsageError, match="resamples must be an integer from 0 to 1,000,000, got True"
+    ):
         tertium.meta_evaluate("nowhere.jsonl", "chrf", statistic="pearson", resamples=True)
 
 

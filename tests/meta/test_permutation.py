@@ -132,7 +132,7 @@ def test_average_of_tests():
 def test_invalid_input():
     human, metrics = scored()
     rng = np.random.default_rng(0)
-    with pytest.raises(UsageError, match="at least 1"):
+    with pytest.raises(UsageError, match="from 1 to 1,000,000"):
         permute_soft_accuracy(human, metrics, resamples=0, rng=rng)
     with pytest.raises(DataError, match="no two systems"):
         permute_soft_accuracy(human[:1], metrics[:, :1], resamples=5, rng=rng)

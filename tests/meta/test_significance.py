@@ -89,7 +89,7 @@ def test_perm_both_of_a_constant_metric_is_undefined(scored):
     )
     assert np.isnan(p[0, 1])
     assert p[0, 0] == 1.0
-    with pytest.raises(UsageError, match="at least 1"):
+    with pytest.raises(UsageError, match="from 1 to 1,000,000"):
         perm_both(human, metrics, resamples=0, rng=np.random.default_rng(0))
 
 

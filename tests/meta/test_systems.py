@@ -95,7 +95,7 @@ def test_spa_does_not_depend_on_system_order(holes):
 
 
 def test_spa_needs_resamples():
-    with pytest.raises(UsageError, match="at least 1"):
+    with pytest.raises(UsageError, match="from 1 to 1,000,000"):
         soft_pairwise_accuracy(np.eye(2), np.eye(2), rng=np.random.default_rng(1), resamples=0)
 
 

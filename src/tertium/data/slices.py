@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray
+from tertium.arrays import BoolArray, IntArray
 from tertium.data.human_data import HumanData
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UnknownNameError
@@ -30,9 +31,19 @@ class Slicing:
     labels: tuple[str, ...]
     names: tuple[str, ...]
 
+    @cached_property
+    def rows(self) -> Mapping[str, IntArray]:
+        """The indices of the segments by label."""
+        rows: dict[str, list[int]] = {}
+        for row, label in enumerate(self.labels):
+            rows.setdefault(label, []).append(row)
+        return {name: np.array(rows.get(name, []), dtype=np.int64) for name in self.names}
+
     def mask(self, name: str) -> BoolArray:
         """Return which segments have a label, (segments,)."""
-        return np.array([label == name for label in self.labels])
+        mask = np.zeros(len(self.labels), dtype=np.bool_)
+        mask[self.rows[name]] = True
+        return mask
 
 
 def slice_testset(testset: TestSet, by: str) -> Slicing:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, in_open_unit_interval
+from tertium.arrays import FloatArray, check_resamples, in_open_unit_interval
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import (
     assign_clusters,
@@ -45,6 +45,8 @@ from tertium.meta.difference_scales import (
 )
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
+from tertium.scores import Scores
 from tertium.text.language_identification import (
     MAX_OTHER_LANGUAGE_SHARE,
     are_english,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 SCALES_FILE = "differences.json"
+MAX_UNSEGMENTED_SHARE = 0.1  # of references without blanks; with more, no scale was fitted
 MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
 
 
@@ -96,23 +99,37 @@ def load_bundled_scales() -> tuple[DifferenceScale, ...]:
 
 def find_scale(spec: str, direction: str) -> DifferenceScale | None:
     """Return the scale of a metric; None without one, or if the model has changed."""
-    scales = {s.direction: s for s in load_bundled_scales() if s.metric == spec}
+    try:
+        metric = load_metric(spec)
+    except TertiumError:
+        return None
+    scales = {s.direction: s for s in load_bundled_scales() if s.metric == metric.scale_spec}
     scale = scales.get(direction) or scales.get(ALL_DIRECTIONS)
     if scale is None:
         return None
     try:
-        models = load_metric(spec).model_ids
+        return scale if tuple(metric.model_ids) == scale.learned else None
     except TertiumError:
         return None
-    return scale if tuple(models) == scale.learned else None
 
 
 def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
-    """Return the scale of each metric for the language direction of the systems."""
+    """Return the scale of each metric for the language direction of the systems.
+
+    A metric has none if it was fitted with another tokenizer, or if words cannot be split.
+    """
     segments = evaluation.testset.segments(evaluation.systems[0])
     direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
-    matches = {metric: find_scale(metric, direction) for metric in evaluation.metrics}
+    metrics = [m for m in evaluation.metrics if not _is_unsegmented(evaluation.metric_scores(m))]
+    matches = {metric: find_scale(metric, direction) for metric in metrics}
     return {metric: scale for metric, scale in matches.items() if scale is not None}
+
+
+def _is_unsegmented(scores: Sequence[Scores]) -> bool:
+    """Whether texts without blanks were split at blanks, so that n-grams are not of words."""
+    limits = [MAX_UNSEGMENTED_SHARE * len(own) for own in scores]
+    counts = [own.warnings.get(UNSEGMENTED, 0) for own in scores]
+    return any(count > limit for count, limit in zip(counts, limits, strict=True))
 
 
 def find_direction(texts: Sequence[str]) -> str:
@@ -300,13 +317,15 @@ def compare(
     texts = as_testset(testset, sources, references)
     if len(texts.systems) < 2:
         raise UsageError("a comparison needs at least two systems; the first is the baseline")
-    check_test_options(test, alpha)  # before the scoring, which may take long
+    check_test_options(test, alpha, resamples)  # before the scoring, which may take long
     evaluation = score(texts, default_metrics(texts) if metrics is None else metrics)
     return compare_evaluation(evaluation, test=test, resamples=resamples, seed=seed, alpha=alpha)
 
 
-def check_test_options(test: object, alpha: object) -> None:
-    """Raise an error for an unknown test or a significance level outside (0, 1)."""
+def check_test_options(test: object, alpha: object, resamples: int | None = None) -> None:
+    """Raise an error for an unknown test, a significance level outside (0, 1), or bad resamples."""
+    if resamples is not None:
+        check_resamples(resamples)
     if test not in [*DEFAULT_RESAMPLES]:
         raise UsageError(f"unknown test {test!r}: choose bootstrap or randomization")
     if not in_open_unit_interval(alpha):
@@ -322,9 +341,14 @@ def compare_evaluation(
     resamples: int | None = None,
     seed: int = 12345,
     alpha: float = 0.05,
+    baseline_only: bool = False,
 ) -> Comparison:
-    """Test every pair of systems of an evaluation."""
-    check_test_options(test, alpha)
+    """Test every pair of systems of an evaluation.
+
+    With `baseline_only`, systems are only compared with the first: other p-values are NaN, and
+    there are no clusters.
+    """
+    check_test_options(test, alpha, resamples)
     count = DEFAULT_RESAMPLES[test] if resamples is None else resamples
     bootstrap_resamples = count if test == "bootstrap" else DEFAULT_RESAMPLES["bootstrap"]
     all_scores = [s for metric in evaluation.metrics for s in evaluation.metric_scores(metric)]
@@ -337,8 +361,14 @@ def compare_evaluation(
         if test == "bootstrap":
             p_values[metric] = paired_bootstrap(scores, by_metric[metric])
         else:
-            p_values[metric] = paired_randomization(scores, resamples=count, seed=seed)
-        clusters[metric] = assign_clusters(scores, p_values[metric], alpha=alpha)
+            p_values[metric] = paired_randomization(
+                scores, resamples=count, seed=seed, baseline_only=baseline_only
+            )
+        clusters[metric] = (
+            [0] * len(scores)
+            if baseline_only
+            else assign_clusters(scores, p_values[metric], alpha=alpha)
+        )
     intervals = {
         system: {metric: interval(by_metric[metric][n]) for metric in metrics}
         for n, system in enumerate(evaluation.systems)

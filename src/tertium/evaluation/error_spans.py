@@ -12,7 +12,7 @@ from itertools import compress
 from pathlib import Path
 from typing import Any
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, check_resamples
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
 from tertium.data.human_data import HumanData
 from tertium.data.human_data_files import read_human_data
@@ -122,6 +122,7 @@ def compare_spans(
     the metric. Intervals and p-values (paired randomization of the micro F1 of characters) use
     `resamples` resamples; 0 leaves them out.
     """
+    check_resamples(resamples, least=0)
     human_data = read_sets(as_list(human), "segment", lps=lps, gold=gold, data=data)
     check_excluded(
         exclude, {n: {key[0] for key in e.error_annotations()} for n, e in human_data.items()}

@@ -1,7 +1,7 @@
 """Bootstrap intervals and paired significance tests on summable statistics.
 
 Every resample is a row of weights times the statistics, `reduce(W @ S)`, computed in blocks. Memory
-grows with segments plus resamples, not with their product. All systems and metrics share one stream
+grows with segments plus scores of resamples, not with their product. All systems and metrics share one stream
 of weights, so every comparison is paired.
 
 The bootstrap (Koehn 2004) draws the same indices as sacrebleu for the same seed. Approximate
@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
-from tertium.arrays import FloatArray, is_integer_at_least, make_rng, nan_mean
-from tertium.errors import LengthError, UsageError
+from tertium.arrays import FloatArray, check_resamples, make_rng, nan_mean
+from tertium.errors import LengthError
 from tertium.execution import progress_task
 from tertium.meta.replicates import draw_counts
 from tertium.scores import Scores
@@ -43,8 +44,11 @@ class Interval:
 def bootstrap(scores: Sequence[Scores], *, resamples: int = 1000, seed: int = 12345) -> FloatArray:
     """Return scores of shared bootstrap samples, (len(scores), resamples)."""
     weights = _bootstrap_weights(_check(scores, resamples), resamples, seed)
-    sums = _weighted_sums(scores, weights, resamples, "bootstrap")
-    return np.stack([s.scores_from_totals(rows) for s, rows in zip(scores, sums, strict=True)])
+    blocks = [
+        np.stack([s.scores_from_totals(rows) for s, rows in zip(scores, sums, strict=True)])
+        for sums in _weighted_sums(scores, weights, resamples, "bootstrap")
+    ]
+    return np.concatenate(blocks, axis=1)
 
 
 def interval(samples: FloatArray) -> Interval:
@@ -82,28 +86,39 @@ def paired_bootstrap(scores: Sequence[Scores], drawn: FloatArray) -> FloatArray:
 
 
 def paired_randomization(
-    scores: Sequence[Scores], *, resamples: int = 10_000, seed: int = 12345
+    scores: Sequence[Scores],
+    *,
+    resamples: int = 10_000,
+    seed: int = 12345,
+    baseline_only: bool = False,
 ) -> FloatArray:
     """Compute two-sided approximate randomization p-values of all pairs, (systems, systems).
 
     Each resample swaps the outputs of two systems on a random half of the segments. With a mask m,
     the pseudo-systems are reduce(m A + (1-m) B) and reduce((1-m) A + m B). All pairs share the
-    masks.
+    masks. With `baseline_only`, only pairs with the first system are tested; others are NaN.
     """
     size = _check(scores, resamples)
-    weights = _mask_weights(size, resamples, seed)
-    masked_sums = _weighted_sums(scores, weights, resamples, "randomization")
+    weights = _mask_weights(size, resamples if size > 1 else 0, seed)
     totals = [s.statistics.sum(axis=0) for s in scores]
     observed = np.array([s.system for s in scores])
 
-    def extreme(a: int, b: int) -> int:
-        first = scores[a].scores_from_totals(masked_sums[a] + totals[b] - masked_sums[b])
-        second = scores[b].scores_from_totals(masked_sums[b] + totals[a] - masked_sums[a])
+    def extreme(sums: Sequence[FloatArray], a: int, b: int) -> int:
+        first = scores[a].scores_from_totals(sums[a] + totals[b] - sums[b])
+        second = scores[b].scores_from_totals(sums[b] + totals[a] - sums[a])
         # a swap that changes nothing may differ from the observed value by rounding
         margin = abs(observed[a] - observed[b]) * (1 - 1e-12)
         return int(np.sum(~(np.abs(first - second) < margin)))  # NaN counts as extreme
 
-    return _pairwise(scores, extreme, resamples)
+    pairs = [*combinations(range(len(scores)), 2)]
+    counts = dict.fromkeys(pairs[: len(scores) - 1] if baseline_only else pairs, 0)
+    for sums in _weighted_sums(scores, weights, resamples, "randomization"):
+        for a, b in counts:
+            counts[a, b] += extreme(sums, a, b)
+    p_values = _pairwise(scores, lambda a, b: counts.get((a, b), 0), resamples)
+    for a, b in {*pairs} - counts.keys():
+        p_values[a, b] = p_values[b, a] = np.nan
+    return p_values
 
 
 def assign_clusters(
@@ -126,8 +141,7 @@ def assign_clusters(
 
 
 def _check(scores: Sequence[Scores], resamples: int) -> int:
-    if not is_integer_at_least(resamples, 1):
-        raise UsageError(f"resamples must be an integer of at least 1, got {resamples!r}")
+    check_resamples(resamples)
     sizes = {len(s) for s in scores}
     if len(sizes) != 1:
         raise LengthError(f"systems to resample together differ in length: {sizes}")
@@ -136,19 +150,17 @@ def _check(scores: Sequence[Scores], resamples: int) -> int:
 
 def _weighted_sums(
     scores: Sequence[Scores], weights: Iterator[FloatArray], count: int, task_name: str
-) -> list[FloatArray]:
-    """Return the statistics of each of the scores under each weighting, (count, k)."""
+) -> Iterator[list[FloatArray]]:
+    """Yield the statistics of each of the scores under a block of weightings, (block, k)."""
     all_statistics = np.concatenate(
         [s.statistics for s in scores], axis=1
     )  # (segments, all columns)
-    blocks = []
+    bounds = np.cumsum([s.statistics.shape[1] for s in scores])[:-1]
     # infinite scores give NaN sums; they are counted among the warnings
     with progress_task(task_name, total=count) as advance, np.errstate(invalid="ignore"):
         for block in weights:
-            blocks.append(block @ all_statistics)  # (resamples of the block, all columns)
+            yield np.split(block @ all_statistics, bounds, axis=1)
             advance(len(block))
-    bounds = np.cumsum([s.statistics.shape[1] for s in scores])[:-1]
-    return np.split(np.concatenate(blocks), bounds, axis=1)
 
 
 def _blocks(size: int, count: int) -> Iterator[int]:

@@ -7,7 +7,8 @@ shared. The rows of statistics are then split by system.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
@@ -15,19 +16,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, check_resamples
 from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayable
 from tertium.errors import DataError, MissingInputError, TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.extras import explain_missing, install_command, is_installed
 from tertium.frames import is_frame, make_frame
-from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.base.metric import Metric, share_encoding
+from tertium.metrics.base.loading import load_metric, load_metrics, replace_fields
+from tertium.metrics.base.metric import HOW_TO_PROVIDE, Metric, share_encoding
+from tertium.metrics.base.text_warnings import select_language_warnings
+from tertium.metrics.lexical.sacrebleu_adapter import describe_tokenizer, tokenizer_for
 from tertium.models.checkpoint import HOW_TO_INSTALL, has_bundled_models
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.language_identification import seem_english
+from tertium.text.language_identification import (
+    WRONG_LANGUAGE_WARNING,
+    flag_wrong_language,
+    main_language,
+    seem_english,
+)
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -57,7 +65,7 @@ class MetricDict(dict[str, Value]):
     """
 
     def __missing__(self, name: str) -> Value:
-        spec = _canonical_spec(name)
+        spec = self._find_spec(name)
         if not super().__contains__(spec):
             raise UnknownNameError("metric", name, self)
         return self[spec]
@@ -65,10 +73,18 @@ class MetricDict(dict[str, Value]):
     def __contains__(self, name: object) -> bool:
         if super().__contains__(name) or not isinstance(name, str):
             return super().__contains__(name)
-        return super().__contains__(_canonical_spec(name))
+        return super().__contains__(self._find_spec(name))
 
     def get(self, name: str, default: Any = None) -> Any:
-        return super().get(name if super().__contains__(name) else _canonical_spec(name), default)
+        return super().get(self._find_spec(name), default)
+
+    def _find_spec(self, name: str) -> str:
+        """Return the key of a metric; its tokenizer may have been chosen by the language."""
+        spec = name if super().__contains__(name) else _canonical_spec(name)
+        if super().__contains__(spec) or "tokenize" in name:
+            return spec
+        same = [key for key in self if "tokenize" in key and _without_tokenizer(key) == spec]
+        return same[0] if len(same) == 1 else spec
 
 
 def _canonical_spec(name: str) -> str:
@@ -77,6 +93,16 @@ def _canonical_spec(name: str) -> str:
         return load_metric(name).spec
     except TertiumError:
         return name
+
+
+def _without_tokenizer(spec: str) -> str:
+    """Return the spec of a metric with the default tokenizer."""
+    try:
+        metric = load_metric(spec)
+    except TertiumError:
+        return spec
+    default = getattr(type(metric), "tokenize", None)
+    return spec if default is None else replace_fields(metric, {"tokenize": default}).spec
 
 
 @dataclass(frozen=True)
@@ -213,6 +239,48 @@ def distinct_labels(names: Mapping[str, str]) -> dict[str, str]:
     return {spec: name if labels.count(name) == 1 else spec for spec, name in names.items()}
 
 
+def load_metrics_for(
+    texts: Sequence[str], metrics: str | Metric | Sequence[str | Metric]
+) -> list[Metric]:
+    """Load metrics for texts in the target language.
+
+    Specs without a tokenizer get that of the language, if they need one. Metric objects stay as
+    they are.
+    """
+    loaded = load_metrics(metrics)
+    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    chosen = [choose_tokenizer(*pair, texts) for pair in zip(loaded, given, strict=True)]
+    specs = [metric.spec for metric in chosen]
+    pairs = zip(chosen, loaded, strict=True)  # both may have been given: bleu, bleu:tokenize=zh
+    return [own if specs.count(own.spec) == 1 else metric for own, metric in pairs]
+
+
+def choose_tokenizer(metric: Metric, spec: str | Metric, texts: Sequence[str]) -> Metric:
+    """Set the tokenizer of a metric for the language of texts, unless its spec has one."""
+    if isinstance(spec, Metric) or not hasattr(metric, "tokenize") or "tokenize" in spec:
+        return metric
+    return replace_fields(metric, {"tokenize": tokenizer_for(main_language(texts))})
+
+
+def describe_tokenizers(testset: TestSet, specs: Iterable[str]) -> list[str]:
+    """Return a sentence for each metric that splits texts in a language with its own tokenizer."""
+    sentences = []
+    for spec in specs:
+        with suppress(TertiumError):
+            metric = load_metric(spec)
+            if tokenizer := getattr(metric, "tokenize", ""):
+                language = main_language(target_texts(testset))
+                sentence = describe_tokenizer(language, tokenizer)
+                sentences += [f"{metric.label}: {sentence}"] if sentence else []
+    return sentences
+
+
+def target_texts(testset: TestSet) -> Sequence[str]:
+    """Return the first references or, without any, the translations of the first system."""
+    references = [texts[0] for texts in testset.references if texts]
+    return references or next(iter(testset.systems.values()))
+
+
 def as_testset(
     translations: Translations, sources: Sequence[str] | None = None, references: References = None
 ) -> TestSet:
@@ -246,6 +314,7 @@ def score(
         A `TestSet`, a pandas or polars frame, a list of translations, or lists by system name.
     metrics
         Specs ("chrf:word_order=2") or metrics. By default, the recommended metric for the data.
+        Specs of BLEU and NIST without `tokenize` get the tokenizer of the target language.
     sources, references
         Texts for each segment, if `testset` is a list or a dictionary of lists. A segment may have
         a list of references.
@@ -266,9 +335,11 @@ def score(
     100.0
     """
     if not isinstance(confidence, bool):
-        raise UsageError(f"confidence must be True or False, got {confidence!r}: use resamples=")
+        raise UsageError("confidence must be True or False; set the number by resamples=")
+    check_resamples(resamples)
     texts = as_testset(testset, sources, references)
-    loaded = load_metrics(recommend_metric(texts) if metrics is None else metrics)
+    chosen = recommend_metric(texts) if metrics is None else metrics
+    loaded = load_metrics_for(target_texts(texts), chosen)
     with share_encoding(loaded, texts.segments(next(iter(texts.systems)))):
         by_metric = {metric.spec: score_systems(texts, metric) for metric in loaded}
     systems = tuple(texts.systems)
@@ -324,13 +395,33 @@ def find_scorable_by_all(segments: Sequence[Segment], metrics: Sequence[Metric])
 
 
 def locate_warnings(metric: Metric, segments: Sequence[Segment]) -> list[tuple[str, ...]]:
-    """Return the kinds of warning of each segment, found by bisection; most have none."""
+    """Return the kinds of warning of each segment, found by bisection; most have none.
+
+    The language of most translations is that of all segments, so it is found before bisection.
+    """
+    kinds = _bisect_warnings(metric, segments)
+    if any(WRONG_LANGUAGE_WARNING in own for own in kinds):
+        kinds = [[kind for kind in own if kind != WRONG_LANGUAGE_WARNING] for own in kinds]
+    if WRONG_LANGUAGE_WARNING in metric.warnings(segments):
+        for row in np.flatnonzero(flag_wrong_language([s.hypothesis for s in segments])):
+            kinds[row].append(WRONG_LANGUAGE_WARNING)
+    return [tuple(own) for own in kinds]
+
+
+def _bisect_warnings(metric: Metric, segments: Sequence[Segment]) -> list[list[str]]:
+    """Return the kinds of warning of each segment.
+
+    All segments may be in another language although no single one is clearly so.
+    """
     counted = metric.warnings(segments)
     if not counted or len(segments) == 1:
-        return [tuple(counted)] * len(segments)
+        return [[*counted] for _ in segments]
+    languages = select_language_warnings(counted)
+    shared = [kind for kind, count in languages.items() if count == len(segments)]
     size = -(-len(segments) // SEARCH_PARTS)
     pieces = [segments[start : start + size] for start in range(0, len(segments), size)]
-    return [kinds for piece in pieces for kinds in locate_warnings(metric, piece)]
+    found = [kinds for piece in pieces for kinds in _bisect_warnings(metric, piece)]
+    return [[*shared, *(kind for kind in own if kind not in shared)] for own in found]
 
 
 def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:
@@ -346,19 +437,27 @@ def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> 
 COMPANIONS = ("bleu", "chrf")  # shown with the recommended metric in comparisons and reports
 
 
-def recommend_metric(testset: TestSet) -> str:
+def recommend_metric(testset: TestSet, language: str = "") -> str:
     """Return the metric with the best human agreement on such data that is installed."""
     first = [texts[0] for texts in testset.references if texts]
-    return recommend_metric_for(first, sources=bool(testset.sources))
+    return recommend_metric_for(first, sources=bool(testset.sources), language=language)
 
 
-def recommend_metric_for(references: Sequence[str], *, sources: bool) -> str:
-    """Return the recommended metric, given the first reference of each segment."""
+def recommend_metric_for(references: Sequence[str], *, sources: bool, language: str = "") -> str:
+    """Return the recommended metric, given the first reference of each segment.
+
+    `language` is the target language, if it is known.
+    """
     if not references and not sources:
-        return "chrf"  # its error explains which inputs are missing
+        raise MissingInputError(
+            "no metric is given, and the default one (tertium-small for English references, "
+            "otherwise tertium-multi) needs references, sources or both: "
+            f"{HOW_TO_PROVIDE['references']}, or the source likewise"
+        )
     can_run = is_installed("torch", "tokenizers")
     if can_run and has_bundled_models():
-        return "tertium-small" if references and seem_english(references) else "tertium-multi"
+        is_english = language == "en" if language else seem_english(references)
+        return "tertium-small" if references and is_english else "tertium-multi"
     if not references:
         return "sss" if can_run else "tertium-multi"  # its error explains what to install
     logger.warning(
@@ -368,7 +467,7 @@ def recommend_metric_for(references: Sequence[str], *, sources: bool) -> str:
     return "chrf"
 
 
-def default_metrics(testset: TestSet) -> list[str]:
+def default_metrics(testset: TestSet, language: str = "") -> list[str]:
     """Return the default metrics of a comparison: BLEU, chrF and the recommended metric."""
     companions = COMPANIONS if testset.references else ()
-    return list(dict.fromkeys([*companions, recommend_metric(testset)]))
+    return list(dict.fromkeys([*companions, recommend_metric(testset, language)]))

@@ -54,14 +54,14 @@ def slice_results(
 ) -> Slices:
     """Split results by document, length, language or a column of the test set.
 
-    A comparison is repeated on each slice with the same seed and alpha. The default test is paired
-    randomization, because the bootstrap finds too many differences on few segments.
+    On each slice, systems are compared with the baseline, with the same seed and alpha. The default
+    test is paired randomization, because the bootstrap finds too many differences on few segments.
     """
     slicing = slice_testset(results.testset, by)
     parts = {name: slice_evaluation(results, slicing, name) for name in slicing.names}
     if isinstance(results, Comparison):
         choices: dict[str, Any] = {"seed": results.seed, "alpha": results.alpha}
-        choices |= {"test": test, "resamples": resamples}
+        choices |= {"test": test, "resamples": resamples, "baseline_only": True}
         parts = {name: compare_evaluation(part, **choices) for name, part in parts.items()}
     compared = [part for part in parts.values() if isinstance(part, Comparison)]
     adjusted = {m: _adjust(compared, m) for m in results.metrics} if compared else {}
@@ -70,7 +70,7 @@ def slice_results(
 
 def slice_evaluation(evaluation: Evaluation, slicing: Slicing, name: str) -> Evaluation:
     """Return the evaluation of the segments of one slice."""
-    rows = np.flatnonzero(slicing.mask(name))
+    rows = slicing.rows[name]
     return Evaluation(
         evaluation.testset.subset(rows.tolist()),
         evaluation.systems,

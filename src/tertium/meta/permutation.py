@@ -19,8 +19,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray
-from tertium.errors import DataError, UsageError
+from tertium.arrays import BoolArray, Float32Array, FloatArray, check_resamples
+from tertium.errors import DataError
 from tertium.meta.accuracy import count_wins
 from tertium.meta.agreement import Layout, make_layout
 
@@ -89,8 +89,7 @@ def permute_soft_accuracy(
     thousand flips. All pairs of metrics then need only the products of swaps with scores and
     squares.
     """
-    if resamples < 1:
-        raise UsageError(f"resamples must be at least 1, got {resamples}")
+    check_resamples(resamples)
     layout = make_layout(human, metrics, "system")
     count = len(layout.metrics)
     has_scores = ~np.isnan(layout.metrics).all(axis=(1, 2))

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray, make_rng
+from tertium.arrays import FloatArray, check_resamples, make_rng
 from tertium.errors import UnknownNameError, UsageError
 from tertium.execution import track_progress
 from tertium.meta.agreement import make_layout, select_judged_columns
@@ -128,6 +128,7 @@ def run_protocol(
     seed: int = 12345,
 ) -> ProtocolResults:
     """Rank metrics by the rules of a shared task; `resamples=0` ranks by value without tests."""
+    check_resamples(resamples, least=0)
     if name not in PROTOCOLS:
         raise UnknownNameError("protocol", name, PROTOCOLS)
     protocol = PROTOCOLS[name]

@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray
-from tertium.errors import UsageError
+from tertium.arrays import BoolArray, FloatArray, check_resamples
 from tertium.meta.agreement import Agreement, SmallestP, make_layout, to_float_array
 from tertium.meta.correlation import correlate, standardize
 from tertium.meta.replicates import BLOCK
@@ -92,7 +91,7 @@ def perm_both(
     observed data count as one more. With swaps U (resamples, n) and standardized metrics X, the
     products U(hX), UX and UX^2 serve all pairs of metrics.
     """
-    _check_samples(resamples)
+    check_resamples(resamples)
     return run_pairwise_test(human, metrics, lambda h, m: _perm_both_block(h, m, resamples, rng))
 
 
@@ -141,7 +140,7 @@ def perm_both_any(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Run PERM-BOTH for any statistic of (human, metrics), computed again for each swap."""
-    _check_samples(resamples)
+    check_resamples(resamples)
     human_scores = to_float_array(human, "human scores")
     stack = to_float_array(metrics, "metric scores")
     count = len(stack)
@@ -224,11 +223,6 @@ def _tail_shares(
     above, below = (null >= observed - 1e-12).sum(), (null <= observed + 1e-12).sum()
     total = extra + len(null)
     return float((extra + above) / total), float((extra + below) / total)
-
-
-def _check_samples(resamples: int) -> None:
-    if resamples < 1:
-        raise UsageError(f"resamples must be at least 1, got {resamples}")
 
 
 def _standardize_at(values: FloatArray, shared: BoolArray) -> FloatArray:

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray, divide
+from tertium.arrays import FloatArray, check_resamples, divide
 from tertium.errors import DataError, LengthError, UsageError
 from tertium.meta import pairwise
 from tertium.meta.accuracy import coin_p_values, count_wins
@@ -78,8 +78,7 @@ def soft_pairwise_accuracy(
     Human and metric scores see the same permutations. Each pair counts in both orders, half each,
     because systems have no given order and it would matter where a metric ties them.
     """
-    if resamples < 1:
-        raise UsageError(f"resamples must be at least 1, got {resamples}")
+    check_resamples(resamples)
     layout = make_layout(human, metrics, "system")
     gaps = p_value_gaps(layout.human, layout.metrics, rng=rng, resamples=resamples)
     return spa_from_gaps(gaps, layout.human, layout.shape)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from tertium.arrays import in_open_unit_interval, is_integer_at_least
+from tertium.arrays import check_resamples, in_open_unit_interval
 from tertium.errors import UnknownNameError, UsageError
 from tertium.meta.agreement import Grouping
 from tertium.meta.pairwise import DARR_THRESHOLD
@@ -213,8 +213,7 @@ class Task:
             raise UsageError("a task needs at least one judged set")
         if len(self.sets) > 1 and not self.kind.pools:
             raise UsageError(f"{self.statistic} is computed on one set at a time, not {self.label}")
-        if not is_integer_at_least(self.resamples, 0):
-            raise UsageError(f"resamples must be an integer of at least 0, got {self.resamples!r}")
+        check_resamples(self.resamples, least=0)
         for name in ("confidence_level", "alpha"):
             if not in_open_unit_interval(value := getattr(self, name)):
                 raise UsageError(f"{name} must be a number between 0 and 1, got {value!r}")

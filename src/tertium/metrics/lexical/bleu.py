@@ -33,7 +33,8 @@ from tertium.text.ngram_overlap import ABSENT, count_shared
 Smoothing = Literal["exp", "floor", "add-k", "none"]
 
 # The log of the C library, as in sacrebleu; numpy's own differs in the last bit.
-_log = np.frompyfunc(lambda x: math.log(x) if x > 0 else -9999999999.0, 1, 1)
+_exact_log = np.frompyfunc(math.log, 1, 1)
+_LOG_OF_ZERO = -9999999999.0  # as in sacrebleu
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +121,9 @@ class BLEU(Metric):
         reached = np.logical_and.accumulate(present, axis=-1)
         depth = reached.sum(axis=-1) if effective_order else np.full(totals.shape[:-1], 0)
         depth = np.where(depth > 0, depth, self.max_ngram_order)
-        logs = np.asarray(_log(precisions), dtype=np.float64)
+        is_positive = precisions > 0
+        logs = np.asarray(_exact_log(np.where(is_positive, precisions, 1.0)), dtype=np.float64)
+        logs = np.where(is_positive, logs, _LOG_OF_ZERO)
         # Added one by one, as in sacrebleu: the last bit depends on the order.
         mean = np.zeros(totals.shape[:-1])
         for n in range(self.max_ngram_order):

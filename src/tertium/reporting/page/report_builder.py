@@ -32,8 +32,10 @@ from tertium.evaluation.scoring import (
     default_metrics,
     distinct_labels,
     find_scorable,
+    load_metrics_for,
     locate_warnings,
     score,
+    target_texts,
 )
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.execution import track_progress
@@ -42,7 +44,6 @@ from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.learning_curves import LearningCurve, read_curves
 from tertium.meta.results import Results
 from tertium.meta.tasks import Task
-from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.error_span_markup import marked_errors_section
@@ -122,7 +123,8 @@ def report(
     if not isinstance(explain, int) or explain < 0:
         raise UsageError(f"--explain {explain}: expected zero or more segments")
     overall_test: Test = "bootstrap" if test is None else test
-    check_test_options(overall_test, alpha)
+    for count in (resamples, slice_resamples):
+        check_test_options(overall_test, alpha, count)
     marked: list[MarkedTranslations] = []
     if not (human is None or isinstance(human, ScoreMatrix)):
         human_data = read_human_segment_scores(human, testset.systems)
@@ -132,7 +134,8 @@ def report(
     check_unique_names("--by", as_list(by))
     loaded_curves = read_curves(as_list(curves))
     challenge_sets = [read_challenge(source) for source in as_list(challenges)]
-    loaded = load_metrics(default_metrics(testset) if metrics is None else metrics)
+    chosen = default_metrics(testset) if metrics is None else metrics
+    loaded = load_metrics_for(target_texts(testset), chosen)
     evaluation = score(testset, loaded)
     ranking = rank(testset, ranker) if ranker is not None else None
     if ranking is not None:
