@@ -317,7 +317,7 @@ def test_bad_utf8_in_parquet_is_a_bad_row(tmp_path: Path) -> None:
 def test_a_very_long_line_is_not_read_completely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tertium.corpus.readers.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("tertium.data.text_files.MAX_LINE_BYTES", 1000)
     good = b'{"mt": "a", "ref": "a"}\n'
     file = write_bytes(tmp_path / "rows.jsonl", good + b'"' + b"x" * 5000 + b'"\n' + good)
     summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
@@ -999,3 +999,13 @@ def test_a_reference_list_in_tsv_is_not_read_as_one_reference(tmp_path: Path) ->
     again = tertium.score_corpus(tmp_path / "again.tsv", "chrf", tmp_path / "two", workers=1)
     assert (again.kept, sum(again.bad.values())) == (1, 2)
     assert "a list written as text" in next(iter((tmp_path / "two/_bad").iterdir())).read_text()
+
+
+def test_tokenizer_follows_the_language_of_the_rows(tmp_path: Path) -> None:
+    texts = ["今天公园里天气很好，我们去散步。", "他昨天去了北京。"]
+    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": t[:-2], "ref": t} for t in texts])
+    summary = tertium.score_corpus(file, "bleu", tmp_path / "out", workers=1)
+    assert [*summary.metrics] == ["bleu:tokenize=zh"]
+    assert main(["corpus", str(file), "-m", "bleu", "-o", str(tmp_path / "two"), "-q"]) == 0
+    manifest = (tmp_path / "two" / "_tertium.json").read_text()
+    assert "tok:zh" in manifest

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import re
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,6 +102,47 @@ def test_invalid_bytes_raise_with_line(tmp_path: Path, data: bytes, message: str
     file = tmp_path / "text"
     file.write_bytes(data)
     with pytest.raises(DataError, match=message):
+        read_lines(file)
+
+
+@pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
+def test_lines_and_files_that_are_too_large_raise(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / name
+    data = b"short\n\n" + b"x" * ((1 << 24) + 1) + b"\n"
+    file.write_bytes(gzip.compress(data, 1) if name.endswith("gz") else data)
+    with pytest.raises(DataError, match=rf"{name}, line 3: more than 16 MB in one line"):
+        read_lines(file)
+    json_file = tmp_path / name.replace(".txt", ".json")  # one value, perhaps on one line
+    json_file.write_bytes(file.read_bytes())
+    assert len(read_lines(json_file)) == 3
+    monkeypatch.setattr("tertium.data.text_files.MAX_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr("tertium.data.text_files.MAX_LINE_BYTES", 1 << 30)
+    with pytest.raises(DataError, match=r"GiB of text; split the file, or score it with"):
+        read_lines(file)
+
+
+def test_a_small_archive_of_a_huge_line_needs_little_memory(tmp_path: Path) -> None:
+    file = tmp_path / "bomb.txt.gz"
+    with gzip.open(file, "wb", 1) as stream:
+        for _ in range(300):
+            stream.write(b"a" * (1 << 20))
+    tracemalloc.start()
+    with pytest.raises(DataError, match="line 1: more than 16 MB"):
+        read_lines(file)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 << 20
+
+
+@pytest.mark.parametrize(("compress", "kind"), [(lzma.compress, "xz"), (bz2.compress, "bzip2")])
+def test_other_compressions_are_named(
+    compress: Callable[[bytes], bytes], kind: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "text"
+    file.write_bytes(compress(b"a\n"))
+    with pytest.raises(DataError, match=f"a {kind} file; expected plain text or gzip"):
         read_lines(file)
 
 

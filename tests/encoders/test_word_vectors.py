@@ -184,3 +184,11 @@ def test_a_text_of_unknown_words_is_counted(vectors: Path) -> None:
     assert (
         load_vectors(vectors).count_out_of_vocabulary(["the cat", "x" * 5_000, " ", "xqzjv"]) == 2
     )
+
+
+def test_a_line_without_an_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tertium.data.text_files.MAX_LINE_BYTES", 1000)
+    bomb = tmp_path / "bomb.txt.gz"
+    bomb.write_bytes(gzip.compress(b"a 1 2\nb " + b"1 " * 5000))
+    with pytest.raises(DataError, match=r"bomb\.txt\.gz, line 2: more than"):
+        read_text(bomb)

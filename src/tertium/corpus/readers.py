@@ -22,7 +22,6 @@ from tertium.errors import DataError, TertiumError, UsageError
 
 BATCH_ROWS = 4096  # large enough to share work on repeated texts, small enough for any memory
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
-MAX_LINE_BYTES = 1 << 24  # a longer line is a bad row
 MAX_PARTS_COMPRESSED = 16  # each part of a compressed file decompresses everything before it
 SAMPLED_FILES, SAMPLED_ROWS = 16, 1000
 ROW_PLACEHOLDER = "this row"  # stands for the location in messages of the shared readers
@@ -237,16 +236,16 @@ def _lines(part: CorpusPart) -> Iterator[tuple[int, bytes]]:
             _skip_byte_order_mark(stream, part.file.path)
         numbers = itertools.count(part.first)
         for number in itertools.islice(numbers, part.rows if part.is_bounded else None):
-            line = stream.readline(MAX_LINE_BYTES + 1)
+            line = stream.readline(text_files.MAX_LINE_BYTES + 1)
             if not line:
                 return
-            if len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            if len(line) > text_files.MAX_LINE_BYTES and not line.endswith(b"\n"):
                 _skip_line(stream)
             yield number, line
 
 
 def _skip_line(stream: IO[bytes]) -> None:
-    while (line := stream.readline(MAX_LINE_BYTES)) and not line.endswith(b"\n"):
+    while (line := stream.readline(text_files.MAX_LINE_BYTES)) and not line.endswith(b"\n"):
         pass
 
 
@@ -270,10 +269,9 @@ def _json_rows(part: CorpusPart) -> Iterator[tuple[int, dict[str, Any] | str]]:
 
 
 def _parse_line(line: bytes) -> dict[str, Any]:
-    if len(line) > MAX_LINE_BYTES:
-        raise DataError(
-            f"{ROW_PLACEHOLDER}: too long (a line of more than {MAX_LINE_BYTES >> 20} MB)"
-        )
+    if len(line) > text_files.MAX_LINE_BYTES:
+        limit = text_files.MAX_LINE_BYTES >> 20
+        raise DataError(f"{ROW_PLACEHOLDER}: too long (a line of more than {limit} MB)")
     try:
         text = line.decode("utf-8").rstrip("\r\n")
         return formats.parse_json_object(text, ROW_PLACEHOLDER)
@@ -348,8 +346,10 @@ def _table_rows(
 
 
 def _name_cells(header: Sequence[str], row: Sequence[str]) -> dict[str, Any]:
-    if sum(map(len, row)) > MAX_LINE_BYTES:
-        raise DataError(f"{ROW_PLACEHOLDER}: too long (more than {MAX_LINE_BYTES >> 20} MB)")
+    if sum(map(len, row)) > text_files.MAX_LINE_BYTES:
+        raise DataError(
+            f"{ROW_PLACEHOLDER}: too long (more than {text_files.MAX_LINE_BYTES >> 20} MB)"
+        )
     if len(row) != len(header):
         raise DataError(
             f"{ROW_PLACEHOLDER}: wrong number of fields ({len(row)} for {len(header)} columns)"

@@ -2,22 +2,25 @@
 
 Text is UTF-8 with or without a byte-order mark. Lines end with LF or CRLF, as in sacrebleu; a lone
 carriage return is text. An empty line is a segment like any other. Invalid bytes and NUL bytes are
-errors. The file name `-` is standard input, which can be read once.
+errors, as are files and lines that are too large. The file name `-` is standard input, which can be
+read once.
 """
 
 from __future__ import annotations
 
 import codecs
 import gzip
+import io
+import itertools
 import logging
 import os
 import re
 import sys
 import weakref
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, TextIO
 
 from tertium.atomic import PathLike
 from tertium.errors import DataError, UsageError
@@ -33,27 +36,86 @@ BYTE_ORDER_MARKS = (  # longest first: the UTF-32-LE mark starts with the UTF-16
     (codecs.BOM_UTF16_LE, "UTF-16"),
     (codecs.BOM_UTF16_BE, "UTF-16"),
 )
+OTHER_COMPRESSIONS = (
+    (b"\xfd7zXZ\0", "xz"),
+    (b"BZh91AY&SY", "bzip2"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"PK\x03\x04", "zip"),
+)
+MAX_LINE_BYTES = 1 << 24
+MAX_FILE_BYTES = 1 << 31  # of a file that is read at once, after decompression
 LANGUAGE_PAIR = re.compile(r"[a-z]{2,3}-[a-z]{2,3}")
 _stdin_reader: weakref.ref[Any] | None = None  # the stream that was read to its end
 
 
 def read_text(path: PathLike) -> str:
-    """Read a file, plain or gzip, and check that it is valid UTF-8."""
+    """Read a file, plain or gzip, and check that it is valid UTF-8 and not too large."""
     name = display_name(path)
+    is_one_value = is_stdin(path) or ".json" in Path(path).suffixes  # JSON may be a single line
+    limit = MAX_FILE_BYTES if is_one_value else MAX_LINE_BYTES
     try:
-        data = _read_stdin() if is_stdin(path) else Path(path).read_bytes()
+        data = _read_stdin() if is_stdin(path) else _read_file(Path(path))
     except FileNotFoundError:
         raise DataError(f"{name}: no such file") from None
     except IsADirectoryError:
         raise DataError(f"{name} is a directory; expected a file") from None
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror})") from None
+    if kind := next((kind for magic, kind in OTHER_COMPRESSIONS if data.startswith(magic)), ""):
+        raise DataError(f"{name}: a {kind} file; expected plain text or gzip: unpack it first")
     if data[:2] == b"\x1f\x8b":
         try:
-            data = gzip.decompress(data)
+            data = _join_pieces(gzip.GzipFile(fileobj=io.BytesIO(data)), name, limit)
         except (OSError, EOFError, zlib.error) as error:
             raise DataError(f"{name}: damaged gzip file ({error})") from None
+    elif len(data) > limit:
+        data = _join_pieces(io.BytesIO(data), name, limit)
     return decode(data, name)
+
+
+def _read_file(path: Path) -> bytes:
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise _too_large_error(display_name(path))
+    return path.read_bytes()
+
+
+def _too_large_error(name: str) -> DataError:
+    return DataError(
+        f"{name}: more than {MAX_FILE_BYTES >> 30} GiB of text; split the file, or score it with "
+        "`tertium corpus`, which reads it in parts"
+    )
+
+
+def _join_pieces(stream: IO[bytes], name: str, line_limit: int) -> bytes:
+    """Read a stream piece by piece; stop if a line or all of it is too large."""
+    data, open_bytes = bytearray(), 0
+    while piece := stream.read(1 << 20):
+        end = piece.find(b"\n")
+        if open_bytes + (len(piece) if end < 0 else end) > line_limit:
+            raise long_line_error(name, data.count(b"\n") + 1)
+        open_bytes = open_bytes + len(piece) if end < 0 else len(piece) - piece.rfind(b"\n") - 1
+        data += piece
+        if len(data) > MAX_FILE_BYTES:
+            raise _too_large_error(name)
+    return bytes(data)
+
+
+def long_line_error(name: str, number: int) -> DataError:
+    """Return the error for a line of more than `MAX_LINE_BYTES`."""
+    return DataError(
+        f"{name}, line {number}: more than {MAX_LINE_BYTES >> 20} MB in one line; is it damaged?"
+    )
+
+
+def limited_lines(stream: TextIO, name: str) -> Iterator[str]:
+    """Yield the lines of a stream; a line that is too long is an error before it is read."""
+    for number in itertools.count(1):
+        line = stream.readline(MAX_LINE_BYTES + 1)
+        if not line:
+            return
+        if len(line) > MAX_LINE_BYTES:
+            raise long_line_error(name, number)
+        yield line
 
 
 def is_stdin(path: PathLike) -> bool:

@@ -27,6 +27,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, IntArray
 from tertium.cache.cached_files import WORD_VECTORS, cached_file_hash, write_cache_file
+from tertium.data.text_files import limited_lines
 from tertium.encoders.encoder import Embeddings, EncoderName, offsets_from_lengths
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.encoders.weight_files import locate_weights
@@ -186,7 +187,7 @@ def read_text(path: Path) -> tuple[Float32Array, list[str]]:
     """Read the matrix (words, dim) and the words of a text file; words may contain spaces."""
     dim, vectors = read_dim(path), dict[str, Float32Array]()
     with _open(path) as stream:
-        for number, line in enumerate(stream, start=1):
+        for number, line in enumerate(limited_lines(stream, str(path)), start=1):
             word, *values = line.rstrip().rsplit(" ", dim)
             if number == 1 and _is_header(line) and len(values) != dim:
                 continue
@@ -205,7 +206,8 @@ def read_dim(path: Path) -> int:
     if path.suffix == ".npy":
         return int(np.load(path, mmap_mode="r", allow_pickle=False).shape[1])
     with _open(path) as stream:
-        first, second = stream.readline(), stream.readline()
+        lines = limited_lines(stream, str(path))
+        first, second = next(lines, ""), next(lines, "")
     columns = len(first.split()) - 1
     if _is_header(first) and len(second.split()) - 1 != columns:
         columns = int(first.split()[1])
@@ -229,7 +231,7 @@ def _open(path: Path) -> TextIO:
 def _read_words(path: Path, key: str) -> list[str]:
     if path.suffix != ".parquet":
         with _open(path) as stream:
-            return [line.rstrip("\n") for line in stream]
+            return [line.rstrip("\n") for line in limited_lines(stream, str(path))]
     cache_file = _cache_path(key, "txt")
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return cache_file.read_text(encoding="utf-8").split("\n")

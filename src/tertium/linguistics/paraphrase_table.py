@@ -17,12 +17,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tertium.cache.cached_files import Arrays, cached_arrays, hash_file
+from tertium.data.text_files import limited_lines
 from tertium.errors import DataError, MissingResourceError
 from tertium.text.meteor_search import PARAPHRASE, Match
 
@@ -183,12 +184,13 @@ def _read_entries(file: Path) -> Iterator[tuple[str, str]]:
         is_gzipped = raw.read(2) == b"\x1f\x8b"
     try:
         with gzip.open(file) if is_gzipped else file.open("rb") as stream:
-            yield from _parse_entries(TextIOWrapper(stream, encoding="utf-8"), file)
+            lines = limited_lines(TextIOWrapper(stream, encoding="utf-8"), str(file))
+            yield from _parse_entries(lines, file)
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"the paraphrase table {file} cannot be read: {error}") from None
 
 
-def _parse_entries(lines: TextIO, file: Path) -> Iterator[tuple[str, str]]:
+def _parse_entries(lines: Iterator[str], file: Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
