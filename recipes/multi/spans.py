@@ -1,17 +1,29 @@
-"""Choose the probability threshold of error spans of tertium-multi and report their F1.
+"""Choose the thresholds of error spans of tertium-multi and measure what they mark.
 
-    python -m recipes.multi.spans --data DIR [--each 400] [--write]
+    python -m recipes.multi.spans --data DIR [--each 600] [--each-tagged 250] [--write]
 
-There is one threshold for each annotation scheme (MQM, ESA, word tags) and input mode: the one with
-the best mean character F1 over the datasets of modern/dev. Reported next to it: the F1 of marking
-everything, and of marking as many characters at random.
+Thresholds are chosen on modern/dev for each annotation scheme (MQM, ESA, word tags) and input mode,
+`shown` and `major` also for each family of target languages. The family `other` stands for all
+languages without a choice set.
+
+wrong   all suspected errors: the best mean character F1 over the datasets
+shown   what is shown by default: the lowest threshold at which annotators confirm at least half of
+        what is marked, by characters and by spans, over all datasets of the family (minus a
+        standard error) and in each dataset with enough spans; None if there is no such threshold,
+        and for `other`
+major   severity: as many confirmed spans are major as the annotators say
+
+Reported next to it: the F1 of marking everything, and of marking as many characters at random. The
+precision of `shown` is also measured on the half of the rows that did not choose it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +37,20 @@ from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.metrics.flagship.error_spans import (
     LOGITS,
+    MAJOR,
+    OTHER_FAMILIES,
+    WRONG,
     AnnotationScheme,
     SpanThresholds,
+    extend_to_words,
     extract_spans,
+    find_runs,
 )
 from tertium.metrics.flagship.row_scorer import piece_errors
 from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
-from tertium.spans import Span, span_mask
+from tertium.spans import Span
+from tertium.text.language_codes import language_family
 
 Mask = NDArray[np.bool_]
 FOLDERS: dict[AnnotationScheme, str] = {"mqm": "mqm", "esa": "esa", "words": "qe"}
@@ -40,6 +58,11 @@ GRID = tuple(round(0.02 * n, 2) for n in range(1, 50))
 NO_ERROR = ("neutral", "no-error")
 MIN_ROWS = 100
 EXCLUDED_SETS = ("mlqe-test20",)  # the test set of qe/wmt20
+MIN_PRECISION = 0.5  # of spans that are shown by default
+MIN_SPANS = 30  # marked in a family, below which a precision is not trusted
+MIN_SPANS_OF_SET = 10  # marked in one dataset
+MIN_CONFIRMED_SPANS = 50  # to calibrate severities
+MAJOR_NAMES = ("major", "critical")
 
 
 @dataclass(frozen=True)
@@ -51,6 +74,10 @@ class MarkedSet:
     places: list[TokenOffsets]
     piece_probabilities: list[NDArray[np.float32]]
 
+    @property
+    def family(self) -> str:
+        return language_family(self.name.rpartition("-")[2]) or OTHER_FAMILIES
+
     def spans(self, scheme: AnnotationScheme, thresholds: SpanThresholds) -> list[tuple[Span, ...]]:
         """Return the spans that the metric would mark."""
         texts = [row["hypothesis"] for row in self.rows]
@@ -60,21 +87,22 @@ class MarkedSet:
             for text, at, token_logits in parts
         ]
 
-    def predicted_mask(self, spans: list[tuple[Span, ...]]) -> Mask:
-        """Return which characters of all texts lie in spans."""
-        pairs = zip(spans, self.rows, strict=True)
-        return np.concatenate([span_mask(own, len(row["hypothesis"])) for own, row in pairs])
-
-    def annotated_mask(self) -> Mask:
-        """Return which characters annotators marked."""
+    def annotated_masks(self, severities: Sequence[str] = ()) -> list[Mask]:
+        """Return which characters of each text annotators marked, with any severity or these."""
         masks = []
         for row in self.rows:
             mask = np.zeros(len(row["hypothesis"]), bool)
             for span in row["spans"]:
-                if span["side"] == "hypothesis" and span["severity"] not in NO_ERROR:
+                is_counted = span["severity"] in severities or not severities
+                is_error = span["side"] == "hypothesis" and span["severity"] not in NO_ERROR
+                if is_counted and is_error:
                     mask[span["start"] : span["end"]] = True
             masks.append(mask)
-        return np.concatenate(masks)
+        return masks
+
+    def annotated_mask(self) -> Mask:
+        """Return which characters of all texts annotators marked."""
+        return np.concatenate(self.annotated_masks())
 
 
 def marked_sets(
@@ -98,77 +126,260 @@ def marked_sets(
     return sets
 
 
-def f1(predicted: Mask, annotated: Mask) -> float:
-    """Return the F1 of a character mask."""
-    return float(2 * (predicted & annotated).sum() / max(predicted.sum() + annotated.sum(), 1))
+@dataclass(frozen=True, kw_only=True)
+class Counts:
+    """Characters that annotators and the metric mark in each row, and its spans."""
+
+    annotated: NDArray[np.int64]  # (rows,)
+    marked: NDArray[np.int64]
+    confirmed: NDArray[np.int64]
+    shares: NDArray[np.float64]  # of each span, the share of its characters that is confirmed
+    owners: NDArray[np.int64]  # the row of each span
+
+    @property
+    def precision(self) -> float:
+        """The lower of the precision by characters and the mean share of spans."""
+        if not len(self.shares):
+            return math.nan
+        return min(self.confirmed.sum() / self.marked.sum(), float(self.shares.mean()))
+
+    @property
+    def cautious_precision(self) -> float:
+        """The precision minus its standard error, because the best of many thresholds is chosen."""
+        return self.precision - float(self.shares.std()) / max(len(self.shares), 1) ** 0.5
+
+    @property
+    def recall(self) -> float:
+        return float(self.confirmed.sum() / max(self.annotated.sum(), 1))
+
+    @property
+    def f1(self) -> float:
+        total = self.annotated.sum() + self.marked.sum()
+        return float(2 * self.confirmed.sum() / max(total, 1))
+
+    def half(self, number: int) -> Counts:
+        """Return every second row, starting with the first or the second."""
+        rows = slice(number, None, 2)
+        is_in_half = self.owners % 2 == number
+        return Counts(
+            annotated=self.annotated[rows],
+            marked=self.marked[rows],
+            confirmed=self.confirmed[rows],
+            shares=self.shares[is_in_half],
+            owners=self.owners[is_in_half] // 2,
+        )
 
 
-def choose_threshold(sets: list[MarkedSet], scheme: AnnotationScheme) -> float:
+CountsByThreshold = dict[float, list[Counts]]  # of each dataset
+
+
+def count_all(sets: Sequence[MarkedSet], scheme: AnnotationScheme) -> CountsByThreshold:
+    """Count what each threshold marks in each dataset."""
+    prepared = [
+        [
+            (row["hypothesis"], at, extend_to_words(row["hypothesis"], at, own[:, WRONG[scheme]]))
+            for row, at, own in zip(
+                dataset.rows, dataset.places, dataset.piece_probabilities, strict=True
+            )
+        ]
+        for dataset in sets
+    ]
+    masks = [dataset.annotated_masks() for dataset in sets]
+    return {
+        wrong: [_count(rows, own, wrong) for rows, own in zip(prepared, masks, strict=True)]
+        for wrong in GRID
+    }
+
+
+def _count(
+    rows: Sequence[tuple[str, TokenOffsets, NDArray[np.float32]]],
+    masks: Sequence[Mask],
+    wrong: float,
+) -> Counts:
+    marked, confirmed = np.zeros((2, len(rows)), dtype=np.int64)
+    shares, owners = [], []
+    for n, (text, places, probabilities) in enumerate(rows):
+        for start, end, _ in find_runs(text, places, probabilities >= wrong):
+            hits = int(masks[n][start:end].sum())
+            marked[n] += end - start
+            confirmed[n] += hits
+            shares.append(hits / (end - start))
+            owners.append(n)
+    return Counts(
+        annotated=np.array([mask.sum() for mask in masks], dtype=np.int64),
+        marked=marked,
+        confirmed=confirmed,
+        shares=np.array(shares, dtype=np.float64),
+        owners=np.array(owners, dtype=np.int64),
+    )
+
+
+def add_counts(counts: Sequence[Counts]) -> Counts:
+    """Return the counts of several datasets together."""
+    parts = {
+        field.name: np.concatenate([getattr(own, field.name) for own in counts])
+        for field in fields(Counts)
+    }
+    return Counts(**parts)
+
+
+def choose_shown(counts: CountsByThreshold, share_of_rows: float = 1.0) -> float | None:
+    """Return the lowest threshold whose spans are confirmed often enough, or None."""
+    for wrong, own in counts.items():
+        total = add_counts(own)
+        if len(total.shares) < MIN_SPANS * share_of_rows:
+            return None
+        large = [part for part in own if len(part.shares) >= MIN_SPANS_OF_SET * share_of_rows]
+        is_precise = all(part.precision >= MIN_PRECISION for part in large)
+        if is_precise and total.cautious_precision >= MIN_PRECISION:
+            return wrong
+    return None
+
+
+def measure_held_out(counts: CountsByThreshold) -> Counts | None:
+    """Choose `shown` on each half of the rows and count on the other half."""
+    measured = []
+    for number in (0, 1):
+        half = {wrong: [part.half(number) for part in own] for wrong, own in counts.items()}
+        shown = choose_shown(half, 0.5)
+        if shown is not None:
+            measured += [part.half(1 - number) for part in counts[shown]]
+    return add_counts(measured) if measured else None
+
+
+def calibrate_severity(
+    sets: Sequence[MarkedSet], scheme: AnnotationScheme, wrong: float
+) -> float | None:
+    """Return the threshold at which as many confirmed spans are major as annotators say, or None.
+
+    A span is confirmed if annotators marked a part of it; its severity is the highest of that part.
+    """
+    if scheme not in MAJOR:
+        return None
+    predicted, is_major = [], []
+    for dataset in sets:
+        spans = dataset.spans(scheme, SpanThresholds(wrong=wrong))
+        any_masks, major_masks = dataset.annotated_masks(), dataset.annotated_masks(MAJOR_NAMES)
+        for n, own in enumerate(spans):
+            for span in own:
+                if any_masks[n][span.start : span.end].any():
+                    predicted.append(_major_share(dataset, n, span, scheme, wrong))
+                    is_major.append(major_masks[n][span.start : span.end].any())
+    if len(is_major) < MIN_CONFIRMED_SPANS:
+        return None
+    threshold = float(np.quantile(predicted, 1 - np.mean(is_major)))
+    return round(min(max(threshold, 0.01), 0.99), 3)
+
+
+def _major_share(
+    dataset: MarkedSet, row: int, span: Span, scheme: AnnotationScheme, wrong: float
+) -> float:
+    """Return the highest share of major errors of the wrong pieces of a span."""
+    errors = dataset.piece_probabilities[row]
+    shares = [
+        errors[n, MAJOR[scheme]]
+        for n, (start, end) in enumerate(dataset.places[row][: len(errors)])
+        if start < span.end and end > span.start and errors[n, WRONG[scheme]] >= wrong
+    ]
+    return float(max(shares))
+
+
+def choose_threshold(counts: CountsByThreshold, sets: Sequence[MarkedSet]) -> float:
     """Return the threshold with the best mean F1.
 
     Only thresholds that beat marking everything on as many datasets as possible are considered.
     """
-    truth_masks = [dataset.annotated_mask() for dataset in sets]
+    rates = [float(dataset.annotated_mask().mean()) for dataset in sets]
 
     def evaluate(wrong: float) -> tuple[int, float]:
-        thresholds = SpanThresholds(wrong=wrong)
-        figures = [
-            (
-                f1(dataset.predicted_mask(dataset.spans(scheme, thresholds)), annotated_mask),
-                f1(np.ones_like(annotated_mask), annotated_mask),
-            )
-            for dataset, annotated_mask in zip(sets, truth_masks, strict=True)
-        ]
-        wins = sum(own > baseline for own, baseline in figures)
-        return wins, float(np.mean([own for own, _ in figures]))
+        values = [own.f1 for own in counts[wrong]]
+        wins = sum(v > 2 * r / (1 + r) for v, r in zip(values, rates, strict=True))
+        return wins, float(np.mean(values))
 
     return max(GRID, key=evaluate)
 
 
 def report(
-    sets: list[MarkedSet], scheme: AnnotationScheme, mode: InputMode, thresholds: SpanThresholds
+    sets: Sequence[MarkedSet],
+    counts: CountsByThreshold,
+    thresholds: SpanThresholds,
+    title: str,
 ) -> None:
-    """Print the F1 of each dataset and of both baselines."""
-    for dataset in sets:
-        annotated = dataset.annotated_mask()
-        predicted = dataset.predicted_mask(dataset.spans(scheme, thresholds))
-        rate, share = annotated.mean(), predicted.mean()
+    """Print what the thresholds mark, in each dataset and together."""
+    for dataset, own in zip(sets, counts[thresholds.wrong], strict=True):
+        size = sum(len(row["hypothesis"]) for row in dataset.rows)
+        rate, share = own.annotated.sum() / size, own.marked.sum() / size
         print(
-            f"{scheme:6}{mode:10}{dataset.name:20}F1 {f1(predicted, annotated):.3f}  everything "
-            f"{2 * rate / (1 + rate):.3f}  at random {2 * rate * share / (rate + share):.3f}  "
-            f"wrong {rate:.3f}  marked {share:.3f}",
+            f"{title} {dataset.name:20}F1 {own.f1:.3f}  everything {2 * rate / (1 + rate):.3f}  "
+            f"at random {2 * rate * share / (rate + share):.3f}  wrong {rate:.3f}  "
+            f"marked {share:.3f}",
             flush=True,
         )
+    rows = sum(len(dataset.rows) for dataset in sets)
+    kinds: list[tuple[str, Counts | None]] = [("all", add_counts(counts[thresholds.wrong]))]
+    if thresholds.shown is not None:
+        kinds.append(("shown", add_counts(counts[thresholds.shown])))
+        kinds.append(("held out", measure_held_out(counts)))
+    else:
+        totals = [add_counts(own) for own in counts.values()]
+        enough = [total for total in totals if len(total.shares) >= MIN_SPANS]
+        kinds.append(("highest precision", max(enough, key=lambda total: total.precision)))
+    for kind, total in kinds:
+        if total is not None:
+            print(
+                f"{title} {kind}: precision {total.precision:.3f}  recall {total.recall:.3f}  "
+                f"{len(total.shares)} spans in {rows} translations",
+                flush=True,
+            )
 
 
 def choose(
-    metric: TertiumMulti, data: Path, scheme: AnnotationScheme, mode: InputMode, limit: int
-) -> dict[str, float]:
-    """Choose and report the thresholds of an annotation scheme and input mode."""
-    sets = marked_sets(metric, data, scheme, mode, limit)
+    sets: Sequence[MarkedSet], scheme: AnnotationScheme, mode: InputMode
+) -> dict[str, dict[str, float | None]]:
+    """Choose and report the thresholds of an annotation scheme and input mode by family."""
     if not sets:
         return {}
-    thresholds = SpanThresholds(wrong=choose_threshold(sets, scheme))
-    report(sets, scheme, mode, thresholds)
-    return asdict(thresholds)
+    counts = count_all(sets, scheme)
+    wrong = choose_threshold(counts, sets)
+    pooled = SpanThresholds(wrong=wrong, major=calibrate_severity(sets, scheme, wrong) or 0.5)
+    chosen = {OTHER_FAMILIES: pooled}
+    for family in sorted({dataset.family for dataset in sets} - {OTHER_FAMILIES}):
+        members = [n for n, dataset in enumerate(sets) if dataset.family == family]
+        own_sets = [sets[n] for n in members]
+        own = {limit: [parts[n] for n in members] for limit, parts in counts.items()}
+        major = calibrate_severity(own_sets, scheme, wrong) or pooled.major
+        chosen[family] = replace(pooled, major=major, shown=choose_shown(own))
+        report(own_sets, own, chosen[family], f"{scheme} {mode} {family}")
+    return {
+        family: asdict(own)
+        for family, own in chosen.items()
+        if family == OTHER_FAMILIES or own != pooled
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     parser.add_argument(
-        "--each", type=int, default=400, help="translations per dataset (default: 400)"
+        "--each", type=int, default=600, help="translations per dataset (default: 600)"
+    )
+    parser.add_argument(
+        "--each-tagged", type=int, default=250, help="the same with word tags (default: 250)"
     )
     parser.add_argument("--write", action="store_true", help="write into the bundled config.json")
     args = parser.parse_args()
     data, metric = DatasetFolder.open(args.data).root, TertiumMulti()
+    limits = {"mqm": args.each, "esa": args.each, "words": args.each_tagged}
     chosen = {
-        scheme: {mode: choose(metric, data, scheme, mode, args.each) for mode in INPUT_MODES}
+        scheme: {
+            mode: choose(marked_sets(metric, data, scheme, mode, limits[scheme]), scheme, mode)
+            for mode in INPUT_MODES
+        }
         for scheme in LOGITS
     }
     for modes in chosen.values():  # word-tag datasets have no references
         for mode in INPUT_MODES:
-            modes[mode] = modes[mode] or modes["source"]
+            modes[mode] = modes[mode] or {OTHER_FAMILIES: modes["source"][OTHER_FAMILIES]}
     print(json.dumps(chosen, indent=1))
     if args.write:
         folder = bundled_models_folder() / TertiumMulti.name

@@ -318,7 +318,7 @@ def test_prediction_supports_all_access_styles() -> None:
 
 
 def test_error_spans_have_the_format_of_xcomet() -> None:
-    model = comet.load_from_checkpoint("tertium-multi")
+    model = comet.load_from_checkpoint("tertium-multi:all_spans=true")
     texts = {"src": "Das blaue Auto hielt an der Ampel an.", "mt": "The red car sang at the song."}
     (errors,) = model.predict([texts], gpus=0).metadata.error_spans
     assert errors

@@ -16,7 +16,20 @@ from recipes.multi import losses, ship  # noqa: E402
 from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
 from recipes.multi.network import TAGS, Prediction  # noqa: E402
 from recipes.multi.pack import HeldOut, Packed, normalize_text  # noqa: E402
+from recipes.multi.spans import (  # noqa: E402
+    MIN_SPANS,
+    MarkedSet,
+    calibrate_severity,
+    choose,
+    choose_shown,
+    count_all,
+)
 
+from tertium.metrics.flagship.error_spans import (  # noqa: E402
+    ERROR_COLUMNS,
+    MAJOR,
+    WRONG,
+)
 from tertium.metrics.flagship.row_scorer import RowScorer  # noqa: E402
 from tertium.metrics.flagship.scales import ErrorPenalty, NoErrorProbability  # noqa: E402
 from tertium.metrics.flagship.tertium_multi import TertiumMulti  # noqa: E402
@@ -163,3 +176,54 @@ def test_expert_maps_are_increasing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert knots["score"] == pytest.approx([1 + raw for raw in knots["raw"]], abs=1e-4)
     # what is left is the bend between knots, little where sums lie close
     assert min(fitted["uncertainty"]["deviation"]) < 0.01
+
+
+def marked_set(rows: int, probabilities: list[float], wrong_words: set[int]) -> MarkedSet:
+    """Rows of the same text: words of four letters with these probabilities, some annotated."""
+    text = " ".join(["word"] * len(probabilities))
+    places = [(5 * n, 5 * n + 4) for n in range(len(probabilities))]
+    errors = np.zeros((len(places), ERROR_COLUMNS), np.float32)
+    errors[:, WRONG["mqm"]] = probabilities
+    errors[:, MAJOR["mqm"]] = 0.5 * np.array(probabilities)
+    spans = [
+        {"start": 5 * n, "end": 5 * n + 4, "side": "hypothesis", "severity": "minor"}
+        for n in sorted(wrong_words)
+    ]
+    row = {"hypothesis": text, "spans": spans}
+    return MarkedSet("ted21/en-de", [row] * rows, [places] * rows, [errors] * rows)
+
+
+def test_shown_spans_are_confirmed_in_half_of_the_cases() -> None:
+    """Every second word is suspected; with .9 and .6, one of two is confirmed; with .3, less."""
+    dataset = marked_set(MIN_SPANS, [0.9, 0.0, 0.6, 0.0, 0.3, 0.0, 0.3], {0})
+    counts = count_all([dataset], "mqm")
+    assert counts[0.9 - 0.02][0].precision == 1.0
+    assert counts[0.5][0].precision == 0.5
+    assert counts[0.3][0].precision == pytest.approx(0.25)
+    shown = choose_shown(counts)
+    assert shown == 0.62  # at .6 and below, a standard error less than one half is confirmed
+    assert choose_shown(count_all([marked_set(9, [0.9], {0})], "mqm")) is None  # too few spans
+    wrong = marked_set(MIN_SPANS, [0.9, 0.0, 0.9], {1})
+    assert choose_shown(count_all([wrong], "mqm")) is None
+    assert choose_shown(count_all([dataset, wrong], "mqm")) is None  # in one dataset
+
+
+def test_severities_are_as_frequent_as_annotators_say() -> None:
+    dataset = marked_set(100, [0.9, 0.0, 0.6], {0, 2})
+    for n in range(100):
+        dataset.rows[n] = {**dataset.rows[n], "spans": [dict(s) for s in dataset.rows[n]["spans"]]}
+        dataset.rows[n]["spans"][0]["severity"] = "major"
+    threshold = calibrate_severity([dataset], "mqm", 0.5)
+    assert threshold is not None
+    assert 0.3 <= threshold <= 0.45  # shares of major errors: .45 and .3, half of each
+    assert calibrate_severity([dataset], "words", 0.5) is None
+    assert calibrate_severity([marked_set(3, [0.9], {0})], "mqm", 0.5) is None
+
+
+def test_families_without_a_choice_set_show_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = choose([marked_set(100, [0.9, 0.0, 0.3], {0})], "mqm", "source")
+    assert chosen["germanic"]["shown"] is not None
+    assert chosen["other"]["shown"] is None
+    assert chosen["germanic"]["wrong"] == chosen["other"]["wrong"]
+    assert "mqm source germanic shown: precision 1.000" in capsys.readouterr().out
+    assert choose([], "words", "both") == {}

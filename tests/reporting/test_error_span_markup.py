@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ from tertium.reporting.error_span_markup import (
     read_error_spans,
 )
 from tertium.reporting.page.report_builder import report_results
-from tertium.reporting.tables.explanations import error_span_table
+from tertium.reporting.tables.explanations import error_span_table, explanation_parts
 from tertium.reporting.tables.table import Cell
 from tertium.segment import Judgment, Segment
 from tertium.spans import ErrorAnnotations, Span, UnlocatedError
@@ -108,6 +108,25 @@ def test_counts_of_one_and_zero_are_worded_correctly() -> None:
         assert ("major errors only" in page) == ("cat" in text)
     explained = tertium.report(lone, "bertscore:encoder=toy", explain=1).html()
     assert "Explanations are available for 1 segment where" in explained
+
+
+def test_a_note_says_that_spans_are_left_out() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Quiet(Suspicious):
+        @property
+        def span_note(self) -> str:
+            return "only certain errors are shown"
+
+    for text, expected in (("a cat", "1 major in 1 translation."), ("a dog", "none shown in 1")):
+        lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
+        page = report_results(tertium.score(lone, [Quiet()]), [Quiet()]).html()
+        assert expected in page
+        assert "only certain errors are shown." in page
+    lines = [*explanation_parts(tertium.explain(tertium.Segment("a dog"), metric=Quiet()))]
+    assert [line.strip() for line in lines[-2:] if isinstance(line, str)] == [
+        "suspected errors: none",
+        "only certain errors are shown",
+    ]
 
 
 def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:

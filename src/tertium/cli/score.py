@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
     from tertium.reporting.tables.table import Table
+
+logger = logging.getLogger(__name__)
 
 TABLE_SUFFIXES = (".parquet", ".tsv", ".csv", ".jsonl")  # of -o and --to-spans
 FORMATS = (*output.FORMATS, "csv")
@@ -123,7 +126,9 @@ def run(args: argparse.Namespace) -> int:
     testset = inputs.read_inputs(args)
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
-    metrics = inputs.load_named_metrics(args, lambda: [scoring.recommend_metric(testset)])
+    metrics = inputs.load_named_metrics(
+        args, lambda language: [scoring.recommend_metric(testset, language)], testset
+    )
     if args.to_spans:
         check_error_marking(metrics)
     intervals: dict[str, Any] = {"confidence": args.confidence, "seed": args.seed}
@@ -133,7 +138,12 @@ def run(args: argparse.Namespace) -> int:
         evaluation = scoring.score(testset, metrics, **intervals)
         slices = make_slices(args, evaluation)
         if args.to_spans:
-            write_spans(args.to_spans, mark_errors(evaluation, metrics))
+            marked = mark_errors(evaluation, metrics)
+            write_spans(args.to_spans, marked)
+            for entry in marked:
+                if entry.note and not entry.counts():
+                    message = "warning: --to-spans: %s: no spans; %s"
+                    logger.warning(message, entry.metric, entry.note)
         if args.report:
             _write_report(args, evaluation, metrics)
     if args.to_json:

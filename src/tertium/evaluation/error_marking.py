@@ -14,6 +14,7 @@ from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
 from tertium.display import Displayable
 from tertium.evaluation.scoring import Evaluation, as_numbers
+from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment
 from tertium.spans import Span, UnlocatedError, check_span_bounds, score_spans
@@ -49,7 +50,8 @@ class MarkedTranslation:
 class MarkedTranslations(Displayable):
     """The error spans of one metric in every translation, system by system.
 
-    `decimals` is None for human scores as given. `sign` is -1 if lower is better.
+    `decimals` is None for human scores as given. `sign` is -1 if lower is better. `note` says what
+    the metric leaves out.
     """
 
     metric: str
@@ -57,6 +59,7 @@ class MarkedTranslations(Displayable):
     translations: tuple[MarkedTranslation, ...]
     decimals: int | None = None
     sign: float = 1.0
+    note: str = ""
 
     def counts(self) -> dict[str, int]:
         """Count the errors of each severity, the most severe first."""
@@ -66,11 +69,12 @@ class MarkedTranslations(Displayable):
         return {severity: errors[severity] for severity in WEIGHTS if errors[severity]}
 
     def worst(self, count: int) -> list[MarkedTranslation]:
-        """Return the translations with the largest error weight; ties by the worst score."""
+        """Return empty translations, then those with the largest error weight and worst score."""
         marked = [entry for entry in self.translations if entry.errors]
 
-        def badness(entry: MarkedTranslation) -> tuple[float, float]:
-            return (-entry.weight, self.sign * entry.score if isfinite(entry.score) else inf)
+        def badness(entry: MarkedTranslation) -> tuple[bool, float, float]:
+            score = self.sign * entry.score if isfinite(entry.score) else inf
+            return (EMPTY_TRANSLATION not in entry.missing, -entry.weight, score)
 
         return sorted(marked, key=badness)[:count]
 
@@ -116,9 +120,10 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
             segment=segment,
             score=float(scores[system][metric.spec].segments[n]),
             spans=spans,
+            missing=(EMPTY_TRANSLATION,) if is_empty else (),
         )
-        for (system, (n, item)), segment, spans in zip(
-            places, segments, metric.mark_errors(segments), strict=True
+        for (system, (n, item)), segment, spans, is_empty in zip(
+            places, segments, metric.mark_errors(segments), metric.flag_empty(segments), strict=True
         )
     )
     return MarkedTranslations(
@@ -127,6 +132,7 @@ def _mark_all(evaluation: Evaluation, metric: Metric) -> MarkedTranslations:
         translations=translations,
         decimals=metric.decimals,
         sign=1.0 if metric.higher_is_better else -1.0,
+        note=metric.span_note,
     )
 
 

@@ -66,12 +66,17 @@ def explain(
 
 
 def add_error_spans(explained: Explanation, scorer: Metric, translation: Segment) -> Explanation:
-    """Add the error spans that the metric marks, if it marks any."""
-    if not scorer.can_mark_errors:
+    """Add the error spans that the metric marks, if it marks any; none in an empty text."""
+    if not scorer.can_mark_errors or explained.errors:
         return explained
     spans = scorer.mark_errors([translation])[0]
-    text = MarkedText(hypothesis=translation.hypothesis, source=translation.source, spans=spans)
-    return replace(explained, marked_text=text)
+    marked_text = MarkedText(
+        hypothesis=translation.hypothesis,
+        source=translation.source,
+        spans=spans,
+        note=scorer.span_note,
+    )
+    return replace(explained, marked_text=marked_text)
 
 
 def _explain(scorer: Metric, translation: Segment) -> Explanation:

@@ -116,8 +116,10 @@ def _metric_list(marked: MarkedTranslations) -> Markup:
     )
     total = len(marked.translations)
     summary += f" in {total:,} translation{'s' * (total != 1)}"
+    note = element("p", f"{marked.note}.", class_="note") if marked.note else ""
     if not worst:
-        return element("div", element("h3", marked.label), element("p", f"{summary}."))
+        summary = summary.replace("no errors", "none shown") if marked.note else summary
+        return element("div", element("h3", marked.label), element("p", f"{summary}."), note)
     if any(span.chance is not None for entry in worst for span in entry.spans):
         summary = f"suspected: {summary}"  # only predicted errors have a probability
     count_text = f"{len(worst)} worst" if worst[1:] else "worst"
@@ -127,6 +129,7 @@ def _metric_list(marked: MarkedTranslations) -> Markup:
         "div",
         element("h3", marked.label),
         element("p", f"{summary}. The {count_text}:"),
+        note,
         filter_box if any(map(_has_major_error, worst)) else "",
         element("ol", *(_entry(entry, marked.decimals) for entry in worst), class_="marked"),
         class_="markings",

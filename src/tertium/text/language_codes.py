@@ -41,6 +41,26 @@ CODE_ALIASES = dict(  # ISO 639-2 and 639-3 codes, older codes and country codes
 )
 
 
+LANGUAGE_FAMILIES = {  # branches of Indo-European, other families
+    code: family
+    for family, codes in {
+        "germanic": "af da de en fo fy is lb li nb nl nn no sv yi",
+        "slavic": "be bg bs cs cu hr mk pl ru sk sl sr uk",
+        "romance": "an ca co es fr gl it la oc pt rm ro sc wa",
+        "baltic": "lt lv",
+        "celtic": "br cy ga gd gv kw",
+        "indo-aryan": "as bh bn dv gu hi ks mr ne or pa pi sa sd si ur",
+        "iranian": "fa ku os ps tg",
+        "uralic": "et fi hu kv se",
+        "turkic": "az ba cv kk ky tk tr tt ug uz",
+        "semitic": "am ar he mt ti",
+        "dravidian": "kn ml ta te",
+        "sinitic": "zh",
+        "japonic": "ja",
+        "koreanic": "ko",
+    }.items()
+    for code in codes.split()
+}
 MACROLANGUAGES = {"nb": "no", "nn": "no"}  # written standards that are not distinguished
 
 
@@ -79,6 +99,15 @@ def macrolanguage(code: str) -> str:
     ('no', 'de')
     """
     return MACROLANGUAGES.get(code, code)
+
+
+def language_family(code: str) -> str:
+    """Return the family of a language, or an empty string if it is not listed.
+
+    >>> language_family("uk"), language_family("eu")
+    ('slavic', '')
+    """
+    return LANGUAGE_FAMILIES.get(code, "")
 
 
 def check_language_code(code: str, where: str = "") -> None:

@@ -41,6 +41,7 @@ from tertium.metrics.flagship.tertium_multi import (
 )
 from tertium.metrics.flagship.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
+from tertium.schema import read_dataclass
 from tertium.segment import Segment
 
 if TYPE_CHECKING:
@@ -252,6 +253,7 @@ def test_error_spans_need_no_second_pass(
         Segment("", SOURCE),
         Segment("Der 🚆 fährt nicht", SOURCE),
     ]
+    metric = dataclasses.replace(metric, all_spans=True)
     clear_memory()
     with runtime(cache=False):
         scores = metric.score(segments)
@@ -267,7 +269,7 @@ def test_error_spans_need_no_second_pass(
             assert part == part.strip() != ""
             assert span.severity in ("minor", "major")
             assert span.chance is not None
-            assert span.chance >= metric.settings.spans.mqm.source.wrong
+            assert span.chance >= metric.settings.spans.mqm.source["germanic"].wrong
         assert all(a.end <= b.start for a, b in pairwise(marked))
 
 
@@ -288,10 +290,63 @@ def test_each_row_is_computed_once_without_a_cache(
     assert len(computed) == len(set(computed)) == 2
 
 
+def test_only_precise_spans_are_marked_by_default(metric: TertiumMulti) -> None:
+    segments = [
+        Segment("He Haus gegangen was the Auto yesterday blue.", "Il est rentré chez lui hier."),
+        Segment("Green ideas the sleeping is furiously Katze of of.", "Les chats dorment ici."),
+    ]
+    words = dataclasses.replace(metric, marks="words", lp="fr-en")
+    everything = dataclasses.replace(words, all_spans=True)
+    shown, all_spans = words.mark_errors(segments), everything.mark_errors(segments)
+    limits = metric.settings.spans.words.source["germanic"]
+    assert limits.shown is not None
+    assert limits.shown > limits.wrong
+    assert any(shown)
+    assert all(span.chance >= limits.shown for own in shown for span in own)
+    lengths = [sum(len(span) for own in marked for span in own) for marked in (shown, all_spans)]
+    assert lengths[0] < lengths[1]
+    # a language family without a choice set, and a scheme that never reaches the precision
+    assert dataclasses.replace(words, lp="fr-eu").mark_errors(segments) == [(), ()]
+    assert dataclasses.replace(words, lp="fr-eu", all_spans=True).mark_errors(segments) != [(), ()]
+    assert dataclasses.replace(metric, lp="fr-en").mark_errors(segments) == [(), ()]
+    scores, other = words.score(segments), everything.score(segments)
+    assert scores.segments.tolist() == other.segments.tolist()
+    assert scores.signature == other.signature
+    assert "tertium-multi:lp=fr-en,marks=words,all_spans=true" in words.span_note
+    assert not everything.span_note
+
+
+def test_language_of_spans_is_detected_without_a_language_pair(metric: TertiumMulti) -> None:
+    hypothesis = "Das Haus ist on the Straße gestern blue und sie gehen nicht nach Hause gehen."
+    segment = Segment(hypothesis, "The house was on the street yesterday and they did not go home.")
+    detected = dataclasses.replace(metric, marks="words").mark_errors([segment])
+    assert detected == dataclasses.replace(metric, marks="words", lp="en-de").mark_errors([segment])
+
+
+def test_languages_without_a_choice_set_show_no_spans(metric: TertiumMulti) -> None:
+    spans = metric.settings.spans
+    assert spans is not None
+    for scheme in (spans.mqm, spans.esa, spans.words):
+        for families in (scheme.source, scheme.reference, scheme.both):
+            assert families["other"].shown is None
+            assert len({own.wrong for own in families.values()}) == 1
+    # severities are calibrated for Slavic targets, whose annotators mark fewer major errors
+    assert spans.esa.source["slavic"].major > spans.esa.source["germanic"].major
+
+
+def test_thresholds_without_other_languages_are_refused(tmp_path: Path) -> None:
+    config = json.loads((bundled_models_folder() / MODEL / "config.json").read_text())
+    del config["spans"]["esa"]["both"]["other"]
+    with pytest.raises(ModelError, match=r"spans\.esa\.both .*expected .*with the key other"):
+        read_dataclass(MultiSettings, config, tmp_path / "config.json")
+
+
 def test_spans_follow_the_annotation_scheme_and_the_best_reference(metric: TertiumMulti) -> None:
+    metric = dataclasses.replace(metric, all_spans=True)
     words = dataclasses.replace(metric, marks="words")
     assert {s.severity for s in words.spans([Segment(GOOD, SOURCE)])[0]} <= {"bad"}
-    assert load_metric("tertium-multi:marks=esa") == dataclasses.replace(metric, marks="esa")
+    esa = load_metric("tertium-multi:marks=esa,all_spans=true")
+    assert esa == dataclasses.replace(metric, marks="esa")
     references = (REFERENCE, "Something else altogether was said there.")
     expected = metric.spans([Segment(GOOD, None, (REFERENCE,))])
     assert metric.spans([Segment(GOOD, None, references)]) == expected

@@ -6,16 +6,17 @@ of features, marked errors, or win probabilities of a ranker.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any, Literal
 
 from tertium.display import Displayable
-from tertium.spans import Span
+from tertium.spans import Span, UnlocatedError
 
 Direction = Literal["precision", "recall", "transport"]
 
+EMPTY_TRANSLATION = UnlocatedError("critical", "empty translation")
 UNMATCHED_MARGIN = 0.15  # a best match this far below the median cosine counts as no match
 
 
@@ -129,11 +130,12 @@ class WinProbabilities:
 
 @dataclass(frozen=True, kw_only=True)
 class MarkedText:
-    """A translation and its source with predicted error spans."""
+    """A translation and its source with predicted error spans; `note` says what is left out."""
 
     hypothesis: str
     source: str | None
     spans: tuple[Span, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,6 +149,7 @@ class Explanation(Displayable):
     - `attribution`: contributions of named features (regression metrics)
     - `marked_text`: error spans (metrics with `can_mark_errors`)
     - `win_probabilities`: pairwise win probabilities (rankers)
+    - `errors`: errors without a position: an empty translation
     - `warnings`: conditions that affect how to read the score
 
     It is displayed as a table in a terminal and as HTML in a notebook; `as_dict` is for JSON.
@@ -158,6 +161,7 @@ class Explanation(Displayable):
     attribution: FeatureAttribution | None = None
     win_probabilities: WinProbabilities | None = None
     marked_text: MarkedText | None = None
+    errors: tuple[UnlocatedError, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -166,8 +170,25 @@ class Explanation(Displayable):
         merged = {**(values.pop("attribution") or {}), **(values.pop("win_probabilities") or {})}
         if values.pop("marked_text") is not None and self.marked_text is not None:
             values["spans"] = [span.as_dict() for span in self.marked_text.spans]
+        if not self.errors:
+            del values["errors"]
         if comparisons := values.pop("comparisons"):
             for comparison in comparisons:
                 comparison["beside"] = comparison.pop("combined_with")
             values["comparisons"] = comparisons
         return {**values, **merged}
+
+
+def explain_empty_translation(
+    metric: str,
+    values: Mapping[str, float],
+    side: Literal["reference", "source"],
+    texts: Sequence[str],
+) -> Explanation:
+    """Explain the score of an empty translation of `texts`; `values` include the score."""
+    return Explanation(
+        metric=metric,
+        score=values["score"],
+        comparisons=tuple(TextComparison(side=side, text=text, values=values) for text in texts),
+        errors=(EMPTY_TRANSLATION,),
+    )

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
 from tertium.extras import explain_missing
 from tertium.metrics.base.compatibility_calls import CompatibilityCalls
-from tertium.metrics.base.explanation import Explanation
-from tertium.metrics.base.text_warnings import count_text_warnings
+from tertium.metrics.base.explanation import Explanation, explain_empty_translation
+from tertium.metrics.base.text_warnings import count_text_warnings, flag_empty_translations
 from tertium.scores import Scores
 from tertium.segment import Context, Segment
 from tertium.spans import Span, check_span_bounds
@@ -125,6 +125,17 @@ class Scorer(ABC):
                     f"{HOW_TO_PROVIDE['context']}"
                 )
 
+    def flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
+        """Flag blank translations of texts that are not blank, (n,).
+
+        These texts are the references; the source, if there are none or only the source is read.
+        """
+        return flag_empty_translations(segments, source_only=self._reads_source_only)
+
+    @property
+    def _reads_source_only(self) -> bool:
+        return self.required_inputs == {"source"}
+
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         """Count conditions that affect how to read the score; only counts above zero."""
         return count_text_warnings(segments)
@@ -171,6 +182,19 @@ class Metric(CompatibilityCalls, Scorer):
     def reads_corpus(self) -> bool:
         """Whether the statistics of a segment depend on the references of other segments."""
         return False
+
+    @property
+    def worst_score(self) -> float | None:
+        """The bound of the scores, which empty translations get; None if the formula decides.
+
+        The first statistic must then be the score. Published metrics keep their formula.
+        """
+        return None
+
+    @property
+    def scale_spec(self) -> str:
+        """Spec of the metric with the same scores on which a difference scale may be fitted."""
+        return self.spec
 
     @property
     def model_ids(self) -> tuple[str, ...]:
@@ -222,7 +246,17 @@ class Metric(CompatibilityCalls, Scorer):
                 f"{self.name}: statistics returned {rows.dtype} of shape {rows.shape}: expected "
                 f"numbers of shape {expected}, one row per segment in order"
             )
-        return rows
+        return self._apply_worst_score(rows, segments)
+
+    def _apply_worst_score(self, rows: FloatArray, segments: Sequence[Segment]) -> FloatArray:
+        """Bound the scores in the first column by `worst_score`, which empty translations get."""
+        worst = self.worst_score
+        if worst is None:
+            return rows
+        bounded = rows.astype(np.float64)
+        limit = np.maximum if self.higher_is_better else np.minimum
+        bounded[:, 0] = np.where(self.flag_empty(segments), worst, limit(rows[:, 0], worst))
+        return bounded
 
     def deduplicate(self, segments: Sequence[Segment]) -> tuple[list[Segment], list[int]]:
         """Return the distinct segments and, for each input segment, its index among them."""
@@ -259,20 +293,41 @@ class Metric(CompatibilityCalls, Scorer):
 
     @property
     def can_explain(self) -> bool:
-        """Whether `explain` is implemented."""
-        return type(self).explain is not Metric.explain
+        """Whether `explain_segment` is implemented, so that `explain` works."""
+        return type(self).explain_segment is not Metric.explain_segment
 
-    def explain(self, segment: Segment) -> Explanation:
-        """Explain the score of one segment; raises `UsageError` unless `can_explain`."""
+    def explain_segment(self, segment: Segment) -> Explanation:
+        """Explain the score of a valid segment that is not empty; implement this to explain."""
         raise UsageError(
             f"{self.name} cannot explain its scores: choose a metric whose `can_explain` is true, "
             "such as bertscore"
         )
 
+    def explain(self, segment: Segment) -> Explanation:
+        """Explain the score of one segment; raises `UsageError` unless `can_explain`."""
+        if self.can_explain:
+            self.check([segment])
+        if not (self.can_explain and self.flag_empty([segment])[0]):
+            return self.explain_segment(segment)
+        score = float(self.score([segment]).segments[0])
+        side: Side = "source" if self._reads_source_only or not segment.references else "reference"
+        texts = [texts[0] for texts in segment.comparison_texts(side)]
+        values = self.describe_score(score, segment)
+        return explain_empty_translation(self.spec, values, side, texts)
+
+    def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
+        """Return a score and the predictions that follow from it alone, such as a percentile."""
+        return {"score": score}
+
     @property
     def can_mark_errors(self) -> bool:
         """Whether `spans` is implemented, so that `mark_errors` works."""
         return type(self).spans is not Metric.spans
+
+    @property
+    def span_note(self) -> str:
+        """What `spans` leaves out, for readers of marked errors; empty if it leaves out nothing."""
+        return ""
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         """Predict the error spans of each segment, in text order; implement this to mark errors."""

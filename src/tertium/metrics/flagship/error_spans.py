@@ -2,16 +2,17 @@
 
 Each piece has logits for three annotation schemes: MQM and ESA (no error, minor, major) and
 post-editing word tags (good, bad). Further logits predict coarse error categories. Annotators mark
-very different amounts under each scheme, so each scheme has its own thresholds.
+very different amounts under each scheme, and so do annotators of different languages. Thresholds
+are chosen for each scheme, input mode and family of the target language (`config.json`).
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 
@@ -35,6 +36,7 @@ TAGS = CATEGORY_LOGITS.stop
 WRONG: Mapping[AnnotationScheme, int] = {"mqm": 0, "esa": 1, "words": 2}
 MAJOR: Mapping[AnnotationScheme, int] = {"mqm": 3, "esa": 4}
 CATEGORY = 5
+Values = TypeVar("Values", BoolArray, Float32Array)
 ERROR_COLUMNS = 6
 MIN_CATEGORY_PROBABILITY = 0.5
 PROBABILITY = Rule(lambda x: 0 < x < 1, "between 0 and 1")
@@ -42,19 +44,35 @@ PROBABILITY = Rule(lambda x: 0 < x < 1, "between 0 and 1")
 
 @dataclass(frozen=True, kw_only=True)
 class SpanThresholds:
-    """Minimum error probability of a wrong piece, and minimum share of major errors in it."""
+    """Minimum error probability of a wrong piece, and minimum share of major errors in it.
+
+    With `wrong`, spans have the best F1. With `shown`, annotators confirm at least half of what is
+    marked; it is None if no threshold reaches that, or if it was not measured.
+    """
 
     wrong: Annotated[float, PROBABILITY]
     major: Annotated[float, PROBABILITY] = 0.5
+    shown: Annotated[float, PROBABILITY] | None = None
+
+    def for_display(self) -> SpanThresholds | None:
+        """Return the thresholds of spans that are shown by default, or None if none are."""
+        return None if self.shown is None else replace(self, wrong=self.shown)
+
+
+OTHER_FAMILIES = "other"
+FamilyThresholds = Annotated[
+    Mapping[str, SpanThresholds],
+    Rule(lambda families: OTHER_FAMILIES in families, f"with the key {OTHER_FAMILIES}"),
+]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModeThresholds:
-    """Thresholds of the input modes."""
+    """Thresholds of the input modes by family of the target language."""
 
-    source: SpanThresholds
-    reference: SpanThresholds
-    both: SpanThresholds
+    source: FamilyThresholds
+    reference: FamilyThresholds
+    both: FamilyThresholds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,35 +122,38 @@ def extract_spans(
             category=_category(own),
             chance=min(1.0, round(float(own[:, WRONG[scheme]].max()), 4)),
         )
-        for start, end, run in _find_runs(text, places, extend_to_words(text, places, wrong))
+        for start, end, run in find_runs(text, places, extend_to_words(text, places, wrong))
         for own in [errors[run][wrong[run]]]  # without pieces that only complete a word
     )
 
 
-def extend_to_words(text: str, places: TokenOffsets, wrong: BoolArray) -> BoolArray:
-    """Mark all pieces of each word that has a wrong piece, since annotators mark words.
+def extend_to_words(text: str, places: TokenOffsets, values: Values) -> Values:
+    """Give all pieces of each word its highest value, since annotators mark words.
 
-    Texts in unspaced scripts are returned unchanged.
+    Values are flags of wrong pieces, or their probabilities. Texts in unspaced scripts are returned
+    unchanged.
 
     >>> places, wrong = [(0, 2), (2, 6), (6, 7), (7, 11)], np.array([0, 0, 1, 0]) > 0
     >>> extend_to_words("we cats sat", places, wrong)
     array([False,  True,  True, False])
     """
-    if not wrong.any() or script_share(text, UNSPACED_SCRIPTS) > 0.5:
-        return wrong
+    if not values.any() or script_share(text, UNSPACED_SCRIPTS) > 0.5:
+        return values
     words, count = [0], 0  # word number of each character, shifted by one; 0 between words
     for letter in text:
         is_in_word = unicodedata.category(letter)[0] in "LMN"
         count += is_in_word and not words[-1]
         words.append(count if is_in_word else 0)
-    pieces = places[: len(wrong)]
-    owners = [next(filter(None, words[start + 1 : end + 1]), 0) for start, end in pieces]
-    wrong_words = {owner for owner, own in zip(owners, wrong, strict=True) if owner and own}
-    extended: BoolArray = wrong | np.array([owner in wrong_words for owner in owners])
-    return extended
+    pieces = places[: len(values)]
+    owners = np.array(
+        [next(filter(None, words[start + 1 : end + 1]), 0) for start, end in pieces], dtype=np.int64
+    )
+    highest = np.zeros(count + 1, dtype=values.dtype)
+    np.maximum.at(highest, owners, values)
+    return np.where(owners > 0, highest[owners], values)
 
 
-def _find_runs(text: str, places: TokenOffsets, bad: BoolArray) -> Iterator[tuple[int, int, slice]]:
+def find_runs(text: str, places: TokenOffsets, bad: BoolArray) -> Iterator[tuple[int, int, slice]]:
     """Yield runs of adjacent wrong pieces: start and end in the text, and the pieces."""
     steps = np.flatnonzero(np.diff(bad.astype(np.int8), prepend=0, append=0))
     for first, last in steps.reshape(-1, 2):

@@ -22,11 +22,15 @@ from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import HOW_TO_PROVIDE, NOTHING, reduce_references
 from tertium.metrics.flagship.calibrated_metric import (
     CalibratedMetric,
-    are_empty_translations,
     expected_mqm_points,
     rows_as_dicts,
 )
-from tertium.metrics.flagship.error_spans import AnnotationScheme, extract_spans
+from tertium.metrics.flagship.error_spans import (
+    OTHER_FAMILIES,
+    AnnotationScheme,
+    SpanThresholds,
+    extract_spans,
+)
 from tertium.metrics.flagship.row_scorer import (
     READOUT_COLUMN,
     ROW_COLUMNS,
@@ -36,15 +40,15 @@ from tertium.metrics.flagship.row_scorer import (
     piece_errors,
 )
 from tertium.metrics.flagship.scales import HumanScale, MqmScale, NoErrorProbability
-from tertium.metrics.flagship.score_correction import Row, reference_or_source
+from tertium.metrics.flagship.score_correction import Row
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.segment import Segment
 from tertium.spans import Span
-from tertium.text.language_codes import parse_language_pair
+from tertium.text.language_codes import language_family, parse_language_pair
 from tertium.text.language_identification import (
     WRONG_LANGUAGE_WARNING,
-    count_wrong_language,
     flag_other_language,
+    flag_wrong_language,
     identify_language,
 )
 from tertium.text.scripts import is_other_script, language_scripts
@@ -92,6 +96,8 @@ class TertiumMulti(CalibratedMetric):
     - `lp`: language pair, such as `de-en`. Translations in another language are counted and
       penalized.
     - `marks`: annotation scheme that `spans` follows: `mqm`, `esa` or `words` (post-editing).
+    - `all_spans`: mark all suspected errors. By default, only spans are marked of which annotators
+      confirm at least half, and none where that cannot be expected.
 
     See also: `tertium-small` is faster and agrees better with humans on English references.
 
@@ -106,6 +112,7 @@ class TertiumMulti(CalibratedMetric):
     against: Literal["auto", "source", "reference", "both"] = "auto"
     lp: str = ""
     marks: AnnotationScheme = "mqm"
+    all_spans: bool = False
 
     def __post_init__(self) -> None:
         parse_language_pair(self.lp)
@@ -163,29 +170,30 @@ class TertiumMulti(CalibratedMetric):
         scale: HumanScale = getattr(scales, mode)
         return scale
 
+    def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
+        no_error = float(self.assess([segment]).no_error_probability[0])
+        return {**super().describe_score(score, segment), "no error": no_error}
+
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         mode = self.input_mode(segments)
         owners, rows = build_rows(segments, mode)
         return reduce_references(self.scores(rows, mode), owners, self.references)
 
-    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
-        return self.human_scale(self.input_mode(segments)).deviation(scores)
+    def scale_of(self, segments: Sequence[Segment]) -> HumanScale:
+        return self.human_scale(self.input_mode(segments))
 
     def assess(self, segments: Sequence[Segment]) -> AssessmentResult:
         """Return score, uncertainty, percentile and no-error probability of each segment."""
-        self.check(segments)
-        mode = self.input_mode(segments)
+        score, mode = self.score(segments).segments, self.input_mode(segments)
         owners, rows = build_rows(segments, mode)
-        score, no_error = (
-            reduce_references(values, owners, self.references)
-            for values in self._scores_and_no_error(rows, mode)
-        )
+        _, no_error = self._scores_and_no_error(rows, mode)
+        no_error = reduce_references(no_error, owners, self.references)
         scale = self.human_scale(mode)
         return AssessmentResult(
             score=score,
             uncertainty=scale.deviation(score),
             percentile=scale.percentile(score),
-            no_error_probability=no_error,
+            no_error_probability=np.where(self.flag_empty(segments), 0.0, no_error),
         )
 
     def scores(self, rows: Sequence[Row], mode: InputMode) -> FloatArray:
@@ -219,10 +227,7 @@ class TertiumMulti(CalibratedMetric):
     ) -> FloatArray:
         """Return minus the expected error sum of each row, (rows,), as under MQM."""
         scale: MqmScale = getattr(self.settings.experts, mode)
-        empty = are_empty_translations(
-            [row[0] for row in rows], [reference_or_source(row) for row in rows]
-        )
-        return scale.errors(raw, self.reader.count_pieces(rows), empty | wrong_language)
+        return scale.errors(raw, self.reader.count_pieces(rows), wrong_language)
 
     def _in_wrong_language(self, rows: Sequence[Row]) -> BoolArray:
         """Return which translations are clearly not in the target language of `lp`, (rows,)."""
@@ -267,18 +272,48 @@ class TertiumMulti(CalibratedMetric):
                 "`tertium explain` to see which pieces of a translation have no match"
             )
         mode = self.input_mode(segments)
-        thresholds = getattr(getattr(self.settings.spans, self.marks), mode)
-        owners, rows = build_rows(segments, mode)
+        thresholds = [self._span_thresholds(segment, mode) for segment in segments]
+        marked = [segment for segment, own in zip(segments, thresholds, strict=True) if own]
+        owners, rows = build_rows(marked, mode)
         best = self._best_rows(owners, rows, mode)
-        outputs = self.raw_outputs([rows[n] for n in best])
-        offsets = self.piece_offsets([s.hypothesis for s in segments])
-        spans = []
-        for n, places, output in zip(best, offsets, outputs, strict=True):
-            hypothesis, _, reference = rows[n]
-            errors = piece_errors(output)
-            own = extract_spans(hypothesis, places, errors, self.marks, thresholds)
-            spans.append(() if hypothesis == reference else own)
+        outputs = iter(self.raw_outputs([rows[n] for n in best]))
+        offsets = iter(self.piece_offsets([s.hypothesis for s in marked]))
+        best_rows = (rows[n] for n in best)
+        spans: list[tuple[Span, ...]] = []
+        for own in thresholds:
+            if own is None:
+                spans.append(())
+                continue
+            (hypothesis, _, reference), errors = next(best_rows), piece_errors(next(outputs))
+            found = extract_spans(hypothesis, next(offsets), errors, self.marks, own)
+            spans.append(() if hypothesis == reference else found)
         return spans
+
+    def _span_thresholds(self, segment: Segment, mode: InputMode) -> SpanThresholds | None:
+        """Return the thresholds for the target language, or None if no span is to be shown.
+
+        Without `lp`, the language is detected in the hypothesis or else in its reference.
+        """
+        families: Mapping[str, SpanThresholds] = getattr(
+            getattr(self.settings.spans, self.marks), mode
+        )
+        if not self.all_spans and not any(own.shown for own in families.values()):
+            return None
+        texts = (segment.hypothesis, *segment.references[:1])
+        named = parse_language_pair(self.lp)[1:]
+        language = named[0] if named else next(filter(None, map(identify_language, texts)), "")
+        family = language_family(language)
+        own = families.get(family, families[OTHER_FAMILIES])
+        return own if self.all_spans else own.for_display()
+
+    @property
+    def span_note(self) -> str:
+        if self.all_spans:
+            return ""
+        return (
+            "shown are only spans of which annotators are expected to confirm half or more; "
+            f"{replace(self, all_spans=True).spec} marks all suspected errors"
+        )
 
     def piece_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
         """Return the start and end of each piece of texts, in code points."""
@@ -293,9 +328,8 @@ class TertiumMulti(CalibratedMetric):
                 best[owner] = n
         return [best[owner] for owner in sorted(best)]
 
-    def explain(self, segment: Segment) -> Explanation:
+    def explain_segment(self, segment: Segment) -> Explanation:
         """Return the score with its predictions, and the best match of each piece."""
-        self.check([segment])
         mode = self.input_mode([segment])
         owners, rows = build_rows([segment], mode)
         scores, no_error = self._scores_and_no_error(rows, mode)
@@ -331,7 +365,7 @@ class TertiumMulti(CalibratedMetric):
             "empty source": blank,
             "long text, read in windows": windowed - truncated,
             f"translation not in {target}": int(self._in_wrong_language(rows).sum()),
-            WRONG_LANGUAGE_WARNING: 0 if self.lp else count_wrong_language(hypotheses),
+            WRONG_LANGUAGE_WARNING: 0 if self.lp else int(flag_wrong_language(hypotheses).sum()),
         }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
 

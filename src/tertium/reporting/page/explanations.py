@@ -47,6 +47,10 @@ class SegmentExplanation:
 def explanation_html(explanation: Explanation) -> Markup:
     """Return all parts of an explanation as HTML."""
     parts = [_marked_text(explanation.marked_text)] if explanation.marked_text is not None else []
+    parts += [
+        element("p", element("b", f"{error.severity} error: {error.category}", class_="bad"))
+        for error in explanation.errors
+    ]
     parts += [_comparison(part) for part in explanation.comparisons]
     if explanation.attribution is not None:
         parts.append(_attribution(explanation, explanation.attribution))
@@ -60,9 +64,9 @@ def _marked_text(marked: MarkedText) -> Markup:
     if any(span.side == "source" for span in marked.spans) and marked.source is not None:
         texts.append(error_span_paragraph(marked.source, marked.spans, "source"))
     count = f"{len(marked.spans)} marked" if marked.spans else "none marked"
-    return element(
-        "div", element("p", element("b", f"Errors: {count}")), *texts, class_="explanation"
-    )
+    heading = element("p", element("b", f"Errors: {count}"))
+    note = element("p", f"{marked.note}.", class_="muted") if marked.note else ""
+    return element("div", heading, *texts, note, class_="explanation")
 
 
 def _comparison(part: TextComparison) -> Markup:

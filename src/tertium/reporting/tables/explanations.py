@@ -37,10 +37,13 @@ def explanation_parts(explanation: Explanation, top: int = DEFAULT_TOP) -> Itera
         yield f"{explanation.metric}: probability that the row is better than the column"
     else:
         yield f"{explanation.metric}: {number_cell(explanation.score, 4).text}"
+    yield from (f"\n{error.severity} error: {error.category}" for error in explanation.errors)
     if explanation.marked_text is not None:
         yield f"\nsuspected errors: {len(explanation.marked_text.spans) or 'none'}"
         if explanation.marked_text.spans:
             yield error_span_table(explanation.marked_text)
+        if explanation.marked_text.note:
+            yield f"  {explanation.marked_text.note}"
     for comparison in explanation.comparisons:
         yield from _comparison_parts(comparison, top)
     if explanation.win_probabilities is not None:
