@@ -21,9 +21,11 @@ from tertium.cache.vector_cache import clear_memory
 from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.segment import Segment
+from tertium.text.scripts import is_blank
 
 # A text that equals its reference up to blanks may score slightly higher by rounding.
 ROUNDING = 2e-5
+BLANK_TEXTS = ("", " ", "\u3000\t\u00a0", "\u200b\ufeff")
 MAX_RESCORED = 40  # segments of a larger set that a law scores again
 MAX_REENCODED = 8  # segments that a law encodes again
 
@@ -188,8 +190,43 @@ def _short(segment: Segment) -> str:
     return f"{segment.hypothesis[:30]!r} for {segment.references[0][:30]!r}"
 
 
+def empty_translations_score_worst(trial: Trial) -> int:
+    """No translation scores lower than an empty one, unless there is nothing to translate."""
+    rows = [n for n in random_rows(trial, MAX_RESCORED) if not _is_right_if_blank(trial, n)]
+    segments = [trial.segments[n] for n in rows]
+    blanks = trial.rng().choice(BLANK_TEXTS, size=len(rows)).tolist()
+    blank_segments = [replace(s, hypothesis=t) for s, t in zip(segments, blanks, strict=True)]
+    if not rows:
+        return 0
+    scores = trial.metric.score([*segments, *blank_segments])
+    values = trial.orient(scores.segments)
+    for segment, value, empty in zip(
+        segments, values[: len(rows)], values[len(rows) :], strict=True
+    ):
+        require(
+            empty <= value + ROUNDING,
+            f"{segment.hypothesis[:30]!r} has score {value!r}, but an empty translation {empty!r}",
+        )
+    return len(rows)
+
+
+def _is_right_if_blank(trial: Trial, row: int) -> bool:
+    segment = trial.segments[row]
+    return all(map(is_blank, segment.references or (segment.source or "",)))
+
+
+def empty_translations_always_lose(trial: Trial) -> int:
+    """A ranker prefers any other translation to an empty one."""
+    others = [s for s in trial.segments if not is_blank(s.hypothesis) and any(s.references)]
+    others = [s for s in others if not all(map(is_blank, s.references))][:MAX_REENCODED]
+    blanks = [replace(s, hypothesis=BLANK_TEXTS[n % 4]) for n, s in enumerate(others)]
+    chances = trial.subject.ranker.prefer(others, blanks)
+    require((chances == 1).all(), f"an empty translation wins with {1 - chances.min()}")
+    return len(others)
+
+
 def empty_hypotheses_are_counted(trial: Trial) -> int:
-    empty = sum(not segment.hypothesis.strip() for segment in trial.segments)
+    empty = sum(is_blank(segment.hypothesis) for segment in trial.segments)
     counted = trial.scores.warnings.get("empty hypothesis", 0)
     require(counted == empty, f"counted {counted} of {empty} empty hypotheses")
     return len(trial.segments)

@@ -65,6 +65,15 @@ def rates_reference_highest(subject: Subject) -> bool:
     return scores_independently(subject) and ":" not in subject.spec
 
 
+def bounds_scores(subject: Subject) -> bool:
+    """Return whether a metric has a worst score; TER is an error rate without a bound."""
+    return is_metric(subject) and subject.metric.name != "ter"
+
+
+def is_ranker(subject: Subject) -> bool:
+    return subject.kind == "ranker"
+
+
 def explains(subject: Subject) -> bool:
     return is_metric(subject) and subject.metric.can_explain
 
@@ -81,6 +90,8 @@ LAWS: tuple[Law, ...] = (
     Law("score", scoring_laws.scores_do_not_depend_on_cache, is_metric, is_expensive=True),
     Law("score", scoring_laws.reference_scores_highest, rates_reference_highest),
     Law("score", scoring_laws.empty_hypotheses_are_counted, is_metric),
+    Law("score", scoring_laws.empty_translations_score_worst, bounds_scores),
+    Law("rank", scoring_laws.empty_translations_always_lose, is_ranker),
     Law("score", scoring_laws.signature_is_well_formed, is_metric),
     Law("score", output_laws.score_command_equals_library, is_metric, is_expensive=True),
     Law("score", output_laws.missing_input_is_a_one_line_error, is_metric, is_expensive=True),

@@ -32,12 +32,9 @@ def count_not_english(segments: Sequence[Segment], against: str = "reference") -
     """
     flagged: set[int] = set()
     for side in ("reference", "source") if against == "both" else (against,):
-        found = [
-            (n, texts[0][0]) for n, s in enumerate(segments) if (texts := s.comparison_texts(side))
-        ]
-        texts = [text for _, text in found]
-        all_count = not are_english(texts)
-        flagged |= {n for n, text in found if all_count or is_clearly_not_english(text)}
+        rows = {n: row[0][0] for n, s in enumerate(segments) if (row := s.comparison_texts(side))}
+        all_count = not are_english([*rows.values()])
+        flagged |= {n for n, text in rows.items() if all_count or is_clearly_not_english(text)}
     return len(flagged)
 
 

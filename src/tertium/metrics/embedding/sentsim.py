@@ -72,6 +72,10 @@ class SentSim(EmbeddingMetric):
             raise UsageError("sentence_weight and token_weight are both 0: set one above 0")
 
     @property
+    def worst_score(self) -> float | None:
+        return 0.0 if self.combine == "exponential" else None
+
+    @property
     def vector_kinds(self) -> frozenset[str]:
         return frozenset({"tokens", "sentences"} if self.sentence == "sss" else {"tokens"})
 

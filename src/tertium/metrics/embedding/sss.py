@@ -40,6 +40,10 @@ class SSS(EmbeddingMetric):
 }"""
 
     @property
+    def worst_score(self) -> float:
+        return -1.0
+
+    @property
     def vector_kinds(self) -> frozenset[str]:
         return frozenset({"sentences"})
 

@@ -99,7 +99,9 @@ class ErrorPenalty:
     power: Annotated[float, POSITIVE]
     whole: Annotated[float, POSITIVE]
 
-    def __call__(self, raw: FloatArray, lengths: FloatArray, failed: BoolArray) -> FloatArray:
+    def __call__(
+        self, raw: FloatArray, lengths: FloatArray, failed: BoolArray | None = None
+    ) -> FloatArray:
         """Return minus the error sum, so that higher is better, (n,).
 
         `failed` marks texts that are not a translation at all: they get at least `MAX_ERROR_SUM`.
@@ -112,6 +114,8 @@ class ErrorPenalty:
         distance = self.best - raw
         rate = (distance + np.hypot(distance, RATE_SMOOTHING)) / 2
         total: FloatArray = -rate * (lengths / self.whole) ** self.power
+        if failed is None:
+            return total
         return np.where(failed, np.minimum(total, -MAX_ERROR_SUM), total)
 
 

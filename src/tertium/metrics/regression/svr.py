@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from threading import Event
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -354,17 +355,21 @@ def search_grid(
     fold_rows = make_folds(np.arange(len(targets)) if groups is None else groups, folds)
     tasks = list(itertools.product(grid.gamma, range(folds)))
     scores: dict[Hyperparameters, list[float]] = {setting: [] for setting in grid}
+    stopped = Event()
     with (
         ThreadPoolExecutor(threads) as pool,
         progress_task("searching", total=len(tasks)) as advance,
     ):
         results = pool.map(
-            lambda t: _score_fold(distances, targets, grid, t[0], fold_rows[t[1]]), tasks
+            lambda t: _score_fold(distances, targets, grid, t[0], fold_rows[t[1]], stopped), tasks
         )
-        for values in results:
-            for setting, value in values:
-                scores[setting].append(value)
-            advance(1)
+        try:
+            for values in results:
+                for setting, value in values:
+                    scores[setting].append(value)
+                advance(1)
+        finally:  # after Ctrl-C, leaving the pool would wait for all settings
+            stopped.set()
     if np.isnan(list(scores.values())).all():
         raise DataError("the human scores in every fold are all equal: use fewer folds")
     means = [(setting, float(np.nanmean(values))) for setting, values in scores.items()]
@@ -393,14 +398,23 @@ def make_folds(groups: IntArray, folds: int) -> list[IntArray]:
 
 
 def _score_fold(
-    distances: FloatArray, targets: FloatArray, grid: Grid, gamma: float, held_out: IntArray
+    distances: FloatArray,
+    targets: FloatArray,
+    grid: Grid,
+    gamma: float,
+    held_out: IntArray,
+    stopped: Event,
 ) -> list[tuple[Hyperparameters, float]]:
-    """Compute R^2 on one fold for all settings with the same gamma."""
+    """Compute R^2 on one fold for all settings with the same gamma, until it is stopped."""
+    if stopped.is_set():
+        return []
     train = np.setdiff1d(np.arange(len(targets)), held_out)
     kernel = rbf_kernel(distances[np.ix_(train, train)], gamma)
     held_out_kernel = rbf_kernel(distances[np.ix_(held_out, train)], gamma)
-    result = []
+    result: list[tuple[Hyperparameters, float]] = []
     for c, epsilon in itertools.product(grid.c, grid.epsilon):
+        if stopped.is_set():
+            return result
         setting = Hyperparameters(c=c, epsilon=epsilon, gamma=gamma)
         predicted = fit_svr(kernel, targets[train], setting).predict(held_out_kernel)
         result.append((setting, r_squared(predicted, targets[held_out])))

@@ -24,6 +24,7 @@ from tertium.meta.correlation import ranks
 from tertium.reporting.charts.scatter import Axis
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
+from tertium.text.scripts import is_blank
 
 SHORT_RATIO, LONG_RATIO = 0.5, 2.0  # of the reference length, beyond which to warn
 LENGTH_TOLERANCE: Mapping[LengthUnit, int] = {"word": 3, "character": 8}
@@ -269,10 +270,10 @@ def find_row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
     counts = np.array([sum(own) / len(own) if own else np.nan for own in lengths])
     expected = counts[grid.item_indices] if len(grid) else np.zeros(0)
     differs = np.abs(grid.lengths - expected) > LENGTH_TOLERANCE[grid.unit]
-    filled = np.array([bool(text.strip()) for text in grid.texts], dtype=bool)
+    filled = np.array([not is_blank(text) for text in grid.texts], dtype=bool)
     masks = {
         "empty hypothesis": ~filled,
-        "empty reference": np.array([any(not r.strip() for r in i.references) for _, i in pairs]),
+        "empty reference": np.array([any(map(is_blank, i.references)) for _, i in pairs]),
         "hypothesis equals source": np.array(
             [bool(item.source.strip()) and text == item.source for text, item in pairs]
         ),

@@ -1,0 +1,108 @@
+"""Empty translations score worst under every metric, and warnings are located in segments."""
+
+from __future__ import annotations
+
+import pytest
+
+import tertium
+from tertium.evaluation.error_marking import mark_errors
+from tertium.evaluation.explaining import explain
+from tertium.evaluation.scoring import locate_warnings, score
+from tertium.metrics.base.explanation import EMPTY_TRANSLATION
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.reporting.page.explanations import explanation_html
+from tertium.segment import Segment
+from tertium.text.language_identification import WRONG_LANGUAGE_WARNING
+
+SOURCE = "Der Zug nach Hamburg fährt um sieben Uhr ab."
+REFERENCE = "The train to Hamburg leaves at seven o'clock."
+BLANK_TEXTS = ("", " \t", "\u3000\u00a0", "\u200b\ufeff")
+
+
+@pytest.mark.parametrize("against", ["source", "reference", "both"])
+@pytest.mark.parametrize("scale", ["da", "mqm"])
+def test_empty_translation_is_a_critical_error(against: str, scale: str) -> None:
+    metric = TertiumMulti(against=against, scale=scale)
+    segments = [Segment(text, SOURCE, (REFERENCE,)) for text in (*BLANK_TEXTS, "Bananas swim.")]
+    *empty, garbage = metric.score(segments).segments
+    assert empty == [0.0] * len(BLANK_TEXTS)
+    assert garbage > 0
+    assert metric.mqm_points(segments[:2]).tolist() == [25.0, 25.0]
+    result = metric.assess(segments)
+    assert result.percentile[0] == result.score[0] == result.no_error_probability[0] == 0.0
+    explanation = explain(segments[1], metric=metric)
+    assert (explanation.score, explanation.errors) == (0.0, (EMPTY_TRANSLATION,))
+    values = explanation.comparisons[0].values
+    assert (values["percentile"], values["MQM points"]) == (0.0, 25.0)
+    assert explanation.marked_text is None  # not "errors: none"
+    assert "critical error: empty translation" in str(explanation)
+    assert "critical error: empty translation" in explanation_html(explanation)
+    assert explanation.as_dict()["errors"][0]["severity"] == "critical"
+
+
+@pytest.mark.parametrize("spec", ["tertium-small", "esim", "svr", "rte-r", "sss", "bertscore"])
+def test_metrics_explain_an_empty_translation_by_its_score(spec: str) -> None:
+    metric = load_metric(spec)
+    segments = [Segment(text, None, (REFERENCE,)) for text in ("\u200b", "x", "Bananas swim.")]
+    empty, *others = metric.score(segments).segments
+    assert empty <= min(others)
+    if metric.can_explain:
+        explanation = metric.explain(segments[0])
+        assert explanation.errors == (EMPTY_TRANSLATION,)
+        assert explanation.score == empty
+        assert not metric.explain(segments[2]).errors
+
+
+def test_empty_translation_of_an_empty_text_is_right() -> None:
+    """The references decide; without references or for a source-only metric, the source does."""
+    metric = load_metric("tertium-multi")
+    assert metric.flag_empty(
+        [
+            Segment("", SOURCE, (" ",)),
+            Segment("", SOURCE, (" ", REFERENCE)),
+            Segment("", "\u3000", (REFERENCE,)),
+            Segment("", "\u3000"),
+            Segment("", SOURCE),
+        ]
+    ).tolist() == [False, True, True, False, True]
+    source_only = load_metric("tertium-multi", against="source")
+    assert source_only.flag_empty([Segment("", SOURCE, (" ",))]).all()
+    assert metric.score([Segment("", None, ("",))]).segments.tolist() == [1.0]
+
+
+def test_empty_translations_are_the_worst_in_lists_of_errors() -> None:
+    texts = ["A Hund sits on the Tisch and und aber Kaffee.", "", REFERENCE]
+    evaluation = score({"a": texts}, "tertium-multi", sources=[SOURCE] * 3)
+    (marked,) = mark_errors(evaluation, [load_metric("tertium-multi")])
+    assert marked.worst(3)[0].segment.hypothesis == ""
+    assert marked.counts()["critical"] == 1
+
+
+def test_ranker_prefers_any_translation_to_an_empty_one() -> None:
+    empty, other = (Segment(text, SOURCE, (REFERENCE,)) for text in ("\u00a0", "x"))
+    ranker = tertium.load_ranker("pairwise")
+    assert ranker.prefer([empty, other, empty], [other, empty, empty]).tolist() == [0.0, 1.0, 0.5]
+
+
+def test_counted_warnings_are_located() -> None:
+    """Also those that depend on the other segments: the language of most translations."""
+    icelandic = "Veðrið verður gott á morgun, en á föstudag rignir um allt land og hvessir."
+    refusal = "I apologize, but I cannot translate that whole passage into Icelandic."
+    hypotheses = [icelandic] * 9 + [refusal] + [icelandic] * 10
+    segments = [Segment(text, SOURCE) for text in hypotheses]
+    metric = load_metric("tertium-multi")
+    assert metric.warnings(segments)[WRONG_LANGUAGE_WARNING] == 1
+    located = [WRONG_LANGUAGE_WARNING in kinds for kinds in locate_warnings(metric, segments)]
+    assert located == [text == refusal for text in hypotheses]
+
+
+def test_language_warnings_of_short_texts_are_located() -> None:
+    """No single short text is clearly not English, but all of them together are."""
+    references = [f"{word} ist nicht hier" for word in "Hund Katze Maus Vogel Fisch".split()] * 8
+    segments = [Segment(text, None, (text,)) for text in references]
+    metric = load_metric("esim")
+    counted = metric.warnings(segments)
+    assert counted["language unknown to minilm"] == len(segments)
+    located = locate_warnings(metric, segments)
+    assert all("language unknown to minilm" in kinds for kinds in located)
