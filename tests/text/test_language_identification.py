@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.language_identification import (
     MIN_LETTERS,
-    count_wrong_language,
+    are_english,
+    flag_wrong_language,
     identify_language,
     is_in_other_language,
     is_mixed_language,
+    is_plausibly_english,
+    main_language,
+    seem_english,
 )
 from tertium.text.scripts import main_script
 
@@ -113,10 +117,12 @@ def test_clearly_wrong_languages_are_detected(text: str, language: str, other: b
 def test_a_refusal_among_translations_counts_as_wrong_language() -> None:
     icelandic = "Veðrið verður gott á morgun, en á föstudag rignir um allt land og hvessir."
     refusal = "I apologize, but I cannot translate that whole passage into Icelandic."
-    assert count_wrong_language([icelandic] * 8 + [refusal, "Ok.", ""]) == 1
-    assert count_wrong_language([icelandic] * 4 + [refusal]) == 0  # too few to infer a language
-    assert count_wrong_language([icelandic, refusal] * 8) == 0  # no majority language
-    assert count_wrong_language([]) == count_wrong_language(["..."] * 9) == 0
+    flags = flag_wrong_language([icelandic] * 8 + [refusal, "Ok.", ""])
+    assert flags.tolist() == [False] * 8 + [True, False, False]
+    assert not flag_wrong_language([icelandic] * 4 + [refusal]).any()  # too few for a language
+    assert not flag_wrong_language([icelandic, refusal] * 8).any()  # no majority language
+    assert not flag_wrong_language(["..."] * 9).any()
+    assert not flag_wrong_language([]).any()
 
 
 @pytest.mark.parametrize("language", SENTENCES)
@@ -130,3 +136,46 @@ def test_two_paragraphs_in_two_languages_are_mixed() -> None:
     assert sum(mixed) >= len(mixed) - 3
     assert not is_mixed_language(paragraphs["de"])
     assert not is_mixed_language("")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Das blaue Auto hielt an.", "de"),
+        ("The blue car stopped.", "en"),
+        ("El coche azul se detuvo.", "es"),
+        ("La voiture bleue s'est arrêtée.", "fr"),
+        ("She went home yesterday.", "en"),
+    ],
+)
+def test_short_sentences_are_identified_by_frequent_words(text: str, language: str) -> None:
+    assert identify_language(text) == language
+
+
+TITLES = [
+    f"{color} {product}"
+    for color in ("Blue", "Dark green")
+    for product in (
+        "cotton shirt large", "leather wallet slim", "ceramic coffee mug", "running shoes black",
+        "steel water bottle", "garden hose heavy duty", "laptop stand aluminum", "yoga mat thick",
+        "rain jacket waterproof", "desk lamp dimmable",
+    )
+]  # fmt: skip
+
+
+def test_titles_without_function_words_may_be_english() -> None:
+    for texts in (TITLES, [title.title() for title in TITLES], [t.upper() for t in TITLES]):
+        assert is_plausibly_english(texts)
+        assert are_english(texts)
+    assert seem_english(TITLES)
+    german = ["Wasserdichte Regenjacke für Kinder, dunkelgrün", "Schmale Ledergeldbörse in Braun"]
+    assert is_plausibly_english(german * 10)  # too short to refuse
+    assert not are_english(german)
+
+
+def test_main_language_of_a_set() -> None:
+    japanese = ["東京", "これは保存したファイルです。", "電車は七時に出発します。", "OK"]
+    assert main_language(japanese) == "ja"
+    assert main_language(["火车七点出发。"] * 1000) == "zh"
+    assert main_language(["기차는 일곱 시에 출발합니다.", "Hamburg"]) == "ko"
+    assert main_language([]) == main_language(["12:30"]) == ""

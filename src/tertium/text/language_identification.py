@@ -4,8 +4,10 @@ The script decides first, then the character n-grams of the words. `language_pro
 for each script shared by several languages, the n-grams that distinguish them, with one weight per
 language: 16 times the logarithm of how much more often the n-gram occurs in that language than in
 others. The file is made by `python -m recipes.languages.profiles`. Sentences are identified well,
-a few words less well, and close languages (Bosnian and Croatian, Indonesian and Malay) poorly. For
-English, function words are an additional sign.
+a few words less well, and close languages (Bosnian and Croatian, Indonesian and Malay) poorly. In
+short texts, the most frequent words of each language, which the file also holds, count as well: on
+the first five words of FLORES lines they raise the accuracy from 89.0 to 91.3 %. For English,
+function words are an additional sign.
 """
 
 from __future__ import annotations
@@ -68,17 +70,21 @@ MIN_SHARE_WITH_NAMES, MIN_SHARE_WITHOUT_NAMES = 0.05, 0.5
 HAN_SCRIPTS = ("Han", "Kana", "Hangul")  # of three languages, so Han alone decides nothing
 WRONG_LANGUAGE_WARNING = "translation in another language than most"  # no language was requested
 MIN_AGREEING_TEXTS, MIN_AGREEING_SHARE = 5, 0.8  # to infer the requested language from the texts
+MAX_SAMPLED_TEXTS = 200  # to find the language of many texts
 SIMILAR_LANGUAGES = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script without own n-grams
+WORD_SHARE = 0.3  # weight of frequent words relative to that of n-grams, in short texts
 WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The n-grams of a script and their weights, (n-grams, languages)."""
+    """The n-grams and frequent words of a script and their weights, (rows, languages) each."""
 
     languages: tuple[str, ...]
     rows: Mapping[str, int]
     weights: NDArray[np.int8]
+    words: Mapping[str, int]
+    word_weights: NDArray[np.int8]
 
 
 @lru_cache(maxsize=65536)
@@ -87,6 +93,8 @@ def identify_language(text: str) -> str:
 
     >>> identify_language("Der Zug fährt um sieben Uhr ab.")
     'de'
+    >>> identify_language("Das blaue Auto hielt an."), identify_language("The blue car stopped.")
+    ('de', 'en')
     >>> identify_language("ok"), identify_language("12:30")
     ('', '')
     """
@@ -95,6 +103,8 @@ def identify_language(text: str) -> str:
     if script in LANGUAGE_BY_SCRIPT:
         return LANGUAGE_BY_SCRIPT[script]
     weights = _mean_weights(text, script)
+    if weights and is_too_short(text):
+        weights = _add_word_weights(weights, text, script)
     return max(weights, key=weights.__getitem__) if weights else ""
 
 
@@ -200,20 +210,35 @@ def flag_other_language(texts: Sequence[str], language: str = "") -> BoolArray:
     return np.array(flags, dtype=np.bool_)
 
 
-def count_wrong_language(texts: Sequence[str]) -> int:
-    """Count texts that are clearly in another language than most, if most agree.
+def flag_wrong_language(texts: Sequence[str]) -> BoolArray:
+    """Flag texts that are clearly in another language than most, if most agree, (texts,).
 
     >>> line = "The train to Hamburg does not leave before seven o'clock."
-    >>> count_wrong_language([line] * 9 + ["да"])
-    1
+    >>> flag_wrong_language([line] * 5 + ["да"]).tolist()
+    [False, False, False, False, False, True]
     """
     languages = Counter(identify_language(text) for text in texts if not is_too_short(text))
     del languages[""]
     main, count = max(languages.items(), key=lambda entry: entry[1], default=("", 0))
     if count < MIN_AGREEING_TEXTS or count < MIN_AGREEING_SHARE * languages.total():
-        return 0
-    candidates = (text for text in texts if identify_language(text) != main)
-    return sum(is_in_other_language(text, main) for text in candidates)
+        main = ""
+    flags = [
+        bool(main) and identify_language(t) != main and is_in_other_language(t, main) for t in texts
+    ]
+    return np.array(flags, dtype=np.bool_)
+
+
+def main_language(texts: Sequence[str]) -> str:
+    """Return the language of most letters in a sample of texts, empty without a majority.
+
+    >>> main_language(["今天公园里天气很好。", "我们去散步。", "OK"]), main_language(["ok"])
+    ('zh', '')
+    """
+    letters: Counter[str] = Counter()
+    for text in texts[:: -(-len(texts) // MAX_SAMPLED_TEXTS) or 1]:
+        letters[identify_language(text)] += sum(map(str.isalpha, text))
+    language = max(letters, key=lambda code: (letters[code], code), default="")
+    return language if 2 * letters[language] > letters.total() else ""
 
 
 def is_mixed_language(text: str) -> bool:
@@ -244,50 +269,51 @@ def function_word_share(texts: Iterable[str]) -> tuple[float, int]:
     >>> function_word_share(["the cat sat on the mat"])
     (0.5, 6)
     """
-    words = [word.lower() for text in dict.fromkeys(texts) for word in WORD_PATTERN.findall(text)]
-    return (sum(word in ENGLISH_FUNCTION_WORDS for word in words) / max(len(words), 1), len(words))
+    counts = [_count_function_words(text) for text in dict.fromkeys(texts)]
+    total = sum(words for _, words in counts)
+    return sum(found for found, _ in counts) / max(total, 1), total
 
 
-def has_few_words(texts: Iterable[str]) -> bool:
-    """Tell whether distinct texts have too few words to judge if they are English.
+@lru_cache(maxsize=65536)
+def _count_function_words(text: str) -> tuple[int, int]:
+    """Count English function words and all words of a text."""
+    words = WORD_PATTERN.findall(text)
+    return sum(word.lower() in ENGLISH_FUNCTION_WORDS for word in words), len(words)
 
-    Stops reading as soon as there are enough.
 
-    >>> has_few_words(["one two three"] * 20)
+def is_plausibly_english(texts: Sequence[str]) -> bool:
+    """Tell whether texts may be English; False only if most of them are clearly not.
+
+    True if there are few words, or if there are enough function words. Titles have none, so most
+    letters must also belong to texts that are clearly not English by themselves.
+
+    >>> german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür"
+    >>> is_plausibly_english([f"{german}: {n}" for n in "abcdef"])
+    False
+    >>> is_plausibly_english([f"Blue cotton shirt large {n}" for n in "abcdefghijkl"])
     True
-    >>> has_few_words(f"word {n}" for n in "abcdefghijklmnopqrstuvwxyz")
-    False
-    """
-    read_texts, count = set(), 0
-    for text in texts:
-        if text not in read_texts:
-            read_texts.add(text)
-            count += len(WORD_PATTERN.findall(text))
-        if count >= MIN_ENGLISH_WORDS:
-            return False
-    return True
-
-
-def is_plausibly_english(texts: Iterable[str]) -> bool:
-    """Tell whether texts may be English by their function words; True if there are few words.
-
-    >>> is_plausibly_english([f"Die Katze sitzt auf der Matte, der Hund: {n}" for n in "abcdef"])
-    False
     """
     share, count = function_word_share(texts)
-    return count < MIN_ENGLISH_WORDS or share >= MIN_ENGLISH_SHARE
+    if count < MIN_ENGLISH_WORDS or share >= MIN_ENGLISH_SHARE:
+        return True
+    letters = {text: sum(map(str.isalpha, text)) for text in dict.fromkeys(texts)}
+    other = sum(n for text, n in letters.items() if is_clearly_not_english(text))
+    return 2 * other < sum(letters.values())
 
 
 def are_english(texts: Sequence[str]) -> bool:
-    """Tell whether to treat texts as English; a few words are, unless clearly another language.
+    """Tell whether to treat texts as English.
+
+    A few words, and texts without function words such as titles, are English unless they are
+    clearly in another language.
 
     >>> are_english(["Yes."]), are_english(["我喜欢在公园里散步，因为天气很好。"])
     (True, False)
     """
     share, count = function_word_share(texts)
-    if count >= MIN_ENGLISH_WORDS:
-        return share >= MIN_ENGLISH_SHARE
-    return not is_in_other_language(" ".join(texts), "en")
+    if count >= MIN_ENGLISH_WORDS and share >= MIN_ENGLISH_SHARE:
+        return True
+    return not is_in_other_language(" ".join(dict.fromkeys(texts)), "en")
 
 
 @lru_cache(maxsize=65536)
@@ -306,8 +332,8 @@ def is_clearly_not_english(text: str) -> bool:
 def seem_english(texts: Sequence[str]) -> bool:
     """Tell whether to choose a metric for English by default.
 
-    Stricter than `are_english`: a few words with few function words must be identified as English,
-    and nearly all of many texts must be. Of lines below 60 characters in German, Czech, Polish,
+    Stricter than `are_english`: texts with few function words must be identified as English, and
+    nearly all of many texts must be. Of lines below 60 characters in German, Czech, Polish,
     Spanish and Icelandic, 2 to 5 % are accepted (by `are_english` 58 to 86 %); of English lines
     97 %.
 
@@ -318,9 +344,8 @@ def seem_english(texts: Sequence[str]) -> bool:
     not_english = sum(map(is_clearly_not_english, texts))
     if not are_english(texts) or not_english > MAX_OTHER_LANGUAGE_SHARE * len(texts):
         return False
-    if count >= MIN_ENGLISH_WORDS or share >= CLEAR_ENGLISH_SHARE:
-        return True
-    return identify_language(" ".join(texts)) in ("en", "")
+    min_share = MIN_ENGLISH_SHARE if count >= MIN_ENGLISH_WORDS else CLEAR_ENGLISH_SHARE
+    return share >= min_share or identify_language(" ".join(dict.fromkeys(texts))) in ("en", "")
 
 
 def _mean_weights(text: str, script: str) -> dict[str, float]:
@@ -333,6 +358,14 @@ def _mean_weights(text: str, script: str) -> dict[str, float]:
         return {}
     totals = profile.weights[rows].sum(axis=0, dtype=np.int64)
     return dict(zip(profile.languages, (totals / len(rows)).tolist(), strict=True))
+
+
+def _add_word_weights(weights: Mapping[str, float], text: str, script: str) -> dict[str, float]:
+    """Add the weights of frequent words, averaged over all words of a text."""
+    profile, words = _profiles()[script], WORD_PATTERN.findall(text.lower())
+    rows = [profile.words[word] for word in words if word in profile.words]
+    added = WORD_SHARE * profile.word_weights[rows].sum(axis=0, dtype=np.int64) / len(words)
+    return {language: weights[language] + float(added[n]) for n, language in enumerate(weights)}
 
 
 @cache
@@ -362,9 +395,13 @@ def _profiles() -> Mapping[str, Profile]:
         script: Profile(
             languages=tuple(entry["languages"]),
             rows={gram: row for row, gram in enumerate(entry["ngrams"])},
-            weights=np.frombuffer(base64.b64decode(entry["weights"]), dtype=np.int8).reshape(
-                len(entry["ngrams"]), len(entry["languages"])
-            ),
+            weights=_decode_weights(entry["weights"], len(entry["languages"])),
+            words={word: row for row, word in enumerate(entry["words"])},
+            word_weights=_decode_weights(entry["word_weights"], len(entry["languages"])),
         )
         for script, entry in stored.items()
     }
+
+
+def _decode_weights(text: str, languages: int) -> NDArray[np.int8]:
+    return np.frombuffer(base64.b64decode(text), dtype=np.int8).reshape(-1, languages)

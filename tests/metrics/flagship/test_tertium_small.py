@@ -15,6 +15,7 @@ from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.encoders.encoder_network import BATCH_OVERHEADS
 from tertium.errors import ModelError, UsageError
+from tertium.evaluation.comparison import find_scale
 from tertium.execution import runtime
 from tertium.metrics.flagship import bundled_model, tertium_small
 from tertium.metrics.flagship.bundled_model import BundledModel
@@ -298,3 +299,30 @@ def test_damaged_weights_raise_an_error_without_assertions(
 
 def test_weights_file_is_small() -> None:
     assert (bundled_models_folder() / MODEL / "weights.safetensors").stat().st_size < 25_000_000
+
+
+TITLES = [
+    f"{color} {product}"
+    for color in ("Blue", "Dark green")
+    for product in (
+        "cotton shirt large", "leather wallet slim", "ceramic coffee mug", "running shoes black",
+        "steel water bottle", "garden hose heavy duty", "laptop stand aluminum", "yoga mat thick",
+        "rain jacket waterproof", "desk lamp dimmable",
+    )
+]  # fmt: skip
+
+
+def test_titles_are_not_refused(metric: TertiumSmall) -> None:
+    segments = [Segment(title, None, (title,)) for title in TITLES]
+    assert metric.score(segments).warnings == {}
+    assert metric.explain(segments[0]).score == 1.0
+
+
+def test_stated_language_wins() -> None:
+    german = "Die Katze sitzt auf der Matte, und der Hund liegt seit gestern vor der Tür."
+    segments = [Segment(german, None, (f"{german} {n}",)) for n in "abcde"]
+    stated = TertiumSmall(language="en")
+    assert stated.score(segments).warnings["reference not English"] == 5
+    assert find_scale(stated.spec, "into English") == find_scale("tertium-small", "into English")
+    with pytest.raises(UsageError, match="not language=de: use tertium-multi or chrf"):
+        TertiumSmall(language="de")

@@ -45,8 +45,8 @@ from tertium.specs import Range, normalize_number
 from tertium.text.language_codes import parse_language_pair
 from tertium.text.language_identification import (
     WRONG_LANGUAGE_WARNING,
-    count_wrong_language,
     flag_other_language,
+    flag_wrong_language,
     identify_language,
     is_mixed_language,
     is_too_short,
@@ -251,9 +251,8 @@ class EmbeddingMetric(Metric):
         """Return the values of two texts without vectors, which are equal or not."""
         return [self.identical if is_equal else self.unrelated] * len(self.parts)
 
-    def explain(self, segment: Segment) -> Explanation:
+    def explain_segment(self, segment: Segment) -> Explanation:
         """Return the score of a segment and the alignment of its pieces."""
-        self.check([segment])
         parts: list[TextComparison] = []
         for side in self.sides([segment]):
             _, texts, values = self._compare([segment], side)
@@ -323,7 +322,7 @@ class EmbeddingMetric(Metric):
         counts = {
             "empty source": sum(not text.strip() for text in sources),
             "text of two languages": sum(map(is_mixed_language, [*hypotheses, *sources])),
-            WRONG_LANGUAGE_WARNING: 0 if self.lp else count_wrong_language(hypotheses),
+            WRONG_LANGUAGE_WARNING: 0 if self.lp else int(flag_wrong_language(hypotheses).sum()),
         }
         sides = zip(("source", "translation"), (sources, hypotheses), self.languages, strict=False)
         return counts | {

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import BoolArray, Float32Array, FloatArray
+from tertium.arrays import Float32Array, FloatArray
 from tertium.cache.database import CacheEntry
 from tertium.cache.vector_cache import get_entries, put_entries
 from tertium.encoders.encoder import TextReader, count_input_warnings
@@ -36,7 +36,6 @@ from tertium.models.trained_model import EqualByWeights
 from tertium.segment import Segment
 from tertium.text.language_identification import (
     are_english,
-    has_few_words,
     is_clearly_not_english,
     is_plausibly_english,
 )
@@ -44,6 +43,7 @@ from tertium.text.language_identification import (
 CACHE_WRITE_BATCH = 4096  # rows computed between two writes to the cache
 MAX_MQM_POINTS = 25  # the largest MQM penalty of a segment
 Scale = Literal["da", "mqm"]
+OTHER_METRICS = "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
 CITATION = """\
 @software{tertium,
     title = "tertium: a toolkit for machine translation evaluation",
@@ -65,6 +65,10 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
     references: ReferenceReduction = "best"
     scale: Scale = "da"
     precision: Precision = "fp32"
+
+    @property
+    def worst_score(self) -> float:
+        return 0.0
 
     @property
     def model(self) -> BundledModel:
@@ -115,8 +119,23 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
 
     def mqm_points(self, segments: Sequence[Segment]) -> FloatArray:
         """Return the expected MQM penalty of each segment, 0 to 25."""
-        self.check(segments)
-        return expected_mqm_points(replace(self, scale="mqm").segment_scores(segments))
+        return expected_mqm_points(replace(self, scale="mqm").score(segments).segments)
+
+    @abstractmethod
+    def scale_of(self, segments: Sequence[Segment]) -> HumanScale:
+        """Return the human scale of the scores of these segments."""
+
+    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
+        return self.scale_of(segments).deviation(scores)
+
+    def describe_score(self, score: float, segment: Segment) -> dict[str, float]:
+        scale, values = self.scale_of([segment]), np.array([score])
+        return {
+            "score": score,
+            "uncertainty": float(scale.deviation(values)[0]),
+            "percentile": float(scale.percentile(values)[0]),
+            "MQM points": float(self.mqm_points([segment])[0]),
+        }
 
     def load_or_compute_outputs(
         self,
@@ -160,16 +179,6 @@ def rows_as_dicts(columns: Mapping[str, FloatArray]) -> list[dict[str, float]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def are_empty_translations(hypotheses: Sequence[str], inputs: Sequence[str]) -> BoolArray:
-    """Return which hypotheses are blank although their source or reference is not.
-
-    >>> are_empty_translations(["a", " ", ""], ["A", "B", ""])
-    array([False,  True, False])
-    """
-    pairs = zip(hypotheses, inputs, strict=True)
-    return np.array([not a.strip() and bool(b.strip()) for a, b in pairs], dtype=bool)
-
-
 @dataclass(frozen=True, kw_only=True)
 class EnglishModelSettings(BundledModelSettings, HumanScale):
     """The `config.json` of an English model: a DA scale and an MQM scale (`experts`)."""
@@ -179,7 +188,23 @@ class EnglishModelSettings(BundledModelSettings, HumanScale):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EnglishCalibratedMetric(CalibratedMetric):
-    """Reference-based calibrated metric for translations into English."""
+    """Reference-based calibrated metric for translations into English.
+
+    `language` is `en` if the references are known to be English; otherwise they are checked.
+    """
+
+    language: str = ""
+
+    def __post_init__(self) -> None:
+        if self.language not in ("", "en"):
+            raise UnsupportedLanguageError(
+                f"{self.name} needs English references, not language={self.language}: "
+                f"{OTHER_METRICS}"
+            )
+
+    @property
+    def scale_spec(self) -> str:
+        return replace(self, language="").spec
 
     @property
     @abstractmethod
@@ -230,25 +255,24 @@ class EnglishCalibratedMetric(CalibratedMetric):
         raw = self._penalize_length(outputs, references)
         if self.scale == "mqm":
             words = np.array([max(len(text.split()), 1) for text in references], dtype=np.float64)
-            failed = are_empty_translations(hypotheses, references)
-            raw = self.settings.experts.errors(raw, words, failed)
+            raw = self.settings.experts.errors(raw, words)
         same = np.array([a == b for a, b in zip(hypotheses, references, strict=True)], dtype=bool)
         return np.where(same, 1.0, self.human_scale.calibrate(raw))
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
-        if not is_plausibly_english([s.references[0] for s in segments]):
+        if not self.language and not is_plausibly_english([s.references[0] for s in segments]):
             raise UnsupportedLanguageError(
-                f"{self.name} needs English references, and these are not in English: "
-                "use tertium-multi or chrf, or sentsim / bertscore with encoder=use"
+                f"{self.name} needs English references, and most of these are not in English: "
+                f"{OTHER_METRICS}; if they are English, set language=en (--target-language en)"
             )
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        # `check` refuses only long enough texts. Few words that are clearly not English are counted
-        # here; among many words, single references may still be in another language.
+        # `check` refuses only texts that are long enough. Shorter ones are counted here if they are
+        # not English together; otherwise single references may still be in another language.
         first = [s.references[0] for s in segments]
-        all_foreign = has_few_words(first) and not are_english(first)
-        count = len(first) if all_foreign else sum(map(is_clearly_not_english, first))
+        all_count = not self.language and not are_english(first)
+        count = len(first) if all_count else sum(map(is_clearly_not_english, first))
         return super().warnings(segments) | ({"reference not English": count} if count else {})
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
@@ -256,8 +280,8 @@ class EnglishCalibratedMetric(CalibratedMetric):
         scores = self.pair_scores(self.raw_outputs(left, right), left, right)
         return reduce_references(scores, owners, self.references)
 
-    def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
-        return self.human_scale.deviation(scores)
+    def scale_of(self, segments: Sequence[Segment]) -> HumanScale:
+        return self.human_scale
 
     def percentile(self, scores: FloatArray) -> FloatArray:
         """Return the percentage of WMT system outputs that score lower (see the model card)."""
@@ -269,9 +293,8 @@ class EnglishCalibratedMetric(CalibratedMetric):
     ) -> TextComparison:
         """Align the pieces of a hypothesis and a reference; `values` belong to the pair."""
 
-    def explain(self, segment: Segment) -> Explanation:
+    def explain_segment(self, segment: Segment) -> Explanation:
         """Return the score, its uncertainty and percentile, and the best match of each piece."""
-        self.check([segment])
         owners, left, right = pair_texts([segment], "reference")
         outputs = self.raw_outputs(left, right)
         scores = self.pair_scores(outputs, left, right)
