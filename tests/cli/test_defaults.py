@@ -11,6 +11,7 @@ import pytest
 import tertium
 from tertium.cli import main
 from tertium.data.testset import TestSet
+from tertium.errors import MissingInputError
 from tertium.evaluation import scoring
 from tertium.evaluation.ranking import recommend_ranker
 from tertium.evaluation.scoring import recommend_metric
@@ -51,7 +52,8 @@ def test_recommended_metric_fits_the_inputs(
         one = TestSet(systems={"a": ["Ok."]}, references=[(few,)])
         assert recommend_metric(one) == "tertium-multi"
         assert recommend_ranker(one.segments("a")) == "tertium-multi"
-    assert recommend_metric(make_testset()) == "chrf"  # its error says what is missing
+    with pytest.raises(MissingInputError, match="no metric is given, and the default one"):
+        recommend_metric(make_testset())
     with monkeypatch.context() as without_weights:
         without_weights.setattr(scoring, "has_bundled_models", lambda: False)
         assert (
@@ -106,9 +108,8 @@ def test_recommended_ranker_fits_the_inputs(monkeypatch: pytest.MonkeyPatch) -> 
     assert recommend_ranker(make_testset(ENGLISH, GERMAN).segments("ours")) == "pairwise"
     assert recommend_ranker(make_testset(GERMAN).segments("ours")) == "tertium-multi"
     assert recommend_ranker(make_testset(sources=GERMAN).segments("ours")) == "tertium-multi"
-    assert (
-        recommend_ranker(make_testset().segments("ours")) == "chrf"
-    )  # its error says what is missing
+    with pytest.raises(MissingInputError, match="needs references, sources or both"):
+        recommend_ranker(make_testset().segments("ours"))
     monkeypatch.setattr(scoring, "has_bundled_models", lambda: False)
     assert recommend_ranker(make_testset(ENGLISH).segments("ours")) == "chrf"
 
@@ -132,3 +133,18 @@ def test_rank_works_with_sources_only(tmp_path: Path, capsys: pytest.CaptureFixt
     assert json.loads(capsys.readouterr().out)["order"] == [1, 0]
     segments = [Segment(text, sources[0]) for text in record["candidates"]]
     assert tertium.explain(*segments).metric == "tertium-multi"
+
+
+def test_stated_language_chooses_the_default_metric() -> None:
+    assert recommend_metric(make_testset(GERMAN), "en") == "tertium-small"
+    assert recommend_metric(make_testset(ENGLISH), "de") == "tertium-multi"
+
+
+def test_missing_texts_are_explained_without_a_metric_that_nobody_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a").write_text("A cat.\n")
+    assert main(["score", "-t", str(tmp_path / "a")]) == 2
+    message = capsys.readouterr().err
+    assert "chrf" not in message
+    assert "tertium-multi) needs references, sources or both: give -r" in message

@@ -14,6 +14,7 @@ from tests.partial_metric import UNSCORED
 
 from tertium.cli import main
 from tertium.cli.inputs import load_named_metrics
+from tertium.metrics.lexical import sacrebleu_adapter
 from tertium.metrics.lexical.sacrebleu_adapter import TOKENIZERS_BY_LANGUAGE
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -527,7 +528,7 @@ def test_languages_are_passed_to_metrics() -> None:
 
 
 def test_bleu_and_nist_use_sacrebleus_tokenizer_for_a_language(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from sacrebleu.metrics.bleu import BLEU
 
@@ -547,6 +548,10 @@ def test_bleu_and_nist_use_sacrebleus_tokenizer_for_a_language(
         source_language="en",
         target_language="ko",
     )
-    tokenizers = [getattr(metric, "tokenize", None) for metric in load_named_metrics(args)]
-    assert tokenizers == ["ko-mecab", "ko-mecab", "13a", "ko-mecab", "13a"]
+    for name, is_installed in (("ko-mecab", True), ("char", False)):
+        monkeypatch.setattr(
+            sacrebleu_adapter, "is_installed", lambda *m, i=is_installed: i or not m
+        )
+        tokenizers = [getattr(metric, "tokenize", None) for metric in load_named_metrics(args)]
+        assert tokenizers == [name, name, "13a", name, "13a"]
     assert BLEU._TOKENIZER_MAP == TOKENIZERS_BY_LANGUAGE

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import socket
+import subprocess
+import sys
+import time
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -828,6 +835,150 @@ def test_a_malformed_part_record_gives_a_one_line_error(tmp_path: Path, note: st
     assert tertium.score_corpus(file, "chrf", out, resume=True).scored == len(ROWS)
 
 
+@pytest.mark.parametrize(
+    ("keys", "value"),
+    [
+        (["bytes"], "many"),
+        (["bytes"], float("inf")),
+        (["sha256"], None),
+        (["rows"], "2"),
+        (["kept"], -1),
+        (["bad"], {"not UTF-8": "one"}),
+        (["bad"], ["not UTF-8"]),
+        (["metrics", "chrf", "count"], None),
+        (["metrics", "chrf", "count"], True),
+        (["metrics", "chrf", "total"], "1.5"),
+        (["metrics", "chrf", "spread"], ["a", "b"]),
+        (["metrics", "chrf", "spread"], 3),
+        (["metrics", "chrf", "buckets"], {"x": 1}),
+        (["metrics", "chrf", "buckets"], {str(10**30): 1}),
+        (["metrics", "chrf", "warnings"], {"empty": 0.5}),
+        (["metrics", "chrf", "signature"], {"nrefs": 1}),
+        (["metrics", "chrf"], []),
+    ],
+)
+def test_a_part_record_with_wrong_types_gives_a_one_line_error(
+    tmp_path: Path, keys: list[str], value: Any
+) -> None:
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS[:2]), tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out)
+    note = out / "_done" / "rows.json"
+    record = json.loads(note.read_text())
+    place = record
+    for key in keys[:-1]:
+        place = place[key]
+    assert keys[-1] in place
+    place[keys[-1]] = value
+    note.write_text(json.dumps(record))
+    if keys == ["sha256"]:  # as if the shard had changed
+        assert tertium.score_corpus(file, "chrf", out, resume=True).scored == 2
+        return
+    with pytest.raises(DataError, match=r"_done/rows.json: not a valid record of a finished part"):
+        tertium.score_corpus(file, "chrf", out, resume=True)
+
+
+@pytest.mark.parametrize("shards", ["jsonl", "tsv", "parquet"])
+def test_a_shard_with_changed_bytes_is_written_again(shards: Any, tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "in" / "a.jsonl", ROWS[:3])
+    write_jsonl(tmp_path / "in" / "b.jsonl", ROWS[3:])
+    out = tmp_path / "out"
+    tertium.score_corpus(tmp_path / "in", "chrf", out, shards=shards)
+    shard = out / f"a.{shards}"
+    content = shard.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 1
+    shard.write_bytes(flipped)
+    summary = tertium.score_corpus(tmp_path / "in", "chrf", out, shards=shards, resume=True)
+    assert summary.scored == 3
+    assert shard.read_bytes() == content
+
+
+def test_an_input_swapped_at_the_same_size_and_time_is_refused(tmp_path: Path) -> None:
+    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
+    tertium.score_corpus(file, "chrf", out)
+    status, content = file.stat(), file.read_bytes()
+    file.write_bytes(content.replace(b"a", b"e", 1))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    with pytest.raises(UsageError, match=r"rows.jsonl was .*sha256 \w{8} and is now .*sha256"):
+        tertium.score_corpus(file, "chrf", out, resume=True)
+
+
+def test_a_server_that_does_not_answer_is_an_error_within_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr("tertium.corpus.storage.CONNECT_SECONDS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts and never answers
+        options = f"endpoint_override=127.0.0.1:{silent.getsockname()[1]}&scheme=http"
+        for url in (f"s3://k:s@bucket/in?{options}&region=us-east-1",):
+            with pytest.raises(DataError, match="bucket: no answer from the server within 1 sec"):
+                tertium.score_corpus(url, "chrf", tmp_path / "out")
+    with pytest.raises(DataError, match="gs://bucket: no answer from the server within 1 seconds"):
+        tertium.score_corpus(
+            "gs://anonymous@bucket/in?endpoint_override=127.0.0.1:9&scheme=http",
+            "chrf",
+            tmp_path / "out",
+        )
+
+
+def test_ctrl_c_stops_workers_in_the_middle_of_a_batch(tmp_path: Path) -> None:
+    """Each row takes a second, so that a batch would take far longer than the command may."""
+    for n in range(2):
+        write_jsonl(tmp_path / "in" / f"{n}.jsonl", ROWS * 20)
+    (tmp_path / "slow_metric.py").write_text(SLOW_METRIC)
+    info = tmp_path / "slow_metric-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-metric\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[tertium.metrics]\nslow = slow_metric:Slow\n")
+    arguments = ["corpus", "in", "-m", "slow", "-o", "out", "--workers", "2"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tertium", *arguments],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        wait_until(lambda: len([*tmp_path.glob("started-*")]) >= 2, 120)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=10)  # 60 rows of a second each are left
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+
+
+SLOW_METRIC = """
+import os, time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from tertium.metrics.base.metric import SegmentMetric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slow(SegmentMetric):
+    name: ClassVar[str] = "slow"
+    title: ClassVar[str] = "slow"
+
+    def segment_scores(self, segments):
+        if len(segments) > 1:
+            Path(f"started-{os.getpid()}").touch()
+        time.sleep(len(segments) - 1)
+        return np.zeros(len(segments))
+"""
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def test_a_row_without_the_usual_inputs_is_bad_for_flexible_metrics(
     tmp_path: Path,
 ) -> None:
@@ -1007,5 +1158,4 @@ def test_tokenizer_follows_the_language_of_the_rows(tmp_path: Path) -> None:
     summary = tertium.score_corpus(file, "bleu", tmp_path / "out", workers=1)
     assert [*summary.metrics] == ["bleu:tokenize=zh"]
     assert main(["corpus", str(file), "-m", "bleu", "-o", str(tmp_path / "two"), "-q"]) == 0
-    manifest = (tmp_path / "two" / "_tertium.json").read_text()
-    assert "tok:zh" in manifest
+    assert "tok:zh" in (tmp_path / "two" / "_manifest.json").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,12 +10,16 @@ import pytest
 import tertium
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
+from tertium.evaluation.scoring import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
+from tertium.metrics.lexical import sacrebleu_adapter
+from tertium.metrics.lexical.bleu import BLEU
 from tertium.reporting.page.report_builder import report_results
 from tertium.reporting.tables.evaluations import (
     comparison_table,
     human_agreement_lines,
     pairwise_p_value_list,
+    ranking_table,
 )
 from tertium.reporting.tables.table import render_table
 
@@ -139,3 +144,58 @@ def test_retrained_metric_has_no_scale(monkeypatch):
     monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (replace(old, learned=()),))
     assert find_scale("chrf", "into English") is not None
     assert find_scale("bleu", "into English") is None
+
+
+JAPANESE = ["これは保存したファイルです。", "電車は七時に出発します。", "彼女は昨日東京に行った。"]
+CHINESE = ["今天公园里天气很好，我们去散步。", "他昨天去了北京。", "火车七点出发。"]
+
+
+def compare_unspaced(texts, metrics):
+    references = [texts[n % len(texts)] for n in range(42)]
+    systems = {"base": [r[:-3] for r in references], "ours": [r[:-1] for r in references]}
+    return tertium.compare(systems, metrics, references=references, resamples=50)
+
+
+@pytest.mark.parametrize(
+    ("texts", "tokenizer", "installed"),
+    [(CHINESE, "zh", False), (JAPANESE, "char", False), (JAPANESE, "ja-mecab", True)],
+)
+def test_tokenizer_follows_the_detected_language(texts, tokenizer, installed, monkeypatch):
+    monkeypatch.setattr(sacrebleu_adapter, "is_installed", lambda *m: installed or not m)
+    loaded = load_metrics_for(texts, ["bleu", "nist", "chrf", "bleu:lowercase=true"])
+    assert [getattr(m, "tokenize", "") for m in loaded] == [tokenizer, tokenizer, "", tokenizer]
+    for given in ("bleu:tokenize=13a", BLEU()):
+        assert [m.spec for m in load_metrics_for(texts, given)] == ["bleu"]
+    assert [m.spec for m in load_metrics_for(["A cat sat."], ["bleu"])] == ["bleu"]
+
+
+def test_no_meaning_of_differences_under_another_tokenizer():
+    compared = compare_unspaced(JAPANESE, ["bleu", "chrf"])
+    scores = compared["ours"]["bleu"]  # found although its spec has a tokenizer now
+    assert "|tok:char|" in scores.signature
+    assert compared.human_agreement("bleu", "ours") is None
+    assert compared.human_agreement("chrf", "ours") is not None
+    text = render_table(comparison_table(compared))
+    note = "note: BLEU: texts in ja are split with tokenize=char, because ja-mecab is not installed"
+    assert text.index(note) < text.index("BLEU ↑") < text.index("humans agree")
+    assert text.count("tokenize=char") == 1
+
+
+def test_words_that_cannot_be_split_are_cautioned_before_any_claim():
+    compared = compare_unspaced(CHINESE, "bleu:tokenize=13a")
+    assert compared.human_agreement("bleu", "ours") is None
+    for style in ("text", "md", "latex"):
+        text = render_table(comparison_table(compared), style)
+        assert text.index("needs blanks between words") < text.index("base")
+    page = report_results(compared, [BLEU()]).html()
+    claim = re.search(r"best under\s+BLEU", page).start()
+    assert page.index("no blanks to split words at") < claim
+    assert page.index("use tokenize=zh") < claim
+
+
+def test_ranking_by_score_uses_the_tokenizer_of_the_language():
+    systems = {"a": [t[:-3] for t in CHINESE], "b": [t[:-1] for t in CHINESE]}
+    ranking = tertium.rank(systems, "bleu", references=CHINESE)
+    assert "|tok:zh|" in ranking.signature
+    text = render_table(ranking_table(ranking))
+    assert text.index("texts in zh are split with tokenize=zh") < text.index("win probability")

@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot and not args.plot.endswith(".svg"):
         raise UsageError(f"--plot {args.plot}: expected a file that ends in .svg")
     pairs = join_challenges([read_challenge(file) for file in args.sets])
-    metrics = load_named_metrics(args, lambda: [recommend_metric(pairs.testset())])
+    metrics = load_named_metrics(args, lambda code: [recommend_metric(pairs.testset(), code)])
     with progress_bars(args.quiet), runtime_of(args):
         result = challenge(pairs, metrics, by=args.by, phenomena=args.phenomena, lps=args.lps)
     if args.plot:

@@ -12,7 +12,7 @@ from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.metric import NO_SCORE
+from tertium.metrics.base.metric import NO_SCORE, Metric
 
 if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary
@@ -122,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet), runtime_of(args):
         summary = score_corpus(
             args.inputs,
-            load_named_metrics(args),
+            _metrics(args),
             args.output,
             engine=args.engine,
             keep=args.keep,
@@ -139,6 +139,15 @@ def run(args: argparse.Namespace) -> int:
         )
     print_result([summary.record()], summary_table(summary, args.output), args.format)
     return 0
+
+
+def _metrics(args: argparse.Namespace) -> list[str | Metric]:
+    """Return the metrics, by their specs if their tokenizer depends on the language of the rows."""
+    metrics = load_named_metrics(args)
+    if args.target_language:
+        return [*metrics]
+    pairs = zip(metrics, args.metrics, strict=True)
+    return [spec if hasattr(metric, "tokenize") else metric for metric, spec in pairs]
 
 
 def summary_table(summary: CorpusSummary, output: str) -> Table:

@@ -94,24 +94,33 @@ def add_languages(parser: CommandParser) -> None:
     group.add_argument(
         "--target-language",
         metavar="CODE",
-        help="language of the translations, for meteor and the tokenizer of bleu and nist; with "
-        "--source-language also for metrics that read the source (default: detected; meteor: en)",
+        help="language of the translations, for meteor, tertium-small and the tokenizer of bleu and "
+        "nist; with --source-language also for metrics that read the source (default: detected; "
+        "meteor: en; bleu and nist in meta and challenge, which may mix languages: none)",
     )
 
 
 def load_named_metrics(
-    args: argparse.Namespace, default: Callable[[], Iterable[str]] = tuple
+    args: argparse.Namespace,
+    default: Callable[[str], Iterable[str]] = lambda language: (),
+    testset: TestSet | None = None,
 ) -> list[Metric]:
-    """Load the metrics of -m, or the default ones, in the requested precision and languages."""
+    """Load the metrics of -m, or the default ones, in the requested precision and languages.
+
+    `default` takes the target language, if given. Otherwise it is detected in `testset`.
+    """
+    from tertium.evaluation.scoring import choose_tokenizer, target_texts
+
     source, target = args.source_language, args.target_language
     if source and not target:
         raise UsageError(f"--source-language {source} needs --target-language: give both")
     for code in filter(None, (source, target)):
         check_language_code(code)
-    specs = args.metrics or [*default()]
+    specs = args.metrics or [*default(target or "")]
     metrics = load_in_precision(specs, args.precision)
     if not target:
-        return metrics
+        texts = target_texts(testset) if testset else ()
+        return [choose_tokenizer(*pair, texts) for pair in zip(metrics, specs, strict=True)]
     return [
         _set_languages(metric, spec, source, target)
         for metric, spec in zip(metrics, specs, strict=True)
@@ -129,17 +138,16 @@ def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metri
 def _set_languages(metric: Metric, spec: str, source: str | None, target: str) -> Metric:
     """Set the languages of a metric unless its spec names them.
 
-    BLEU and NIST get sacrebleu's tokenizer for the target language.
+    BLEU and NIST get sacrebleu's tokenizer for the target language, if it is installed.
     """
-    from tertium.metrics.lexical.sacrebleu_adapter import TOKENIZERS_BY_LANGUAGE
+    from tertium.metrics.lexical.sacrebleu_adapter import tokenizer_for
 
     if source and _has(metric, "lp") and not getattr(metric, "lp", ""):
         return _replace(metric, lp=f"{source}-{target}")
     if _has(metric, "language") and "language=" not in spec:
         return _replace(metric, language=target)
-    tokenizer = TOKENIZERS_BY_LANGUAGE.get(target)
-    if tokenizer and _has(metric, "tokenize") and "tokenize" not in spec:
-        return _replace(metric, tokenize=tokenizer)
+    if _has(metric, "tokenize") and "tokenize" not in spec:
+        return _replace(metric, tokenize=tokenizer_for(target))
     return metric
 
 

@@ -12,7 +12,7 @@ from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import WIN_PROBABILITY_DECIMALS, format_warning_counts
+from tertium.reporting.tables.table import WIN_PROBABILITY_DECIMALS
 
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         return _rerank(args, ranker)
     testset = inputs.read_inputs(args)
     with progress_bars(args.quiet), runtime_of(args):
-        ranking = rank(testset, ranker)
+        ranking = rank(testset, args.ranker[0] if args.ranker else None)
         if args.report:
             from tertium.reporting.page.report_builder import report_ranking
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
         table = evaluations.ranking_table(ranking, args.width, warnings=not args.quiet)
         output.print_table(table, args.format)
     if args.sentence_level or args.format not in output.FORMATS_WITH_NOTES:
-        output.print_warnings(format_warning_counts(ranking.warnings), args.quiet)
+        output.print_warnings(evaluations.format_ranking_warnings(ranking), args.quiet)
     return 0
 
 

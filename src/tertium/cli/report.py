@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from tertium.cli import inputs, output
 from tertium.cli.parser import CommandParser, add_list
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     check_resamples(args)
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
-    metrics = inputs.load_named_metrics(args, lambda: default_metrics(testset))
+    metrics = inputs.load_named_metrics(args, partial(default_metrics, testset), testset)
     options = test_options(args)
     if not (args.paired_bs or args.paired_ar):
         options |= {"test": None, "slice_resamples": args.resamples}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
@@ -93,7 +94,7 @@ def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: flo
     if args.format == "tsv" and pairs and args.by:
         raise UsageError("-f tsv prints one table: give either --pairs or --by")
     testset = inputs.read_inputs(args)
-    metrics = inputs.load_named_metrics(args, lambda: default_metrics(testset))
+    metrics = inputs.load_named_metrics(args, partial(default_metrics, testset), testset)
     with progress_bars(args.quiet), runtime_of(args):
         result = comparison.compare(testset, metrics, **test_options(args), alpha=alpha)
         slices = make_slices(args, result)

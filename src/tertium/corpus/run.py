@@ -19,11 +19,12 @@ from tertium.corpus.filter_expression import parse_filter
 from tertium.corpus.readers import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.run_state import BAD, RunState
 from tertium.corpus.shards import ShardFormat, ShardWriter, shard_writer
-from tertium.corpus.storage import SourceFile, find_files, is_remote, would_match
+from tertium.corpus.storage import SourceFile, find_files, hash_content, is_remote, would_match
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.worker import CorpusJob, check_columns
 from tertium.data.records import WARNINGS_SUFFIX
 from tertium.errors import DataError, TertiumError, UsageError, short_repr
+from tertium.evaluation.scoring import load_metrics_for
 from tertium.execution import MEGABYTE, Runtime, current_runtime, progress_task, runtime
 from tertium.frames import is_frame
 from tertium.metrics.base.loading import load_metrics
@@ -154,7 +155,9 @@ def score_corpus(
     state.check_free(resume=resume)
     with progress_task("inspecting the corpus"):
         parts = plan_parts(files, part_rows)
-        job = _make_job(loaded, folder, parts, keep, fields, shards, longest, strict)
+        records = list(sample_records(parts, tuple(fields) if fields else None))
+        loaded = load_metrics_for(scoring.reference_texts(records, longest), metrics)
+        job = _make_job(loaded, folder, parts, records, keep, fields, shards, longest, strict)
     manifest = _describe(job, loaded, files, part_rows)
     with state.lock():
         state.begin(manifest)
@@ -268,6 +271,7 @@ def _make_job(
     metrics: Sequence[Metric],
     output: str,
     parts: Sequence[CorpusPart],
+    records: Sequence[Mapping[str, Any]],
     keep: str,
     fields: Sequence[str] | None,
     shards: str,
@@ -277,7 +281,6 @@ def _make_job(
     """Collect the settings of the workers, and test them on one row."""
     writer = shard_writer(shards)
     fields = tuple(fields) if fields else None
-    records = list(sample_records(parts, fields))
     where = parts[0].file.path
     example = scoring.find_example(records, metrics, longest, where)
     scoring.check_languages(records, metrics, example, longest)
@@ -336,6 +339,7 @@ def _describe(
         "shards": job.shards,
         "longest": job.longest,
         "part_rows": part_rows,
-        "inputs": {f.path: [f.size, f.modified] for f in files},  # to detect changes
+        # to detect changes, also of the same size and time
+        "inputs": {f.path: [f.size, f.modified, hash_content(f.path)] for f in files},
         "shard names": {f.path: f.name for f in files},  # the same path may get another name
     }

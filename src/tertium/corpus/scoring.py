@@ -5,7 +5,7 @@ Scores do not depend on other rows, so every score is identical to that of `tert
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -174,6 +174,15 @@ def find_example(
             reason = error
     message = row_error_text(reason).replace("segment 1", "the last row tried")
     raise type(reason)(f"{where}: none of the first rows can be scored: {message}")
+
+
+def reference_texts(records: Iterable[Mapping[str, Any]], longest: int) -> list[str]:
+    """Return the first reference of each valid row."""
+    texts: list[str] = []
+    for record in records:
+        with suppress(TertiumError):
+            texts += record_to_segment(record, longest).references[:1]
+    return texts
 
 
 def check_languages(

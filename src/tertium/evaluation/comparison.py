@@ -46,7 +46,6 @@ from tertium.meta.difference_scales import (
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
-from tertium.scores import Scores
 from tertium.text.language_identification import (
     MAX_OTHER_LANGUAGE_SHARE,
     are_english,
@@ -120,16 +119,15 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
     """
     segments = evaluation.testset.segments(evaluation.systems[0])
     direction = find_direction([(*s.references, s.hypothesis)[0] for s in segments])
-    metrics = [m for m in evaluation.metrics if not _is_unsegmented(evaluation.metric_scores(m))]
+    unsegmented = {
+        metric
+        for by_metric in evaluation.scores.values()
+        for metric, scores in by_metric.items()
+        if scores.warnings.get(UNSEGMENTED, 0) > MAX_UNSEGMENTED_SHARE * len(scores)
+    }
+    metrics = [metric for metric in evaluation.metrics if metric not in unsegmented]
     matches = {metric: find_scale(metric, direction) for metric in metrics}
     return {metric: scale for metric, scale in matches.items() if scale is not None}
-
-
-def _is_unsegmented(scores: Sequence[Scores]) -> bool:
-    """Whether texts without blanks were split at blanks, so that n-grams are not of words."""
-    limits = [MAX_UNSEGMENTED_SHARE * len(own) for own in scores]
-    counts = [own.warnings.get(UNSEGMENTED, 0) for own in scores]
-    return any(count > limit for count, limit in zip(counts, limits, strict=True))
 
 
 def find_direction(texts: Sequence[str]) -> str:

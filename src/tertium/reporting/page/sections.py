@@ -30,8 +30,10 @@ from tertium.reporting.tables.challenge_sets import challenge_chart, challenge_t
 from tertium.reporting.tables.diagnostics import diagnostic_table, format_skipped_diagnostics
 from tertium.reporting.tables.evaluations import (
     document_table,
+    format_warnings,
     human_agreement_table,
     is_best,
+    is_caution,
     metric_header,
     pairwise_p_value_table,
     small_sample_warnings,
@@ -48,7 +50,8 @@ MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
 
 def overview_contents(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     """Return the overview: findings, scores, tests, documents, warnings and signatures."""
-    parts: list[Markup] = []
+    cautions = [line for line in format_warnings(evaluation) if is_caution(line)]
+    parts = [element("p", line, class_="note") for line in cautions]
     findings = summarize_evaluation(evaluation)
     if findings:
         parts.append(element("ul", *(element("li", text) for text in findings), class_="findings"))

@@ -9,7 +9,8 @@ from dataclasses import replace
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison
 from tertium.evaluation.ranking import Ranking
-from tertium.evaluation.scoring import Evaluation, as_numbers
+from tertium.evaluation.scoring import Evaluation, as_numbers, describe_tokenizers
+from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 from tertium.reporting.tables.table import (
     WIN_PROBABILITY_DECIMALS,
     Cell,
@@ -19,6 +20,8 @@ from tertium.reporting.tables.table import (
     resampling_warnings,
 )
 from tertium.scores import Scores
+
+NOTE = "note:"
 
 
 def system_table(
@@ -102,15 +105,17 @@ def comparison_table(
             row.append(_p_cell(comparison, system, metric) if place else Cell("", ""))
             row.append(number_cell(comparison.clusters[metric][place] or math.nan, 0))
         rows.append(row)
+    lines = format_warnings(comparison) if warnings else []
     notes = [
         f"p: difference to {comparison.baseline}, {describe_test(comparison)}, "
         f"seed {comparison.seed}; * p < {comparison.alpha:g} (+ better, - worse)",
         "rank: each system is significantly better than all systems of higher rank numbers",
         *human_agreement_lines(comparison),
         *_signatures(comparison),
-        *(format_warnings(comparison) if warnings else []),
+        *(line for line in lines if not is_caution(line)),
     ]
-    return Table(header, rows, notes=notes, columns_per_group=3)
+    cautions = [line for line in lines if is_caution(line)]
+    return Table(header, rows, notes=notes, columns_per_group=3, cautions=cautions)
 
 
 def human_agreement_lines(comparison: Comparison) -> list[str]:
@@ -277,15 +282,26 @@ def small_sample_warnings(evaluation: Evaluation) -> list[str]:
     return [*(f"warning: {line}" for line in lines), *resampling]
 
 
+def is_caution(line: str) -> bool:
+    """Tell whether a warning is about how texts are split, and so about all scores of a metric."""
+    return UNSEGMENTED in line or line.startswith(NOTE)
+
+
+def tokenizer_notes(testset: TestSet, specs: Sequence[str]) -> list[str]:
+    """Return a line for each metric that splits texts in a language with its own tokenizer."""
+    return [f"{NOTE} {sentence}" for sentence in describe_tokenizers(testset, specs)]
+
+
 def format_warnings(evaluation: Evaluation) -> list[str]:
-    """Return one line per kind of warning with counts by system, then small-sample warnings."""
+    """Return lines on tokenizers, on warnings with counts by system, and on small samples."""
     counts: dict[str, dict[str, int]] = {}
     for system in evaluation.systems:
         for metric in evaluation.metrics:
             for kind, count in evaluation.scores[system][metric].warnings.items():
                 by_system = counts.setdefault(kind, {})
                 by_system[system] = max(count, by_system.get(system, 0))  # metrics may differ
-    return format_warning_counts(counts) + small_sample_warnings(evaluation)
+    notes = tokenizer_notes(evaluation.testset, evaluation.metrics)
+    return [*notes, *format_warning_counts(counts), *small_sample_warnings(evaluation)]
 
 
 def ranking_table(
@@ -303,12 +319,20 @@ def ranking_table(
         for n in ranking.order
     ]
     count = len(ranking.testset)
+    lines = format_ranking_warnings(ranking) if warnings else []
     notes = [
         f"{count} segment{'s' * (count != 1)}, all pairs of {len(ranks)} systems",
         ranking.signature,
-        *(format_warning_counts(ranking.warnings) if warnings else []),
+        *(line for line in lines if not is_caution(line)),
     ]
-    return Table(["system", "rank", "win probability", "best on"], rows, notes=notes)
+    header = ["system", "rank", "win probability", "best on"]
+    return Table(header, rows, notes=notes, cautions=[line for line in lines if is_caution(line)])
+
+
+def format_ranking_warnings(ranking: Ranking) -> list[str]:
+    """Return lines on tokenizers and on warnings with counts by system."""
+    notes = tokenizer_notes(ranking.testset, [ranking.ranker.spec])
+    return [*notes, *format_warning_counts(ranking.warnings)]
 
 
 def ranked_segment_table(ranking: Ranking, decimals: int = WIN_PROBABILITY_DECIMALS) -> Table:

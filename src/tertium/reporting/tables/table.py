@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a header, rows of cells, and notes below.
+    """A title, a header, rows of cells, cautions above and notes below.
 
     `text_columns` are aligned left, all others right. Rows of the `footer`, such as counts, stay
     below the others when a page sorts them. In a narrow terminal, columns after the first
@@ -54,6 +54,7 @@ class Table:
     footer: Sequence[Sequence[Cell | str]] = ()
     columns_per_group: int = 1
     leading_columns: int = 1
+    cautions: Sequence[str] = ()
 
 
 def number_cell(value: float, decimals: int, emphasis: Emphasis = "") -> Cell:
@@ -148,6 +149,8 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
         [replace(cell, text=replace_control_characters(cell.text)) for cell in _cells(row)]
         for row in (*table.rows, *table.footer)
     ]
+    for caution in table.cautions:
+        console.print(Text(replace_control_characters(caution)), soft_wrap=True)
     for widths in _split_columns(table, rows, width):
         grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
         for n, column_width in widths.items():
@@ -214,6 +217,7 @@ def _render_markdown(table: Table) -> str:
         return "| " + " | ".join(cells) + " |"
 
     lines = [f"**{escape_markdown(table.title)}**", ""] if table.title else []
+    lines += [part for caution in table.cautions for part in (escape_markdown(caution), "")]
     lines.append(row([escape_markdown(name) for name in table.header]))
     alignments = ["---" if n in table.text_columns else "---:" for n in range(len(table.header))]
     lines.append(row(alignments))
@@ -230,6 +234,7 @@ def _render_latex(table: Table) -> str:
     title = table.title or "Results"
     label = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "results"
     lines = [
+        *(f"% {_one_line(caution)}" for caution in table.cautions),
         "% needs \\usepackage{booktabs}",
         r"\begin{table}",
         r"\centering",
@@ -351,7 +356,8 @@ def render_html_table(table: Table, *, sortable: bool = False, style: str = "") 
     cells = [c for row in table.rows for n, c in enumerate(_cells(row)) if n in table.text_columns]
     names = [name for cell in cells for name in (cell.text, cell.value) if isinstance(name, str)]
     notes = [element("p", *isolate_names(note, names), class_="note") for note in table.notes]
-    return join([scrollable(grid, table.title or "table"), *notes])
+    cautions = [element("p", *isolate_names(text, names), class_="note") for text in table.cautions]
+    return join([*cautions, scrollable(grid, table.title or "table"), *notes])
 
 
 def _sort_button(name: str) -> Markup:
