@@ -11,6 +11,8 @@ import pytest
 
 from tertium.cli import main
 from tertium.metrics.regression.regression_metrics import BLEUR
+from tertium.models.trained_model import load_checkpoint
+from tertium.models.training_options import Epoch
 
 torch = pytest.importorskip("torch")
 WORDS = "the a cat dog sat ran on mat under big red small house tree blue sky moon".split()
@@ -104,6 +106,54 @@ def test_head_is_trained_logged_and_used(
     assert main(["score", *arguments, "-m", files["out"] + ":lang=window"]) == 2
     assert "unknown field of esim 'lang': did you mean 'long'" in capsys.readouterr().err
     assert "against:reference" in matches["signature"]
+
+
+def test_interrupted_training_is_explained_and_continued(
+    files: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupt(epoch: Epoch) -> None:
+        if epoch.number == 2:
+            raise KeyboardInterrupt
+
+    command = ["train", "esim:encoder=toy,hidden=2", "--train", files["train"], "--epochs", "3"]
+    command += ["--dev", files["dev"], "-o", files["out"]]
+    with monkeypatch.context() as patch:
+        patch.setattr("tertium.cli.train._print_epoch", interrupt)
+        assert main(command) == 130
+    kept = f"{files['out']} holds the finished epochs: run the same command again to continue"
+    assert capsys.readouterr().err.splitlines()[-2:] == [f"tertium: {kept}", "tertium: interrupted"]
+    load_checkpoint(files["out"])
+    assert "its training was interrupted or is still running" in caplog.text
+    caplog.clear()
+    assert main(command) == 0
+    load_checkpoint.cache_clear()
+    load_checkpoint(files["out"])
+    assert not caplog.text
+
+
+def test_interrupted_training_without_epochs_saves_nothing(
+    files: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("tertium.metrics.regression.linear_metric.fit_ridge", interrupt)
+    assert main(["train", "bleu-r", "--train", files["train"], "-o", files["out"]]) == 130
+    assert f"tertium: nothing was saved to {files['out']}" in capsys.readouterr().err
+    assert not Path(files["out"]).exists()
+
+
+def test_training_replaces_weights_of_a_killed_process(files: dict[str, str]) -> None:
+    """A process that is killed while it saves a new model leaves weights without a config.json."""
+    command = ["train", "bleu-r", "--train", files["train"], "-o", files["out"]]
+    Path(files["out"]).mkdir()
+    (Path(files["out"]) / "weights.safetensors").write_bytes(b"incomplete")
+    (Path(files["out"]) / ".tertium-0123456789abcdef.part").write_bytes(b"incomplete")
+    assert main(command) == 0  # was refused
+    assert BLEUR.load(files["out"]).coefficients
 
 
 def test_svr_is_trained(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,8 +7,9 @@ import dataclasses
 import math
 import sys
 import typing
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli.inputs import GOLD_HELP
@@ -205,7 +206,11 @@ def run(args: argparse.Namespace) -> int:
     if args.recipe != RECIPE and has_one_recipe(plan.cls) and not args.quiet:
         note = f"{plan.cls.name} has one recipe: {args.recipe} is the same as {RECIPE}"
         print(f"tertium: {note}", file=sys.stderr)
-    with progress_bars(args.quiet), runtime(device=args.device or "auto", threads=args.threads):
+    with (
+        _explain_interrupts(args.output),
+        progress_bars(args.quiet),
+        runtime(device=args.device or "auto", threads=args.threads),
+    ):
         metric = train(
             args.metric,
             [*_read_scores(args.train, args.gold), *args.preferences],
@@ -221,6 +226,22 @@ def run(args: argparse.Namespace) -> int:
         _print_search(metric.checkpoint.training.get("search", ()))
         print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
     return 0
+
+
+@contextmanager
+def _explain_interrupts(folder: str) -> Iterator[None]:
+    """Say what remains of a training that is interrupted by Ctrl-C."""
+    from tertium.models.trained_model import SNAPSHOT
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if (Path(folder) / SNAPSHOT).is_file():
+            kept = f"{folder} holds the finished epochs: run the same command again to continue"
+        else:
+            kept = f"nothing was saved to {folder}"
+        print(f"tertium: {kept}", file=sys.stderr)
+        raise
 
 
 def _read_scores(files: Sequence[str], gold: str | None) -> Sequence[str | JudgmentSet]:

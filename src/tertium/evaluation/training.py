@@ -17,15 +17,15 @@ from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.rankings import RankingSet
 from tertium.errors import TertiumError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame
-from tertium.models.checkpoint import CONFIG
-from tertium.models.trained_model import TrainedModel
+from tertium.models.checkpoint import CONFIG, PREVIOUS_WEIGHTS, WEIGHTS
+from tertium.models.trained_model import SNAPSHOT, TrainedModel
 from tertium.models.training_data import (
     TrainingData,
     TrainingSets,
     remove_leaks,
     sort_training_sets,
 )
-from tertium.models.training_job import LOG, SNAPSHOT
+from tertium.models.training_job import LOG
 from tertium.models.training_options import Epoch, Option, describe_options
 from tertium.registry import METRICS, RANKERS, resolve_scorer
 from tertium.specs import parse_fields, split_spec
@@ -204,9 +204,9 @@ def check_folder(place: str | Path, cls: type[TrainedModel], *, overwrite: bool 
     if not parent.is_dir() or not os.access(parent, os.W_OK):
         raise UsageError(f"{folder} cannot be created: {parent} is not a writable folder")
     trained, interrupted = ((folder / file).is_file() for file in (CONFIG, SNAPSHOT))
-    other_files = (
-        [p for p in folder.iterdir() if not p.match(PARTIAL_PATTERN)] if folder.is_dir() else []
-    )
+    incomplete = (PARTIAL_PATTERN, WEIGHTS, PREVIOUS_WEIGHTS)  # left by a killed process
+    files = folder.iterdir() if folder.is_dir() else ()
+    other_files = [file for file in files if not any(map(file.match, incomplete))]
     if other_files and not (trained or interrupted):
         raise UsageError(f"{folder} is not empty and has no trained metric: give another folder")
     if (interrupted and not cls.resumable) or (trained and not interrupted):

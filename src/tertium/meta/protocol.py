@@ -144,10 +144,11 @@ def run_protocol(
         return result, _permute(result, aligned, resamples, seed) if resamples else None
 
     with ThreadPoolExecutor(min(WORKERS, os.cpu_count() or 1)) as pool:
-        results = [
-            future.result()
-            for future in track_progress([pool.submit(run, t) for t in tasks], "tasks")
-        ]
+        futures = [pool.submit(run, task) for task in tasks]
+        try:
+            results = [future.result() for future in track_progress(futures, "tasks")]
+        finally:  # after Ctrl-C, leaving the pool would wait for all tasks
+            pool.shutdown(cancel_futures=True)
     weights = tuple(1.0 / len(results) for _ in results)
     tests = [test for _, test in results if test is not None]
     values: FloatArray = np.sum(

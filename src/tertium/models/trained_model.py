@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SNAPSHOT = "training.safetensors"  # state of a training that is not finished
 UNSAVED = "unsaved-"  # prefix of the keys of unsaved models
 LOCATION_FIELDS = ("model", "folder")  # fields that locate weights and do not affect scores
 SETTINGS = "settings"  # key of the settings in config.json
@@ -348,11 +349,18 @@ def find_checkpoint(where: str) -> Checkpoint:
 
 @lru_cache(maxsize=16)
 def load_checkpoint(where: str) -> Checkpoint:
-    """Load a checkpoint from a folder."""
+    """Load a checkpoint from a folder; log a warning if its training is not finished."""
     folder = Path(where)
     if folder.parent == bundled_models_folder():
         find_bundled_model(folder.name)
-    return read_checkpoint(folder)
+    checkpoint = read_checkpoint(folder)
+    if (folder / SNAPSHOT).is_file():
+        logger.warning(
+            "%s: its training was interrupted or is still running, and this is the best epoch so "
+            "far: run the same training again to finish it",
+            folder,
+        )
+    return checkpoint
 
 
 def load_folder(folder: Path, table: Mapping[str, str], kind: str) -> Any:

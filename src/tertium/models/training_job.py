@@ -10,7 +10,7 @@ from typing import Any
 from tertium.models.training_data import TrainingSets
 from tertium.models.training_options import Epoch
 
-SNAPSHOT, LOG = "training.safetensors", "log.tsv"  # files of a resumable run
+LOG = "log.tsv"  # epochs of a resumable run
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tertium.metrics.regression.svr import (
     Grid,
     Hyperparameters,
     SVROptions,
+    SVRSolution,
     fit_svr,
     make_folds,
     match_vectors,
@@ -90,6 +92,26 @@ def test_number_of_threads_does_not_change_results(data: tuple[np.ndarray, np.nd
     assert one == three
 
 
+def test_search_stops_when_it_is_interrupted(
+    data: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C waited for the running folds with all their settings."""
+    x, y = data
+    fits: list[Hyperparameters] = []
+
+    def fit(kernel: np.ndarray, targets: np.ndarray, setting: Hyperparameters) -> SVRSolution:
+        fits.append(setting)
+        if len(fits) == 100:
+            raise KeyboardInterrupt
+        time.sleep(0.001)
+        return fit_svr(kernel, targets, setting)
+
+    monkeypatch.setattr("tertium.metrics.regression.svr.fit_svr", fit)
+    with pytest.raises(KeyboardInterrupt):
+        search_grid(squared_distances(x, x), y, folds=10, threads=2)
+    assert len(fits) < 640 / 2
+
+
 def test_default_grid_is_the_published_one() -> None:
     assert len(Grid()) == len(list(Grid())) == 64
     assert {s.gamma for s in Grid()} == {0.01, 0.1, 1.0, 10.0}
@@ -137,10 +159,10 @@ def test_invalid_folds_are_rejected(data: tuple[np.ndarray, np.ndarray]) -> None
     distances = squared_distances(x, x)
     with pytest.raises(UsageError, match=r"folds=61 with 60 segments .*: expected 2"):
         search_grid(distances, y, folds=61)
-    with pytest.raises(UsageError, match="with 1 segments .*: give more segments"):
+    with pytest.raises(UsageError, match=r"with 1 segments .*: give more segments"):
         search_grid(distances, y, groups=np.zeros(60, dtype=np.int64), folds=2)
+    halves = np.repeat([1.0, 2.0], 30)
     with pytest.raises(DataError, match="all equal"):
-        halves = np.repeat([1.0, 2.0], 30)
         search_grid(distances, halves, groups=halves.astype(np.int64), folds=2)
 
 

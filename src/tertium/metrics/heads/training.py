@@ -27,6 +27,7 @@ from tertium.metrics.heads.encoder_states import States, make_states
 from tertium.metrics.heads.networks import PairNetwork, make_network
 from tertium.metrics.heads.options import HeadOptions
 from tertium.models.checkpoint import Checkpoint, round_to_half, write_checkpoint
+from tertium.models.trained_model import SNAPSHOT
 from tertium.models.training_data import TrainingSets
 from tertium.models.training_examples import (
     ComparedBatch,
@@ -44,7 +45,7 @@ from tertium.models.training_examples import (
     shuffle_into_batches,
     strict_tau,
 )
-from tertium.models.training_job import LOG, SNAPSHOT, TrainingJob
+from tertium.models.training_job import LOG, TrainingJob
 from tertium.models.training_loop import Run, fit, pairwise_loss, read_log, read_snapshot, write_log
 from tertium.models.training_options import Epoch, PairLoss, TrainingOptions
 
