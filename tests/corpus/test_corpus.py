@@ -1127,15 +1127,22 @@ def test_actors_fit_on_single_nodes(
 
 
 def test_an_unreachable_cluster_gives_a_one_line_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ray reports a missing token and a missing cluster in the same way."""
+    """Ray reports a missing token and a missing cluster in the same way, after half a minute."""
     ray = pytest.importorskip("ray")
-    refusal = ConnectionError("Failed to connect to Ray cluster at 192.0.2.1:6379\nand more")
+    refusal = ConnectionError("Failed to connect to Ray cluster at 127.0.0.1\nand more")
+    start = mock.Mock(side_effect=refusal)
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "init", mock.Mock(side_effect=refusal))
-    with pytest.raises(UsageError) as found, cluster("192.0.2.1:6379"):
-        pass
+    monkeypatch.setattr(ray, "init", start)
+    for address in ("127.0.0.1:9", "ray://127.0.0.1:9"):
+        with pytest.raises(UsageError, match=f"no Ray cluster at {address}: .*check the address"):
+            cluster(address).__enter__()
+    start.assert_not_called()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(UsageError) as found, cluster(address):
+            pass
     assert str(found.value) == (
-        "no Ray cluster at 192.0.2.1:6379: Failed to connect to Ray cluster at 192.0.2.1:6379 "
+        f"no Ray cluster at {address}: Failed to connect to Ray cluster at 127.0.0.1 "
         "(if it requires a token: set RAY_AUTH_MODE=token)"
     )
 

@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +23,11 @@ from dataclasses import dataclass, replace
 from multiprocessing import connection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tertium.arrays import is_integer_at_least
 from tertium.corpus.readers import CorpusPart
+from tertium.corpus.storage import CONNECT_SECONDS
 from tertium.corpus.worker import CorpusJob, Outcome, start_worker
 from tertium.errors import TertiumError, UnknownNameError, UsageError, short_repr
 from tertium.execution import Advance, runtime, usable_cores
@@ -33,6 +36,7 @@ from tertium.extras import require_modules
 ENGINES = ("local", "ray")
 AT_LEAST_ONE = "expected a whole number of at least 1"
 POLL_SECONDS = 0.2  # interval of progress updates
+STOP_SECONDS = 1.0  # for a worker to remove its partial files
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +115,7 @@ def run_local(
         min(workers, len(parts)), mp_context=spawn, initializer=_start, initargs=(job, shared)
     ) as pool:
         try:
-            yield from _outcomes({pool.submit(_attempt, part) for part in parts}, shared, advance)
+            yield from _outcomes(_submit(pool, parts), shared, advance)
         except BrokenProcessPool:
             raise TertiumError(
                 "a worker was killed (perhaps out of memory) or could not start (a script needs "
@@ -121,6 +125,17 @@ def run_local(
         finally:
             shared[1] = True
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _submit(pool: ProcessPoolExecutor, parts: Sequence[CorpusPart]) -> set[Future[Outcome]]:
+    """Submit parts while Ctrl-C is blocked, which the started processes inherit."""
+    mask = getattr(signal, "pthread_sigmask", None)  # not on Windows
+    previous = mask(signal.SIG_BLOCK, [signal.SIGINT]) if mask else None
+    try:
+        return {pool.submit(_attempt, part) for part in parts}
+    finally:
+        if mask:
+            mask(signal.SIG_SETMASK, previous)
 
 
 def _outcomes(pending: set[Future[Outcome]], shared: Any, advance: Advance) -> Iterator[Outcome]:
@@ -152,14 +167,18 @@ def _start(job: CorpusJob, shared: Any) -> None:
         shared[0] += rows
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(shared,), daemon=True).start()
     _worker, _count = start_worker(job), count
 
 
-def _exit_with_parent() -> None:
+def _exit_with_parent(shared: Any) -> None:
+    """Exit soon after the parent has ended or set the stop flag, also in the middle of a batch."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        connection.wait([parent.sentinel])
+        while not shared[1] and not connection.wait([parent.sentinel], POLL_SECONDS):
+            pass
+        if shared[1]:
+            connection.wait([parent.sentinel], STOP_SECONDS)
         os._exit(1)
 
 
@@ -216,6 +235,7 @@ def cluster(address: str | None) -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
+    _check_reachable(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, ValueError) as error:
@@ -230,6 +250,19 @@ def cluster(address: str | None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Raise an error within seconds if no server listens; Ray is silent for half a minute."""
+    server = urlsplit(address if address and "://" in address else f"ray://{address or 'auto'}")
+    try:
+        if server.hostname and server.port:
+            socket.create_connection((server.hostname, server.port), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"no Ray cluster at {address}: {getattr(error, 'strerror', None) or error}; check the "
+            "address and the network"
+        ) from None
 
 
 def count_actor_slots(cpus: float, gpus: float) -> int:

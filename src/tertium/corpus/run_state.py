@@ -15,17 +15,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tertium.atomic import lock_file
 from tertium.corpus import storage
 from tertium.corpus.tally import Tally
 from tertium.data.formats import missing_to_null
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, UsageError, short_repr
 
 MANIFEST, DONE, BAD, SUMMARY = "_manifest.json", "_done", "_bad", "_summary.json"
 LOCK = "_lock"
 MAX_LISTED = 3  # differences listed in an error
+
+
+class DonePart(NamedTuple):
+    """The record of a finished part: size and checksum of its shard, and its counts."""
+
+    size: int
+    sha256: str
+    tally: Tally
 
 
 @dataclass(frozen=True)
@@ -91,25 +99,33 @@ class RunState:
             )
 
     def find_done(self, suffix: str) -> Iterator[tuple[str, Tally]]:
-        """Yield the done parts whose shard has the recorded size, with their counts."""
+        """Yield the done parts with their counts; a shard that has changed is redone.
+
+        Local shards are compared by checksum. Remote ones are compared by size: their store keeps
+        checksums, and reading them again would cost as much as the run.
+        """
         sizes = storage.list_sizes(self.folder)
         names = [name for name in sizes if name.startswith(f"{DONE}/") and name.endswith(".json")]
         for name in names:
             part, record = name[len(DONE) + 1 : -len(".json")], self._read(name)
             if record is None:
                 continue
-            size, tally = self._parse_done(name, record)
-            if sizes.get(part + suffix) == size:
-                yield part, tally
+            done = self._parse_done(name, record)
+            shard = storage.join(self.folder, part + suffix)
+            if sizes.get(part + suffix) == done.size and (
+                storage.is_remote(shard) or storage.hash_content(shard) == done.sha256
+            ):
+                yield part, done.tally
 
     def read_tally(self, part: str) -> Tally:
         """Return the counts of a part that is done."""
         name = f"{DONE}/{part}.json"
-        return self._parse_done(name, self._read(name))[1]
+        return self._parse_done(name, self._read(name)).tally
 
-    def finish(self, part: str, tally: Tally, size: int) -> None:
-        """Record that a part is done, with the size of its shard; called last."""
-        self._write(f"{DONE}/{part}.json", {"bytes": size, **tally.record()}, indent=None)
+    def finish(self, part: str, tally: Tally, size: int, sha256: str) -> None:
+        """Record that a part is done, with the size and checksum of its shard; called last."""
+        record = {"bytes": size, "sha256": sha256, **tally.record()}
+        self._write(f"{DONE}/{part}.json", record, indent=None)
 
     def summarize(self, summary: Mapping[str, Any]) -> None:
         """Write the summary of the run, and remove partial files of killed workers."""
@@ -129,10 +145,10 @@ class RunState:
             raise DataError(f"{storage.join(self.folder, name)}: damaged; give another folder")
         return value
 
-    def _parse_done(self, name: str, record: Any) -> tuple[int, Tally]:
+    def _parse_done(self, name: str, record: Any) -> DonePart:
         try:
-            return int(record["bytes"]), Tally.from_record(record)
-        except (AttributeError, KeyError, TypeError, ValueError):
+            return DonePart(int(record["bytes"]), record["sha256"], Tally.from_record(record))
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
             raise DataError(
                 f"{storage.join(self.folder, name)}: not a valid record of a finished part; "
                 "remove it to redo the part"
@@ -164,7 +180,8 @@ def _differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterabl
 
 def _format(value: Any) -> str:
     match value:
-        case [int(size), int(nanoseconds)]:  # size and modification time of a file
+        case [int(size), int(nanoseconds), str(sha256)] if 0 <= nanoseconds < 1 << 62:
             written = datetime.fromtimestamp(nanoseconds / 1e9, UTC).astimezone()
-            return f"{size:,} bytes of {written.isoformat(' ', 'milliseconds')}"
-    return repr(value)
+            checksum = f", sha256 {sha256[:8]}" if sha256 else ""
+            return f"{size:,} bytes of {written.isoformat(' ', 'milliseconds')}{checksum}"
+    return short_repr(value, 80)

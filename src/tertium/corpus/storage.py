@@ -7,9 +7,11 @@ once `run_state` has recorded it.
 
 from __future__ import annotations
 
+import datetime
 import fnmatch
 import glob
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -19,8 +21,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from tertium.atomic import PARTIAL_PATTERN, open_atomic
+from tertium.cache.cached_files import hash_file
 from tertium.errors import DataError, UsageError
 
 FORMAT_BY_SUFFIX = {
@@ -32,6 +36,9 @@ FORMAT_BY_SUFFIX = {
     ".csv": "csv",
 }
 COMPRESSED_SUFFIXES = (".gz", ".zst")
+CONNECT_SECONDS = 5
+UNREACHABLE = ("NETWORK_CONNECTION", "UNAVAILABLE", "DEADLINE_EXCEEDED", "curlCode", "CURL error")
+_answering_servers: set[str] = set()  # buckets with the options of their URLs
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -239,7 +246,34 @@ def _file_system(path: str) -> tuple[Any, str]:
         raise UsageError(
             f"{path}: pyarrow cannot open this URL ({str(error).splitlines()[0]})"
         ) from None
+    bucket = f"{urlsplit(path).scheme}://{inner.partition('/')[0]}"
+    if bucket + urlsplit(path).query not in _answering_servers:
+        _check_reachable(system, bucket)
+        _answering_servers.add(bucket + urlsplit(path).query)
     return system, inner
+
+
+def _check_reachable(system: Any, bucket: str) -> None:
+    """Raise an error within seconds if a server does not answer; clients retry up to 15 minutes."""
+    from pyarrow import fs
+
+    rebuild, (settings, *_) = system.__reduce__()[:2]
+    if system.type_name == "s3":
+        limits = {"connect_timeout": CONNECT_SECONDS, "request_timeout": CONNECT_SECONDS}
+        quick = {**limits, "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=1)}
+    elif system.type_name == "gcs":
+        quick = {"retry_time_limit": datetime.timedelta(seconds=CONNECT_SECONDS)}
+    else:
+        return
+    try:
+        rebuild({**settings, **quick}).get_file_info(bucket.partition("://")[2])
+    except OSError as error:
+        reason = str(error).splitlines()[0]
+        if any(sign in reason for sign in UNREACHABLE):
+            raise DataError(
+                f"{bucket}: no answer from the server within {CONNECT_SECONDS} seconds; check the "
+                f"address and the network ({reason[:150]})"
+            ) from None
 
 
 def open_file(path: str) -> IO[bytes]:
@@ -272,6 +306,35 @@ def open_content(path: str, offset: int = 0) -> Iterator[IO[bytes]]:
                 raise
             reason = str(error).splitlines()[0]
             raise DataError(f"{path}: cannot be read to the end ({reason})") from None
+
+
+class HashingStream(io.RawIOBase):
+    """A stream that writes to another one and hashes what it writes."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream, self._digest, self.size = stream, hashlib.sha256(), 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.write(data)
+        self._digest.update(data)
+        written = memoryview(data).nbytes
+        self.size += written
+        return written
+
+    def tell(self) -> int:
+        return self.size
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def hash_content(path: str) -> str:
+    """Return the sha256 of a local file; empty for a remote one, whose store keeps checksums."""
+    return "" if is_remote(path) else hash_file(Path(path))
 
 
 @contextmanager
@@ -320,11 +383,3 @@ def list_sizes(folder: str) -> dict[str, int]:
     entries = system.get_file_info(FileSelector(inner, recursive=True, allow_not_found=True))
     files = [entry for entry in entries if entry.type == FileType.File]
     return {file.path.removeprefix(inner).strip("/"): file.size for file in files}
-
-
-def size_of(path: str) -> int:
-    """Return the size of an existing file in bytes."""
-    if not is_remote(path):
-        return Path(path).stat().st_size
-    system, inner = _file_system(path)
-    return int(system.get_file_info(inner).size)

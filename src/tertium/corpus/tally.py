@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, is_integer_at_least
 from tertium.corpus.scoring import WARNING_SEPARATOR, ScoredBatch
 from tertium.encoders.encoder import TRUNCATED_TEXT
 from tertium.metrics.base.metric import Metric
@@ -104,16 +104,18 @@ class MetricTally:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> MetricTally:
+        """Read a record; raises `ValueError`, `KeyError` or `AttributeError` if it is not valid."""
         low, high = record["spread"] or (math.inf, -math.inf)
+        buckets = _read_counts(record["buckets"])
         return cls(
-            count=record["count"],
-            missing=record["missing"],
-            total=record["total"],
-            low=low,
-            high=high,
-            buckets=Counter({int(code): count for code, count in record["buckets"].items()}),
-            warnings=Counter(record["warnings"]),
-            signature=dict(record["signature"]),
+            count=_read_count(record["count"]),
+            missing=_read_count(record["missing"]),
+            total=_read_float(record["total"]),
+            low=_read_float(low),
+            high=_read_float(high),
+            buckets=Counter({_check_bucket(int(code)): n for code, n in buckets.items()}),
+            warnings=_read_counts(record["warnings"]),
+            signature={key: _read_text(value) for key, value in record["signature"].items()},
         )
 
 
@@ -151,7 +153,36 @@ class Tally:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Tally:
         metrics = {s: MetricTally.from_record(part) for s, part in record["metrics"].items()}
-        return cls(record["rows"], record["kept"], Counter(record["bad"]), metrics)
+        rows, kept = _read_count(record["rows"]), _read_count(record["kept"])
+        return cls(rows, kept, _read_counts(record["bad"]), metrics)
+
+
+def _read_count(value: Any) -> int:
+    if not is_integer_at_least(value, 0):
+        raise ValueError(value)
+    return int(value)
+
+
+def _read_counts(value: Mapping[str, Any]) -> Counter[str]:
+    return Counter({key: _read_count(count) for key, count in value.items()})
+
+
+def _read_float(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(value)
+    return float(value)
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(value)
+    return value
+
+
+def _check_bucket(code: int) -> int:
+    if abs(code) >> (63 - _SHIFT):
+        raise ValueError(code)
+    return code
 
 
 def reason_kind(reason: str) -> str:

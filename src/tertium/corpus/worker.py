@@ -25,7 +25,7 @@ from tertium.corpus.readers import (
 from tertium.corpus.run_state import BAD, RunState
 from tertium.corpus.scoring import score_segments, select_segments
 from tertium.corpus.shards import extend_schema, shard_writer
-from tertium.corpus.storage import check_unchanged, join, size_of, write_content
+from tertium.corpus.storage import HashingStream, check_unchanged, join, write_content
 from tertium.corpus.tally import Tally, reason_kind
 from tertium.data.records import WARNINGS_SUFFIX
 from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
@@ -98,7 +98,7 @@ class PartWorker:
         with ExitStack() as stack:
             bad_path = join(job.output, f"{BAD}/{part.name}.jsonl")
             bad_rows = _BadRowFile(part, bad_path, stack, job.strict)
-            stream = stack.enter_context(write_content(shard))
+            stream = HashingStream(stack.enter_context(write_content(shard)))
             writer = stack.enter_context(writer_type(stream, schema))
             is_neural = any(job.model_ids)
             for reading in read_batches(part, job.fields, _input_schema(job), batch_rows(job)):
@@ -107,7 +107,7 @@ class PartWorker:
                     release_memory()
                 advance(len(reading.batch) + len(reading.bad))
             check_unchanged(part.file)
-        RunState(job.output).finish(part.name, tally, size_of(shard))
+        RunState(job.output).finish(part.name, tally, stream.size, stream.hexdigest())
         return tally
 
     def _score_batch(
