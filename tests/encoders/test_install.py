@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from tests.encoders.quantized_file import checkpoint_bytes
 
+from tertium.atomic import lock_file
 from tertium.cache.cached_files import models_folder
 from tertium.encoders import EncoderName
 from tertium.encoders import install as install_module
@@ -140,7 +141,7 @@ def make_cards(content: bytes) -> dict[str, ModelCard]:
         platform="manylinux2014_x86_64",
         license="MIT",
         prefix="query: ",
-        accepts_hub_weights=True,
+        hub_files={"model.safetensors": hashlib.sha256(b"original").hexdigest()},
         **settings,
     )  # type: ignore[arg-type]
     return {"whole": whole, "split": split, "chunks": chunks, "dense": dense}
@@ -225,13 +226,17 @@ def test_a_quantized_model_is_decoded(
         stream.write(b"x")
     with pytest.raises(ModelError, match="is not the expected file of dense"):
         weights_module.locate_weights(EncoderName("dense"))
-    (folder / "card.json").unlink()  # now other weights are accepted, such as the original ones
-    assert weights_module.locate_weights(EncoderName("dense")).hash != files["model.safetensors"]
+    (folder / "card.json").unlink()  # now only original weights of the hub are accepted
+    with pytest.raises(ModelError, match="is not the expected file of dense"):
+        weights_module.locate_weights(EncoderName("dense"))
+    (folder / "model.safetensors").write_bytes(b"original")
+    found = weights_module.locate_weights(EncoderName("dense"))
+    assert found.hash == card.hub_files["model.safetensors"] != files["model.safetensors"]
 
 
 def test_an_unexpected_quantized_file_is_not_decoded(index: Path) -> None:
     write_wheel(index, "dense-model", {"dense_model/tiny.bin": checkpoint_bytes()[:-4] + b"1234"})
-    with pytest.raises(ModelError, match=r"dense_model/tiny\.bin is .* it was not installed"):
+    with pytest.raises(ModelError, match=r"dense_model/tiny\.bin of .* it was not installed"):
         install("dense")
     write_wheel(index, "dense-model", {"dense_model/other.bin": b""})
     with pytest.raises(ModelError, match=r"does not contain dense_model/tiny\.bin"):
@@ -386,6 +391,19 @@ def test_processes_that_install_the_same_model_wait_for_each_other(index: Path) 
     assert [process.returncode for process in running] == [0, 0]
     assert outputs == {f"{models_folder() / 'split'}\n"}
     assert (models_folder() / "split" / "model.safetensors").read_bytes() == WEIGHTS
+
+
+def test_an_installation_does_not_go_on_without_its_lock(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(install_module, "LOCK_TIMEOUT", 0.1)
+    lock = models_folder() / ".staging" / "whole.lock"
+    with lock_file(lock, timeout=1) as has_lock:
+        assert has_lock
+        with pytest.raises(MissingResourceError, match=r"whole was not installed: another process"):
+            install("whole")
+        assert not (models_folder() / "whole").exists()
+    assert install("whole").is_dir()
 
 
 def test_the_last_line_of_a_pip_traceback_is_reported(

