@@ -6,12 +6,16 @@ A metric does the ranking here; `tests/contracts/test_rankers.py` runs the netwo
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
-from tests.partial_metric import UNSCORED
+from tests.partial_metric import UNSCORED, Partial
 
+import tertium
 from tertium.cli import main
+from tertium.evaluation.ranking import NOT_COMPARED
+from tertium.segment import Segment
 
 GOOD = "the parliament rejected the budget\nnobody came home\n"
 FAIR = "the parliament refused budget\nnobody came\n"
@@ -204,3 +208,14 @@ def test_errors_are_one_line(
     ):
         assert main(arguments) == 2
         assert message in capsys.readouterr().err
+
+
+def test_explanation_of_a_missing_score_is_not_a_tie() -> None:
+    good, unscored = (Segment(text, None, ("a cat sat",)) for text in ("a cat", UNSCORED))
+    explanation = tertium.explain(good, unscored, metric=Partial())
+    assert math.isnan(explanation.score)
+    assert math.isnan(explanation.win_probabilities.chances[0][1])
+    assert explanation.warnings == (NOT_COMPARED,)
+    ranking = tertium.rank({"a": ["a cat"], "b": [UNSCORED]}, Partial(), references=["a cat sat"])
+    assert all(map(math.isnan, ranking.ranks))
+    assert ranking.best_on.tolist() == [0, 0]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import isfinite
 
 from tertium.errors import UsageError, short_repr
-from tertium.evaluation.ranking import recommend_ranker
+from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, MarkedText
 from tertium.metrics.base.loading import load_metric
@@ -53,7 +53,11 @@ def explain(
     if rivals:
         ranker = as_ranker(metric or recommend_ranker([translation]))
         segments = [translation, *rivals]
-        return replace(ranker.explain(segments), warnings=tuple(ranker.warnings(segments)))
+        explained = ranker.explain(segments)
+        chances = explained.win_probabilities.chances if explained.win_probabilities else ()
+        is_compared = all(isfinite(chance) for row in chances for chance in row)
+        not_compared = () if is_compared else (NOT_COMPARED,)
+        return replace(explained, warnings=(*ranker.warnings(segments), *not_compared))
     if isinstance(metric, Ranker) or (isinstance(metric, str) and split_spec(metric)[0] in RANKERS):
         name = metric if isinstance(metric, str) else metric.name
         raise UsageError(f"{name} compares translations: give two or more (repeat -t)")
