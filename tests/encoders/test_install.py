@@ -208,7 +208,7 @@ def test_a_quantized_model_is_decoded(
     """The folder records its origin, and changed weights are detected."""
     pytest.importorskip("tokenizers")
     files = {"model.safetensors": unpacked_hash(tmp_path)}
-    card = dataclasses.replace(CARDS["dense"], files=files)
+    card = dataclasses.replace(make_cards(checkpoint_bytes())["dense"], files=files)
     CARDS["dense"] = card
     monkeypatch.setattr(weights_module, "MODEL_CARDS", {"dense": card})
     folder = install("dense")

@@ -188,7 +188,7 @@ def test_weights_in_several_folders_are_checked(
     """As in gemma, whose dense layers have files of the same name in folders of their own."""
     contents = {"model.safetensors": CONTENT, "2_Dense/model.safetensors": b"dense"}
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-    card = dataclasses.replace(weights_module.MODEL_CARDS["small"], files=hashes)
+    card = dataclasses.replace(MODEL_CARDS["minilm"], name="small", files=hashes)
     monkeypatch.setattr(weights_module, "MODEL_CARDS", {"small": card})
     folder = put(folders["models"] / "small")
     (folder / "2_Dense").mkdir()
@@ -266,8 +266,8 @@ def test_unknown_names_are_rejected() -> None:
         load_encoder("minilmm@4")
     with pytest.raises(UsageError, match="expected hf/NAME"):
         load_encoder("hf@4")
-    with pytest.raises(UsageError, match="unknown precision 'int8'"):
-        load_encoder("toy", precision="int8")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="unknown precision 'int4'"):
+        load_encoder("toy", precision="int4")  # type: ignore[arg-type]
 
 
 def test_a_folder_with_other_settings_has_another_signature(

