@@ -356,7 +356,7 @@ def single_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with mock.patch("tertium.encoders.batch_invariance.map_single_threaded", map):
+        with mock.patch("tertium.encoders.parallel.map_on_threads", map):
             yield
     finally:
         torch.set_num_threads(threads)

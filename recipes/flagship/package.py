@@ -19,13 +19,8 @@ from torch import Tensor
 
 from recipes.flagship.corpus import Corpus
 from recipes.flagship.train import TrainingRun
-from tertium.metrics.flagship.bundled_model import (
-    LEFT,
-    RIGHT,
-    SCALE,
-    apply_weight_delta,
-    dequantize,
-)
+from tertium.encoders.model_settings import ROW_SCALE
+from tertium.metrics.flagship.bundled_model import LEFT, RIGHT, apply_weight_delta, dequantize
 
 PART_BYTES = 15_000_000
 
@@ -73,7 +68,7 @@ def quantize(weights: Mapping[str, Tensor], *, smallest: int = 4096) -> dict[str
         if weight.ndim == 2 and weight.numel() >= smallest:
             scale = weight.float().abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
             compact[name] = (weight.float() / scale).round().to(torch.int8).contiguous()
-            compact[name + SCALE] = scale.squeeze(1).to(torch.float32)
+            compact[name + ROW_SCALE] = scale.squeeze(1).to(torch.float32)
         else:
             compact[name] = weight.to(torch.float16).contiguous()
     return compact

@@ -27,7 +27,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 from tertium.errors import UsageError
 
 T = TypeVar("T")
-Precision = Literal["fp32", "bf16", "fp16"]
+Precision = Literal["fp32", "bf16", "fp16", "int8"]
 LongTextPolicy = Literal["truncate", "window"]
 Advance = Callable[[int], None]
 ProgressListener = Callable[[str, int | None], AbstractContextManager[Advance]]

@@ -21,14 +21,15 @@ from tertium.encoders.tokenizer import Tokenizer
 from tertium.encoders.transformer_encoder import TransformerEncoder
 from tertium.encoders.weight_files import find_installed_weights
 from tertium.errors import ModelError
+from tertium.execution import Precision
 
 torch = pytest.importorskip("torch")
 
-from torch.nn import functional  # noqa: E402
 
 from tertium.encoders.bert import BertModel, read_bert_config, read_tensors  # noqa: E402
 from tertium.encoders.encoder_network import EncoderNetwork  # noqa: E402
-from tertium.encoders.transformer_layer import TransformerLayer  # noqa: E402
+from tertium.encoders.parallel import map_on_threads  # noqa: E402
+from tertium.encoders.pooling import Pooling  # noqa: E402
 from tertium.encoders.transformers_model import TransformersModel  # noqa: E402
 
 KINDS = ["bert", "roberta", "xlm-roberta", "mpnet"]
@@ -100,54 +101,22 @@ def test_padding_changes_only_rounding(kind: str, tiny_model: TinyModel) -> None
             assert torch.allclose(found, alone[place][layer][0][0], atol=1e-6)
 
 
-def test_results_are_batch_invariant(minilm: str) -> None:
-    encoder = load_encoder(minilm)
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_texts_of_a_batch_do_not_affect_each_other(minilm: str, precision: Precision) -> None:
+    encoder = load_encoder(minilm, precision=precision)
     assert isinstance(encoder, TransformerEncoder)
     network = encoder.backbone.network
-    if network.requires_batch_size_one:
-        pytest.skip("texts run one per batch on this CPU")
     rng = np.random.default_rng(3)
     rows = [rng.integers(1000, 20000, n).tolist() for n in (1, 70, 70, 3, 300, 31, 31, 31, 129)]
-    torch.set_num_threads(1)
-    together, pooled = network(rows, range(7), encoder.settings.pooling)
+    atol = 0 if precision == "int8" else 1e-5
+    [together], pooled = next(map_on_threads(lambda r: network(r, [4], Pooling()), [rows]))
     assert pooled is not None
     for place, row in enumerate(rows):
-        alone, own = network([row], range(7), encoder.settings.pooling)
+        [alone], own = next(map_on_threads(lambda r: network(r, [4], Pooling()), [[row]]))
         assert own is not None
-        assert torch.equal(pooled[place], own[0])
-        for layer in range(7):
-            assert torch.equal(together[layer][place, : len(row)], alone[layer][0])
-            assert not together[layer][place, len(row) :].any()
-
-
-@pytest.mark.parametrize("variant_part", ["attention", "feed forward"])
-def test_texts_run_alone_if_results_are_not_batch_invariant(
-    variant_part: str, tiny_model: TinyModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Attention depends on the number of texts, or products on the position of a row."""
-    attend, feed_forward = functional.scaled_dot_product_attention, TransformerLayer._feed_forward
-
-    def attend_by_batch_size(query: Any, *others: Any, **choices: Any) -> Any:
-        return attend(query, *others, **choices) * (1 + 1e-4 * (len(query) > 4))
-
-    def feed_forward_by_position(layer: TransformerLayer, states: Any, attended: Any) -> Any:
-        found = feed_forward(layer, states, attended)
-        return found * (1 + 1e-4 * (torch.arange(len(found)) % 2))[:, None]
-
-    if variant_part == "attention":
-        monkeypatch.setattr(functional, "scaled_dot_product_attention", attend_by_batch_size)
-    else:
-        monkeypatch.setattr(TransformerLayer, "_feed_forward", feed_forward_by_position)
-    encoder = load_encoder(f"dir/{shutil.copytree(tiny_model('bert'), tmp_path / 'model')}")
-    assert isinstance(encoder, TransformerEncoder)
-    assert encoder.backbone.network.requires_batch_size_one
-    texts = [*WORDS, " ".join(WORDS), "It cost"]
-    together = encoder.encode(texts)
-    for place, text in enumerate(texts):
-        own = encoder.encode([text])
-        first, last = together.offsets[place : place + 2]
-        assert np.array_equal(together.vectors[first:last], own.vectors)
-        assert np.array_equal(together.sentences[place], own.sentences[0])
+        assert torch.allclose(pooled[place], own[0], rtol=0, atol=atol)
+        assert torch.allclose(together[place, : len(row)], alone[0], rtol=0, atol=atol)
+        assert not together[place, len(row) :].any()
 
 
 @pytest.mark.parametrize(

@@ -333,3 +333,43 @@ def test_the_fingerprint_depends_on_everything_that_changes_vectors(
     assert len(prints) == 6
     sentences = [load_encoder(name).fingerprint("sentences") for name in names]
     assert sentences[0] == sentences[1]
+
+
+@pytest.mark.parametrize(
+    ("file", "key", "value"),
+    [
+        ("config.json", "num_attention_heads", 6),
+        ("tokenizer_config.json", "model_max_length", 100),
+        ("1_Pooling/config.json", "pooling_mode_cls_token", True),
+    ],
+)
+def test_changed_settings_of_a_known_model_change_the_signature(
+    file: str, key: str, value: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = load_encoder("minilm")
+    assert isinstance(encoder, TransformerEncoder)
+    assert encoder.signature_fields()["model"] == f"minilm@{encoder.weights_hash[:8]}"
+    folder = shutil.copytree(encoder.weights.folder, tmp_path / "minilm")
+    settings = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps({**settings, key: value}))
+    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
+    changed = load_encoder.__globals__["_load"].__wrapped__(
+        "minilm", "fp32", "truncate", False, "cpu"
+    )
+    assert changed.weights.folder == folder
+    name, _, suffix = changed.signature_fields()["model"].partition("+")
+    assert name == f"minilm@{encoder.weights_hash[:8]}"
+    assert suffix == changed.settings.hash[:8]
+
+
+def test_tokenizer_with_more_ids_than_embeddings_is_refused(
+    tiny_model: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_model("bert"), tmp_path / "model")
+    tokenizer = json.loads((folder / "tokenizer.json").read_text())
+    vocabulary = tokenizer["model"]["vocab"]
+    vocabulary["extra"] = json.loads((folder / "config.json").read_text())["vocab_size"]
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    encoder = load_encoder(f"dir/{folder}")
+    with pytest.raises(ModelError, match=r"has ids up to \d+, but the model has only \d+ embed"):
+        encoder.encode(["a text"])

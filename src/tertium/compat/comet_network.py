@@ -22,10 +22,10 @@ from torch import Tensor, nn
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.compat.comet_checkpoint import Hyperparameters
-from tertium.encoders.batch_invariance import map_single_threaded
 from tertium.encoders.encoder import TRUNCATED_TEXT
 from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.model_settings import read_settings
+from tertium.encoders.parallel import map_on_threads
 from tertium.encoders.tokenizer import Tokenizer, count_out_of_vocabulary
 from tertium.errors import ModelError
 from tertium.execution import Precision, progress_task, resolve_device
@@ -144,7 +144,7 @@ class Estimator:
         batches = self.network.plan_batches([len(row) for row in rows])
         vectors: dict[TokenIds, Tensor] = {}
         work = partial(self._pool_batch, rows)
-        run = map_single_threaded if self.network.device == "cpu" else map
+        run = map_on_threads if self.network.device == "cpu" else map
         with progress_task("encoding", total=len(rows)) as advance:
             for batch in run(work, batches):
                 vectors.update(batch)
@@ -190,7 +190,7 @@ class Estimator:
             with torch.inference_mode():
                 return float(self.head(vector[None]))
 
-        run = map_single_threaded if self.network.device == "cpu" else map
+        run = map_on_threads if self.network.device == "cpu" else map
         return np.array(list(run(score_vector, features)))
 
 

@@ -19,9 +19,16 @@ import numpy as np
 from tertium.arrays import Float32Array, exact_squared_norms
 from tertium.encoders.batching import run_or_split
 from tertium.encoders.encoder import Embeddings, offsets_from_lengths
-from tertium.encoders.model_settings import ModelSettings, concatenates_layers, parse_layers
+from tertium.encoders.model_settings import (
+    CONFIG_FILE,
+    ModelSettings,
+    concatenates_layers,
+    parse_layers,
+    read_optional_json,
+)
 from tertium.encoders.tokenizer import TokenizedText, Tokenizer, Window, split_windows
 from tertium.encoders.weight_files import TensorLoader
+from tertium.errors import ModelError
 from tertium.execution import LongTextPolicy, Precision, resolve_device
 from tertium.text.length_limits import MAX_ENCODED_TOKENS
 
@@ -84,7 +91,7 @@ class Backbone:
         self, texts: Sequence[str], *, layers: Sequence[str], sentences: bool, special: bool
     ) -> EncodingResults:
         """Compute all requested vectors of distinct texts in one pass."""
-        from tertium.encoders.batch_invariance import map_single_threaded
+        from tertium.encoders.parallel import map_on_threads
 
         complete = self.tokenizer(texts)
         truncated = [len(text) > self.max_tokens for text in complete]
@@ -95,7 +102,7 @@ class Backbone:
         lengths = [len(job.ids) + self.tokenizer.special_count for job in jobs]
         batches = [[jobs[i] for i in batch] for batch in self.network.plan_batches(lengths)]
         run = partial(run_or_split, partial(self._run, results))
-        for _ in (map_single_threaded if self.network.device == "cpu" else map)(run, batches):
+        for _ in (map_on_threads if self.network.device == "cpu" else map)(run, batches):
             pass
         results.average_windows(jobs, self.settings.pooling.normalize)
         return results
@@ -250,7 +257,14 @@ def _combine_layers(states: Sequence[Tensor], concatenate: bool) -> Tensor:
 
 @lru_cache(maxsize=8)
 def _load_tokenizer(folder: Path, lowercase: bool, prompt: str) -> Tokenizer:
-    return Tokenizer(folder, lowercase=lowercase, prompt=prompt)
+    tokenizer = Tokenizer(folder, lowercase=lowercase, prompt=prompt)
+    rows = read_optional_json(folder / CONFIG_FILE).get("vocab_size")
+    if isinstance(rows, int) and tokenizer.largest_id >= rows:
+        raise ModelError(
+            f"the tokenizer of {folder} has ids up to {tokenizer.largest_id}, but the model has "
+            f"only {rows} embeddings: tokenizer and weights are of different models"
+        )
+    return tokenizer
 
 
 @lru_cache(maxsize=4)

@@ -4,15 +4,15 @@ transformers computes the same states but takes seconds to import. It runs only 
 settings this module does not support (`transformers_model`; `read_bert_config` returns None).
 
 The tokens of all texts are concatenated without padding on a CPU, and padded on a GPU (see
-`transformer_layer`). On a CPU results are batch-invariant (see `batch_invariance`).
+`transformer_layer`). Weights that are stored as int8 rows with scales are used as they are by an
+int8 network.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,18 +20,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders import batch_invariance
-from tertium.encoders.linear_layers import convert_linear_layers, pack_linear_weights
-from tertium.encoders.model_settings import CONFIG_FILE, read_optional_json
+from tertium.encoders.int8_linear import Int8Linear, check_int8_widths, quantize_weights
+from tertium.encoders.linear_layers import convert_linear_layers
+from tertium.encoders.model_settings import CONFIG_FILE, ROW_SCALE, read_optional_json
 from tertium.encoders.skip_init import SkipInit
 from tertium.encoders.transformer_layer import BatchLayout, TransformerLayer
 from tertium.encoders.weight_files import MAX_CHECKED_VALUES, TensorLoader, list_weight_files
 from tertium.errors import ModelError
 from tertium.schema import NON_NEGATIVE, POSITIVE, read_dataclass
 
-# Lengths of the texts that test batch invariance. Many are short, since a matrix library may choose
-# its algorithm by the total size of a batched product.
-TEST_LENGTHS = (1,) * 9 + (2,) * 9 + (6,) * 5 + (19, 19, 40, 130)
 DISTANCE_BUCKETS, MAX_DISTANCE = 32, 128  # of MPNet's relative positions
 # Supported values of settings that would change the computation.
 SUPPORTED_VALUES: Mapping[str, tuple[object, ...]] = {
@@ -62,7 +59,6 @@ MPNET_NAMES = (
 )
 MODEL_PREFIXES = ("bert.", "roberta.", "mpnet.")  # of tensor names in a model saved with a head
 Positive = Annotated[int, POSITIVE]
-GetTensor = Callable[..., Tensor]  # (name, *shape) -> tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,32 +128,38 @@ class BertModel(nn.Module):
         super().__init__()
         self.config, self.depth = config, config.num_hidden_layers
         self.pad_token_id = config.pad_token_id
-        tensors = load_tensors() if load_tensors else read_tensors(folder)
-        get_tensor = _check_tensors(tensors, folder)
-
-        def table(name: str, rows: int, width: int = config.hidden_size) -> nn.Parameter:
-            return nn.Parameter(get_tensor(f"{name}.weight", rows, width), requires_grad=False)
-
-        self.words = table("embeddings.word_embeddings", config.vocab_size)
-        self.positions = table("embeddings.position_embeddings", config.max_position_embeddings)
+        stored = StoredWeights(load_tensors() if load_tensors else read_tensors(folder), folder)
+        hidden = config.hidden_size
+        words, positions = config.vocab_size, config.max_position_embeddings
+        self.words = stored.read_table("embeddings.word_embeddings.weight", words, hidden)
+        self.positions = stored.read_table(
+            "embeddings.position_embeddings.weight", positions, hidden
+        )
+        self.distances: Tensor | None
+        self.token_types: Tensor | None
+        distances, token_types = None, None
         if config.is_mpnet:
-            name = "encoder.relative_attention_bias"
-            self.distances = table(name, DISTANCE_BUCKETS, config.num_attention_heads)
+            shape = DISTANCE_BUCKETS, config.num_attention_heads
+            distances = stored.read("encoder.relative_attention_bias.weight", *shape)
         else:
-            self.token_types = table("embeddings.token_type_embeddings", config.type_vocab_size)
-        self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps, device="meta")
-        norm = _read_module(get_tensor, ["embeddings.LayerNorm"], config.hidden_size)
+            shape = config.type_vocab_size, hidden
+            token_types = stored.read("embeddings.token_type_embeddings.weight", *shape)
+        self.register_buffer("distances", distances)
+        self.register_buffer("token_types", token_types)
+        self.norm = nn.LayerNorm(hidden, config.layer_norm_eps, device="meta")
+        norm = {
+            kind: stored.read(f"embeddings.LayerNorm.{kind}", hidden) for kind in ("weight", "bias")
+        }
         self.norm.load_state_dict(norm, assign=True)
         self.norm.requires_grad_(False)
-        layers = [_read_layer(config, get_tensor, f"encoder.layer.{n}.") for n in range(self.depth)]
-        self.layers = nn.ModuleList(layers)
-        convert_linear_layers(self.layers, precision, device)
-        pack_linear_weights(self.layers, device)
+        if precision == "int8":
+            check_int8_widths((config.hidden_size, config.intermediate_size))
+        self.layers = nn.ModuleList()
+        for number in range(self.depth):
+            layer = _read_layer(config, stored, f"encoder.layer.{number}.", precision)
+            convert_linear_layers(layer, precision, device)
+            self.layers.append(layer)
         self.to(device)
-        self.block_sizes: batch_invariance.BlockSizes = batch_invariance.BLOCK_SIZES
-        if device == "cpu":
-            common = batch_invariance.find_common_block_sizes(layers[0].linear_layers)
-            self.block_sizes = common or (batch_invariance.FALLBACK_BLOCK_ROWS,)
         self._check_finite()
 
     def forward(
@@ -171,7 +173,6 @@ class BertModel(nn.Module):
         """
         layout = self._make_layout([(len(ids), ids.shape[1]) for ids in groups], mask)
         x = torch.cat([self._embed(ids) for ids in groups])  # (tokens, hidden)
-        x = batch_invariance.pad_to_blocks(x, layout.block_sizes)
         states = {0: x}
         for number, layer in enumerate(self.layers[: max(layers)], start=1):
             x = layer(x, layout)  # (tokens, hidden)
@@ -187,10 +188,10 @@ class BertModel(nn.Module):
         else:
             is_token = (ids != offset).long()
             positions = is_token.cumsum(1) * is_token + offset  # (texts, length)
-        x = F.embedding(ids, self.words)  # (texts, length, hidden)
-        if not self.config.is_mpnet:
+        x = self.words(ids)  # (texts, length, hidden)
+        if self.token_types is not None:
             x = x + self.token_types[0]
-        result: Tensor = self.norm(x + F.embedding(positions, self.positions))
+        result: Tensor = self.norm(x + self.positions(positions))
         return result.flatten(0, 1)
 
     def _make_layout(self, shapes: Sequence[tuple[int, int]], mask: Tensor | None) -> BatchLayout:
@@ -200,7 +201,7 @@ class BertModel(nn.Module):
         if self.config.is_mpnet and mask is not None:
             padding = ~mask[:, None, None]
             biases = [b.masked_fill(padding, -torch.inf) for b in biases if b is not None]
-        return BatchLayout(shapes, biases, self.block_sizes)
+        return BatchLayout(shapes, biases)
 
     def _relative_position_bias(self, length: int) -> Tensor:
         """Return what MPNet adds to attention scores, (1, heads, length, length).
@@ -208,6 +209,7 @@ class BertModel(nn.Module):
         Each direction has half of the buckets. Half of those stand for one distance each; the
         others grow logarithmically.
         """
+        assert self.distances is not None
         position = torch.arange(length, device=self.distances.device)
         distance = position[:, None] - position[None]  # (length, length), from query to key
         half, exact = DISTANCE_BUCKETS // 2, DISTANCE_BUCKETS // 4
@@ -219,22 +221,11 @@ class BertModel(nn.Module):
 
     def _check_finite(self) -> None:
         """Reject settings with which a short text has states that are not finite."""
-        ids = torch.arange(4, device=self.words.device)[None] % self.config.vocab_size
+        ids = torch.arange(4, device=self.words.table.device)[None] % self.config.vocab_size
         with torch.inference_mode():
             [states] = self([ids], None, frozenset({self.depth}))[self.depth]
         if not states.isfinite().all():
             raise ModelError("the model's config.json and weights give NaN or infinite states")
-
-    def is_batch_invariant(self) -> bool:
-        """Test whether a layer gives texts the same states together as alone, bit by bit."""
-        lengths = [n for n in TEST_LENGTHS if n <= self.config.max_position_embeddings]
-
-        def make_layout(lengths: Sequence[int]) -> BatchLayout:
-            shapes = [(len(list(same)), length) for length, same in groupby(lengths)]
-            return self._make_layout(shapes, None)
-
-        layer: TransformerLayer = self.layers[0]  # type: ignore[assignment]
-        return layer.is_batch_invariant(lengths, make_layout)
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:
@@ -265,52 +256,102 @@ def _normalize_name(name: str) -> str:
     )
 
 
-def _check_tensors(tensors: Mapping[str, Any], folder: Path) -> GetTensor:
-    """Return a function that looks up a tensor, checks its shape and values, and casts to fp32."""
+class StoredWeights:
+    """The tensors of a model folder by name, checked when they are read.
 
-    def get_tensor(name: str, *shape: int) -> Tensor:
-        problem = f"the weights in {folder} do not match its config.json:"
-        tensor = tensors.get(name)
-        if tensor is None:
-            raise ModelError(f"{problem} {name} is missing")
-        if tensor.shape != shape:
-            raise ModelError(f"{problem} {name} has shape {tuple(tensor.shape)}, expected {shape}")
+    A matrix is stored in floating point, or as int8 rows with a scale per row under the same name
+    and `ROW_SCALE`.
+    """
+
+    def __init__(self, tensors: Mapping[str, Any], folder: Path) -> None:
+        self._tensors, self._folder = tensors, folder
+
+    def read(self, name: str, *shape: int) -> Tensor:
+        """Return a tensor of this shape as fp32."""
+        if (rows := self._read_int8(name, *shape)) is not None:
+            return rows[0].float() * rows[1][:, None]
+        tensor = self._look_up(name, *shape)
         if not tensor.is_floating_point():
-            raise ModelError(f"{problem} {name} has type {tensor.dtype}, not floating point")
-        is_checked = tensor.numel() < MAX_CHECKED_VALUES
+            raise self._error(f"{name} has type {tensor.dtype}, not floating point")
+        return tensor.float()
+
+    def read_int8(self, name: str, *shape: int) -> tuple[Tensor, Tensor]:
+        """Return a matrix as int8 rows and their scales."""
+        return self._read_int8(name, *shape) or quantize_weights(self.read(name, *shape))
+
+    def read_table(self, name: str, rows: int, width: int) -> EmbeddingTable:
+        """Return an embedding table, as it is stored."""
+        stored = self._read_int8(name, rows, width)
+        return EmbeddingTable(*stored or (self.read(name, rows, width),))
+
+    def _read_int8(self, name: str, *shape: int) -> tuple[Tensor, Tensor] | None:
+        if name + ROW_SCALE not in self._tensors:
+            return None
+        rows, scale = self._look_up(name, *shape), self._look_up(name + ROW_SCALE, shape[0])
+        if rows.dtype != torch.int8:
+            raise self._error(f"{name} has type {rows.dtype}, expected int8 rows with scales")
+        return rows, scale.float()
+
+    def _look_up(self, name: str, *shape: int) -> Tensor:
+        tensor: Tensor | None = self._tensors.get(name)
+        if tensor is None:
+            raise self._error(f"{name} is missing")
+        if tensor.shape != shape:
+            raise self._error(f"{name} has shape {tuple(tensor.shape)}, expected {shape}")
+        is_checked = tensor.is_floating_point() and tensor.numel() < MAX_CHECKED_VALUES
         if is_checked and not torch.stack(tensor.float().aminmax()).isfinite().all():
-            raise ModelError(f"the weights in {folder} contain NaN or infinite values: {name}")
-        single: Tensor = tensor.float()
-        return single
+            raise ModelError(
+                f"the weights in {self._folder} contain NaN or infinite values: {name}"
+            )
+        return tensor
 
-    return get_tensor
+    def _error(self, problem: str) -> ModelError:
+        return ModelError(f"the weights in {self._folder} do not match its config.json: {problem}")
 
 
-def _read_layer(config: BertConfig, get_tensor: GetTensor, prefix: str) -> TransformerLayer:
+class EmbeddingTable(nn.Module):
+    """Vectors by id, (rows, width): fp32, or int8 rows that are scaled on lookup."""
+
+    def __init__(self, table: Tensor, scale: Tensor | None = None) -> None:
+        super().__init__()
+        self.table: Tensor
+        self.scale: Tensor | None
+        self.register_buffer("table", table)
+        self.register_buffer("scale", scale)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(...) -> (..., width)."""
+        vectors = F.embedding(ids, self.table)
+        return vectors if self.scale is None else vectors.float() * self.scale[ids][..., None]
+
+
+def _read_layer(
+    config: BertConfig, stored: StoredWeights, prefix: str, precision: str
+) -> TransformerLayer:
     """Build a layer from stored weights; their shapes are checked before memory is allocated."""
     hidden, inner = config.hidden_size, config.intermediate_size
     *projections, out, norm = config.tensor_names
-    weights = {
-        f"{module}.{kind}": tensor
-        for module, names, shape in (
-            ("qkv", projections, (hidden, hidden)),
-            ("out", [out], (hidden, hidden)),
-            ("norm1", [norm], (hidden,)),
-            ("up", ["intermediate.dense"], (inner, hidden)),
-            ("down", ["output.dense"], (hidden, inner)),
-            ("norm2", ["output.LayerNorm"], (hidden,)),
-        )
-        for kind, tensor in _read_module(get_tensor, [prefix + n for n in names], *shape).items()
-    }
-    sizes = hidden, config.num_attention_heads, inner
     with SkipInit():
-        layer = TransformerLayer(*sizes, config.layer_norm_eps, device="meta")
-    layer.load_state_dict(weights, assign=True)
+        layer = TransformerLayer(
+            hidden, config.num_attention_heads, inner, config.layer_norm_eps, device="meta"
+        )
+    for module, names, shape in (
+        ("qkv", projections, (hidden, hidden)),
+        ("out", [out], (hidden, hidden)),
+        ("norm1", [norm], (hidden,)),
+        ("up", ["intermediate.dense"], (inner, hidden)),
+        ("down", ["output.dense"], (hidden, inner)),
+        ("norm2", ["output.LayerNorm"], (hidden,)),
+    ):
+        full_names = [prefix + name for name in names]
+        bias = torch.cat([stored.read(f"{name}.bias", shape[0]) for name in full_names])
+        weights = [f"{name}.weight" for name in full_names]
+        if precision == "int8" and len(shape) == 2:
+            parts = [stored.read_int8(name, *shape) for name in weights]
+            rows, scales = (torch.cat(list(side)) for side in zip(*parts, strict=True))
+            setattr(layer, module, Int8Linear(rows, scales, bias))
+        else:
+            weight = torch.cat([stored.read(name, *shape) for name in weights])
+            state = {"weight": weight, "bias": bias}
+            getattr(layer, module).load_state_dict(state, assign=True)
     return layer.requires_grad_(False)
-
-
-def _read_module(get_tensor: GetTensor, names: Sequence[str], *shape: int) -> dict[str, Tensor]:
-    """Read weights of this shape and their biases, and concatenate those of several names."""
-    weights = torch.cat([get_tensor(f"{name}.weight", *shape) for name in names])
-    biases = torch.cat([get_tensor(f"{name}.bias", shape[0]) for name in names])
-    return {"weight": weights, "bias": biases}

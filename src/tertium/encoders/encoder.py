@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from inspect import getattr_static
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self, get_args, runtime_checkable
 
 import numpy as np
 
@@ -294,13 +294,15 @@ def load_encoder(
 ) -> Encoder:
     """Load an encoder on the device of the current runtime, once per process.
 
-    `precision` is that of the forward pass: fp32 (exact), bf16 (CPU or GPU) or fp16 (GPU only).
+    `precision` is that of matrix products: fp32, int8 (fast on a CPU; scores do not depend on the
+    batch), bf16 (GPU, or CPU with AMX) or fp16 (GPU only).
     `long="window"` splits long texts into windows instead of truncating them. Both change scores,
     so they are fields of metrics and appear in signatures. `special` keeps the vectors of the
     special tokens around a text; their tokens are empty strings.
     """
-    if precision not in ("fp32", "bf16", "fp16"):
-        raise UsageError(f"unknown precision {precision!r}: expected fp32, bf16 or fp16")
+    if precision not in get_args(Precision):
+        expected = ", ".join(get_args(Precision))
+        raise UsageError(f"unknown precision {precision!r}: expected one of {expected}")
     if long not in ("truncate", "window"):
         raise UsageError(f"unknown long={long!r}: expected truncate or window")
     return _load(name, precision, long, special, current_runtime().device)
@@ -312,7 +314,8 @@ def _load(
 ) -> Encoder:
     parsed = EncoderName.parse(name)
     loader = resolve(ENCODERS, parsed.family, "encoder")
-    plugin = ENCODERS.plugins.get(parsed.family)
+    is_builtin = parsed.family in ENCODERS.builtin
+    plugin = None if is_builtin else ENCODERS.plugins.get(parsed.family)
     explain = explain_plugin_failure(plugin[0], "encoder") if plugin else None
     options = {"precision": precision, "long": long, "special": special, "device": device}
     with explain or explain_missing(f"encoder {name}"):

@@ -7,7 +7,6 @@ Our own forward pass (`bert`) runs the architectures it supports, transformers a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from tertium.arrays import BoolArray, IntArray
-from tertium.encoders.batch_invariance import single_threaded
 from tertium.encoders.batching import plan_batches
 from tertium.encoders.bert import BertModel, read_bert_config
 from tertium.encoders.linear_layers import DTYPES, check_precision
@@ -50,14 +48,6 @@ class EncoderNetwork:
         self._model = _load_model(folder, load_tensors, precision, device)
         self.depth, self.pad_token_id = self._model.depth, self._model.pad_token_id
 
-    @cached_property
-    def requires_batch_size_one(self) -> bool:
-        """Whether texts of a batch would change each other's vectors on this CPU."""
-        if self.device != "cpu":
-            return False
-        with torch.inference_mode(), single_threaded():
-            return not self._model.is_batch_invariant()
-
     def __call__(
         self, rows: Sequence[Sequence[int]], layers: Sequence[int], pooling: Pooling | None
     ) -> tuple[list[Tensor], Tensor | None]:
@@ -84,7 +74,7 @@ class EncoderNetwork:
             lengths,
             budget=runtime.token_budget or budget,
             overhead=BATCH_OVERHEADS[kind],
-            limit=1 if self.requires_batch_size_one else runtime.batch_size,
+            limit=runtime.batch_size,
         )
 
     def _group(self, rows: Sequence[Sequence[int]]) -> tuple[list[Tensor], Tensor | None]:

@@ -36,6 +36,8 @@ POOLING_MODES = {
 }
 ACTIVATIONS = {"Tanh": "tanh", "Identity": "", "ReLU": "relu", "Sigmoid": "sigmoid"}
 MODULES_FILE, CONFIG_FILE = "modules.json", "config.json"
+ROW_SCALE = ".row_scale"  # suffix of the scales of a matrix that is stored as int8 rows
+UNHASHED_FILES = ("card.json",)  # describe the origin of an installed folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +134,7 @@ def _hash_settings(folder: Path, prefix: str) -> str:
     lines = [
         f"{file.relative_to(folder).as_posix()} {cached_file_hash(file)}"
         for file in files
-        if file.is_file()
+        if file.is_file() and file.name not in UNHASHED_FILES
     ]
     lines += [prefix] if prefix else []
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

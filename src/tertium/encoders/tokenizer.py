@@ -60,6 +60,11 @@ class Tokenizer:
         self.prefix_ids = before + _encode_prompt(backend, prompt, folder)
 
     @property
+    def largest_id(self) -> int:
+        """The largest id in the vocabulary, special tokens included."""
+        return max(self._backend.get_vocab(with_added_tokens=True).values(), default=-1)
+
+    @property
     def special_count(self) -> int:
         """The number of special tokens around a text."""
         return len(self.prefix_ids) + len(self.suffix_ids)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from tertium.cache.cached_files import cached_file_hash
 from tertium.encoders.backbone import Backbone, token_dim, token_names
 from tertium.encoders.encoder import Embeddings, EncoderName
 from tertium.encoders.model_settings import ModelSettings, parse_layers, read_settings
@@ -115,10 +116,8 @@ class TransformerEncoder:
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.rpartition("@")[0].replace(":", "_").replace("|", "_")
-        # A model card fixes the settings; those of other models are part of the signature.
-        settings = "" if self.weights.card else f"+{self.settings.hash[:8]}"
         fields = {
-            "model": f"{stem}@{self.weights_hash[:8]}{settings}",
+            "model": f"{stem}@{self.weights_hash[:8]}{self._settings_suffix()}",
             "layer": self.layer,
             "prec": self.backbone.precision,
             "maxlen": str(self.max_length),
@@ -126,6 +125,16 @@ class TransformerEncoder:
         if self.settings.prefix:
             fields["prefix"] = re.sub(r"\W+", "_", self.settings.prefix).strip("_")
         return {**fields, "long": "window"} if self.backbone.long == "window" else fields
+
+    def _settings_suffix(self) -> str:
+        """Return a hash of config, tokenizer and pooling, unless they are those of the card."""
+        card, folder = self.weights.card, self.weights.folder
+        if card and all(
+            (folder / name).is_file() and cached_file_hash(folder / name) == digest
+            for name, digest in card.settings.items()
+        ):
+            return ""
+        return f"+{self.settings.hash[:8]}"
 
     def with_special_tokens(self) -> TransformerEncoder:
         return self if self.special else replace(self, special=True)

@@ -1,14 +1,17 @@
 """The transformer layer of BERT-like encoders and of tertium-multi, and the layout of its batches.
 
 On a CPU the tokens of all texts are concatenated without padding, (tokens, hidden). Linear layers
-and norms read blocks of tokens, attention reads groups of texts of equal length; both keep results
-batch-invariant (see `batch_invariance`). On a GPU there is one group, padded to one length.
+and norms read chunks of tokens that fit into the processor cache; attention reads groups of texts
+of equal length. On a GPU there is one group, padded to one length.
+
+With int8 layers, the states of a text do not depend on the other texts of a batch: products are
+exact (`int8_linear`), norms and GELU work on one token, and attention on one text.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
@@ -16,8 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from tertium.encoders.batch_invariance import BlockSizes, apply_in_blocks, pad_to_blocks
-from tertium.encoders.linear_layers import CastLinear, linear_gelu
+from tertium.encoders.int8_linear import Int8Linear
+from tertium.encoders.linear_layers import linear_gelu
+
+CHUNK_ROWS = 256  # tokens of a matrix product on a CPU, whose activations fit into its cache
 
 
 class AttentionGroup(NamedTuple):
@@ -41,22 +46,16 @@ class AttentionBuffers(NamedTuple):
 class BatchLayout:
     """Positions of texts in a batch: groups of `shapes` (texts, length), concatenated.
 
-    `biases` are attention biases or masks; linear layers read `block_sizes` rows at a time.
+    `biases` are attention biases or masks.
     """
 
-    def __init__(
-        self,
-        shapes: Sequence[tuple[int, int]],
-        biases: Sequence[Tensor | None],
-        block_sizes: BlockSizes,
-    ) -> None:
-        self.shapes, self.biases, self.block_sizes = shapes, biases, block_sizes
+    def __init__(self, shapes: Sequence[tuple[int, int]], biases: Sequence[Tensor | None]) -> None:
+        self.shapes, self.biases = shapes, biases
         self._buffers: AttentionBuffers | None = None
 
     def split_groups(self, states: Tensor) -> list[Tensor]:
         """Split states (tokens, d) into one view (texts, length, d) per group."""
-        counts = [texts * length for texts, length in self.shapes]
-        groups = torch.split(states[: sum(counts)], counts)
+        groups = torch.split(states, [texts * length for texts, length in self.shapes])
         return [group.view(*shape, -1) for group, shape in zip(groups, self.shapes, strict=True)]
 
     def reuse_buffers(self, states: Tensor, heads: int) -> AttentionBuffers:
@@ -85,22 +84,20 @@ class BatchLayout:
 class ConcatenatedLayout(BatchLayout):
     """Sequences of these lengths, concatenated; `slices` holds the rows of each sequence."""
 
-    def __init__(self, lengths: Sequence[int], block_sizes: BlockSizes) -> None:
-        super().__init__([(1, length) for length in lengths], [None] * len(lengths), block_sizes)
+    def __init__(self, lengths: Sequence[int]) -> None:
+        super().__init__([(1, length) for length in lengths], [None] * len(lengths))
         self.slices = consecutive_slices(lengths)
 
     def arrange(self, tokens: Tensor) -> Tensor:
-        """Pad the tokens of all sequences (tokens, d) to the rows of the batch (rows, d)."""
-        return pad_to_blocks(tokens, self.block_sizes)
+        """Put the tokens of all sequences (tokens, d) into the rows of the batch (rows, d)."""
+        return tokens
 
 
 class PaddedLayout(ConcatenatedLayout):
     """Sequences padded to the longest one, with a mask that hides the padding."""
 
-    def __init__(
-        self, lengths: Sequence[int], block_sizes: BlockSizes, device: torch.device
-    ) -> None:
-        super().__init__(lengths, block_sizes)
+    def __init__(self, lengths: Sequence[int], device: torch.device) -> None:
+        super().__init__(lengths)
         longest = max(lengths)
         mask = torch.arange(longest) < torch.tensor(lengths)[:, None]  # (sequences, longest)
         self.shapes, self.biases = [(len(lengths), longest)], [mask[:, None, None].to(device)]
@@ -110,7 +107,7 @@ class PaddedLayout(ConcatenatedLayout):
     def arrange(self, tokens: Tensor) -> Tensor:
         padded = tokens.new_zeros(math.prod(self.shapes[0]), tokens.shape[1])
         padded[self._token_rows] = tokens
-        return pad_to_blocks(padded, self.block_sizes)
+        return padded
 
 
 def consecutive_slices(sizes: Sequence[int], start: int = 0) -> list[slice]:
@@ -142,42 +139,37 @@ class TransformerLayer(nn.Module):
 
     def forward(self, x: Tensor, layout: BatchLayout) -> Tensor:
         """(tokens, hidden) -> (tokens, hidden)."""
-        if x.device.type == "cpu":  # attention in fp32: bf16 takes twice as long
-            buffers = layout.reuse_buffers(x, self.heads)
-            apply_in_blocks(self.qkv, x, block_sizes=layout.block_sizes, out=buffers.qkv)
-        else:
+        if x.device.type != "cpu":
             buffers = layout.make_buffers(self.qkv(x), self.heads)
+            self._attend(buffers)
+            return self._feed_forward(x, buffers.output)
+        buffers = layout.reuse_buffers(x, self.heads)  # attention in fp32: bf16 is slower
+        for rows, target in _chunks(x, buffers.qkv):
+            if isinstance(self.qkv, Int8Linear):
+                self.qkv(rows, out=target)
+            else:
+                target.copy_(self.qkv(rows))
+        self._attend(buffers)
+        result = torch.empty_like(x)
+        for rows, attended, target in _chunks(x, buffers.output, result):
+            target.copy_(self._feed_forward(rows, attended))
+        return result
+
+    def _attend(self, buffers: AttentionBuffers) -> None:
         for query, key, value, bias, output in buffers.groups:
             output.copy_(F.scaled_dot_product_attention(query, key, value, attn_mask=bias))
-        return apply_in_blocks(
-            self._feed_forward, x, buffers.output, block_sizes=layout.block_sizes
-        )
 
     def _feed_forward(self, x: Tensor, attended: Tensor) -> Tensor:
         """Apply all token-wise steps after attention; both inputs are (rows, hidden)."""
         x = self.norm1(self.out(attended).float().add_(x))  # (rows, hidden)
-        inner = linear_gelu(self.up, x)  # (rows, inner)
-        result: Tensor = self.norm2(self.down(inner).float().add_(x))  # (rows, hidden)
+        if isinstance(self.up, Int8Linear) and isinstance(self.down, Int8Linear):
+            contracted = self.down.contract_inner(self.up.expand_inner(x))
+        else:
+            contracted = self.down(linear_gelu(self.up, x)).float()
+        result: Tensor = self.norm2(contracted.add_(x))  # (rows, hidden)
         return result
 
-    @property
-    def linear_layers(self) -> Sequence[nn.Linear | CastLinear]:
-        """The layers that are applied block by block."""
-        return self.qkv, self.out, self.up, self.down
 
-    def is_batch_invariant(
-        self, lengths: Sequence[int], make_layout: Callable[[Sequence[int]], BatchLayout]
-    ) -> bool:
-        """Test whether texts of these lengths have the same states together as alone."""
-        generator = torch.Generator().manual_seed(1)
-        width = self.norm1.normalized_shape[0]
-        texts = {n: torch.randn(n, width, generator=generator) for n in dict.fromkeys(lengths)}
-
-        def run(batch_lengths: Sequence[int]) -> Tensor:
-            layout = make_layout(batch_lengths)
-            tokens = torch.cat([texts[length] for length in batch_lengths])
-            states: Tensor = self(pad_to_blocks(tokens, layout.block_sizes), layout)
-            return states[: len(tokens)]
-
-        alone = {length: run([length]) for length in texts}
-        return torch.equal(run(lengths), torch.cat([alone[length] for length in lengths]))
+def _chunks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Split tensors of the same number of rows into chunks that fit into the processor cache."""
+    return zip(*(torch.split(tensor, CHUNK_ROWS) for tensor in tensors), strict=True)

@@ -13,19 +13,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tertium.encoders.batch_invariance import make_batch_invariant
 from tertium.encoders.linear_layers import autocast_context, convert_linear_layers
 from tertium.encoders.weight_files import MAX_CHECKED_VALUES, TensorLoader
 from tertium.errors import ModelError
 from tertium.extras import require_modules
-
-TEST_LENGTHS = (1, 6, 19, 40)  # tokens of the texts that test batch invariance
-TEST_VOCABULARY = 100  # token ids to draw from: more would read a whole memory-mapped table
-SPARE_POSITIONS = 4  # positions that some configs count and the model does not have
 
 
 class _StopForward(Exception):
@@ -43,7 +37,7 @@ class _PassState(threading.local):
 
 
 class TransformersModel:
-    """A transformers model on a device; on a CPU its linear layers are made batch-invariant."""
+    """A transformers model on a device."""
 
     def __init__(
         self, folder: Path, load_tensors: TensorLoader | None, *, precision: str, device: str
@@ -56,8 +50,6 @@ class TransformersModel:
         self._has_hooks = self._hook_layers()
         convert_linear_layers(model, precision, device)
         model.to(device)
-        if device == "cpu":
-            make_batch_invariant(model)
 
     def __call__(
         self, groups: Sequence[Tensor], mask: Tensor | None, layers: frozenset[int]
@@ -66,19 +58,6 @@ class TransformersModel:
         with autocast_context(self._precision, self._device):
             by_group = [self._run(ids, mask, layers) for ids in groups]
         return {layer: [states[layer] for states in by_group] for layer in layers}
-
-    def is_batch_invariant(self) -> bool:
-        """Test whether texts have the same states together as alone, bit by bit."""
-        generator = np.random.default_rng(1)
-        size = min(int(self.model.config.vocab_size), TEST_VOCABULARY)
-        positions = int(getattr(self.model.config, "max_position_embeddings", 0) or 512)
-        layers = frozenset(range(self.depth + 1))
-        for length in [n for n in TEST_LENGTHS if n <= positions - SPARE_POSITIONS]:
-            ids = torch.from_numpy(generator.integers(1, size, (3, length)))
-            together, alone = self([ids], None, layers), self(list(ids[:, None]), None, layers)
-            if not all(torch.equal(together[n][0], torch.cat(alone[n])) for n in layers):
-                return False
-        return True
 
     def _run(self, ids: Tensor, mask: Tensor | None, layers: frozenset[int]) -> dict[int, Tensor]:
         options: dict[str, Any] = {"return_dict": True, "output_hidden_states": not self._has_hooks}

@@ -100,8 +100,9 @@ def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
         with safe_open(file, framework="np") as opened:
             arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
             return arrays, dict(opened.metadata() or {})
-    except FileNotFoundError:
-        raise ModelError(f"{file}: no such file") from None
+    except FileNotFoundError:  # also raised for files that must not be read
+        reason = "no permission to read it" if file.exists() else "no such file"
+        raise ModelError(f"{file}: {reason}") from None
     except (SafetensorError, OSError, MemoryError) as error:
         raise ModelError(f"{file} is damaged or incomplete: {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -374,8 +375,8 @@ def build_network(
 ) -> Module:
     """Build the network of `make`, load these tensors, and prepare it for inference.
 
-    The network is first created without memory, so that a configuration of absurd size is refused
-    by the shapes of the weights before anything is allocated.
+    The network is created without memory, so that a configuration of absurd size is refused by the
+    shapes of the weights before anything is allocated. Integer weights are shared, not copied.
     """
     import torch
 
@@ -383,13 +384,16 @@ def build_network(
 
     try:
         with torch.device("meta"), SkipInit():
-            shapes = make().state_dict()
+            network = make()
     except (TypeError, ValueError, OverflowError, RuntimeError):  # sizes beyond 64 bits
         raise ModelError(f"the config.json of {where} describes an impossible network") from None
+    shapes = network.state_dict()
     check_tensors(tensors, shapes, where)
-    with SkipInit():
-        network = make()
-    network.load_state_dict(dict(tensors))
+    copies = {
+        name: tensor.to(shapes[name].dtype, copy=tensor.is_floating_point())
+        for name, tensor in tensors.items()
+    }
+    network.load_state_dict(copies, assign=True)
     return network.eval().requires_grad_(False)
 
 
@@ -409,5 +413,5 @@ def check_tensors(
             raise ModelError(
                 f"{where}: {name} is of type {tensor.dtype}, expected {expected.dtype}"
             )
-        if not bool(tensor.isfinite().all()):
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             raise ModelError(f"{where}: {name} has NaN or infinite numbers")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
@@ -128,7 +129,8 @@ def test_threaded_batches_equal_scores_from_cached_vectors(
     good, fair = (example.systems[name][:SEGMENT_COUNT] for name in ("good", "fair"))
     left = [*good, *fair, "", "a cat", "long words " * 50]
     right = [*references, *references, "a cat", "", "long words, " * 60]
-    scorer = tertium_small.LateScorer(tertium_small._load_head(metric.model, "cpu"), metric.reader)
+    head = tertium_small._load_head(metric.model, "cpu")
+    scorer = tertium_small.LateScorer(head, replace(metric, precision="int8").reader)
     with runtime(cache=False, device="cpu"):
         expected = scorer.score_in_chunks(left, right).tolist()
     for threads in (1, 3):

@@ -12,13 +12,14 @@ decomposition. `recipes.flagship.package` writes both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from tertium.cache.cached_files import hash_file
+from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.weight_files import WeightFolder
 from tertium.errors import ModelError
 from tertium.models import checkpoint
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
-SCALE, LEFT, RIGHT = ".row_scale", ".left", ".right"  # suffixes of the parts of a matrix
+LEFT, RIGHT = ".left", ".right"  # suffixes of the factors of a matrix
 STORED_TYPES = ("int8", "uint8", "float16", "float32")
 
 FileName = Annotated[str, Rule(lambda name: Path(name).name == name, "the name of a file")]
@@ -107,17 +108,28 @@ class BundledModel:
             tensors |= {name: torch.from_numpy(array) for name, array in arrays.items()}
         return tensors
 
-    def restore_tensors(self, prefix: str) -> dict[str, Tensor]:
-        """Return the float32 weights whose names start with a prefix, without the prefix."""
-        part = {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
+    def stored_tensors(self, prefix: str) -> dict[str, Tensor]:
+        """Return the compressed weights whose names start with a prefix, without the prefix."""
+        return {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
+
+    def restore_tensors(self, prefix: str, int8_layers: Collection[str] = ()) -> dict[str, Tensor]:
+        """Return the weights whose names start with a prefix, without the prefix.
+
+        Weights are float32, except the matrices of `int8_layers`, which stay as they are stored.
+        """
+        part = self.stored_tensors(prefix)
+        layers = {}
+        for name in int8_layers:
+            layers[f"{name}.scale"] = part.pop(f"{name}.weight{ROW_SCALE}")
+            layers[f"{name}.weight"] = part.pop(f"{name}.weight")
         try:
-            return dequantize(part)
+            return {**dequantize(part), **layers}
         except ModelError as error:
             raise ModelError(f"{self.folder / checkpoint.WEIGHTS}: {error}") from None
 
     def encoder_tensors(self) -> dict[str, Tensor]:
-        """Return the float32 weights of the encoder."""
-        return self.restore_tensors(ENCODER_PREFIX)
+        """Return the weights of the encoder as they are stored."""
+        return self.stored_tensors(ENCODER_PREFIX)
 
     def encoder_weights(self, files: Mapping[str, str]) -> WeightFolder:
         """Return the encoder of the model; `files` maps its files to their sha256."""
@@ -148,9 +160,9 @@ def dequantize(compact: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Convert compressed weights to float32."""
     weights: dict[str, Tensor] = {}
     for name, value in compact.items():
-        if name.endswith(SCALE):
+        if name.endswith(ROW_SCALE):
             continue
-        scale = compact.get(name + SCALE)
+        scale = compact.get(name + ROW_SCALE)
         if scale is not None and (value.ndim != 2 or scale.shape != value.shape[:1]):
             raise ModelError(
                 f"{name} has scales of shape {tuple(scale.shape)} for weights of shape "

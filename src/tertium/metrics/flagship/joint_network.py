@@ -7,10 +7,10 @@ layers, means, a soft alignment of the hypothesis with each other text in both d
 `late_interaction`), greedy matches at three layers, and two heads, one for the row and one for each
 piece of the hypothesis. Features of a missing text are zeros with a flag.
 
-On a CPU, texts and rows are concatenated without padding. Layers and linear products process them
-in blocks of few shapes (`batch_invariance`), everything else row by row (`row_alignment`). The
-output of a row therefore depends on its own texts only, to the last bit; `is_batch_invariant`
-verifies this. On a GPU texts are padded, and the rest of the batch may change the last bits.
+On a CPU, texts and rows are concatenated without padding; comparisons run row by row
+(`row_alignment`). With int8 layers, products are exact (`int8_linear`), so the output of a row
+depends on its own texts only, to the last bit. In other precisions, and on a GPU, where texts are
+padded, the rest of the batch may change the last bits.
 """
 
 from __future__ import annotations
@@ -24,15 +24,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tertium.encoders import transformer_layer
-from tertium.encoders.batch_invariance import (
-    FALLBACK_BLOCK_ROWS,
-    BlockSizes,
-    apply_in_blocks,
-    apply_in_padded_blocks,
-    find_common_block_sizes,
-    pad_to_blocks,
-)
-from tertium.encoders.linear_layers import CastLinear, linear_gelu
+from tertium.encoders.int8_linear import Int8Linear
+from tertium.encoders.linear_layers import linear_gelu
 from tertium.metrics.flagship.row_alignment import (
     CONTEXT_ROLES,
     HYPOTHESIS,
@@ -50,7 +43,6 @@ MAX_DEVIATIONS = 6.0  # a readout clips standardized features here
 BLOCK = 32  # weights that share a scale in a row of the embedding table
 EPSILON = 1e-12  # of the encoder's layer norms, as published
 MIN_POOLED = -10.0  # lower bound of max pooling, as in training
-TRIAL_LENGTHS = (2, 5, 31, 64, 130)  # texts within a block, and across its edges
 
 
 class LowerStates(NamedTuple):
@@ -107,20 +99,18 @@ class SoftComparison(nn.Module):
         self.sharpness = nn.Parameter(torch.tensor(10.0))
         self.forth, self.back = (nn.Linear(4 * compared, compared) for _ in range(2))
 
-    def forward(
-        self, states: Tensor, alignment: RowAlignment, role: int, block_sizes: BlockSizes
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, states: Tensor, alignment: RowAlignment, role: int) -> tuple[Tensor, Tensor]:
         """Compare hypotheses with the texts of a role, given the states of a batch.
 
         Returns features of rows, (rows, 4 compared), and of pieces, (pieces, compared).
         """
-        projected = apply_in_blocks(self.project, states, block_sizes=block_sizes)
+        projected = self.project(states)
         directions = F.normalize(projected, dim=-1)
         own, other = (alignment.pieces(projected, side) for side in (HYPOTHESIS, role))
         similarities = [s * self.sharpness for s in alignment.similarities(directions, role)]
         partners, partners_back = alignment.align(similarities, own, other, role)
-        features = _compare_pieces(self.forth, own, partners, block_sizes)
-        features_back = _compare_pieces(self.back, other, partners_back, block_sizes)
+        features = _compare_pieces(self.forth, own, partners)
+        features_back = _compare_pieces(self.back, other, partners_back)
         pooled = [
             vectors
             for values, side in ((features, HYPOTHESIS), (features_back, role))
@@ -171,8 +161,8 @@ class JointNetwork(nn.Module):
     """The complete network: `encode_texts` runs the lower layers, `score_rows` all others.
 
     `lower_layers` is the number of layers that read each text separately. `tags` is the number of
-    logits per piece; 0 leaves the tagger empty. `block_sizes` are the numbers of rows that layers
-    process at once. With `padded`, all sequences of a batch are padded to the longest, for a GPU.
+    logits per piece; 0 leaves the tagger empty. With `padded`, all sequences of a batch are padded
+    to the longest, for a GPU.
     """
 
     def __init__(
@@ -193,7 +183,6 @@ class JointNetwork(nn.Module):
     ) -> None:
         super().__init__()
         self.lower_layers, self.compared = lower_layers, compared
-        self.block_sizes: BlockSizes = (FALLBACK_BLOCK_ROWS,)
         self.padded = False
         self.words = PackedEmbedding(words, hidden)
         self.positions, self.roles = nn.Embedding(positions, hidden), nn.Embedding(3, hidden)
@@ -288,7 +277,7 @@ class JointNetwork(nn.Module):
                 features.append(means.new_zeros(len(means), self.role_features))
                 piece_features.append(means.new_zeros(len(own), self.compared))
                 continue
-            pooled, compared = comparison(mixed, alignment, role, self.block_sizes)
+            pooled, compared = comparison(mixed, alignment, role)
             theirs = alignment.means(alignment.pieces(mixed, role), role)
             role_features = [theirs, (means - theirs).abs(), means * theirs, pooled]
             role_features.append(alignment.greedy_matches(directions, role))
@@ -296,59 +285,32 @@ class JointNetwork(nn.Module):
             features += role_features
             readout_features += role_features
             piece_features.append(compared)
-        hidden = self._in_blocks(self.head, features)
+        hidden = self.head(torch.cat(features, dim=1))
         readout = self.readouts[READOUTS.index(tuple(roles))]
 
         def predict(x: Tensor) -> Tensor:  # (..., features) -> (..., 3)
             return torch.cat([self.head.last(x[..., : hidden.shape[1]]), readout(x)], dim=-1)
 
         scores = alignment.map_rows(predict, torch.cat([hidden, *readout_features], dim=1)).cpu()
-        tags = self._in_blocks(self.tagger, piece_features)
+        tags = self._tag(torch.cat(piece_features, dim=1))
         sizes = [row[HYPOTHESIS].stop - row[HYPOTHESIS].start for row in inner]
         return list(map(RowOutput, scores, torch.split(tags[:, : self.tags].cpu(), sizes)))
 
-    def _in_blocks(self, module: nn.Module, features: Sequence[Tensor]) -> Tensor:
-        joined = torch.cat(list(features), dim=1)
-        return apply_in_padded_blocks(module, joined, block_sizes=self.block_sizes)
-
-    def find_block_sizes(self) -> BlockSizes:
-        """Return the block sizes at which all linear layers are batch-invariant on this CPU."""
-        layer: transformer_layer.TransformerLayer = self.layers[0]  # type: ignore[assignment]
-        modules = (*self.comparisons[0].modules(), self.head.inner)
-        linear = (module for module in modules if isinstance(module, nn.Linear | CastLinear))
-        return find_common_block_sizes([*layer.linear_layers, *linear])
-
-    def is_batch_invariant(self) -> bool:
-        """Return whether outputs are independent of the rest of the batch, to the last bit."""
-        layer: transformer_layer.TransformerLayer = self.layers[0]  # type: ignore[assignment]
-        layers_pass = layer.is_batch_invariant(TRIAL_LENGTHS, self._make_layout)
-        return layers_pass and self._are_heads_batch_invariant()
-
-    def _are_heads_batch_invariant(self) -> bool:
-        roles = HYPOTHESIS, SOURCE, REFERENCE
-        generator = torch.Generator().manual_seed(1)
-        width = self.roles.embedding_dim
-        trial_rows = [
-            {role: torch.randn(n + role, width, generator=generator) for role in roles}
-            for n in TRIAL_LENGTHS
-        ]
-
-        def run(rows: Sequence[Mapping[int, Tensor]]) -> list[RowOutput]:
-            texts = [row[role] for row in rows for role in roles]
-            slices = iter(transformer_layer.consecutive_slices([len(text) for text in texts]))
-            states = pad_to_blocks(torch.cat(texts), self.block_sizes)
-            places = [{role: next(slices) for role in roles} for _ in rows]
-            layers = dict.fromkeys((*MIXED_LAYERS, *MATCHED_LAYERS), states)
-            return self._run_heads(JointStates(layers, places), CONTEXT_ROLES)
-
-        single = [output for row in trial_rows for output in run([row])]
-        pairs = zip(run(trial_rows), single, strict=True)
-        return all(all(map(torch.equal, left, right)) for left, right in pairs)
+    def _tag(self, pieces: Tensor) -> Tensor:
+        """Return the tag logits of pieces, (pieces, features) -> (pieces, tags)."""
+        if not self.tags:
+            return pieces[:, :0]
+        first, last = self.tagger[0], self.tagger[2]
+        inner = linear_gelu(first, pieces)
+        if isinstance(first, Int8Linear) and isinstance(last, nn.Linear):
+            return (inner[:, None] * last.weight).sum(-1) + last.bias  # each sum on its own
+        result: Tensor = last(inner)
+        return result
 
     def _make_layout(self, lengths: Sequence[int]) -> transformer_layer.ConcatenatedLayout:
         if self.padded:
-            return transformer_layer.PaddedLayout(lengths, self.block_sizes, self.mix.device)
-        return transformer_layer.ConcatenatedLayout(lengths, self.block_sizes)
+            return transformer_layer.PaddedLayout(lengths, self.mix.device)
+        return transformer_layer.ConcatenatedLayout(lengths)
 
 
 def without_specials(place: slice) -> slice:
@@ -360,13 +322,7 @@ def without_specials(place: slice) -> slice:
     return slice(place.start + 1, max(place.stop - 1, place.start + 2))
 
 
-def _compare_pieces(
-    layer: nn.Module, own: Tensor, partners: Tensor, block_sizes: BlockSizes
-) -> Tensor:
+def _compare_pieces(layer: nn.Module, own: Tensor, partners: Tensor) -> Tensor:
     """Apply a layer to pieces, their partners, products and differences, (pieces, d) each."""
-
-    def compare(own: Tensor, partner: Tensor) -> Tensor:
-        parts = own, partner, own * partner, (own - partner).abs()
-        return linear_gelu(layer, torch.cat(parts, dim=-1))
-
-    return apply_in_padded_blocks(compare, own, partners, block_sizes=block_sizes)
+    parts = own, partners, own * partners, (own - partners).abs()
+    return linear_gelu(layer, torch.cat(parts, dim=-1))

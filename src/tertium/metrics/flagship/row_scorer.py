@@ -18,6 +18,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray
 from tertium.encoders.batching import plan_batches, split_evenly
+from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.tokenizer import (
     Tokenizer,
     TokenOffsets,
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from tertium.metrics.flagship.joint_network import JointNetwork, LowerStates
 
 NETWORK, WORDS = "network.", "words."  # prefixes of weight names
+# Parts of the network that compute in int8; activations of fine parts have 15 bits.
+FINE_PARTS = ("comparisons.", "head.", "tagger.")
+INT8_PARTS = ("layers.", *FINE_PARTS)
 RoleIds = tuple[int, tuple[int, ...]]  # role and piece ids of a text
 Window = tuple[RoleIds, ...]  # one window of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
@@ -59,7 +63,7 @@ SPECIALS = 2  # <s> and </s> around every text
 READOUT_COLUMN = 2
 ROW_COLUMNS = 3
 PIECES_IN_MEMORY = 24_000  # whose lower states are kept, 3 kB each
-PIECES_PER_BATCH = 2_048  # for one thread, about
+PIECES_PER_BATCH, MIN_PIECES_PER_BATCH = 2_048, 128  # for one thread, about
 # The same on a GPU, including padding, and the overhead of a batch in pieces.
 GPU_PIECES_IN_MEMORY, GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD = 100_000, 16_384, 2_048
 EXPLAINED_LAYER = 6  # whose vectors an explanation compares
@@ -118,27 +122,35 @@ class RowScorer:
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.linear_layers import (
-            check_precision,
-            convert_linear_layers,
-            pack_linear_weights,
-        )
+        from tertium.encoders.int8_linear import allocate_int8_layers
+        from tertium.encoders.linear_layers import check_precision, convert_linear_layers
         from tertium.metrics.flagship.joint_network import JointNetwork
         from tertium.models.checkpoint import build_network
 
         device = resolve_device(self._device)
         check_precision(self._precision, device)
-        table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
-        tensors = {**self._model.restore_tensors(NETWORK), **table}
         shape = dataclasses.asdict(self._settings.shape)
         shape["lower_layers"] = shape.pop("apart")
-        network = build_network(lambda: JointNetwork(**shape), tensors, self._model.folder)
-        convert_linear_layers(network.layers, self._precision, device)  # 8 bits suit only layers
-        for part in (network.layers, network.comparisons, network.head, network.tagger):
-            pack_linear_weights(part, device)
+        stored = self._model.stored_tensors(NETWORK)
+        suffix = f".weight{ROW_SCALE}"
+        int8_layers: list[str] = []
+        if self._precision == "int8":  # embeddings and readouts are not in these parts
+            names = (name.removesuffix(suffix) for name in stored if name.endswith(suffix))
+            int8_layers += (name for name in names if name.startswith(INT8_PARTS))
+
+        def make() -> JointNetwork:
+            network = JointNetwork(**shape)
+            allocate_int8_layers(
+                network, int8_layers.__contains__, fine=lambda name: name.startswith(FINE_PARTS)
+            )
+            return network
+
+        table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
+        tensors = {**self._model.restore_tensors(NETWORK, int8_layers), **table}
+        network = build_network(make, tensors, self._model.folder)
+        if self._precision != "int8":
+            convert_linear_layers(network.layers, self._precision, device)
         network.padded = device != "cpu"
-        if not network.padded:
-            network.block_sizes = network.find_block_sizes() or network.block_sizes
         return network.to(device)
 
     @property
@@ -275,7 +287,7 @@ class RowScorer:
         """Apply a function to batches of items; on a CPU several threads, one batch on each."""
         import torch
 
-        from tertium.encoders.batch_invariance import FALLBACK_BLOCK_ROWS, map_single_threaded
+        from tertium.encoders.parallel import map_on_threads
 
         def run(batch: Sequence[T]) -> list[R]:
             with torch.inference_mode():
@@ -294,23 +306,9 @@ class RowScorer:
             return [results[n] for n in range(len(items))]
         threads = settings.threads or torch.get_num_threads()
         rounds = -(-sum(sizes) // (threads * PIECES_PER_BATCH))
-        count = max(1, min(rounds * threads, sum(sizes) // FALLBACK_BLOCK_ROWS))
-        if self._is_batch_invariant:
-            batches = split_evenly(items, sizes, count)
-        else:
-            batches = [[item] for item in items]
-        return [result for part in map_single_threaded(run, batches) for result in part]
-
-    @cached_property
-    def _is_batch_invariant(self) -> bool:
-        """Whether rows can share a batch on this CPU without changing each other's outputs."""
-        import torch
-
-        from tertium.encoders.batch_invariance import map_single_threaded
-
-        with torch.inference_mode():
-            [result] = map_single_threaded(lambda n: n.is_batch_invariant(), [self._network])
-        return result
+        count = max(1, min(rounds * threads, sum(sizes) // MIN_PIECES_PER_BATCH))
+        batches = split_evenly(items, sizes, count)
+        return [result for part in map_on_threads(run, batches) for result in part]
 
 
 def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:

@@ -230,7 +230,7 @@ class PairScorer:
         """Yield the indices of pairs and their raw scores, batch by batch."""
         import torch
 
-        from tertium.encoders.batch_invariance import map_single_threaded
+        from tertium.encoders.parallel import map_on_threads
         from tertium.metrics.flagship.late_interaction import score_pooled
 
         rows = [row for row, _ in self._rows(hypotheses, references)]
@@ -253,7 +253,7 @@ class PairScorer:
             return batch, raw.cpu().numpy().astype(np.float64) * scale + shift
 
         batches = network.plan_batches(lengths)
-        yield from (map_single_threaded if network.device == "cpu" else map)(run, batches)
+        yield from (map_on_threads if network.device == "cpu" else map)(run, batches)
 
     def pieces_and_vectors(self, hypothesis: str, reference: str) -> tuple[TwoPieces, TwoVectors]:
         """Return the pieces of both texts and their vectors at the middle layer."""

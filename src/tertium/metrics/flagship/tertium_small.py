@@ -161,7 +161,7 @@ class LateScorer:
 
     def score_in_batches(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         """Compute raw scores of pairs, (m,), in batches by thread, without caching vectors."""
-        from tertium.encoders.batch_invariance import map_single_threaded
+        from tertium.encoders.parallel import map_on_threads
 
         settings = asdict(replace(current_runtime(), threads=1))
 
@@ -176,7 +176,7 @@ class LateScorer:
         plan = self.encoder.backbone.network.plan_batches(sizes)
         batches = [np.concatenate([groups[n] for n in numbers]) for numbers in plan]
         result = np.zeros(len(hypotheses))
-        for rows, scores in zip(batches, map_single_threaded(run, batches), strict=True):
+        for rows, scores in zip(batches, map_on_threads(run, batches), strict=True):
             result[rows] = scores
         return result
 
@@ -195,7 +195,7 @@ class LateScorer:
         """Compute raw scores of the pairs of a chunk, (m,), one by one, each on one thread."""
         import torch
 
-        from tertium.encoders.batch_invariance import map_single_threaded
+        from tertium.encoders.parallel import map_on_threads
 
         def run(rows: IntArray) -> FloatArray:
             with torch.inference_mode():
@@ -214,7 +214,7 @@ class LateScorer:
             np.arange(start, min(start + PAIRS_PER_THREAD, len(chunk)))
             for start in range(0, len(chunk), PAIRS_PER_THREAD)
         ]
-        return np.concatenate([np.zeros(0), *map_single_threaded(run, batches)])
+        return np.concatenate([np.zeros(0), *map_on_threads(run, batches)])
 
     def _tokens(self, vectors: Float32Array) -> Tokens:
         """Return the states of one text; an empty text gets one masked token."""

@@ -1,0 +1,253 @@
+"""Linear layers in 8-bit integers: fast, and exact sums in any order.
+
+Every row x of the input and every row w of the weights is rounded to integers with its own scale:
+
+    x W' + b  ~  a (X Q') s + b,     X = round(x / a),  a = max|x| / 127,     Q = round(W / s)
+
+The integer product X Q' is exact. The result of a row therefore does not depend on the other rows,
+on the number of threads, or on the processor. The remaining steps work element by element.
+
+| processor                             | operator for X Q'                                 |
+| ------------------------------------- | ------------------------------------------------- |
+| x86 with AVX512-VNNI or AMX; CUDA     | `torch._int_mm`: int8 products, int32 sums        |
+| older x86, ARM, MPS                   | fp32 products of at most 1,040 columns at a time  |
+
+Both operators give equal results to the last bit: an fp32 sum of 1,040 products is exact, since
+127 * 127 * 1,040 < 2^24.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import platform
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+import torch
+from torch import Tensor, nn
+
+from tertium.errors import UsageError
+
+logger = logging.getLogger(__name__)
+
+LARGEST = 127  # of an 8-bit integer; -128 is not used
+FINE_STEPS = 128  # steps of the low part of an activation with 15 bits
+MAX_EXACT_COLUMNS = 1040  # of a product that is exact in fp32
+VECTOR_WIDTH = 32  # elementwise operations treat a remainder below this width differently
+MIN_CUDA_ROWS, CUDA_MULTIPLE = 17, 8  # shapes that torch._int_mm accepts on a GPU
+MIN_GELU = -0.17  # lower bound of GELU
+TINY = 1e-30  # keeps the scale of a row of zeros positive
+
+
+class Int8Linear(nn.Module):
+    """A linear layer with int8 weights, (out, in) with one scale per row, and int8 activations.
+
+    With `fine`, activations have 15 bits: a high and a low integer, and two products.
+    """
+
+    def __init__(
+        self, weight: Tensor, scale: Tensor, bias: Tensor | None, *, fine: bool = False
+    ) -> None:
+        super().__init__()
+        self.out_features, self.in_features = weight.shape
+        self.fine = fine
+        self.weight: Tensor
+        self.scale: Tensor
+        self.bias: Tensor
+        self.register_buffer("weight", weight)
+        self.register_buffer("scale", scale)
+        self.register_buffer("bias", scale.new_zeros(scale.shape) if bias is None else bias)
+        self._slices: list[Tensor] | None = None
+
+    @classmethod
+    def quantize(cls, linear: nn.Linear, *, fine: bool = False) -> Int8Linear:
+        """Quantize the weights of an fp32 layer."""
+        bias = None if linear.bias is None else linear.bias.detach()
+        return cls(*quantize_weights(linear.weight.detach()), bias, fine=fine)
+
+    @classmethod
+    def allocate(cls, linear: nn.Linear, *, fine: bool = False) -> Int8Linear:
+        """Return a layer of the same shape and device whose weights are still to be loaded."""
+        shape, device = linear.weight.shape, linear.weight.device
+        weight = torch.empty(shape, dtype=torch.int8, device=device)
+        scale, bias = (torch.empty(shape[0], device=device) for _ in range(2))
+        return cls(weight, scale, bias, fine=fine)
+
+    def forward(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """(n, in_features) -> (n, out_features), written to `out` if given."""
+        if x.ndim != 2:
+            rows: Tensor = self(x.reshape(-1, x.shape[-1]))
+            return rows.view(*x.shape[:-1], -1)
+        if self.fine:
+            return self._multiply_fine(x)
+        return self._multiply(*quantize_rows(x), out=out)
+
+    def forward_gelu(self, x: Tensor) -> Tensor:
+        """Return the exact (erf) GELU of the output."""
+        result: Tensor = torch.ops.aten.gelu_(self(x))
+        return result
+
+    def expand_inner(self, x: Tensor) -> Tensor:
+        """Return the GELU of the output in a buffer that `contract_inner` may overwrite."""
+        inner = _scratch.get("inner", (len(x), self.out_features), x)
+        result: Tensor = torch.ops.aten.gelu_(self(x, out=inner))
+        return result
+
+    def contract_inner(self, inner: Tensor) -> Tensor:
+        """Apply the layer to the result of `expand_inner`, which is overwritten."""
+        largest = inner.amax(1, keepdim=True).clamp_(min=-MIN_GELU)
+        rounded = inner.mul_(LARGEST / largest).round_()
+        return self._multiply(_to_int8(rounded), largest / LARGEST)
+
+    def _multiply(self, x: Tensor, row_scale: Tensor, out: Tensor | None = None) -> Tensor:
+        """Multiply int8 rows and apply all scales and the bias."""
+        y = self._integer_product(x, out).mul_(self.scale)
+        return torch.addcmul(self.bias, y, row_scale, out=y)
+
+    def _multiply_fine(self, x: Tensor) -> Tensor:
+        limit = LARGEST * FINE_STEPS
+        largest = _largest_of_rows(x)
+        rounded = torch.mul(x, limit / largest).round_()  # integers of 15 bits
+        high = (rounded / FINE_STEPS).round_()
+        low = rounded.sub_(high, alpha=FINE_STEPS)
+        y = self._integer_product(_to_int8(high)).mul_(FINE_STEPS)
+        y.add_(self._integer_product(_to_int8(low))).mul_(self.scale)
+        return torch.addcmul(self.bias, y, largest / limit, out=y)
+
+    def _integer_product(self, x: Tensor, out: Tensor | None = None) -> Tensor:
+        """Return the product of int8 rows (n, in) and the weights as fp32, (n, out)."""
+        if out is None:
+            out = torch.empty(len(x), self.out_features, device=x.device)
+        return choose_operator(x.device.type)(self, x, out)
+
+    def fp32_slices(self) -> list[Tensor]:
+        """Return the weights as fp32, in slices of columns whose products are exact."""
+        if self._slices is None:
+            parts = torch.split(self.weight, MAX_EXACT_COLUMNS, dim=1)
+            self._slices = [part.float().T.contiguous() for part in parts]
+        return self._slices
+
+
+Operator = Callable[[Int8Linear, Tensor, Tensor], Tensor]
+
+
+def multiply_int8(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
+    """Multiply with int8 instructions of a CPU."""
+    sums = _scratch.get("sums", out.shape, x, torch.int32)
+    return out.copy_(torch._int_mm(x, layer.weight.T, out=sums))
+
+
+def multiply_int8_cuda(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
+    """Multiply with int8 instructions of a GPU, padded to the shapes it supports."""
+    rows, columns = max(0, MIN_CUDA_ROWS - len(x)), -layer.in_features % CUDA_MULTIPLE
+    outputs = -layer.out_features % CUDA_MULTIPLE
+    x = nn.functional.pad(x, (0, columns, 0, rows))
+    weight = nn.functional.pad(layer.weight, (0, columns, 0, outputs))
+    return out.copy_(torch._int_mm(x, weight.T)[: len(out), : layer.out_features])
+
+
+def multiply_fp32_slices(layer: Int8Linear, x: Tensor, out: Tensor) -> Tensor:
+    """Multiply the same integers in fp32; several slices are added in double precision."""
+    floats = x.float()
+    slices = layer.fp32_slices()
+    if len(slices) == 1:
+        return torch.mm(floats, slices[0], out=out)
+    parts = zip(torch.split(floats, MAX_EXACT_COLUMNS, dim=1), slices, strict=True)
+    products = torch.stack([(left @ right).double() for left, right in parts])
+    return out.copy_(products.sum(0))
+
+
+@cache
+def choose_operator(device_type: str) -> Operator:
+    """Return the fastest exact operator for integer products on this device."""
+    if device_type == "cuda":
+        return multiply_int8_cuda
+    if device_type == "cpu" and cpu_has_int8():
+        return multiply_int8
+    logger.info("no 8-bit instructions on this %s: integers are multiplied in fp32", device_type)
+    return multiply_fp32_slices
+
+
+def cpu_has_int8() -> bool:
+    """Return whether torch multiplies int8 matrices with 8-bit instructions on this CPU.
+
+    Without VNNI, x86 instructions saturate at 16 bits, so sums would not be exact.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64") or not torch.backends.mkldnn.enabled:
+        return False
+    probes = ("_is_vnni_supported", "_is_avx512_vnni_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, probe, bool)() for probe in probes)
+
+
+def quantize_weights(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Round each row of weights (out, in) to int8; returns integers and scales (out,)."""
+    scale = weight.abs().amax(1).clamp(min=TINY) / LARGEST
+    return (weight / scale[:, None]).round().to(torch.int8), scale
+
+
+def quantize_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Round each row of activations (n, d) to int8; returns integers and scales (n, 1).
+
+    >>> integers, scales = quantize_rows(torch.tensor([[0.5, -1.27]]))
+    >>> integers.tolist(), round(float(scales), 4)
+    ([[50, -127]], 0.01)
+    """
+    largest = _largest_of_rows(x)
+    rounded = torch.mul(x, LARGEST / largest, out=_scratch.get("rounded", x.shape, x)).round_()
+    return _to_int8(rounded), largest / LARGEST
+
+
+def _largest_of_rows(x: Tensor) -> Tensor:
+    """Return the largest absolute value of each row, (n, 1)."""
+    lowest = x.amin(1, keepdim=True).neg_()
+    return torch.maximum(x.amax(1, keepdim=True), lowest).clamp_(min=TINY)
+
+
+def _to_int8(rounded: Tensor) -> Tensor:
+    return _scratch.get("integers", rounded.shape, rounded, torch.int8).copy_(rounded)
+
+
+class _Scratch(threading.local):
+    """Buffers of one thread that are used again, since fresh memory costs page faults."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, Tensor] = {}
+
+    def get(
+        self, name: str, shape: Sequence[int], like: Tensor, dtype: torch.dtype = torch.float32
+    ) -> Tensor:
+        """Return a buffer of this shape; its content is undefined."""
+        size = math.prod(shape)
+        if like.device.type != "cpu":
+            return torch.empty(*shape, dtype=dtype, device=like.device)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.numel() < size:
+            with torch.inference_mode(mode=False):  # usable inside and outside of that mode
+                buffer = self._buffers[name] = torch.empty(size, dtype=dtype)
+        return buffer[:size].view(*shape)
+
+
+_scratch = _Scratch()
+
+
+def allocate_int8_layers(
+    model: nn.Module, is_stored: Callable[[str], bool], *, fine: Callable[[str], bool]
+) -> None:
+    """Replace linear layers of a model, by name, with empty int8 layers for stored weights."""
+    for parent_name, parent in list(model.named_modules()):
+        for name, child in list(parent.named_children()):
+            full_name = f"{parent_name}.{name}".lstrip(".")
+            if type(child) is nn.Linear and is_stored(full_name):
+                setattr(parent, name, Int8Linear.allocate(child, fine=fine(full_name)))
+
+
+def check_int8_widths(widths: Iterable[int]) -> None:
+    """Reject layer widths for which elementwise operations would depend on the batch."""
+    for width in widths:
+        if width % VECTOR_WIDTH:
+            raise UsageError(
+                f"precision int8 needs layers whose widths are multiples of {VECTOR_WIDTH}, not "
+                f"{width}: use precision=fp32"
+            )
