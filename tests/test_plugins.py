@@ -373,3 +373,21 @@ def test_plugins_are_not_imported_before_they_are_used(site: Path) -> None:
         "assert 'broken' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("entries", ["no section = at all", "[tertium.metrics]\nnot a pair\n"])
+def test_a_malformed_file_of_any_package_affects_no_built_in_name(
+    entries: str, ratios: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    install(ratios, "malformed", entries)
+    with monkeypatch.context() as patch:
+        patch.setattr("tertium.registry.list_plugins", None)  # is not called
+        assert load_metric("bleu").name == "bleu"
+        assert load_metric("chrf++").name == "chrf"
+        assert load_metric("bertscore:encoder=toy").name == "bertscore"
+        load_encoder("toy")
+    assert load_metric("length-ratio").name == "length-ratio"
+    if caplog.text:
+        assert "plugins of the package malformed are ignored" in caplog.text
+    with pytest.raises(UsageError, match="unknown metric 'bluu'"):
+        load_metric("bluu")

@@ -3,21 +3,24 @@
     [project.entry-points."tertium.metrics"]
     length-ratio = "my_package.ratio:LengthRatio"
 
-Listing a group imports nothing. A broken package, or one that repeats a name, therefore only
-affects users who request that name.
+Entry points are only read for names that are not built in, and listing a group imports nothing. A
+broken package, or one that repeats a name, therefore only affects users who request that name.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any
 
 from tertium.errors import PluginError, TertiumError
 from tertium.extras import explain_missing
+
+logger = logging.getLogger(__name__)
 
 EntryPoints = tuple[EntryPoint, ...]  # more than one if several packages use the same name
 
@@ -29,10 +32,33 @@ def list_plugins(group: str) -> Mapping[str, EntryPoints]:
 
 @lru_cache(maxsize=16)
 def _entry_points_by_name(group: str, search_path: tuple[str, ...]) -> dict[str, EntryPoints]:
+    try:
+        entries = [*entry_points(group=group)]
+    except Exception:  # a malformed file of any installed package
+        entries = _readable_entry_points(group)
     by_name: dict[str, EntryPoints] = {}
-    for entry in sorted(entry_points(group=group), key=lambda e: (e.name, describe_package(e))):
+    for entry in sorted(entries, key=lambda e: (e.name, describe_package(e))):
         by_name[entry.name] = (*by_name.get(entry.name, ()), entry)
     return by_name
+
+
+def _readable_entry_points(group: str) -> list[EntryPoint]:
+    """Return the entry points of all packages but those whose file is malformed."""
+    entries: dict[str, list[EntryPoint]] = {}
+    for package in distributions():
+        name = str(package.metadata["Name"])
+        try:
+            # as `entry_points`: the first of two versions on the search path counts
+            entries.setdefault(name, [*package.entry_points.select(group=group)])
+        except Exception as error:
+            reason = str(error).partition("\n")[0]
+            logger.warning(
+                "warning: plugins of the package %s are ignored: its entry_points.txt is malformed "
+                "(%s); reinstall or remove that package",
+                name,
+                reason,
+            )
+    return [entry for own in entries.values() for entry in own]
 
 
 def describe_package(entry: EntryPoint) -> str:

@@ -89,7 +89,7 @@ def resolve(table: Mapping[str, str], name: str, kind: str) -> Any:
     """
     if name not in table:
         raise UnknownNameError(kind, name, table)
-    if isinstance(table, NameTable) and name in table.plugins:
+    if isinstance(table, NameTable) and name not in table.builtin:
         return load_plugin(table.plugins[name], kind)
     module, _, attribute = table[name].partition(":")
     with explain_missing(f"{kind} {name}"):

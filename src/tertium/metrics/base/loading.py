@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -120,7 +121,8 @@ def _unknown_name(name: str) -> UsageError:
     if comet := find_comet_error(name):
         return comet
     if "/" in name:
-        return UsageError(f"{name} is not a folder with a trained metric: it has no config.json")
+        reason = explain_missing_config(name)
+        return UsageError(f"{name} is not a folder with a trained metric: {reason}")
     parts = name.split(",")
     if len(parts) > 1 and {*parts} <= {*METRICS, *ALIASES}:
         return UsageError(f"{name}: separate metrics with spaces, not commas: {' '.join(parts)}")
@@ -146,7 +148,13 @@ def find_comet_error(name: str) -> UsageError | None:
 
 def is_model_folder(spec: str) -> bool:
     """Whether a spec is the path of a trained model and not a registered name."""
-    return spec not in METRICS and spec not in ALIASES and _has_file(spec, "config.json")
+    return _has_file(spec, "config.json") and spec not in ALIASES and spec not in METRICS
+
+
+def explain_missing_config(folder: str) -> str:
+    """Say why a folder cannot be loaded as a trained model."""
+    is_closed = Path(folder).is_dir() and not os.access(folder, os.R_OK | os.X_OK)
+    return "no permission to read it" if is_closed else "it has no config.json"
 
 
 def _has_file(folder: str, name: str) -> bool:
