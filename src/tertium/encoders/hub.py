@@ -120,5 +120,6 @@ def _explain() -> Iterator[None]:
         raise RefusedRequestError(f"HTTP status {error.code}{hint}") from None
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
-        text = "no answer" if isinstance(reason, TimeoutError) else str(reason) or repr(reason)
-        raise HubError(text.splitlines()[0]) from None
+        text = getattr(reason, "strerror", None) or str(reason) or repr(reason)
+        is_late = isinstance(reason, TimeoutError)
+        raise HubError("no answer" if is_late else text.splitlines()[0]) from None

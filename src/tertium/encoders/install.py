@@ -106,7 +106,7 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
             *(card.name, packages, card.hub_name, error),
         )
         return None
-    source = f"{card.hub_name}@{card.hub_revision[:8]} on the Hugging Face hub"
+    source = f"{card.hub_name}@{card.hub_revision[:8]} on the hub (HF_HUB_OFFLINE=1 skips it)"
     _check_files(card, folder, source)
     details = {"model": card.hub_name, "revision": card.hub_revision}
     _write_provenance(card, folder, {**details, "terms": card.terms} if card.terms else details)
