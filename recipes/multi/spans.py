@@ -3,18 +3,18 @@
     python -m recipes.multi.spans --data DIR [--each 600] [--each-tagged 250] [--write]
 
 Thresholds are chosen on modern/dev for each annotation scheme (MQM, ESA, word tags) and input mode,
-`shown` and `major` also for each family of target languages. The family `other` stands for all
+`precise` and `major` also for each family of target languages. The family `other` stands for all
 languages without a choice set.
 
-wrong   all suspected errors: the best mean character F1 over the datasets
-shown   what is shown by default: the lowest threshold at which annotators confirm at least half of
-        what is marked, by characters and by spans, over all datasets of the family (minus a
-        standard error) and in each dataset with enough spans; None if there is no such threshold,
-        and for `other`
-major   severity: as many confirmed spans are major as the annotators say
+wrong     all suspected errors: the best mean character F1 over the datasets
+precise   what is shown by default: the lowest threshold at which annotators confirm at least half
+          of what is marked, by characters and by spans, over all datasets of the family (minus a
+          standard error) and in each dataset with enough spans; None if there is no such
+          threshold, and for `other`
+major     severity: as many confirmed spans are major as the annotators say
 
 Reported next to it: the F1 of marking everything, and of marking as many characters at random. The
-precision of `shown` is also measured on the half of the rows that did not choose it.
+precision with `precise` is also measured on the half of the rows that did not choose it.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def add_counts(counts: Sequence[Counts]) -> Counts:
     return Counts(**parts)
 
 
-def choose_shown(counts: CountsByThreshold, share_of_rows: float = 1.0) -> float | None:
+def choose_precise(counts: CountsByThreshold, share_of_rows: float = 1.0) -> float | None:
     """Return the lowest threshold whose spans are confirmed often enough, or None."""
     for wrong, own in counts.items():
         total = add_counts(own)
@@ -237,13 +237,13 @@ def choose_shown(counts: CountsByThreshold, share_of_rows: float = 1.0) -> float
 
 
 def measure_held_out(counts: CountsByThreshold) -> Counts | None:
-    """Choose `shown` on each half of the rows and count on the other half."""
+    """Choose `precise` on each half of the rows and count on the other half."""
     measured = []
     for number in (0, 1):
         half = {wrong: [part.half(number) for part in own] for wrong, own in counts.items()}
-        shown = choose_shown(half, 0.5)
-        if shown is not None:
-            measured += [part.half(1 - number) for part in counts[shown]]
+        precise = choose_precise(half, 0.5)
+        if precise is not None:
+            measured += [part.half(1 - number) for part in counts[precise]]
     return add_counts(measured) if measured else None
 
 
@@ -317,8 +317,8 @@ def report(
         )
     rows = sum(len(dataset.rows) for dataset in sets)
     kinds: list[tuple[str, Counts | None]] = [("all", add_counts(counts[thresholds.wrong]))]
-    if thresholds.shown is not None:
-        kinds.append(("shown", add_counts(counts[thresholds.shown])))
+    if thresholds.precise is not None:
+        kinds.append(("precise", add_counts(counts[thresholds.precise])))
         kinds.append(("held out", measure_held_out(counts)))
     else:
         totals = [add_counts(own) for own in counts.values()]
@@ -348,7 +348,7 @@ def choose(
         own_sets = [sets[n] for n in members]
         own = {limit: [parts[n] for n in members] for limit, parts in counts.items()}
         major = calibrate_severity(own_sets, scheme, wrong) or pooled.major
-        chosen[family] = replace(pooled, major=major, shown=choose_shown(own))
+        chosen[family] = replace(pooled, major=major, precise=choose_precise(own))
         report(own_sets, own, chosen[family], f"{scheme} {mode} {family}")
     return {
         family: asdict(own)

@@ -21,7 +21,7 @@ from recipes.multi.spans import (  # noqa: E402
     MarkedSet,
     calibrate_severity,
     choose,
-    choose_shown,
+    choose_precise,
     count_all,
 )
 
@@ -200,12 +200,12 @@ def test_shown_spans_are_confirmed_in_half_of_the_cases() -> None:
     assert counts[0.9 - 0.02][0].precision == 1.0
     assert counts[0.5][0].precision == 0.5
     assert counts[0.3][0].precision == pytest.approx(0.25)
-    shown = choose_shown(counts)
-    assert shown == 0.62  # at .6 and below, a standard error less than one half is confirmed
-    assert choose_shown(count_all([marked_set(9, [0.9], {0})], "mqm")) is None  # too few spans
+    precise = choose_precise(counts)
+    assert precise == 0.62  # at .6 and below, a standard error less than one half is confirmed
+    assert choose_precise(count_all([marked_set(9, [0.9], {0})], "mqm")) is None  # too few spans
     wrong = marked_set(MIN_SPANS, [0.9, 0.0, 0.9], {1})
-    assert choose_shown(count_all([wrong], "mqm")) is None
-    assert choose_shown(count_all([dataset, wrong], "mqm")) is None  # in one dataset
+    assert choose_precise(count_all([wrong], "mqm")) is None
+    assert choose_precise(count_all([dataset, wrong], "mqm")) is None  # in one dataset
 
 
 def test_severities_are_as_frequent_as_annotators_say() -> None:
@@ -222,8 +222,8 @@ def test_severities_are_as_frequent_as_annotators_say() -> None:
 
 def test_families_without_a_choice_set_show_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     chosen = choose([marked_set(100, [0.9, 0.0, 0.3], {0})], "mqm", "source")
-    assert chosen["germanic"]["shown"] is not None
-    assert chosen["other"]["shown"] is None
+    assert chosen["germanic"]["precise"] is not None
+    assert chosen["other"]["precise"] is None
     assert chosen["germanic"]["wrong"] == chosen["other"]["wrong"]
-    assert "mqm source germanic shown: precision 1.000" in capsys.readouterr().out
+    assert "mqm source germanic precise: precision 1.000" in capsys.readouterr().out
     assert choose([], "words", "both") == {}

@@ -205,8 +205,8 @@ def _label_studio_span(
     name = get_text(entry, ("to_name",)).lower()
     text = data.get(name)
     if name not in (*HYPOTHESIS_NAMES, *SOURCE_NAMES) or not isinstance(text, str):
-        known = ", ".join((*HYPOTHESIS_NAMES, *SOURCE_NAMES))
-        raise DataError(f"{where}: a region of {name!r}; expected a text named one of {known}")
+        names = ", ".join((*HYPOTHESIS_NAMES, *SOURCE_NAMES))
+        raise DataError(f"{where}: a region of {name!r}; expected a text named one of {names}")
     offsets = value.get("globalOffsets") or value  # of regions in HTML
     start, end = (read_integer(offsets.get(key), key, where) for key in ("start", "end"))
     marked = value.get("text")

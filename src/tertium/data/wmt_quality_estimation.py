@@ -246,7 +246,7 @@ def _text_file(stem: Path, ending: str, is_tagged: bool) -> Path:
     if ending == "mt" and not plain.is_file():
         plain = _with_suffix(stem, "tgt")
     tokenized = [_with_suffix(stem, f"{ending}_tok"), _with_suffix(stem, f"tok.{ending}")]
-    others = [*stem.parent.glob(f"*.{ending}_tok")]
-    tokenized += others if len(others) == 1 else []
+    tokenized_files = [*stem.parent.glob(f"*.{ending}_tok")]
+    tokenized += tokenized_files if len(tokenized_files) == 1 else []
     present = [file for file in tokenized if file.is_file()]
     return present[0] if is_tagged and present else plain

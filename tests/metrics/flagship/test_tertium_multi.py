@@ -297,13 +297,13 @@ def test_only_precise_spans_are_marked_by_default(metric: TertiumMulti) -> None:
     ]
     words = dataclasses.replace(metric, marks="words", lp="fr-en")
     everything = dataclasses.replace(words, all_spans=True)
-    shown, all_spans = words.mark_errors(segments), everything.mark_errors(segments)
+    precise, all_spans = words.mark_errors(segments), everything.mark_errors(segments)
     limits = metric.settings.spans.words.source["germanic"]
-    assert limits.shown is not None
-    assert limits.shown > limits.wrong
-    assert any(shown)
-    assert all(span.chance >= limits.shown for own in shown for span in own)
-    lengths = [sum(len(span) for own in marked for span in own) for marked in (shown, all_spans)]
+    assert limits.precise is not None
+    assert limits.precise > limits.wrong
+    assert any(precise)
+    assert all(span.chance >= limits.precise for own in precise for span in own)
+    lengths = [sum(len(span) for own in marked for span in own) for marked in (precise, all_spans)]
     assert lengths[0] < lengths[1]
     # a language family without a choice set, and a scheme that never reaches the precision
     assert dataclasses.replace(words, lp="fr-eu").mark_errors(segments) == [(), ()]
@@ -328,7 +328,7 @@ def test_languages_without_a_choice_set_show_no_spans(metric: TertiumMulti) -> N
     assert spans is not None
     for scheme in (spans.mqm, spans.esa, spans.words):
         for families in (scheme.source, scheme.reference, scheme.both):
-            assert families["other"].shown is None
+            assert families["other"].precise is None
             assert len({own.wrong for own in families.values()}) == 1
     # severities are calibrated for Slavic targets, whose annotators mark fewer major errors
     assert spans.esa.source["slavic"].major > spans.esa.source["germanic"].major

@@ -46,17 +46,17 @@ PROBABILITY = Rule(lambda x: 0 < x < 1, "between 0 and 1")
 class SpanThresholds:
     """Minimum error probability of a wrong piece, and minimum share of major errors in it.
 
-    With `wrong`, spans have the best F1. With `shown`, annotators confirm at least half of what is
-    marked; it is None if no threshold reaches that, or if it was not measured.
+    With `wrong`, spans have the best F1. With `precise`, annotators confirm at least half of what
+    is marked; it is None if no threshold reaches that, or if it was not measured.
     """
 
     wrong: Annotated[float, PROBABILITY]
     major: Annotated[float, PROBABILITY] = 0.5
-    shown: Annotated[float, PROBABILITY] | None = None
+    precise: Annotated[float, PROBABILITY] | None = None
 
     def for_display(self) -> SpanThresholds | None:
         """Return the thresholds of spans that are shown by default, or None if none are."""
-        return None if self.shown is None else replace(self, wrong=self.shown)
+        return None if self.precise is None else replace(self, wrong=self.precise)
 
 
 OTHER_FAMILIES = "other"

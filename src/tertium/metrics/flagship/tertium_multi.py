@@ -285,8 +285,8 @@ class TertiumMulti(CalibratedMetric):
                 spans.append(())
                 continue
             (hypothesis, _, reference), errors = next(best_rows), piece_errors(next(outputs))
-            found = extract_spans(hypothesis, next(offsets), errors, self.marks, own)
-            spans.append(() if hypothesis == reference else found)
+            own_spans = extract_spans(hypothesis, next(offsets), errors, self.marks, own)
+            spans.append(() if hypothesis == reference else own_spans)
         return spans
 
     def _span_thresholds(self, segment: Segment, mode: InputMode) -> SpanThresholds | None:
@@ -297,11 +297,11 @@ class TertiumMulti(CalibratedMetric):
         families: Mapping[str, SpanThresholds] = getattr(
             getattr(self.settings.spans, self.marks), mode
         )
-        if not self.all_spans and not any(own.shown for own in families.values()):
+        if not self.all_spans and not any(own.precise for own in families.values()):
             return None
         texts = (segment.hypothesis, *segment.references[:1])
-        named = parse_language_pair(self.lp)[1:]
-        language = named[0] if named else next(filter(None, map(identify_language, texts)), "")
+        target = parse_language_pair(self.lp)[1:]
+        language = target[0] if target else next(filter(None, map(identify_language, texts)), "")
         family = language_family(language)
         own = families.get(family, families[OTHER_FAMILIES])
         return own if self.all_spans else own.for_display()
@@ -311,7 +311,7 @@ class TertiumMulti(CalibratedMetric):
         if self.all_spans:
             return ""
         return (
-            "shown are only spans of which annotators are expected to confirm half or more; "
+            "only spans with an expected precision of 50 % or more are shown; "
             f"{replace(self, all_spans=True).spec} marks all suspected errors"
         )
 
