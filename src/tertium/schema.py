@@ -73,7 +73,9 @@ def load_json(file: Path) -> Any:
         return json.loads(file.read_text(encoding="utf-8"), object_pairs_hook=reject_duplicate_keys)
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise ModelError(f"{file} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{file} cannot be read: {error}") from None
 
 

@@ -30,6 +30,7 @@ COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+MAX_MESSAGE = 2000  # characters
 DESCRIPTION = "Evaluate machine translation: score, compare, train metrics and meta-evaluate them."
 EPILOG = """\
 examples:
@@ -52,13 +53,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except TertiumError as error:
-        from tertium.reporting.tables.table import replace_control_characters
-
-        print(replace_control_characters(f"tertium: error: {error}"), file=sys.stderr)
+        _print_error(str(error))
         return error.exit_code
     except BrokenPipeError:
         _discard_output()  # the reader, such as `head`, has exited
         return 0
+    except PermissionError as error:
+        place = error.filename or "a file"
+        _print_error(f"{place}: no permission ({error.strerror})")
+        return 2
     except OSError as error:
         if error.errno not in WRITE_ERRORS:
             raise
@@ -68,6 +71,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("tertium: interrupted", file=sys.stderr)
         return 130
+
+
+def _print_error(message: str) -> None:
+    """Print an error as one line, without the middle of names of thousands of characters."""
+    from tertium.reporting.tables.table import replace_control_characters
+
+    if len(message) > MAX_MESSAGE:
+        message = f"{message[: MAX_MESSAGE // 2]} ... {message[-MAX_MESSAGE // 2 :]}"
+    line = replace_control_characters(message).replace("\n", "\N{SYMBOL FOR LINE FEED}")
+    print(f"tertium: error: {line}", file=sys.stderr)
 
 
 def _run_command(argv: Sequence[str] | None) -> int:

@@ -184,8 +184,13 @@ def _folder_of_glob(pattern: str) -> Path:
 
 
 def _files_below(path: Path) -> list[Path]:
-    """List everything below a folder; a glob may match folders of shards."""
-    return sorted(path.rglob("*")) if path.is_dir() else []
+    """List all files below a folder; a glob may match folders of shards."""
+
+    def refuse(error: OSError) -> None:  # its files would be missing without notice
+        raise DataError(f"{error.filename}: the folder cannot be read ({error.strerror})")
+
+    walk = os.walk(path, onerror=refuse) if path.is_dir() else ()
+    return sorted(Path(base, name) for base, _, names in walk for name in names)
 
 
 def _would_match_remote(pattern: str, folder: str, suffix: str) -> bool:

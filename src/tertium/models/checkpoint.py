@@ -13,7 +13,8 @@ import hashlib
 import json
 import math
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, wraps
 from importlib.util import find_spec
@@ -38,6 +39,7 @@ DTYPE_LABELS = {"f": "floating point", "i": "integers", "u": "integers"}
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 PREVIOUS_WEIGHTS = ".older.weights.safetensors"  # name of weights while they are replaced
 WEIGHTS_HASH = "weights_sha256"
+READ_ATTEMPTS = 10  # while another process saves models in the same folder
 PACKAGE = "tertium_models"  # contains the bundled models
 HOW_TO_INSTALL = "the package tertium-models (in a checkout: pip install ./weights)"
 MISSING = Path("/nowhere") / PACKAGE  # used if the package is not installed
@@ -94,13 +96,20 @@ def write_arrays(
 
 def read_arrays(file: Path) -> tuple[dict[str, Array], dict[str, str]]:
     """Read the arrays and the header of a safetensors file."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
+
+    with _explain_damage(file), safe_open(file, framework="np") as opened:
+        arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        return arrays, dict(opened.metadata() or {})
+
+
+@contextmanager
+def _explain_damage(file: Path) -> Iterator[None]:
+    from safetensors import SafetensorError
 
     try:
-        with safe_open(file, framework="np") as opened:
-            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-            return arrays, dict(opened.metadata() or {})
-    except FileNotFoundError:  # also raised for files that must not be read
+        yield
+    except (FileNotFoundError, PermissionError):  # safetensors raises the first for both
         reason = "no permission to read it" if file.exists() else "no such file"
         raise ModelError(f"{file}: {reason}") from None
     except (SafetensorError, OSError, MemoryError) as error:
@@ -262,7 +271,19 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a checkpoint; raise `ModelError` if it is incomplete or damaged."""
-    stored = read_dataclass(StoredConfig, read_config(folder), folder / CONFIG)
+    for attempt in range(READ_ATTEMPTS):
+        config = read_config(folder)
+        try:
+            return _read_with_weights(folder, config)
+        except ModelError:  # repeat if another process has just saved a model here
+            is_being_saved = (folder / PREVIOUS_WEIGHTS).exists() or read_config(folder) != config
+            if not is_being_saved or attempt == READ_ATTEMPTS - 1:
+                raise
+    raise AssertionError  # unreachable
+
+
+def _read_with_weights(folder: Path, config: dict[str, Any]) -> Checkpoint:
+    stored = read_dataclass(StoredConfig, config, folder / CONFIG)
     return Checkpoint(
         name=stored.metric or stored.ranker or "",
         kind="ranker" if stored.ranker else "metric",
@@ -318,13 +339,22 @@ def _keep_previous(folder: Path) -> Path | None:
 
 
 def read_weights(folder: Path, expected: str | None) -> dict[str, Array]:
-    """Read the arrays of a folder; raise unless their file has the expected hash."""
+    """Read the arrays of a folder; raise unless their file has the expected hash.
+
+    The file is read once: arrays of one file must not be accepted for the hash of another.
+    """
+    from safetensors.numpy import load
+
     file = folder / WEIGHTS
-    previous = folder / PREVIOUS_WEIGHTS
-    if expected is not None and previous.is_file() and hash_file(previous) == expected:
-        file = previous  # an interrupted write: the configuration is still the previous one
-    arrays, _ = read_arrays(file)
-    if expected is not None and (actual := hash_file(file)) != expected:
+    with suppress(OSError):  # an interrupted write: the configuration is still the previous one
+        content = (folder / PREVIOUS_WEIGHTS).read_bytes()
+        if expected == hashlib.sha256(content).hexdigest():
+            file = folder / PREVIOUS_WEIGHTS
+    with _explain_damage(file):
+        if file.name == WEIGHTS:
+            content = file.read_bytes()
+        arrays: dict[str, Array] = load(content)
+    if expected is not None and (actual := hashlib.sha256(content).hexdigest()) != expected:
         raise ModelError(
             f"{file} does not belong to its {CONFIG} (sha256 {actual[:12]}..., expected "
             f"{expected[:12]}...): it is damaged or writing was interrupted; save or train the "

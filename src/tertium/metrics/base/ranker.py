@@ -29,6 +29,7 @@ from tertium.errors import (
 from tertium.extras import explain_missing
 from tertium.metrics.base.explanation import Explanation, WinProbabilities
 from tertium.metrics.base.loading import (
+    explain_missing_config,
     find_comet_error,
     is_model_folder,
     load_metric,
@@ -228,7 +229,8 @@ def load_ranker(spec: str | Path, **fields: Any) -> Ranker:
     if name not in RANKERS and (comet := find_comet_error(name)):
         raise comet
     if name not in RANKERS and ("/" in name or _is_directory(spec)):
-        raise ModelError(f"{spec} is not a trained ranker or metric: it has no config.json")
+        reason = explain_missing_config(name)
+        raise ModelError(f"{spec} is not a trained ranker or metric: {reason}")
     if name not in RANKERS:
         raise UnknownNameError("ranker", name, [*RANKERS, *METRICS, *ALIASES])
     cls = resolve(RANKERS, name, "ranker")
