@@ -220,6 +220,19 @@ def test_scores_of_the_wrong_shape_raise_errors_and_nan_is_counted() -> None:
     assert load_metric("strange").score(segments).warnings == {"score is not a number": 1}
 
 
+def test_finite_scores_whose_sum_would_overflow_raise_an_error() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Huge(SegmentMetric):
+        name: ClassVar[str] = "huge"
+        title: ClassVar[str] = "Huge"
+
+        def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
+            return np.full(len(segments), -1.7e308)
+
+    with pytest.raises(PluginError, match=r"statistic -1.7e\+308: expected at most 1e\+100"):
+        score({"a": ["x", "y"]}, Huge(), references=["x", "y"])
+
+
 @pytest.mark.usefixtures("ratios")
 def test_objects_that_are_not_metrics_or_encoders_raise_errors() -> None:
     for name in ("not-a-metric", "chosen"):

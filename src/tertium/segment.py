@@ -171,6 +171,8 @@ def check_texts(texts: Any, label: str, element: str = "segment") -> None:
         )
     if not hasattr(texts, "__len__"):
         raise UsageError(f"{label}: expected a list of texts, got {type(texts).__name__}")
+    if getattr(texts, "ndim", 1) == 0:
+        raise UsageError(f"{label}: expected a list of texts, got {short_repr(texts)}")
     if isinstance(texts, Set | Mapping):
         kind = type(texts).__name__
         raise UsageError(f"{label}: expected a list of texts in order, got a {kind}")

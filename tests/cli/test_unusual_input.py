@@ -115,3 +115,65 @@ def test_huge_scores_are_one_line_errors(
 def test_huge_integer_is_not_finite() -> None:
     with pytest.raises(DataError, match=r"line 1: the score '1000.*' is not finite"):
         read_score(10**400, "line 1")
+
+
+ARGUMENTS = ["score", "-t", str(EXAMPLES / "system-good.en.txt"), "-r"]
+ARGUMENTS += [str(EXAMPLES / "reference-a.en.txt"), "-m", "chrf", "-q"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", "-t", "no\nsuch", "-m", "chrf"], "no\u240asuch: no such file"),
+        (["score", "-t", "x" * 9000, "-m", "chrf"], "cannot be read (File name too long)"),
+        (["score", "-t", "a/" * 9000, "-m", "chrf"], "(File name too long)"),
+        (["score", "-t", "no\0such", "-m", "chrf"], "not a path (embedded null byte)"),
+        ([*ARGUMENTS, "--bo\ngus"], "unrecognized argument: --bo\u240agus"),
+        ([*ARGUMENTS, "-m", "y" * 9000], "unknown metric 'yyy"),
+        ([*ARGUMENTS, "-m", "\udcffmodel"], "not UTF-8 (byte 0xff)"),
+        ([*ARGUMENTS, "-m", "chrf:beta=1e200"], "beta must be from 0 to 1000"),
+        ([*ARGUMENTS, "-m", "bleu:smooth_method=floor,smooth_value=1e308"], "from 0 to 1000"),
+        ([*ARGUMENTS, "-o", "z" * 9000], "the file name is too long"),
+    ],
+)
+def test_unusual_arguments_are_errors_of_one_short_line(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert len(error) < 2100
+
+
+@pytest.mark.parametrize("style", ["text", "tsv", "md", "latex", "csv"])
+def test_control_characters_of_names_are_not_printed(
+    style: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*ARGUMENTS, "--names", "\x1b[31mred\x07\x9b", "-f", style]) == 0
+    printed = capsys.readouterr().out
+    assert "red" in printed
+    assert not {"\x1b", "\x07", "\x9b"} & {*printed}
+
+
+def test_a_models_folder_that_is_not_utf8_is_a_one_line_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERTIUM_MODELS", f"{tmp_path}/\udcff")
+    assert main(["models"]) == 2
+    error = capsys.readouterr().err
+    assert "TERTIUM_MODELS" in error
+    assert "not UTF-8, which tokenizers cannot open; give another folder" in error
+    assert error.count("\n") == 1
+
+
+def test_an_interrupt_during_the_import_is_no_traceback() -> None:
+    code = (
+        "import sys; from tertium.__main__ import run\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'tertium.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting()); sys.exit(run())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "tertium: interrupted\n")

@@ -122,3 +122,19 @@ def test_nothing_is_executed() -> None:
 
     parse_filter("n > 1 and `chrf:word_order=2` < 3").mask(column)
     assert names == ["n", "chrf:word_order=2"]
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 3000 + "a > 1" + ")" * 3000, "not " * 3000 + "a > 1", "length(" * 3000 + "a"]
+)
+def test_deep_nesting_is_an_error_of_one_line(text: str) -> None:
+    with pytest.raises(UsageError, match="nested more than 100 deep; remove parentheses") as found:
+        parse_filter(text)
+    assert len(str(found.value)) < 200
+
+
+def test_thousands_of_conditions_are_combined() -> None:
+    table = {"a": pa.array([1, 5, None])}
+    for word, expected in (("and", [False, True, False]), ("or", [True, True, False])):
+        text = f" {word} ".join(["a > 2", *["a > 0"] * 3000])
+        assert parse_filter(text).mask(table.__getitem__).to_pylist() == expected

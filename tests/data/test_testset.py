@@ -605,3 +605,32 @@ def test_nul_is_not_written(tmp_path):
     with pytest.raises(DataError, match="record 1: a text contains NUL"):
         TestSet.from_lists(["a\0b"]).write(tmp_path / "x.jsonl")
     assert not (tmp_path / "x.jsonl").exists()
+
+
+@pytest.mark.parametrize("path", [1, None, b"a.txt", ["a.txt"]])
+def test_values_that_are_no_paths_are_refused(path: Any) -> None:
+    with pytest.raises(UsageError, match="translations: .* is not a path; give str or Path"):
+        TestSet.read([path])
+    with pytest.raises(UsageError, match="references: .* is not a path; give str or Path"):
+        TestSet.read(["a.txt"], [path])
+
+
+def test_arrays_without_a_dimension_or_with_masked_texts_are_refused() -> None:
+    single, masked = np.array("a"), np.ma.array(["a", "b"], mask=[False, True])
+    for sources in (None, single):
+        with pytest.raises(UsageError, match="expected a list of texts, got array"):
+            TestSet.from_lists({"x": single if sources is None else ["a"]}, sources)
+    with pytest.raises(UsageError, match="expected a list of references for each segment"):
+        TestSet.from_lists({"x": ["a"]}, references=single)
+    with pytest.raises(DataError, match="system 'x': segment 2 is masked, not a text"):
+        TestSet.from_lists({"x": masked})
+    with pytest.raises(
+        UsageError, match="references of segment 2: expected a list of texts, got m"
+    ):
+        TestSet.from_lists({"x": ["a", "b"]}, references=masked)
+    with pytest.raises(UsageError, match="references of a segment: expected a list of texts"):
+        Segment("a", references=single)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="hypotheses must be a list of texts"):
+        load_metric("chrf").corpus_score(single, [["a"]])
+    whole = np.ma.array(["a", "b"], mask=[False, False])
+    assert TestSet.from_lists({"x": whole}).systems["x"] == ("a", "b")

@@ -10,7 +10,8 @@ missing value compares as null, so its row is dropped unless `is null` selects i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ COMPARISONS = {
     ">": "greater",
     "<": "less",
 }
+MAX_DEPTH = 100  # of parentheses and negations
 KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "length"})
 QUOTING = "put texts in quotes and columns such as `chrf:word_order=2` in backquotes"
 _TOKEN = re.compile(
@@ -81,7 +83,7 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text, self.names = text, dict[str, None]()
         self.tokens = list(self._split())
-        self.place = 0
+        self.place = self.depth = 0
 
     def _split(self) -> Iterator[tuple[str, str, int]]:
         place = 0
@@ -126,25 +128,37 @@ class _Parser:
             raise self._syntax_error(f"{word!r}")
 
     def _disjunction(self) -> Value:
-        left = self._conjunction()
+        values = [self._conjunction()]
         while self._take("or"):
-            left = _combine("or_kleene", left, self._conjunction(), kind="bool")
-        return left
+            values.append(self._conjunction())
+        return _fold("or_kleene", values)
 
     def _conjunction(self) -> Value:
-        left = self._negation()
+        values = [self._negation()]
         while self._take("and"):
-            left = _combine("and_kleene", left, self._negation(), kind="bool")
-        return left
+            values.append(self._negation())
+        return _fold("and_kleene", values)
 
     def _negation(self) -> Value:
         if self._take("not"):
-            return _combine("invert", self._negation(), kind="bool")
+            with self._nested():
+                return _combine("invert", self._negation(), kind="bool")
         if self._take("("):
-            inner = self._disjunction()
+            with self._nested():
+                inner = self._disjunction()
             self._expect(")")
             return inner
         return self._comparison()
+
+    @contextmanager
+    def _nested(self) -> Iterator[None]:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise UsageError(
+                f"--keep {self.text[:40]}...: nested more than {MAX_DEPTH} deep; remove parentheses"
+            )
+        yield
+        self.depth -= 1
 
     def _comparison(self) -> Value:
         begins_with, left = self._peek()[0], self._value()
@@ -196,7 +210,8 @@ class _Parser:
             return lambda columns: truth
         if self._take("length"):
             self._expect("(")
-            inner = self._value()
+            with self._nested():
+                inner = self._value()
             self._expect(")")
             return _combine("utf8_length", inner, kind="string")
         if kind != "name":
@@ -204,6 +219,21 @@ class _Parser:
         self.place += 1
         self.names[word] = None
         return lambda columns: columns(word)
+
+
+def _fold(function: str, values: Sequence[Value]) -> Value:
+    """Combine truth values from left to right; a loop, because there may be thousands."""
+    if len(values) == 1:
+        return values[0]
+
+    def call(columns: Columns) -> Any:
+        result = values[0](columns)
+        for value in values[1:]:
+            known, other = result, value(columns)
+            result = _combine(function, lambda _: known, lambda _: other, kind="bool")(columns)  # noqa: B023 (at once)
+        return result
+
+    return call
 
 
 def _combine(function: str, *values: Value, kind: str = "") -> Value:

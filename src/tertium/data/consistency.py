@@ -26,7 +26,8 @@ def check_system_name(name: Any) -> None:
 
 def check_reference_lists(references: Any) -> None:
     """Raise an error unless there is a list of texts for each segment."""
-    if not hasattr(references, "__len__") or isinstance(references, Set):
+    is_single = getattr(references, "ndim", 1) == 0
+    if not hasattr(references, "__len__") or isinstance(references, Set) or is_single:
         kind = type(references).__name__  # printing a generator would consume it
         raise UsageError(
             f"references: expected a list of references for each segment, got a {kind}"

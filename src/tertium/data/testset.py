@@ -155,7 +155,8 @@ class TestSet:
                 f"references: expected one reference per segment, got the text {texts[:40]!r}; "
                 "wrap it in [...]"
             )
-        if isinstance(texts, Iterable) and hasattr(texts, "__len__") and not is_frame(texts):
+        has_rows = hasattr(texts, "__len__") and getattr(texts, "ndim", 1) > 0
+        if isinstance(texts, Iterable) and has_rows and not is_frame(texts):
             texts = [(text,) if isinstance(text, str) else text for text in texts]
         return cls(systems=systems, references=texts, sources=() if sources is None else sources)
 
@@ -269,6 +270,9 @@ class TestSet:
                 raise UsageError(f"{label}: {paths} is a single file; give a list of files, [...]")
             if not isinstance(paths, Sequence):
                 raise UsageError(f"{label}: expected a list of files, got {short_repr(paths)}")
+            for path in paths:
+                if not isinstance(path, str | os.PathLike):
+                    raise UsageError(f"{label}: {short_repr(path)} is not a path; give str or Path")
         for label, path in {"sources": sources, "documents": documents}.items():
             if not isinstance(path, str | os.PathLike | None):
                 raise UsageError(f"{label}: expected one file, got {short_repr(path)}")

@@ -61,6 +61,8 @@ def read_text(path: PathLike) -> str:
         raise DataError(f"{name} is a directory; expected a file") from None
     except OSError as error:
         raise DataError(f"{name}: cannot be read ({error.strerror})") from None
+    except ValueError as error:  # a NUL in the path
+        raise DataError(f"{name!r}: not a path ({error})") from None
     if kind := next((kind for magic, kind in OTHER_COMPRESSIONS if data.startswith(magic)), ""):
         raise DataError(f"{name}: a {kind} file; expected plain text or gzip: unpack it first")
     if data[:2] == b"\x1f\x8b":

@@ -227,7 +227,8 @@ def as_text_list(values: Any, label: str) -> list[Any]:
             f"{label} must be a list of texts, got a table ({type(values).__name__}): select a "
             'column, such as frame["mt"], or pass the table to predict'
         )
-    if isinstance(values, Set | Mapping) or not isinstance(values, Iterable):
+    is_single = getattr(values, "ndim", 1) == 0
+    if isinstance(values, Set | Mapping) or not isinstance(values, Iterable) or is_single:
         raise UsageError(f"{label} must be a list of texts, got {short_repr(values)}")
     return list(unwrap_arrow_column(values))
 

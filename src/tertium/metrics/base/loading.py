@@ -15,6 +15,7 @@ from tertium.errors import PluginError, UnknownNameError, UsageError, short_repr
 from tertium.execution import Runtime
 from tertium.metrics.base.metric import Metric, Scorer
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
+from tertium.segment import check_surrogates
 from tertium.specs import build_dataclass, parse_fields, split_spec
 
 ScorerT = TypeVar("ScorerT", bound=Scorer)
@@ -43,6 +44,7 @@ def load_metric(spec: str | Path | Metric, **fields: Any) -> Metric:
     if not isinstance(spec, str | Path):
         raise _not_a_spec(spec)
     spec = str(spec)
+    check_surrogates(spec, f"the metric {spec!r}")
     if is_model_folder(spec):
         from tertium.models.trained_model import load_folder
 

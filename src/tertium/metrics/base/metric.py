@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.arrays import MAX_ABS_SCORE, BoolArray, FloatArray, IntArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
 from tertium.extras import explain_missing
@@ -245,6 +245,12 @@ class Metric(CompatibilityCalls, Scorer):
             raise PluginError(
                 f"{self.name}: statistics returned {rows.dtype} of shape {rows.shape}: expected "
                 f"numbers of shape {expected}, one row per segment in order"
+            )
+        is_huge = np.isfinite(rows) & (np.abs(rows) > MAX_ABS_SCORE)
+        if is_huge.any():
+            raise PluginError(
+                f"{self.name}: a segment has the statistic {rows[is_huge][0]:g}: expected at most "
+                f"{MAX_ABS_SCORE:g}, so that sums stay finite"
             )
         return self._apply_worst_score(rows, segments)
 

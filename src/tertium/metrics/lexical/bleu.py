@@ -77,7 +77,7 @@ class BLEU(Metric):
     tokenize: str = "13a"
     lowercase: bool = False
     smooth_method: Smoothing = "exp"
-    smooth_value: Annotated[float | None, Range(0)] = None
+    smooth_value: Annotated[float | None, Range(0, 1000)] = None
     max_ngram_order: Annotated[int, Range(1, MAX_NGRAM_ORDER)] = 4
     effective_order: bool | None = None
 

@@ -69,7 +69,7 @@ class CHRF(Metric):
 
     char_order: Annotated[int, Range(0, MAX_NGRAM_ORDER)] = 6
     word_order: Annotated[int, Range(0, MAX_NGRAM_ORDER)] = 0
-    beta: Annotated[int | float, Range(0)] = 2
+    beta: Annotated[int | float, Range(0, 1000)] = 2
     lowercase: bool = False
     whitespace: bool = False
     eps_smoothing: bool = False

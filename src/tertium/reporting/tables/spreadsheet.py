@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from tertium.atomic import PathLike, open_atomic, write_text
 from tertium.errors import DataError
 from tertium.extras import explain_missing
+from tertium.reporting.tables.table import replace_control_characters
 
 if TYPE_CHECKING:
     from openpyxl.cell import WriteOnlyCell
@@ -50,6 +51,10 @@ def write_csv(
         path_or_stream.writelines(lines)
 
 
+def _printable(value: Value) -> Value:
+    return replace_control_characters(value, keep="\n\t\r") if isinstance(value, str) else value
+
+
 def _csv_lines(
     rows: Iterable[Sequence[Value]], columns: Sequence[str], excel: bool
 ) -> Iterator[str]:
@@ -59,7 +64,7 @@ def _csv_lines(
         buffer.write(BYTE_ORDER_MARK)
     for number, row in enumerate((columns, *rows)):
         _check_row_length(row, columns, number)
-        values = ["" if _is_missing(value) else value for value in row]
+        values = ["" if _is_missing(value) else _printable(value) for value in row]
         writer.writerow(map(_escape_formula, values) if excel else values)
         yield buffer.getvalue()
         buffer.seek(0)

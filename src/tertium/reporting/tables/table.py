@@ -104,23 +104,23 @@ def render_table(
     renderers = {"md": _render_markdown, "latex": _render_latex, "tsv": _render_tsv}
     if style not in renderers:
         raise UsageError(f"unknown table format {style!r}: expected text, md, latex or tsv")
-    return renderers[style](table)
+    return replace_control_characters(renderers[style](table), keep="\n\t")
 
 
-# visible symbols for control characters; a line feed stays
-CONTROL_REPLACEMENTS = {code: 0x2400 + code for code in range(32) if code != ord("\n")}
+# visible symbols for control characters
+CONTROL_REPLACEMENTS = {code: 0x2400 + code for code in range(32)}
 CONTROL_REPLACEMENTS |= {127: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 # direction overrides would reorder the rest of the line, numbers included
 CONTROL_REPLACEMENTS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 
 
-def replace_control_characters(text: str) -> str:
-    """Make untrusted text safe to print on a terminal.
+def replace_control_characters(text: str, keep: str = "\n") -> str:
+    """Make untrusted text safe to print on a terminal; characters in `keep` stay.
 
     >>> replace_control_characters("\\x1b[31mred"), replace_control_characters("evil\\u202etxt.exe")
     ('␛[31mred', 'evil�txt.exe')
     """
-    return text.translate(CONTROL_REPLACEMENTS)
+    return text.translate({k: v for k, v in CONTROL_REPLACEMENTS.items() if chr(k) not in keep})
 
 
 def _cells(row: Sequence[Cell | str]) -> list[Cell]:
