@@ -609,9 +609,9 @@ def test_nul_is_not_written(tmp_path):
 
 @pytest.mark.parametrize("path", [1, None, b"a.txt", ["a.txt"]])
 def test_values_that_are_no_paths_are_refused(path: Any) -> None:
-    with pytest.raises(UsageError, match="translations: .* is not a path; give str or Path"):
+    with pytest.raises(UsageError, match=r"translations: .* is not a path; give str or Path"):
         TestSet.read([path])
-    with pytest.raises(UsageError, match="references: .* is not a path; give str or Path"):
+    with pytest.raises(UsageError, match=r"references: .* is not a path; give str or Path"):
         TestSet.read(["a.txt"], [path])
 
 

@@ -1,4 +1,4 @@
-"""Fault injection: kills, damaged caches, hostile model folders, archives and judgments."""
+"""Fault injection: kills, damaged caches, hostile folders, missing permissions, races."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.faults import archives, caches, corpora, folders, kills
+from tests.faults import archives, caches, corpora, folders, kills, permissions, races
 
 Log = Callable[[str], None]
 
@@ -135,11 +135,46 @@ def run_archives(tally: Tally, home: Path, times: int, rng: random.Random) -> No
             )
 
 
+def run_corpora(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
+    """Damage finished corpus runs and resume them."""
+    for name in corpora.DAMAGES:
+        for time in range(times):
+            folder = home / f"corpus-{name.replace(' ', '-')}-{time}"
+            tally.attempt(
+                f"corpus: {name}",
+                str(time),
+                lambda n=name, f=folder: corpora.try_damage(n, f, rng),
+            )
+
+
+def run_permissions(tally: Tally, home: Path) -> None:
+    """Run each command without a permission that it needs."""
+    for case in permissions.CASES:
+        name = case.__name__.replace("_", " ")
+        folder = home / f"permission-{case.__name__}"
+        tally.attempt("no permission", name, lambda c=case, f=folder: permissions.try_command(c, f))
+
+
+def run_races(tally: Tally, home: Path, times: int) -> None:
+    """Read models while one or two processes save them."""
+    for time in range(times):
+        for writers in (1, 2):
+            tally.attempt(
+                f"model read during saving: {writers} writers",
+                str(time),
+                lambda w=writers, t=time: races.read_while_saving(
+                    home / f"race-{w}-{t}", writers=w
+                ),
+            )
+
+
 def run_short(home: Path) -> Tally:
-    """Kill each job once, and damage a cache in each way once."""
+    """Kill each job once, damage a cache in each way once, and try each missing permission."""
     tally = Tally(print)
     run_kills(tally, home, len(JOBS), random.Random(11))
     run_caches(tally, home, 1, random.Random(12))
+    run_permissions(tally, home)
+    run_races(tally, home, 1)
     return tally
 
 
@@ -151,6 +186,9 @@ def run(home: Path, *, kills: int, times: int, share: float, seed: int, log: Log
         lambda rng: run_archives(tally, home, times, rng),
         lambda rng: run_caches(tally, home, times, rng),
         lambda rng: run_kills(tally, home, kills, rng),
+        lambda rng: run_permissions(tally, home),
+        lambda rng: run_races(tally, home, times),
+        lambda rng: run_corpora(tally, home, times, rng),
     ]
     for number, part in enumerate(parts):
         part(random.Random(f"{seed} {number}"))

@@ -131,4 +131,61 @@ class KillingDriver(ScoringCorpus):
         score(self.folder / "out", 2)
 
 
+def _flip_shard(run_folder: Path, rng: random.Random) -> None:
+    shard = rng.choice(sorted(run_folder.glob("*.parquet")))
+    data = bytearray(shard.read_bytes())
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    shard.write_bytes(data)
+
+
+def _cut_shard(run_folder: Path, rng: random.Random) -> None:
+    shard = rng.choice(sorted(run_folder.glob("*.parquet")))
+    shard.write_bytes(shard.read_bytes()[: rng.randrange(shard.stat().st_size)])
+
+
+def _change_record(run_folder: Path, rng: random.Random) -> None:
+    """Replace one value anywhere in the record of a part by one of another type."""
+    file = rng.choice(sorted((run_folder / "_done").glob("*.json")))
+    record = json.loads(file.read_text())
+    places = [(record, key) for key in record]
+    for place, key in places:  # grows while it is read
+        if isinstance(place[key], dict):
+            places += [(place[key], inner) for inner in place[key]]
+    place, key = rng.choice(places)
+    place[key] = rng.choice([None, "x", -1, 0.5, [], {}, [1], True, 10**30])
+    file.write_text(json.dumps(record))
+
+
+def _cut_record(run_folder: Path, rng: random.Random) -> None:
+    file = rng.choice(sorted((run_folder / "_done").glob("*.json")))
+    file.write_bytes(file.read_bytes()[: rng.randrange(file.stat().st_size)])
+
+
+DAMAGES = {
+    "flipped shard": _flip_shard,
+    "cut shard": _cut_shard,
+    "changed record": _change_record,
+    "cut record": _cut_record,
+}
+
+
+def try_damage(name: str, folder: Path, rng: random.Random) -> str:
+    """Damage a finished run and resume it: the same output as before, or a one-line error."""
+    out = folder / "out"
+    for path, data in uninterrupted(1)[0].items():
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_bytes(data)
+    DAMAGES[name](out, rng)
+    try:
+        score(out, 1)
+    except TertiumError as error:
+        assert "record" in name, error
+        assert "\n" not in str(error), error
+        return "refused"
+    shards = {n: data for n, data in uninterrupted(1)[0].items() if n.endswith(".parquet")}
+    resumed = {n: data for n, data in content(out).items() if n.endswith(".parquet")}
+    assert resumed == shards, f"different rows after: {name}"
+    return "resumed"
+
+
 JOBS = (ScoringCorpus, KillingWorkers, KillingDriver)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.faults import archives, caches, campaign, folders
+from tests.faults import archives, caches, campaign, corpora, folders
 from tests.tiny_models import save_model
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills need fork and signals")
@@ -63,6 +63,13 @@ def test_hostile_archives(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", archives.DAMAGES)
 def test_damaged_judgments(name: str, tmp_path: Path) -> None:
     archives.try_judgments(name, tmp_path, random.Random(14))
+
+
+@pytest.mark.parametrize("name", corpora.DAMAGES)
+def test_damaged_corpus_runs(name: str, tmp_path: Path) -> None:
+    rng = random.Random(15)
+    for n in range(3):
+        corpora.try_damage(name, tmp_path / str(n), rng)
 
 
 def test_undamaged_folders_are_accepted(tmp_path: Path) -> None:

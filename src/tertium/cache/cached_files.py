@@ -57,7 +57,8 @@ def models_folder() -> Path:
     if own := os.environ.get("TERTIUM_MODELS"):
         if not own.isprintable():  # such bytes arrive as lone surrogates
             raise UsageError(
-                f"TERTIUM_MODELS={own!r}: not UTF-8, which tokenizers cannot open; give another folder"
+                f"TERTIUM_MODELS={own!r}: not UTF-8, which tokenizers cannot "
+                "open; give another folder"
             )
         return _expand_home(own, "TERTIUM_MODELS")
     return _user_folder("", "XDG_DATA_HOME", ".local/share", "data") / "models"

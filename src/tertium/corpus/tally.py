@@ -158,7 +158,7 @@ class Tally:
 
 
 def _read_count(value: Any) -> int:
-    if not is_integer_at_least(value, 0):
+    if not is_integer_at_least(value, 0) or value >> 62:
         raise ValueError(value)
     return int(value)
 
