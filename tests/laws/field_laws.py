@@ -14,15 +14,18 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, Literal, Union
 
+import numpy as np
 from tests import gallery
 from tests.laws.trial import Subject, Trial, require
 
 from tertium.errors import TertiumError
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.ranker import load_ranker
+from tertium.segment import Segment
 
-INTEGERS = (0, 1, 2, 3, 7, 10**6, -1)
-FLOATS = (0.0, 0.1, 1.0, 2.5, 1e-9, 1e9, 1 / 3, -0.5, float("inf"), float("-inf"), float("nan"))
+INTEGERS = (0, 1, 2, 3, 7, 10**6, 10**30, -1)
+NAMED_FLOATS = (float("inf"), float("-inf"), float("nan"))
+FLOATS = (0.0, 0.1, 1.0, 2.5, 1e-9, 1e9, 1e200, 1.7e308, 1 / 3, -0.5, *NAMED_FLOATS)
 TEXTS = (
     "",
     "none",
@@ -90,7 +93,20 @@ def every_field_round_trips(trial: Trial) -> int:
             except TertiumError:
                 continue
             _require_round_trip(load, changed, name, value)
+            if isinstance(value, int | float) and not getattr(loaded, "model_ids", ("any",)):
+                _require_scores(changed, f"{name}={value!r}")
     return count
+
+
+def _require_scores(changed: Any, setting: str) -> None:
+    """A metric without a network gives finite scores with every number that a field accepts."""
+    segments = [Segment("a cat sat on the mat", references=("a cat is on a mat",))]
+    try:
+        with np.errstate(over="raise"):
+            scores = changed.score(segments)
+    except TertiumError:  # such as a missing language pack
+        return
+    require(bool(np.isfinite(scores.segments).all()), f"{setting} gives {scores.segments}")
 
 
 def _require_round_trip(load: Any, changed: Any, name: str, value: Any) -> None:
