@@ -616,7 +616,8 @@ def test_values_that_are_no_paths_are_refused(path: Any) -> None:
 
 
 def test_arrays_without_a_dimension_or_with_masked_texts_are_refused() -> None:
-    single, masked = np.array("a"), np.ma.array(["a", "b"], mask=[False, True])
+    single: Any = np.array("a")
+    masked: Any = np.ma.array(["a", "b"], mask=[False, True])
     for sources in (None, single):
         with pytest.raises(UsageError, match="expected a list of texts, got array"):
             TestSet.from_lists({"x": single if sources is None else ["a"]}, sources)
@@ -629,8 +630,8 @@ def test_arrays_without_a_dimension_or_with_masked_texts_are_refused() -> None:
     ):
         TestSet.from_lists({"x": ["a", "b"]}, references=masked)
     with pytest.raises(UsageError, match="references of a segment: expected a list of texts"):
-        Segment("a", references=single)  # type: ignore[arg-type]
+        Segment("a", references=single)
     with pytest.raises(UsageError, match="hypotheses must be a list of texts"):
         load_metric("chrf").corpus_score(single, [["a"]])
-    whole = np.ma.array(["a", "b"], mask=[False, False])
+    whole: Any = np.ma.array(["a", "b"], mask=[False, False])
     assert TestSet.from_lists({"x": whole}).systems["x"] == ("a", "b")

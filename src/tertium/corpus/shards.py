@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from typing import IO, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from tertium.corpus.batches import RowBatch, TableBatch, duplicate_column_error
 from tertium.errors import DataError, UnknownNameError
@@ -24,7 +25,7 @@ class ShardWriter(ABC):
     suffix: ClassVar[str]
     has_columns: ClassVar[bool] = True  # every row has the same columns
 
-    def __init__(self, stream: IO[bytes], schema: Any) -> None:
+    def __init__(self, stream: io.RawIOBase, schema: Any) -> None:
         self.stream, self.schema = stream, schema
 
     @classmethod  # noqa: B027 (optional)
@@ -54,7 +55,7 @@ class ShardWriter(ABC):
 class ParquetShard(ShardWriter):
     suffix = ".parquet"
 
-    def __init__(self, stream: IO[bytes], schema: Any) -> None:
+    def __init__(self, stream: io.RawIOBase, schema: Any) -> None:
         from pyarrow.parquet import ParquetWriter
 
         super().__init__(stream, schema)
@@ -93,7 +94,7 @@ class JsonlShard(ShardWriter):
 class TsvShard(ShardWriter):
     suffix = ".tsv"
 
-    def __init__(self, stream: IO[bytes], schema: Any) -> None:
+    def __init__(self, stream: io.RawIOBase, schema: Any) -> None:
         super().__init__(stream, schema)
         self.check_header(schema.names)
         self._write_cells(schema.names)

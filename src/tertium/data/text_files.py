@@ -88,7 +88,7 @@ def _too_large_error(name: str) -> DataError:
     )
 
 
-def _join_pieces(stream: IO[bytes], name: str, line_limit: int) -> bytes:
+def _join_pieces(stream: IO[bytes] | gzip.GzipFile, name: str, line_limit: int) -> bytes:
     """Read a stream piece by piece; stop if a line or all of it is too large."""
     data, open_bytes = bytearray(), 0
     while piece := stream.read(1 << 20):

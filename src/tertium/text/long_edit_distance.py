@@ -192,12 +192,12 @@ class LongTable:
         """Return by how much a row changes, (owners, 1, 1), if it is the same in all its cells."""
         change = cells - self._beam(table)[owners, row]
         middle = change[:, self._width // 2, None]
-        if ((change == middle) | ~self._beam(self._is_inside)[row]).all():
+        if ((change == middle) | ~self._is_inside[row, self._pad : self._pad + self._width]).all():
             return middle[:, None]
         return None
 
     def path(self, owner: int = 0) -> str:
-        steps = self._last_steps[owner].tobytes().decode("ascii")
+        steps: str = self._last_steps[owner].tobytes().decode("ascii")
         starts = (np.arange(len(self._lows)) * self._width - self._lows).tolist()
 
         def last_step(row: int, column: int) -> str:
