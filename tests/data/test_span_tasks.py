@@ -9,6 +9,7 @@ import pytest
 
 from tertium.data.annotation_campaigns import is_span_task_submission, read_esa
 from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError
 from tertium.spans import Span, UnlocatedError
 
@@ -79,5 +80,7 @@ def test_files_without_header_are_read_alike(tmp_path, text):
     with_header.write_text(text)
     without.write_text(text.partition("\n")[2])
     (expected,), (result,) = read_human_data(with_header), read_human_data(without)
+    assert isinstance(expected, JudgmentSet)
+    assert isinstance(result, JudgmentSet)
     assert result.lp == expected.lp == "en-de"
     assert result.judgments == expected.judgments

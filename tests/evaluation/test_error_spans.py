@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,19 @@ def test_file_and_metric_with_same_spans_agree(tmp_path: Path) -> None:
     }
     assert now["severities"]["major"]["f1"] == 1.0
     assert study.p_values["mqm"][0, 1] == 1.0
+
+
+def test_metric_that_could_mark_more_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Quiet(Suspicious):
+        span_note = "only certain errors are marked"  # type: ignore[assignment]
+
+    human = write(tmp_path / "mqm.jsonl", (4, 7, "major"), text="The dog sat .")
+    (result,) = compare_spans(human, Quiet(), resamples=0).results
+    assert result.records()["characters"]["micro"]["f1"] == 0.0
+    assert "suspicious: no spans; only certain errors are marked" in caplog.text
 
 
 def test_each_rater_counts(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,13 @@ from tertium.meta.learning_curves import (
 from tertium.reporting.charts.learning_curves import learning_curve_chart
 
 RUN = {"setting": "1", "size": 1, "seed": 0, "test": "wmt", "value": 0.5}
+INVALID_VALUES: dict[str, list[Any]] = {
+    "setting": [1, None, [], "\0"],
+    "test": [1, None, [], "\0"],
+    "size": [1.5, None, "x", True, [], {}, 0, -1, 10**400],
+    "seed": [1.5, None, "x", True, [], {}],
+    "value": ["x", [], {}, 1e308, 10**400],
+}
 
 
 def test_subsets_are_nested_and_seeded():
@@ -131,14 +139,7 @@ def test_invalid_input():
         [{}],
         [RUN | {"more": 1}],
         [{k: v for k, v in RUN.items() if k != "seed"}],
-        *([RUN | {name: value}] for name in ("setting", "test") for value in (1, None, [], "\0")),
-        *(
-            [RUN | {name: value}]
-            for name in ("size", "seed")
-            for value in (1.5, None, "x", True, [], {})
-        ),
-        *([RUN | {"size": size}] for size in (0, -1, 10**400)),
-        *([RUN | {"value": value}] for value in ("x", [], {}, 1e308, 10**400)),
+        *([RUN | {name: value}] for name, values in INVALID_VALUES.items() for value in values),
     ],
 )
 def test_invalid_runs_are_errors_that_name_the_file(tmp_path: Path, content: object) -> None:

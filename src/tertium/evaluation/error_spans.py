@@ -6,6 +6,7 @@ annotations. If several raters annotated a translation, it is compared with each
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
@@ -40,6 +41,8 @@ from tertium.metrics.base.metric import Metric
 from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.spans import ErrorAnnotations
+
+logger = logging.getLogger(__name__)
 
 Key = tuple[str, str]  # system and item
 
@@ -142,6 +145,7 @@ def compare_spans(
         scorable = annotated.keep_scorable(loaded)
         excluded_counts[name] = len(annotated.segments) - len(scorable.segments)
         marked = [(m.spec, scorable.mark(m)) for m in loaded]
+        _warn_without_spans(name, loaded, [spans for _, spans in marked])
         marked += [(metric, scorable.find(own)) for metric, own in files.items()]
         counted = [_count(metric, name, scorable, spans) for metric, spans in marked]
         results += _add_intervals(counted, resamples, seed)
@@ -154,6 +158,15 @@ def compare_spans(
         p_values=p_values,
         excluded_counts=excluded_counts,
     )
+
+
+def _warn_without_spans(
+    name: str, metrics: Sequence[Metric], marked: Sequence[Sequence[Spans]]
+) -> None:
+    """Warn about metrics that marked nothing and could mark more."""
+    for metric, spans in zip(metrics, marked, strict=True):
+        if metric.span_note and not any(spans):
+            logger.warning("warning: %s: %s: no spans; %s", name, metric.spec, metric.span_note)
 
 
 def _files_by_metric(spans: Sequence[PathLike], loaded: Sequence[str]) -> dict[str, list[PathLike]]:
