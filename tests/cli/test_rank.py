@@ -214,6 +214,7 @@ def test_explanation_of_a_missing_score_is_not_a_tie() -> None:
     good, unscored = (Segment(text, None, ("a cat sat",)) for text in ("a cat", UNSCORED))
     explanation = tertium.explain(good, unscored, metric=Partial())
     assert math.isnan(explanation.score)
+    assert explanation.win_probabilities is not None
     assert math.isnan(explanation.win_probabilities.chances[0][1])
     assert explanation.warnings == (NOT_COMPARED,)
     ranking = tertium.rank({"a": ["a cat"], "b": [UNSCORED]}, Partial(), references=["a cat sat"])

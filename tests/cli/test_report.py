@@ -368,4 +368,4 @@ def test_help_names_metrics_that_can_explain() -> None:
     listed = re.search(r"score \((.*?)\s+and\s+others\)", EPILOG, re.DOTALL)
     assert listed is not None
     for name in listed[1].split(", "):
-        assert resolve(METRICS, name, "metric").explain is not Metric.explain, name
+        assert resolve(METRICS, name, "metric").explain_segment is not Metric.explain_segment, name

@@ -166,6 +166,8 @@ def test_tokenizer_follows_the_detected_language(texts, tokenizer, installed, mo
     assert [getattr(m, "tokenize", "") for m in loaded] == [tokenizer, tokenizer, "", tokenizer]
     for given in ("bleu:tokenize=13a", BLEU()):
         assert [m.spec for m in load_metrics_for(texts, given)] == ["bleu"]
+    both = ["bleu", f"bleu:tokenize={tokenizer}"]
+    assert [m.spec for m in load_metrics_for(texts, both)] == both
     assert [m.spec for m in load_metrics_for(["A cat sat."], ["bleu"])] == ["bleu"]
 
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tertium.cli.parser import CommandParser, add_list
+from tertium.cli.runtime import device_of
 from tertium.data.formats import RECORD_SUFFIXES
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 from tertium.errors import UsageError
+from tertium.execution import resolve_device
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.specs import check_unique_names
@@ -109,7 +112,7 @@ def load_named_metrics(
 
     `default` takes the target language, if given. Otherwise it is detected in `testset`.
     """
-    from tertium.evaluation.scoring import choose_tokenizer, target_texts
+    from tertium.evaluation.scoring import choose_tokenizers, target_texts
 
     source, target = args.source_language, args.target_language
     if source and not target:
@@ -117,21 +120,28 @@ def load_named_metrics(
     for code in filter(None, (source, target)):
         check_language_code(code)
     specs = args.metrics or [*default(target or "")]
-    metrics = load_in_precision(specs, args.precision)
+    metrics = load_in_precision(specs, args)
     if not target:
-        texts = target_texts(testset) if testset else ()
-        return [choose_tokenizer(*pair, texts) for pair in zip(metrics, specs, strict=True)]
+        return choose_tokenizers(metrics, specs, target_texts(testset) if testset else ())
     return [
         _set_languages(metric, spec, source, target)
         for metric, spec in zip(metrics, specs, strict=True)
     ]
 
 
-def load_in_precision(specs: Iterable[str], precision: str | None) -> list[Metric]:
-    """Load metrics, with this precision if they have one."""
+def load_in_precision(specs: Iterable[str], args: argparse.Namespace) -> list[Metric]:
+    """Load metrics, in the precision of --precision if they have one."""
     metrics = [load_metric(spec) for spec in specs]
-    if precision is None:
+    precision = args.precision
+    if precision is None or not any(_has(metric, "precision") for metric in metrics):
         return metrics
+    if precision == "auto":
+        from tertium.encoders.linear_layers import fastest_precision
+
+        device = resolve_device(device_of(args) or "auto")
+        precision = fastest_precision(device)
+        if not args.quiet:
+            print(f"tertium: precision {precision}, the fastest on {device}", file=sys.stderr)
     return [_replace(m, precision=precision) if _has(m, "precision") else m for m in metrics]
 
 

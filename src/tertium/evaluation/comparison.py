@@ -34,6 +34,7 @@ from tertium.evaluation.scoring import (
     add_intervals,
     as_testset,
     default_metrics,
+    describe_tokenizers,
     score,
 )
 from tertium.frames import make_frame
@@ -125,8 +126,11 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
         for metric, scores in by_metric.items()
         if scores.warnings.get(UNSEGMENTED, 0) > MAX_UNSEGMENTED_SHARE * len(scores)
     }
-    metrics = [metric for metric in evaluation.metrics if metric not in unsegmented]
-    matches = {metric: find_scale(metric, direction) for metric in metrics}
+    matches = {
+        metric: find_scale(metric, direction)
+        for metric in evaluation.metrics
+        if metric not in unsegmented and not describe_tokenizers(evaluation.testset, [metric])
+    }
     return {metric: scale for metric, scale in matches.items() if scale is not None}
 
 

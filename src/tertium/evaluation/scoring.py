@@ -247,12 +247,18 @@ def load_metrics_for(
     Specs without a tokenizer get that of the language, if they need one. Metric objects stay as
     they are.
     """
-    loaded = load_metrics(metrics)
-    given = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    chosen = [choose_tokenizer(*pair, texts) for pair in zip(loaded, given, strict=True)]
-    specs = [metric.spec for metric in chosen]
-    pairs = zip(chosen, loaded, strict=True)  # both may have been given: bleu, bleu:tokenize=zh
-    return [own if specs.count(own.spec) == 1 else metric for own, metric in pairs]
+    specs = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
+    return choose_tokenizers(load_metrics(metrics), specs, texts)
+
+
+def choose_tokenizers(
+    metrics: Sequence[Metric], specs: Sequence[str | Metric], texts: Sequence[str]
+) -> list[Metric]:
+    """Set the tokenizers of metrics for the language of texts, unless their specs have one."""
+    chosen = [choose_tokenizer(*pair, texts) for pair in zip(metrics, specs, strict=True)]
+    chosen_specs = [metric.spec for metric in chosen]
+    pairs = zip(chosen, metrics, strict=True)  # both may have been given: bleu, bleu:tokenize=zh
+    return [own if chosen_specs.count(own.spec) == 1 else metric for own, metric in pairs]
 
 
 def choose_tokenizer(metric: Metric, spec: str | Metric, texts: Sequence[str]) -> Metric:
@@ -420,8 +426,8 @@ def _bisect_warnings(metric: Metric, segments: Sequence[Segment]) -> list[list[s
     shared = [kind for kind, count in languages.items() if count == len(segments)]
     size = -(-len(segments) // SEARCH_PARTS)
     pieces = [segments[start : start + size] for start in range(0, len(segments), size)]
-    found = [kinds for piece in pieces for kinds in _bisect_warnings(metric, piece)]
-    return [[*shared, *(kind for kind in own if kind not in shared)] for own in found]
+    by_segment = [kinds for piece in pieces for kinds in _bisect_warnings(metric, piece)]
+    return [[*shared, *(kind for kind in own if kind not in shared)] for own in by_segment]
 
 
 def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:

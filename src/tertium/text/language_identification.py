@@ -271,7 +271,7 @@ def function_word_share(texts: Iterable[str]) -> tuple[float, int]:
     """
     counts = [_count_function_words(text) for text in dict.fromkeys(texts)]
     total = sum(words for _, words in counts)
-    return sum(found for found, _ in counts) / max(total, 1), total
+    return sum(matches for matches, _ in counts) / max(total, 1), total
 
 
 @lru_cache(maxsize=65536)

@@ -10,6 +10,7 @@ from tertium.evaluation.explaining import explain
 from tertium.evaluation.scoring import locate_warnings, score
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.text_warnings import count_not_english
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 from tertium.reporting.page.explanations import explanation_html
 from tertium.segment import Segment
@@ -106,3 +107,9 @@ def test_language_warnings_of_short_texts_are_located() -> None:
     assert counted["language unknown to minilm"] == len(segments)
     located = locate_warnings(metric, segments)
     assert all("language unknown to minilm" in kinds for kinds in located)
+
+
+def test_titles_are_not_counted_as_another_language() -> None:
+    nouns = "shirt wallet mug bottle hose jacket lamp mat pillow charger stroller gloves".split()
+    titles = [f"Blue cotton {noun} large waterproof" for noun in nouns]
+    assert count_not_english([Segment(title, None, (title,)) for title in titles]) == 0

@@ -11,7 +11,7 @@ from tertium.arrays import BoolArray
 from tertium.encoders.encoder import Encoder
 from tertium.segment import Segment
 from tertium.text.language_identification import are_english, is_clearly_not_english
-from tertium.text.scripts import is_blank
+from tertium.text.scripts import is_blank as is_blank  # also used by reports
 
 ENGLISH = frozenset({"en"})  # languages of an English-only encoder
 LANGUAGE_UNKNOWN = "language unknown to"

@@ -21,10 +21,10 @@ from tertium.data.slices import LengthUnit, detect_length_unit
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import ranks
+from tertium.metrics.base.text_warnings import is_blank
 from tertium.reporting.charts.scatter import Axis
 from tertium.scores import ScoreMatrix
 from tertium.segment import Segment
-from tertium.text.scripts import is_blank
 
 SHORT_RATIO, LONG_RATIO = 0.5, 2.0  # of the reference length, beyond which to warn
 LENGTH_TOLERANCE: Mapping[LengthUnit, int] = {"word": 3, "character": 8}
