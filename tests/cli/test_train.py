@@ -123,8 +123,11 @@ def test_interrupted_training_is_explained_and_continued(
     with monkeypatch.context() as patch:
         patch.setattr("tertium.cli.train._print_epoch", interrupt)
         assert main(command) == 130
-    kept = f"{files['out']} holds the finished epochs: run the same command again to continue"
-    assert capsys.readouterr().err.splitlines()[-2:] == [f"tertium: {kept}", "tertium: interrupted"]
+    message = f"{files['out']} holds the finished epochs: run the same command again to continue"
+    assert capsys.readouterr().err.splitlines()[-2:] == [
+        f"tertium: {message}",
+        "tertium: interrupted",
+    ]
     load_checkpoint(files["out"])
     assert "its training was interrupted or is still running" in caplog.text
     caplog.clear()

@@ -237,10 +237,10 @@ def _explain_interrupts(folder: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if (Path(folder) / SNAPSHOT).is_file():
-            kept = f"{folder} holds the finished epochs: run the same command again to continue"
+            message = f"{folder} holds the finished epochs: run the same command again to continue"
         else:
-            kept = f"nothing was saved to {folder}"
-        print(f"tertium: {kept}", file=sys.stderr)
+            message = f"nothing was saved to {folder}"
+        print(f"tertium: {message}", file=sys.stderr)
         raise
 
 

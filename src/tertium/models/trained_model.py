@@ -338,13 +338,13 @@ def find_checkpoint(where: str) -> Checkpoint:
     """Load a checkpoint from a folder, or find an unsaved one of this process by its key."""
     if not where.startswith(UNSAVED):
         return load_checkpoint(where)
-    found = where.checkpoint if isinstance(where, UnsavedModel) else _find_unsaved(where)
-    if found is None:
+    checkpoint = where.checkpoint if isinstance(where, UnsavedModel) else _find_unsaved(where)
+    if checkpoint is None:
         raise UsageError(
             f"model {where} was not saved, and no metric in this process has its weights: train it "
             "again, save it with `metric.save(FOLDER)`, and use the folder"
         )
-    return found
+    return checkpoint
 
 
 @lru_cache(maxsize=16)
