@@ -104,9 +104,9 @@ def check_resamples(count: object, least: int = 1) -> None:
     """
     if not is_integer_at_least(count, least) or int(count) > MAX_RESAMPLES:  # type: ignore[call-overload]
         is_huge = is_integer_at_least(count, 10**18)
-        shown = "10^18" if count == 10**18 else "more than 10^18" if is_huge else repr(count)
+        text = "10^18" if count == 10**18 else "more than 10^18" if is_huge else repr(count)
         raise UsageError(
-            f"resamples must be an integer from {least} to {MAX_RESAMPLES:,}, got {shown}"
+            f"resamples must be an integer from {least} to {MAX_RESAMPLES:,}, got {text}"
         )
 
 

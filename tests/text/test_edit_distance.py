@@ -136,8 +136,8 @@ def test_shifts_of_long_texts_equal_those_of_short_ones(rows: int, ratio: float,
         for _ in prices:
             start = rng.randrange(rows)
             shifts.append(Shift(start, start + rng.randrange(9), start + 9 + rng.randrange(60)))
-        tried = [shift for shift in shifts if shift is not None]
-        both = [[[*row] for row in table.distances_after([tried] * 3)] for table in tables]
+        candidates = [shift for shift in shifts if shift is not None]
+        both = [[[*row] for row in table.distances_after([candidates] * 3)] for table in tables]
         assert both[0] == both[1]
         shifts[rng.randrange(3)] = None
         for table in tables:

@@ -101,7 +101,7 @@ def noisy_copy(reference: list[str], edits: int) -> list[str]:
 def test_edits_of_long_texts_equal_sacrebleus(
     length: int, edits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tertium.text.edit_distance.LONG_TEXT_WORD_PAIRS", 100)
+    monkeypatch.setattr("tertium.text.ter_edits.LONG_TEXT_WORD_PAIRS", 100)
     rng = random.Random(length)
     reference = [str(int(rng.paretovariate(0.7))) for _ in range(length)]
     hypothesis = noisy_copy(reference, edits)

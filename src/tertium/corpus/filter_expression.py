@@ -229,8 +229,8 @@ def _fold(function: str, values: Sequence[Value]) -> Value:
     def call(columns: Columns) -> Any:
         result = values[0](columns)
         for value in values[1:]:
-            known, other = result, value(columns)
-            result = _combine(function, lambda _: known, lambda _: other, kind="bool")(columns)  # noqa: B023 (at once)
+            left, right = result, value(columns)
+            result = _combine(function, lambda _: left, lambda _: right, kind="bool")(columns)  # noqa: B023 (at once)
         return result
 
     return call

@@ -4,8 +4,8 @@ Row i is the hypothesis up to word i, column j the reference up to word j. TER o
 within a beam around the diagonal. `BitTable` stores a row of the matrix in two integers, one bit
 per reference word (Myers 1999, simplified by Hyyrö 2003); it supports unit costs without a beam.
 `BeamTable` does the same within the beam. `CostTable` fills the matrix cell by cell with any costs,
-vectorized over several costs and shifts. `edit_table` returns the fastest exact table; for long
-texts it is `long_edit_distance.LongTable`.
+vectorized over several costs and shifts. `ter_edits` uses the fastest exact table; for long texts
+it is `long_edit_distance.LongTable`.
 
 A path from (0, 0) to the end is a string of operations that turn the hypothesis into the reference.
 Ties are resolved backwards from the end: match or substitution first, then deletion.
@@ -25,7 +25,6 @@ from tertium.arrays import IntArray
 MATCH, SUBSTITUTION, DELETION, INSERTION = " ", "s", "d", "i"
 
 BEAM_WIDTH = 25  # as in Tercom and sacrebleu
-LONG_TEXT_WORD_PAIRS = 400 * 400  # above this, `long_edit_distance.LongTable` is faster
 SHIFT_BATCH = 256  # shifts evaluated together; more would need memory and save no time
 
 Words = tuple[int, ...]
@@ -226,10 +225,10 @@ class CostTable:
 
     def update(self, shifts: Sequence[Shift | None]) -> None:
         """Apply one shift to each hypothesis, or none."""
-        made = [(owner, shift) for owner, shift in enumerate(shifts) if shift is not None]
-        for owner, shift in made:
+        moves = [(owner, shift) for owner, shift in enumerate(shifts) if shift is not None]
+        for owner, shift in moves:
             self._words[owner] = shift(tuple(self._words[owner]))
-        self._fill(min((shift.start for _, shift in made), default=len(self._rows) - 1))
+        self._fill(min((shift.start for _, shift in moves), default=len(self._rows) - 1))
 
     def _fill(self, start: int) -> None:
         self._unlimited = None
@@ -346,22 +345,6 @@ class EditTable(Protocol):
     def distances_after(self, shifts: Sequence[Sequence[Shift]]) -> list[Iterator[int]]: ...
     def max_gains(self, owner: int, blocks: Sequence[tuple[int, int]]) -> Sequence[int]: ...
     def path(self, owner: int = 0) -> str: ...
-
-
-def edit_table(
-    reference: Words, hypothesis: Words, costs: Sequence[tuple[int, int, int]]
-) -> EditTable:
-    """Return the fastest exact table within the beam, for each of `costs`."""
-    if len(reference) * len(hypothesis) > LONG_TEXT_WORD_PAIRS:
-        from tertium.text.long_edit_distance import LongTable
-
-        return LongTable(reference, hypothesis, costs)
-    if [*costs] != [(1, 1, 1)]:
-        return CostTable(reference, hypothesis, costs)
-    table = BitTable(reference, hypothesis)
-    if beam_is_inert(len(hypothesis), len(reference), table.distances[0]):
-        return table
-    return BeamTable(reference, hypothesis)
 
 
 def beam(rows: int, columns: int) -> list[tuple[int, int]]:

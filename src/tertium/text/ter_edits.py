@@ -26,16 +26,22 @@ from tertium.text.edit_distance import (
     INSERTION,
     MATCH,
     SUBSTITUTION,
+    BeamTable,
+    BitTable,
+    CostTable,
     EditTable,
     Shift,
     Words,
-    edit_table,
+    beam_is_inert,
 )
+from tertium.text.long_edit_distance import LongTable
 
 # The limits of sacrebleu; other values would change the number of edits.
 MAX_BLOCK = 10
 MAX_SHIFT_DISTANCE = 50
 MAX_CANDIDATES = 1000
+
+LONG_TEXT_WORD_PAIRS = 400 * 400  # above this, `LongTable` is faster
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,6 +206,20 @@ class _ShiftSearch:
         self.words = self._best_shift(self.words)
         self._shifts += 1
         return self._best_shift
+
+
+def edit_table(
+    reference: Words, hypothesis: Words, costs: Sequence[tuple[int, int, int]]
+) -> EditTable:
+    """Return the fastest exact table within the beam, for each of `costs`."""
+    if len(reference) * len(hypothesis) > LONG_TEXT_WORD_PAIRS:
+        return LongTable(reference, hypothesis, costs)
+    if [*costs] != [(1, 1, 1)]:
+        return CostTable(reference, hypothesis, costs)
+    table = BitTable(reference, hypothesis)
+    if beam_is_inert(len(hypothesis), len(reference), table.distances[0]):
+        return table
+    return BeamTable(reference, hypothesis)
 
 
 def _shift_until_best(table: EditTable, searches: Sequence[_ShiftSearch]) -> None:
