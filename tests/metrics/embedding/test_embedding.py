@@ -199,7 +199,7 @@ def test_wrong_language_penalty_moves_the_score_towards_unrelated_texts(name: st
     ]
     free, partial, full = (metric.score([wrong, correct]).segments for metric in metrics)
     assert free[1] == partial[1] == full[1]
-    blank = metrics[0].score([Segment("", LONG_GERMAN)]).segments[0]
+    blank = metrics[0].score([Segment(LONG_ENGLISH, "")]).segments[0]  # unrelated texts
     assert full[0] == pytest.approx(blank)
     if name != "sentsim":  # which penalizes its components
         assert partial[0] == pytest.approx(free[0] + 0.3 * (blank - free[0]))
