@@ -39,7 +39,7 @@ def test_operators_are_exact(inputs: int, outputs: int) -> None:
     layer, _ = make_layer(inputs, outputs)
     generator = torch.Generator().manual_seed(1)
     x = torch.randint(-127, 128, (70, inputs), dtype=torch.int8, generator=generator)
-    x[0], layer.weight[0] = 127, -127  # the largest possible sum
+    x[0], layer.weight[0] = -128, -127  # the largest possible sum
     expected = (x.long() @ layer.weight.long().T).float()
     operators: list[Operator] = [multiply_fp32_slices]
     if int8_linear.cpu_has_int8():
@@ -70,7 +70,7 @@ def test_values_are_close_to_fp32(fine: bool, error: float) -> None:
         torch.testing.assert_close(inner, torch.nn.functional.gelu(layer(x)))
         back, plain = make_layer(1536, 384)
         difference = back.contract_inner(inner.clone()) - plain(inner)
-        assert difference.std() < 0.03 * plain(inner).std()
+        assert difference.std() < 0.012 * plain(inner).std()
 
 
 def test_stored_integers_are_used_as_they_are() -> None:

@@ -10,10 +10,10 @@ on the number of threads, or on the processor. The remaining steps work element 
 | processor                             | operator for X Q'                                 |
 | ------------------------------------- | ------------------------------------------------- |
 | x86 with AVX512-VNNI or AMX; CUDA     | `torch._int_mm`: int8 products, int32 sums        |
-| older x86, ARM, MPS                   | fp32 products of at most 1,040 columns at a time  |
+| older x86, ARM, MPS                   | fp32 products of at most 1,024 columns at a time  |
 
-Both operators give equal results to the last bit: an fp32 sum of 1,040 products is exact, since
-127 * 127 * 1,040 < 2^24.
+Both operators give equal results to the last bit: an fp32 sum of 1,024 products is exact, since
+128 * 127 * 1,024 < 2^24.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from tertium.errors import UsageError
 
 logger = logging.getLogger(__name__)
 
-LARGEST = 127  # of an 8-bit integer; -128 is not used
+LARGEST = 127  # of an 8-bit integer; -128 stands only for the lowest value of GELU
 FINE_STEPS = 128  # steps of the low part of an activation with 15 bits
-MAX_EXACT_COLUMNS = 1040  # of a product that is exact in fp32
+MAX_EXACT_COLUMNS = 1024  # of a product that is exact in fp32: 128 * 127 * 1,024 < 2^24
 VECTOR_WIDTH = 32  # elementwise operations treat a remainder below this width differently
 MIN_CUDA_ROWS, CUDA_MULTIPLE = 17, 8  # shapes that torch._int_mm accepts on a GPU
 MIN_GELU = -0.17  # lower bound of GELU
@@ -60,6 +60,7 @@ class Int8Linear(nn.Module):
         self.register_buffer("scale", scale)
         self.register_buffer("bias", scale.new_zeros(scale.shape) if bias is None else bias)
         self._slices: list[Tensor] | None = None
+        self._weight_sums: Tensor | None = None
 
     @classmethod
     def quantize(cls, linear: nn.Linear, *, fine: bool = False) -> Int8Linear:
@@ -96,10 +97,19 @@ class Int8Linear(nn.Module):
         return result
 
     def contract_inner(self, inner: Tensor) -> Tensor:
-        """Apply the layer to the result of `expand_inner`, which is overwritten."""
-        largest = inner.amax(1, keepdim=True).clamp_(min=-MIN_GELU)
-        rounded = inner.mul_(LARGEST / largest).round_()
-        return self._multiply(_to_int8(rounded), largest / LARGEST)
+        """Apply the layer to the result of `expand_inner`, which is overwritten.
+
+        GELU is at least -0.17, so its range from there to the largest value of a row is rounded to
+        256 steps: x = a (X + 128) - 0.17, which halves the rounding error.
+        """
+        step = (inner.amax(1, keepdim=True) - MIN_GELU) / (2 * LARGEST + 1)
+        offset = -MIN_GELU / step - (LARGEST + 1)
+        rounded = inner.mul_(1 / step).add_(offset).round_()
+        y = self._integer_product(_to_int8(rounded)).mul_(self.scale)
+        shift = (LARGEST + 1) * step + MIN_GELU  # what the steps below zero stand for, (n, 1)
+        if self._weight_sums is None:
+            self._weight_sums = self.weight.sum(1, dtype=torch.int32) * self.scale
+        return torch.addcmul(torch.addcmul(self.bias, shift, self._weight_sums), y, step, out=y)
 
     def _multiply(self, x: Tensor, row_scale: Tensor, out: Tensor | None = None) -> Tensor:
         """Multiply int8 rows and apply all scales and the bias."""
