@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.examples and args.format not in ("text", "json"):
         raise UsageError(f"--examples needs -f text or json, got -f {args.format}")
     specs, files = _split_metrics_and_files(args.metrics, args.files)
-    first, second = load_in_precision(specs, args.precision)
+    first, second = load_in_precision(specs, args)
     if first == second:
         raise UsageError(f"-m {first.spec} twice: expected two different metrics")
     sets = read_judgment_sets(files, args.gold or "")
