@@ -131,7 +131,7 @@ def test_appraise_without_documents_and_with_python_literals(tmp_path: Path) -> 
 def test_first_cell_of_16_megabytes_raises(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     file.write_text("a" * (17 << 20) + ",b\n1,2\n")
-    with pytest.raises(DataError, match=r"long\.csv, line 1: field larger than field limit"):
+    with pytest.raises(DataError, match=r"long\.csv, line 1: more than 16 MB in one line"):
         read_human_data(file)
 
 

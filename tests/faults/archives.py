@@ -124,7 +124,7 @@ def _install(home: Path) -> None:
     staging = home / "staging"
     with install._staging_folder(card, staging):
         install._unpack(card, [home / "w.whl"], staging / "model")
-        install._check_files(card, staging / "model")
+        install._check_files(card, staging / "model", "w.whl")
 
 
 ARCHIVES: dict[str, Case] = {

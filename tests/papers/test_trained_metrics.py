@@ -11,9 +11,9 @@ from papers.trained_metrics import ASSESSMENTS, AssessmentHead
 from tertium.data.dataset_folder import DatasetFolder
 
 
-@pytest.mark.parametrize(("raters", "kept"), [(None, ["one", "two"]), (1, ["one"]), (2, ["two"])])
+@pytest.mark.parametrize(("raters", "texts"), [(None, ["one", "two"]), (1, ["one"]), (2, ["two"])])
 def test_direct_assessments_by_number_of_raters(
-    tmp_path: Path, raters: int | None, kept: list[str]
+    tmp_path: Path, raters: int | None, texts: list[str]
 ) -> None:
     for name in ASSESSMENTS:
         folder = tmp_path / "modern" / "train" / "da" / name
@@ -31,4 +31,4 @@ def test_direct_assessments_by_number_of_raters(
     assert [(one.name, one.lp) for one in sets] == [
         (f"modern/train/da/{name}", "ru-en") for name in ASSESSMENTS
     ]
-    assert [[j.segment.hypothesis for j in one.judgments] for one in sets] == [kept] * 3
+    assert [[j.segment.hypothesis for j in one.judgments] for one in sets] == [texts] * 3

@@ -97,9 +97,9 @@ def add_languages(parser: CommandParser) -> None:
     group.add_argument(
         "--target-language",
         metavar="CODE",
-        help="language of the translations, for meteor, tertium-small and the tokenizer of bleu and "
-        "nist; with --source-language also for metrics that read the source (default: detected; "
-        "meteor: en; bleu and nist in meta and challenge, which may mix languages: none)",
+        help="language of the translations, for meteor, tertium-small and the tokenizer of bleu "
+        "and nist; with --source-language also for metrics that read the source (default: "
+        "detected; meteor: en; bleu and nist in meta and challenge, which may mix languages: none)",
     )
 
 

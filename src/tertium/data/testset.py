@@ -273,9 +273,9 @@ class TestSet:
             for path in paths:
                 if not isinstance(path, str | os.PathLike):
                     raise UsageError(f"{label}: {short_repr(path)} is not a path; give str or Path")
-        for label, path in {"sources": sources, "documents": documents}.items():
-            if not isinstance(path, str | os.PathLike | None):
-                raise UsageError(f"{label}: expected one file, got {short_repr(path)}")
+        for label, one in {"sources": sources, "documents": documents}.items():
+            if not isinstance(one, str | os.PathLike | None):
+                raise UsageError(f"{label}: expected one file, got {short_repr(one)}")
         systems = consistency.name_systems(translations, names)
         optional = [file for file in (sources, documents) if file is not None]
         files = [*translations, *references, *optional]

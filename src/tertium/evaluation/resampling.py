@@ -1,8 +1,8 @@
 """Bootstrap intervals and paired significance tests on summable statistics.
 
 Every resample is a row of weights times the statistics, `reduce(W @ S)`, computed in blocks. Memory
-grows with segments plus scores of resamples, not with their product. All systems and metrics share one stream
-of weights, so every comparison is paired.
+grows with segments plus scores of resamples, not with their product. All systems and metrics share
+one stream of weights, so every comparison is paired.
 
 The bootstrap (Koehn 2004) draws the same indices as sacrebleu for the same seed. Approximate
 randomization (Riezler & Maxwell 2005) swaps the outputs of two systems segment by segment. A

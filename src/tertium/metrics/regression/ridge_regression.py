@@ -39,7 +39,7 @@ MAX_Z_SCORE = 6.0
 
 @dataclass(frozen=True, kw_only=True)
 class Prior:
-    """Prior knowledge about features; the default is none, which gives plain ridge regression.
+    """Prior knowledge about features; the default, no prior, gives plain ridge regression.
 
     `signs` (k,) is 1 for a weight that must not be negative, -1 for one that must not be positive
     and 0 for any. `families` (k,) names the metric or group each feature is a component of.
