@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tertium
-from tertium.errors import TertiumError, UnknownNameError
+from tertium.errors import TertiumError, UnknownNameError, short_repr
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,7 @@ def test_an_unknown_name_error_can_be_pickled() -> None:
     error = UnknownNameError("metric", "bluu", ["chrf", "bleu"])
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.name, copy.known_names) == (str(error), "bluu", ("bleu", "chrf"))
+
+
+def test_a_number_with_more_digits_than_python_prints() -> None:
+    assert short_repr(10**5000) == "a int"

@@ -8,6 +8,7 @@ import io
 import lzma
 import os
 import re
+import threading
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.utils import smart_open
 
+import tertium
 from tertium.data.delimited_tables import read_table
 from tertium.data.formats import read_jsonl, read_records, write_jsonl
 from tertium.data.text_files import read_lines
@@ -362,3 +364,38 @@ def test_records_with_nul_are_not_written(tmp_path: Path) -> None:
     assert not file.exists()
     write_jsonl(file, [{"mt": "literal \\u0000"}])
     assert [record for _, record in read_jsonl(file)] == [{"mt": "literal \\u0000"}]
+
+
+def test_a_file_that_changes_while_it_is_read_raises(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the last line was cut, or lines of two versions were mixed."""
+    file = tmp_path / "growing.txt"
+    file.write_text("one\ntwo\n", encoding="utf-8")
+    get_status = os.fstat
+
+    def get_status_and_append(descriptor: int) -> os.stat_result:
+        status = get_status(descriptor)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write("thr")
+        return status
+
+    monkeypatch.setattr(os, "fstat", get_status_and_append)
+    for read in (read_lines, lambda path: tertium.TestSet.read([path])):
+        with pytest.raises(
+            DataError, match=r"growing\.txt changed while it was read \(from 8 bytes"
+        ):
+            read(file)
+        file.write_text("one\ntwo\n", encoding="utf-8")
+    monkeypatch.undo()
+    assert read_lines(file) == ["one", "two"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_read_to_its_end(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("one\ntwo\n",))
+    writer.start()
+    assert read_lines(pipe) == ["one", "two"]
+    writer.join()

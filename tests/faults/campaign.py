@@ -155,8 +155,8 @@ def run_permissions(tally: Tally, home: Path) -> None:
         tally.attempt("no permission", name, lambda c=case, f=folder: permissions.try_command(c, f))
 
 
-def run_races(tally: Tally, home: Path, times: int) -> None:
-    """Read models while one or two processes save them."""
+def run_races(tally: Tally, home: Path, times: int, rng: random.Random) -> None:
+    """Read models and text files while other processes write them."""
     for time in range(times):
         for writers in (1, 2):
             tally.attempt(
@@ -166,6 +166,12 @@ def run_races(tally: Tally, home: Path, times: int) -> None:
                     home / f"race-{w}-{t}", writers=w
                 ),
             )
+        for reader in races.READERS:
+            tally.attempt(
+                f"file read during writing: {reader}",
+                str(time),
+                lambda r=reader, t=time: races.read_while_writing(r, home / f"text-{r}-{t}", rng),
+            )
 
 
 def run_short(home: Path) -> Tally:
@@ -174,7 +180,7 @@ def run_short(home: Path) -> Tally:
     run_kills(tally, home, len(JOBS), random.Random(11))
     run_caches(tally, home, 1, random.Random(12))
     run_permissions(tally, home)
-    run_races(tally, home, 1)
+    run_races(tally, home, 1, random.Random(16))
     return tally
 
 
@@ -187,7 +193,7 @@ def run(home: Path, *, kills: int, times: int, share: float, seed: int, log: Log
         lambda rng: run_caches(tally, home, times, rng),
         lambda rng: run_kills(tally, home, kills, rng),
         lambda rng: run_permissions(tally, home),
-        lambda rng: run_races(tally, home, times),
+        lambda rng: run_races(tally, home, times, rng),
         lambda rng: run_corpora(tally, home, times, rng),
     ]
     for number, part in enumerate(parts):

@@ -30,8 +30,8 @@ MAX_RESCORED = 40  # segments of a larger set that a law scores again
 MAX_REENCODED = 8  # segments that a law encodes again
 
 
-def require_equal(scores: FloatArray, expected: FloatArray, where: str) -> int:
-    """Raise `LawViolation` if scores differ in a bit; the message names the worst segment."""
+def require_equal(scores: FloatArray, expected: FloatArray, where: str, tolerance: float) -> int:
+    """Raise `LawViolation` if scores differ; the message names the worst segment."""
     require(
         scores.shape == expected.shape,
         f"{where}: got scores of shape {scores.shape}, expected {expected.shape}",
@@ -39,7 +39,7 @@ def require_equal(scores: FloatArray, expected: FloatArray, where: str) -> int:
     differences = np.abs(scores - expected)
     worst = int(np.argmax(differences)) if differences.size else 0
     require(
-        bool((differences == 0).all()),
+        bool((differences <= tolerance).all()),
         f"{where}: segment {worst + 1} has score {scores[worst]!r}, expected {expected[worst]!r}"
         if differences.size
         else "",
@@ -91,7 +91,7 @@ def score_rows(trial: Trial, rows: Sequence[int] | IntArray) -> FloatArray:
 def scores_do_not_depend_on_order(trial: Trial) -> int:
     order = random_rows(trial, MAX_RESCORED)
     expected = trial.scores.segments[order]
-    return require_equal(score_rows(trial, order), expected, "in another order")
+    return require_equal(score_rows(trial, order), expected, "in another order", trial.tolerance)
 
 
 def scores_do_not_depend_on_other_segments(trial: Trial) -> int:
@@ -99,7 +99,8 @@ def scores_do_not_depend_on_other_segments(trial: Trial) -> int:
     count = 0
     for group in _groups(random_rows(trial, MAX_RESCORED), trial.rng()):
         expected = trial.scores.segments[group]
-        count += require_equal(score_rows(trial, group), expected, f"in a group of {len(group)}")
+        where = f"in a group of {len(group)}"
+        count += require_equal(score_rows(trial, group), expected, where, trial.tolerance)
     return count
 
 
@@ -153,7 +154,7 @@ def _require_equal_without_cache(trial: Trial, where: str) -> int:
     rows = random_rows(trial, MAX_REENCODED)
     clear_memory()
     expected = trial.scores.segments[rows]
-    return require_equal(score_rows(trial, rows), expected, where)
+    return require_equal(score_rows(trial, rows), expected, where, trial.tolerance)
 
 
 @contextmanager

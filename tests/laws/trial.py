@@ -33,6 +33,7 @@ from tertium.scores import Scores
 from tertium.segment import Segment
 
 RESAMPLES = 20
+FP32_TOLERANCE = 1e-5
 PROBE = Segment("it is raining", "es regnet", ("it is raining",))
 
 
@@ -123,6 +124,17 @@ class Trial:
     @property
     def metric(self) -> Metric:
         return self.subject.metric
+
+    @property
+    def tolerance(self) -> float:
+        """Allowed difference of equal texts: fp32 networks add in an order that depends on batches.
+
+        Int8 networks and metrics without a network give equal scores to the last bit.
+        """
+        if self.subject.kind == "ranker":
+            return FP32_TOLERANCE
+        precision = getattr(self.metric, "precision", "")
+        return FP32_TOLERANCE if precision == "fp32" else 0.0
 
     def rng(self) -> np.random.Generator:
         """Return a generator that does not depend on earlier laws."""

@@ -353,7 +353,7 @@ def test_invalid_evaluation():
         ({"level": "system", "over": "segments"}, "does not support over=segments"),
         ({"sets": ("a", "b")}, "one set at a time"),
         ({"sets": ()}, "at least one judged set"),
-        ({"resamples": -1}, "at least 0"),
+        ({"resamples": -1}, "from 0 to 1,000,000"),
         ({"alpha": 5}, "alpha must be a number between 0 and 1, got 5"),
         (
             {"confidence_level": "0.9"},

@@ -15,6 +15,7 @@ import itertools
 import logging
 import os
 import re
+import stat
 import sys
 import weakref
 import zlib
@@ -76,9 +77,20 @@ def read_text(path: PathLike) -> str:
 
 
 def _read_file(path: Path) -> bytes:
-    if path.stat().st_size > MAX_FILE_BYTES:
-        raise _too_large_error(display_name(path))
-    return path.read_bytes()
+    """Read a file; refuse one that changes meanwhile, since its lines may be cut or mixed."""
+    with path.open("rb") as stream:
+        before = os.fstat(stream.fileno())
+        if before.st_size > MAX_FILE_BYTES:
+            raise _too_large_error(display_name(path))
+        data = stream.read()
+        after = os.fstat(stream.fileno())
+    has_changed = (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns)
+    if has_changed and stat.S_ISREG(before.st_mode):  # pipes change with every read
+        raise DataError(
+            f"{display_name(path)} changed while it was read (from {before.st_size:,} bytes to "
+            f"{after.st_size:,}): try again when the file is complete"
+        )
+    return data
 
 
 def _too_large_error(name: str) -> DataError:

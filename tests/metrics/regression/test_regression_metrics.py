@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from dataclasses import replace
@@ -449,9 +450,14 @@ def test_empty_text_scores_lowest_and_reference_highest(spec: str) -> None:
     assert blank[0] >= blank[1]
 
 
-def test_contributions_add_up_at_the_lower_bound() -> None:
+def test_contributions_add_up_at_the_lower_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     metric = BLEUR()
-    score = metric.sentence_score("", [PIRATES])
-    attribution = explain(metric, "", PIRATES)
+    fitted = metric.fitted
+    linear = dataclasses.replace(fitted.linear, min_target=-0.5)  # above the prediction, -0.68
+    bounded = dataclasses.replace(fitted, linear=linear)
+    monkeypatch.setattr(BLEUR, "fitted", property(lambda metric: bounded))
+    score = metric.sentence_score("word", [PIRATES])
+    assert score == -0.5
+    attribution = explain(metric, "word", PIRATES)
     assert "ends of the scale" in attribution.groups
     assert attribution.perfect + sum(attribution.groups.values()) == pytest.approx(score)
