@@ -10,7 +10,9 @@
     │   └── WriteError                   a file that cannot be written
     ├── MissingResourceError             weights, a package or a dictionary is not installed
     ├── ModelError                       a damaged or incompatible checkpoint
-    └── PluginError                      a metric, ranker or encoder of another package fails
+    ├── PluginError                      a metric, ranker or encoder of another package fails
+    └── JudgeServerError                 the server of an LLM judge refuses or does not answer
+        └── BudgetError                  a request would exceed the budget; exits with 3
 
 A message states what is wrong, where, and how to fix it. Any other exception is a bug in tertium
 and keeps its traceback.
@@ -102,13 +104,26 @@ class PluginError(TertiumError):
     """A plugin of another package cannot be used; the message names the package and the reason."""
 
 
+class JudgeServerError(TertiumError):
+    """The server of an LLM judge refuses requests or does not answer; answers so far are cached."""
+
+
+class BudgetError(JudgeServerError):
+    """The next request to an LLM judge would exceed the budget; answers so far are cached."""
+
+    exit_code = 3
+
+
 def short_repr(value: object, width: int = 40) -> str:
     """Format a value for an error message, shortened; a multi-line `repr` becomes the type name.
 
     >>> short_repr("a cat"), short_repr([0] * 9, 12)
     ("'a cat'", '[0, 0, 0, 0,...')
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more than 4,300 digits
+        text = "\n"
     if "\n" in text:
         return f"a {type(value).__name__}"
     return text if len(text) <= width else f"{text[:width]}..."

@@ -124,6 +124,9 @@ VECTORS = CacheKind(
 ANALYSES = CacheKind(
     name="analyses", description="parses", place="analyses-{}.sqlite", names=r"\d+-.+"
 )
+ANSWERS = CacheKind(
+    name="answers", description="answers of LLM judges", place="answers-{}.sqlite", names=r"\d+"
+)
 ROWS = CacheKind(
     name="rows", description="features", place="rows/{}.npz", names=r"[^/]*-[0-9a-f]{12}"
 )
@@ -154,7 +157,17 @@ LEFTOVERS = CacheKind(
 )
 CACHE_KINDS = {
     kind.name: kind
-    for kind in (VECTORS, ANALYSES, ROWS, INDEXES, WORD_VECTORS, HASHES, TRAINED, LEFTOVERS)
+    for kind in (
+        VECTORS,
+        ANALYSES,
+        ANSWERS,
+        ROWS,
+        INDEXES,
+        WORD_VECTORS,
+        HASHES,
+        TRAINED,
+        LEFTOVERS,
+    )
 }
 
 
@@ -282,11 +295,12 @@ def cached_file_hash(file: Path) -> str:
         return hash_file(file)
     key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     path = HASHES.path("hashes")
-    hashes = _read_hashes(path)
-    if key not in hashes:
-        hashes[key] = hash_file(file)
-        write_cache_file(path, lambda stream: stream.write(json.dumps(hashes).encode()))
-    return hashes[key]
+    if known := _read_hashes(path).get(key):
+        return known
+    digest = hash_file(file)
+    hashes = {**_read_hashes(path), key: digest}  # read again: others may have added theirs
+    write_cache_file(path, lambda stream: stream.write(json.dumps(hashes).encode()))
+    return digest
 
 
 def hash_file(file: Path) -> str:
@@ -326,12 +340,26 @@ def cached_rows(name: str, keys: Sequence[Key], width: int, compute: Compute) ->
             missing.setdefault(digest, index)
     if missing:
         new_rows = np.asarray(compute(list(missing.values())), dtype=np.float32)
-        table = np.vstack([table, new_rows.reshape(len(missing), width)])
-        positions = {**positions, **{h: len(positions) + n for n, h in enumerate(missing)}}
-        if path is not None and len(missing) >= MIN_NEW_ROWS and table.nbytes < MAX_TABLE_BYTES:
-            key_bytes = np.frombuffer(b"".join(positions), np.uint8)
-            write_arrays(path, {"keys": key_bytes, "rows": table})
+        added = dict(zip(missing, range(len(missing)), strict=True))
+        new_table = new_rows.reshape(len(missing), width)
+        positions, table = _merge_rows((positions, table), (added, new_table))
+        if path is not None and len(missing) >= MIN_NEW_ROWS:
+            # Another process may have added rows during the computation: keep them.
+            positions, table = _merge_rows((positions, table), _read_rows(path, width))
+            if table.nbytes < MAX_TABLE_BYTES:
+                key_bytes = np.frombuffer(b"".join(positions), np.uint8)
+                write_arrays(path, {"keys": key_bytes, "rows": table})
     return table[np.array([positions[digest] for digest in hashes], dtype=np.int64)]
+
+
+def _merge_rows(
+    stored: tuple[dict[bytes, int], Rows], other: tuple[dict[bytes, int], Rows]
+) -> tuple[dict[bytes, int], Rows]:
+    """Append the rows of keys that are not stored yet."""
+    positions, table = stored
+    new = [(digest, row) for digest, row in other[0].items() if digest not in positions]
+    added = {digest: len(positions) + n for n, (digest, _) in enumerate(new)}
+    return {**positions, **added}, np.vstack([table, other[1][[row for _, row in new]]])
 
 
 def _rows_path(name: str) -> Path:

@@ -19,7 +19,14 @@ import numpy as np
 from tertium.arrays import FloatArray, check_resamples
 from tertium.data.testset import TestSet, check_testset
 from tertium.display import Displayable
-from tertium.errors import DataError, MissingInputError, TertiumError, UnknownNameError, UsageError
+from tertium.errors import (
+    DataError,
+    MissingInputError,
+    TertiumError,
+    UnknownNameError,
+    UsageError,
+    short_repr,
+)
 from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.extras import explain_missing, install_command, is_installed
 from tertium.frames import is_frame, make_frame
@@ -206,6 +213,8 @@ class Evaluation(Displayable):
             record["documents"] = scores.documents(self.testset.documents)
         if segments:
             record |= segment_fields(self.testset, scores.segments)
+        if scores.usage:
+            record["usage"] = dict(scores.usage)
         if scores.warnings:
             record["warnings"] = dict(scores.warnings)
         return record
@@ -247,8 +256,11 @@ def load_metrics_for(
     Specs without a tokenizer get that of the language, if they need one. Metric objects stay as
     they are.
     """
-    specs = [metrics] if isinstance(metrics, str | Metric) else list(metrics)
-    return choose_tokenizers(load_metrics(metrics), specs, texts)
+    if isinstance(metrics, Iterable) and not isinstance(metrics, str):
+        metrics = list(metrics)  # an iterator can be read once
+    loaded = load_metrics(metrics)
+    specs = [metrics] if isinstance(metrics, str | Metric) else metrics
+    return choose_tokenizers(loaded, specs, texts)
 
 
 def choose_tokenizers(
@@ -341,7 +353,10 @@ def score(
     100.0
     """
     if not isinstance(confidence, bool):
-        raise UsageError("confidence must be True or False; set the number by resamples=")
+        raise UsageError(
+            f"confidence must be True or False, got {short_repr(confidence)}: use resamples= for "
+            "the number of resamples"
+        )
     check_resamples(resamples)
     texts = as_testset(testset, sources, references)
     chosen = recommend_metric(texts) if metrics is None else metrics
