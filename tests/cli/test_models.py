@@ -109,6 +109,7 @@ def every_kind(filled: Path) -> Path:
     for age, name in enumerate(
         (
             "analyses-1-en-3.8.sqlite",
+            "answers-1.sqlite",
             f"rows/chrf-{digest[:12]}.npz",
             f"indexes/wordnet-{digest}.npz",
             f"word-vectors/{2 * digest}.npy",

@@ -295,8 +295,8 @@ def cached_file_hash(file: Path) -> str:
         return hash_file(file)
     key = f"{file.resolve()}|{status.st_size}|{status.st_mtime_ns}"
     path = HASHES.path("hashes")
-    if known := _read_hashes(path).get(key):
-        return known
+    if digest := _read_hashes(path).get(key):
+        return digest
     digest = hash_file(file)
     hashes = {**_read_hashes(path), key: digest}  # read again: others may have added theirs
     write_cache_file(path, lambda stream: stream.write(json.dumps(hashes).encode()))
