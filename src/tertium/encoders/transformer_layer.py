@@ -22,7 +22,8 @@ from torch.nn import functional as F
 from tertium.encoders.int8_linear import Int8Linear
 from tertium.encoders.linear_layers import linear_gelu
 
-CHUNK_ROWS = 256  # tokens of a matrix product on a CPU, whose activations fit into its cache
+# Tokens of a matrix product on a CPU: activations fit into the cache, and products are fast.
+CHUNK_ROWS = 512 if getattr(torch.cpu, "_is_amx_tile_supported", bool)() else 256
 
 
 class AttentionGroup(NamedTuple):

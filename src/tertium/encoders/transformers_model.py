@@ -48,7 +48,7 @@ class TransformersModel:
         self._precision, self._device = precision, device
         self._pass = _PassState()
         self._has_hooks = self._hook_layers()
-        convert_linear_layers(model, precision, device)
+        convert_linear_layers(model, precision, device, pack=False)
         model.to(device)
 
     def __call__(

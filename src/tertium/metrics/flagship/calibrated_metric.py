@@ -64,7 +64,7 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
 
     references: ReferenceReduction = "best"
     scale: Scale = "da"
-    precision: Precision = "fp32"
+    precision: Precision = "int8"
 
     @property
     def worst_score(self) -> float:
