@@ -102,14 +102,14 @@ def plain_score(folder: Path, hypothesis: str, reference: str) -> float:
 
 
 def test_raw_scores_equal_a_plain_forward_pass(tuned: Path) -> None:
-    metric = TertiumBase(folder=str(tuned))
+    metric = TertiumBase(precision="fp32", folder=str(tuned))
     scores = metric.raw_scores([h for h, _ in PAIRS], [r for _, r in PAIRS])
     expected = [plain_score(tuned, h, r) for h, r in PAIRS]
     np.testing.assert_allclose(scores, expected, atol=2e-5)
 
 
 def test_batch_size_changes_no_score(tuned: Path) -> None:
-    metric = TertiumBase(folder=str(tuned))
+    metric = TertiumBase(precision="fp32", folder=str(tuned))
     pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
     batched = metric.run_network(*pairs)
     with runtime(batch_size=1):
@@ -119,7 +119,7 @@ def test_batch_size_changes_no_score(tuned: Path) -> None:
 
 
 def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    metric = TertiumBase(folder=str(tuned))
+    metric = TertiumBase(precision="fp32", folder=str(tuned))
     pairs = [h for h, _ in PAIRS], [r for _, r in PAIRS]
     cold = metric.raw_scores(*pairs)
     batch_sizes: list[int] = []
@@ -137,7 +137,7 @@ def test_cached_pairs_are_not_computed_again(tuned: Path, monkeypatch: pytest.Mo
 
 
 def test_scores_are_calibrated_and_a_copy_scores_one(tuned: Path) -> None:
-    metric: Any = load_metric(f"tertium-base:folder={tuned}")
+    metric: Any = load_metric(f"tertium-base:precision=fp32,folder={tuned}")
     segments = [Segment(h, None, (r,)) for h, r in [*PAIRS, ("the cat", "the cat")]]
     scores = metric.segment_scores(segments)
     assert scores[-1] == 1.0
@@ -160,13 +160,13 @@ def test_same_weights_with_other_settings_are_another_model(
 ) -> None:
     """Scores differ, and cached scores of the other model are not used."""
     segments = [Segment(h, None, (r,)) for h, r in PAIRS]
-    metric = TertiumBase(folder=str(tuned))
+    metric = TertiumBase(precision="fp32", folder=str(tuned))
     scores = metric.score(segments)
     copy = shutil.copytree(tuned, tmp_path / "copy")
-    assert TertiumBase(folder=str(copy)) == metric
+    assert TertiumBase(precision="fp32", folder=str(copy)) == metric
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, setting: value}))
-    other = TertiumBase(folder=str(shutil.copytree(copy, tmp_path / "other")))
+    other = TertiumBase(precision="fp32", folder=str(shutil.copytree(copy, tmp_path / "other")))
     other_scores = other.score(segments)
     with runtime(cache=False, memory=0):
         np.testing.assert_array_equal(other.score(segments).segments, other_scores.segments)
@@ -176,14 +176,16 @@ def test_same_weights_with_other_settings_are_another_model(
 
 
 def test_long_texts_are_truncated_and_counted(tuned: Path) -> None:
-    metric = TertiumBase(folder=str(tuned))
+    metric = TertiumBase(precision="fp32", folder=str(tuned))
     long = Segment("the cat " * 30, None, ("the dog",))
     assert metric.score([long]).warnings["truncated text"] == 1
     assert metric.reader.max_length == 20
 
 
 def test_explanation_compares_pieces(tuned: Path) -> None:
-    explanation = TertiumBase(folder=str(tuned)).explain(Segment("the cat", None, ("a big cat",)))
+    explanation = TertiumBase(precision="fp32", folder=str(tuned)).explain(
+        Segment("the cat", None, ("a big cat",))
+    )
     [comparison] = explanation.comparisons
     assert comparison.hypothesis_pieces == ("the", "cat")
     assert comparison.other_pieces == ("a", "big", "cat")
@@ -196,7 +198,7 @@ def test_wrong_encoder_raises_an_error(tuned: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({**config, "encoder_sha256": "0" * 64}))
     (tmp_path / "weights.safetensors").write_bytes((tuned / "weights.safetensors").read_bytes())
     with pytest.raises(ModelError, match="needs the encoder"):
-        TertiumBase(folder=str(tmp_path)).raw_scores(["a"], ["b"])
+        TertiumBase(precision="fp32", folder=str(tmp_path)).raw_scores(["a"], ["b"])
 
 
 def test_other_languages_raise_an_error() -> None:
