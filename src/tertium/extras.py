@@ -31,6 +31,7 @@ EXTRA_BY_MODULE: Mapping[str, str] = {
     "pyarrow": "frames",
     "openpyxl": "frames",
     "ray": "ray",
+    "httpx": "judge",
 }
 # Modules whose package has another name.
 PACKAGE_BY_MODULE: Mapping[str, str] = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}

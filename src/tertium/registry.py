@@ -54,6 +54,7 @@ METRICS = NameTable(
         "chrf": "tertium.metrics.lexical.chrf:CHRF",
         "esim": "tertium.metrics.heads.metric:ESIM",
         "meteor": "tertium.metrics.lexical.meteor:METEOR",
+        "judge": "tertium.metrics.judge.metric:Judge",
         "meteor-r": "tertium.metrics.regression.regression_metrics:METEORR",
         "mt-r": "tertium.metrics.regression.regression_metrics:MTR",
         "mt-rte-r": "tertium.metrics.regression.regression_metrics:MTRTER",

@@ -44,7 +44,7 @@ class Scores(Displayable):
     scores. `reduce_segments` replaces it for single segments, where a published metric treats
     sentences differently from a corpus (effective order in BLEU). `columns` names the k
     statistics. `warnings` counts problems by kind. `decimals` is the precision in tables, and
-    `verbose` a text with details of the score.
+    `verbose` a text with details of the score. `usage` has the tokens and the cost of a judge.
 
     >>> mean = lambda totals: totals[..., 0] / totals[..., 1]
     >>> s = Scores(metric="demo", statistics=np.array([[1.0, 1], [3.0, 1]]), reduce=mean)
@@ -65,6 +65,7 @@ class Scores(Displayable):
     higher_is_better: bool = True
     decimals: int = 4
     verbose: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.statistics.ndim != 2:
@@ -143,7 +144,7 @@ class Scores(Displayable):
     def subset(self, rows: Any) -> Scores:
         """Restrict the scores to some segments (a slice, mask or index array), without warnings."""
         statistics = self.statistics[resolve_row_indices(rows, len(self))]
-        return replace(self, statistics=statistics, warnings={}, verbose="")
+        return replace(self, statistics=statistics, warnings={}, verbose="", usage={})
 
     def to_frame(self, *, statistics: bool = False) -> DataFrame:
         """Convert to a pandas frame with one row per segment: `segment` (from 1) and `score`.

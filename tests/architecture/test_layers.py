@@ -32,7 +32,7 @@ CORE = {
 }
 BELOW_ENCODERS = CORE | {"cache", "text", "data"}
 BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
-FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship"}
+FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship", "judge"}
 # A package or top-level module may import itself and the ones listed here.
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),

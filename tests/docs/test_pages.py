@@ -33,6 +33,7 @@ def test_page_commands_run_and_print_what_is_shown(
     monkeypatch.chdir(workspace)
     monkeypatch.syspath_prepend(str(workspace))  # undone with everything a page installs
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", "")  # a page may start a server; undone afterwards
     monkeypatch.setenv("COLUMNS", "100")  # argparse wraps help to the terminal width
     module = ModuleType(f"page_{page.stem.replace('-', '_')}")  # dataclasses look up their module
     monkeypatch.setitem(sys.modules, module.__name__, module)

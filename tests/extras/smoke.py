@@ -58,6 +58,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("score", *texts, "-m", "chrf", "-o", "x.jsonl"): set(),
         ("score", *texts, "-m", "chrf", "-o", "x.parquet"): {"frames"},
         ("corpus", "texts.jsonl", "-m", "chrf", "-o", "scored", "-q"): {"frames"},
+        ("score", *texts, "-m", "judge:model=some", "--dry-run"): set(),
         ("compare", *texts, "-m", "chrf", "bleu"): set(),
         ("rank", *texts): set(),
         ("rank", *texts, "-m", "chrf"): set(),
@@ -80,7 +81,9 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("cite", "bleu"): set(),
     }
     scored: dict[tuple[str, ...], set[str]] = {
-        ("score", *texts, "-m", name): NEEDS.get(name, set()) for name in METRICS.builtin
+        ("score", *texts, "-m", name): NEEDS.get(name, set())
+        for name in METRICS.builtin
+        if name != "judge"  # needs a server
     }
     return {**plain, **scored}
 

@@ -122,8 +122,8 @@ class ByteStore:
                 values |= {keys[key]: value for key, value in database.execute(query, batch)}
         return values
 
-    def put(self, rows: Mapping[str, bytes]) -> None:
-        """Store the values of texts."""
+    def put(self, rows: Mapping[str, bytes]) -> bool:
+        """Store the values of texts; return whether they were written."""
         keyed = [(_text_key(text), value) for text, value in rows.items()]
         with self._log_errors(), self._open() as database:
             database.executemany(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?)", keyed)
@@ -131,6 +131,8 @@ class ByteStore:
             database.execute(
                 f"DELETE FROM {self._table} WHERE rowid <= {newest} - ?", [self._max_rows]
             )
+            return True
+        return False
 
     @contextlib.contextmanager
     def _log_errors(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ from types import ModuleType
 from tertium.cli.parser import CommandParser, OneLineErrorParser
 from tertium.errors import TertiumError, UnknownNameError
 from tertium.extras import explain_missing
+from tertium.metrics.judge.usage import track_usage
 from tertium.version import __version__
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -93,8 +94,12 @@ def _run_command(argv: Sequence[str] | None) -> int:
         format="tertium: %(message)s",
         stream=sys.stderr,
     )
-    with explain_missing(f"`tertium {args.command}`"):
-        code: int = args.run(args)
+    with explain_missing(f"`tertium {args.command}`"), track_usage() as usage:
+        try:
+            code: int = args.run(args)
+        finally:
+            if not usage.is_empty and not getattr(args, "quiet", False):
+                print(f"tertium: judge: {usage.describe()}", file=sys.stderr)
     return code
 
 

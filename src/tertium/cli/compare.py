@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tertium.cli import inputs, output
+from tertium.cli.judge import add_dry_run
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import add_runtime
 from tertium.cli.significance import (
@@ -42,6 +43,7 @@ def add_arguments(parser: CommandParser) -> None:
         "--pairs", action="store_true", help="also show p-values of all pairs (in TSV only these)"
     )
     add_runtime(parser)
+    add_dry_run(parser)
 
 
 def run(args: argparse.Namespace) -> int:

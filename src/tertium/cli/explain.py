@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tertium.cli import inputs, output
+from tertium.cli.judge import add_judge, judge_options
 from tertium.cli.parser import TEXT, CommandParser
 from tertium.errors import UsageError
+from tertium.execution import runtime
 from tertium.segment import Segment, check_surrogates
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def add_arguments(parser: CommandParser) -> None:
     parser.groups["Output"].add_argument(
         "--top", type=int, default=10, metavar="N", help="number of features (default: 10)"
     )
+    add_judge(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -72,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.top < 0:
         raise UsageError(f"--top {args.top}: expected 0 or more")
-    explanation = explain(*read_segments(args), metric=args.metric)
+    with runtime(judge=judge_options(args)):
+        explanation = explain(*read_segments(args), metric=args.metric)
     if args.format == "json":
         output.print_records([explanation.as_dict()])
     else:

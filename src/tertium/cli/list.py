@@ -27,6 +27,7 @@ RECOMMENDED: Mapping[str, str] = {
     "bleu": "comparison with published BLEU scores",
     "bertscore": "similarity of token embeddings; not trained on human scores",
     "sentsim": "without references; not trained on human scores",
+    "judge": "a language model on a server, local or hosted; marks error spans",
     "comet": "a COMET checkpoint that you have on disk",
 }
 HELP = "list metrics and rankers, or describe one"

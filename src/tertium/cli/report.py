@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from tertium.cli import inputs, output
+from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.cli.significance import (
@@ -65,6 +66,7 @@ def add_arguments(parser: CommandParser) -> None:
     )
     output.add_quiet(parser)
     add_runtime(parser)
+    add_dry_run(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -75,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
     output.check_outputs(args)
     testset = inputs.read_inputs(args)
     metrics = inputs.load_named_metrics(args, partial(default_metrics, testset), testset)
+    if args.dry_run:
+        return print_plan(args, testset, metrics)
     options = test_options(args)
     if not (args.paired_bs or args.paired_ar):
         options |= {"test": None, "slice_resamples": args.resamples}

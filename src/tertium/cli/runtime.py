@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from tertium.cli.judge import add_judge, judge_options
 from tertium.cli.parser import CommandParser
 from tertium.errors import UsageError
 from tertium.execution import Advance, runtime
@@ -38,6 +39,7 @@ def add_runtime(parser: CommandParser, *, precision: bool = True) -> None:
         "--batch-size", type=int, metavar="N", help="texts per batch (default: by text length)"
     )
     group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
+    add_judge(parser)
 
 
 def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
@@ -47,6 +49,7 @@ def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
         "batch_size": args.batch_size,
         "threads": args.threads,
         "cache": False if args.no_cache else None,
+        "judge": judge_options(args),
     }
     return runtime(**{key: value for key, value in changes.items() if value is not None})
 

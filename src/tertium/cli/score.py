@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
+from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.cli.significance import (
@@ -73,6 +74,7 @@ def add_arguments(parser: CommandParser) -> None:
     output.add_output(parser, formats=FORMATS)
     _add_score_output(parser)
     add_runtime(parser)
+    add_dry_run(parser)
 
 
 def _add_score_output(parser: CommandParser) -> None:
@@ -129,6 +131,8 @@ def run(args: argparse.Namespace) -> int:
     metrics = inputs.load_named_metrics(
         args, lambda language: [scoring.recommend_metric(testset, language)], testset
     )
+    if args.dry_run:
+        return print_plan(args, testset, metrics)
     if args.to_spans:
         check_error_marking(metrics)
     intervals: dict[str, Any] = {"confidence": args.confidence, "seed": args.seed}

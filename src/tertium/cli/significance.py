@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
+from tertium.cli.judge import print_plan
 from tertium.cli.parser import CommandParser, StoreWithName
 from tertium.cli.runtime import progress_bars, runtime_of
 from tertium.cli.slices import make_slices, print_slices, slice_records
@@ -95,6 +96,8 @@ def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: flo
         raise UsageError("-f tsv prints one table: give either --pairs or --by")
     testset = inputs.read_inputs(args)
     metrics = inputs.load_named_metrics(args, partial(default_metrics, testset), testset)
+    if args.dry_run:
+        return print_plan(args, testset, metrics)
     with progress_bars(args.quiet), runtime_of(args):
         result = comparison.compare(testset, metrics, **test_options(args), alpha=alpha)
         slices = make_slices(args, result)

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,7 +72,7 @@ class PartWorker:
         self.filter = parse_filter(job.keep) if job.keep else None
         if any(job.model_ids):
             limit_heap_growth()
-        with runtime(**asdict(job.runtime)):
+        with runtime(**vars(job.runtime)):
             self.metrics: list[Metric] = [load_metric(spec) for spec in job.metrics]
             for metric, expected in zip(self.metrics, job.model_ids, strict=True):
                 if metric.model_ids != expected:
@@ -84,7 +84,7 @@ class PartWorker:
     def attempt(self, part: CorpusPart, advance: Advance) -> Outcome:
         """Process a part; return user errors as text, which every engine can transport."""
         try:
-            with runtime(**asdict(self.job.runtime), progress=None):
+            with runtime(**vars(self.job.runtime), progress=None):
                 return Outcome(part.name, self.process(part, advance))
         except TertiumError as error:
             return Outcome(part.name, None, str(error))

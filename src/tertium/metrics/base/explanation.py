@@ -149,6 +149,7 @@ class Explanation(Displayable):
     - `attribution`: contributions of named features (regression metrics)
     - `marked_text`: error spans (metrics with `can_mark_errors`)
     - `win_probabilities`: pairwise win probabilities (rankers)
+    - `reasons`: sentences of an LLM judge
     - `errors`: errors without a position: an empty translation
     - `warnings`: conditions that affect how to read the score
 
@@ -161,6 +162,7 @@ class Explanation(Displayable):
     attribution: FeatureAttribution | None = None
     win_probabilities: WinProbabilities | None = None
     marked_text: MarkedText | None = None
+    reasons: tuple[str, ...] = ()
     errors: tuple[UnlocatedError, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -170,8 +172,9 @@ class Explanation(Displayable):
         merged = {**(values.pop("attribution") or {}), **(values.pop("win_probabilities") or {})}
         if values.pop("marked_text") is not None and self.marked_text is not None:
             values["spans"] = [span.as_dict() for span in self.marked_text.spans]
-        if not self.errors:
-            del values["errors"]
+        for name in ("errors", "reasons"):
+            if not getattr(self, name):
+                del values[name]
         if comparisons := values.pop("comparisons"):
             for comparison in comparisons:
                 comparison["beside"] = comparison.pop("combined_with")

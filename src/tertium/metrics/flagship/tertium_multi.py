@@ -16,10 +16,11 @@ import numpy as np
 
 from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from tertium.encoders.tokenizer import TokenOffsets
-from tertium.errors import MissingInputError, UsageError
+from tertium.errors import UsageError
 from tertium.execution import current_runtime
 from tertium.metrics.base.explanation import Explanation, TextComparison
-from tertium.metrics.base.metric import HOW_TO_PROVIDE, NOTHING, reduce_references
+from tertium.metrics.base.metric import NOTHING, reduce_references
+from tertium.metrics.base.optional_inputs import check_same_inputs
 from tertium.metrics.flagship.calibrated_metric import (
     CalibratedMetric,
     expected_mqm_points,
@@ -140,22 +141,8 @@ class TertiumMulti(CalibratedMetric):
 
     def check(self, segments: Sequence[Segment]) -> None:
         super().check(segments)
-        if self.against != "auto":
-            return
-        for name, is_missing in (
-            ("references", [not s.references for s in segments]),
-            ("source", [s.source is None for s in segments]),
-        ):
-            if any(is_missing) and not all(is_missing):
-                raise MissingInputError(
-                    f"{self.name}: segment {is_missing.index(True) + 1} has no {name}, but other "
-                    "segments have: choose the input with against=reference or against=source"
-                )
-        if not segments[0].references and segments[0].source is None:
-            raise MissingInputError(
-                f"{self.name} needs references, the source or both, but segment 1 has neither: "
-                f"{HOW_TO_PROVIDE['references']}, or the source likewise"
-            )
+        if self.against == "auto":
+            check_same_inputs(self.name, segments)
 
     def input_mode(self, segments: Sequence[Segment]) -> InputMode:
         """Return the input mode of segments; without segments, that of most test sets."""

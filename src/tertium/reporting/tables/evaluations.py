@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison
 from tertium.evaluation.ranking import Ranking
@@ -22,6 +24,7 @@ from tertium.reporting.tables.table import (
 from tertium.scores import Scores
 
 NOTE = "note:"
+MAX_LISTED = 10  # segments without a score
 
 
 def system_table(
@@ -301,7 +304,22 @@ def format_warnings(evaluation: Evaluation) -> list[str]:
                 by_system = counts.setdefault(kind, {})
                 by_system[system] = max(count, by_system.get(system, 0))  # metrics may differ
     notes = tokenizer_notes(evaluation.testset, evaluation.metrics)
-    return [*notes, *format_warning_counts(counts), *small_sample_warnings(evaluation)]
+    lines = [*notes, *format_warning_counts(counts), *_list_missing_scores(evaluation)]
+    return [*lines, *small_sample_warnings(evaluation)]
+
+
+def _list_missing_scores(evaluation: Evaluation) -> list[str]:
+    """Return a line for each system and metric without a score for some segments."""
+    lines = []
+    for system in evaluation.systems:
+        for metric in evaluation.metrics:
+            is_missing = np.isnan(evaluation.scores[system][metric].segments)
+            items = [evaluation.testset.items[n] for n in np.flatnonzero(is_missing)]
+            if items and len(items) < len(is_missing):
+                more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
+                names = ", ".join(items[:MAX_LISTED])
+                lines.append(f"no score under {metric} for {system}: segment {names}{more}")
+    return lines
 
 
 def ranking_table(

@@ -38,6 +38,9 @@ def explanation_parts(explanation: Explanation, top: int = DEFAULT_TOP) -> Itera
     else:
         yield f"{explanation.metric}: {number_cell(explanation.score, 4).text}"
     yield from (f"\n{error.severity} error: {error.category}" for error in explanation.errors)
+    if explanation.reasons:
+        yield "\nreasons of the judge"
+        yield from (f"  - {abbreviate(reason)}" for reason in explanation.reasons[:MAX_ITEMS])
     if explanation.marked_text is not None:
         yield f"\nsuspected errors: {len(explanation.marked_text.spans) or 'none'}"
         if explanation.marked_text.spans:

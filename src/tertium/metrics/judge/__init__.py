@@ -1,0 +1,1 @@
+"""LLM judges: a language model behind an OpenAI-compatible server scores translations."""

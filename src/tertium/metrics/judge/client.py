@@ -1,0 +1,553 @@
+"""HTTP client for OpenAI-compatible servers: concurrency, retries, rate limits and budget.
+
+`ask` sends questions with at most `concurrency` requests at the same time and reports each outcome
+as soon as it is known. Three kinds of problems are handled differently:
+
+- The server is busy or the connection fails (429, 5xx, timeout): wait, longer each time, or as long
+  as `Retry-After` says, and send the request again.
+- The answer is not valid (not JSON, wrong keys, refusal): ask again with the reason, up to
+  `retries` times. Then the question has no answer.
+- The server refuses (401, 403, 404), does not answer at all, or the budget is reached: finish the
+  requests in progress, then raise an error. Answers so far are cached.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+import zlib
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import AsyncExitStack, asynccontextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from ipaddress import ip_address
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tertium.errors import BudgetError, JudgeServerError, UsageError
+from tertium.execution import JudgeOptions
+from tertium.metrics.judge.answer_store import StoredAnswer
+from tertium.metrics.judge.answers import InvalidAnswerError, parse_answer
+from tertium.metrics.judge.protocols import JudgeProtocol
+from tertium.metrics.judge.usage import Usage, token_cost
+
+if TYPE_CHECKING:
+    import httpx
+
+API_KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between attempts, doubled each time
+LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more ends the run
+MAX_ATTEMPTS = 6  # of a request that fails
+MAX_RATE_LIMITED = 60  # responses 429 to one request
+MAX_FAILED_IN_A_ROW = 5  # requests that fail for good, without an answer in between
+MAX_RESPONSE_BYTES = 8 << 20
+POOL_CONNECTIONS = 8  # per HTTP client
+MAX_QUOTED_ANSWER = 4000  # characters of an invalid answer that are sent back
+RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 507, 509, 520, 522, 524, 529})
+FATAL_STATUSES = frozenset({401, 402, 407})
+FATAL_BEFORE_ANSWERS = frozenset({403, 404, 405})  # later they concern single texts
+# RequestParameters that some servers refuse, in the order in which they are given up.
+OPTIONAL_PARAMETERS = ("response_format", "seed", "max_tokens", "temperature")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """One request to a judge; `key` identifies its answer in the cache."""
+
+    key: str
+    messages: tuple[Mapping[str, str], ...]
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """A question without a valid answer; `kind` is the reason in a few words."""
+
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestParameters:
+    """Model and sampling parameters of all requests."""
+
+    model: str
+    temperature: float
+    max_tokens: int
+    retries: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """Content of a chat completion, and its tokens if the server reports them."""
+
+    content: str
+    model: str
+    tokens: tuple[int, int] | None
+    problem: str = ""
+
+
+class _RequestError(Exception):
+    """A request without a usable response; `kind` is the reason in a few words."""
+
+    def __init__(self, kind: str, *, may_be_charged: bool = False) -> None:
+        super().__init__(kind)
+        self.kind, self.may_be_charged = kind, may_be_charged
+
+
+class _StatusError(_RequestError):
+    """A response with an error status."""
+
+    def __init__(self, status: int, text: str, retry_after: float | None) -> None:
+        super().__init__(f"HTTP status {status}")
+        self.status, self.text, self.retry_after = status, text, retry_after
+
+
+Outcome = StoredAnswer | Failure
+OnOutcome = Callable[[Question, Outcome], None]
+
+
+def ask(
+    questions: Sequence[Question],
+    protocol: JudgeProtocol,
+    parameters: RequestParameters,
+    options: JudgeOptions,
+    usage: Usage,
+    on_outcome: OnOutcome,
+) -> None:
+    """Send questions to the server; `on_outcome` gets each answer or failure as it arrives."""
+    client = JudgeClient(protocol, parameters, options, usage, on_outcome)
+    usage.price = options.price
+    _run(lambda: client.ask(questions))
+
+
+def _run(start: Callable[[], Awaitable[None]]) -> None:
+    """Run a coroutine; in a thread of its own if this one has an event loop (a notebook)."""
+
+    async def main() -> None:
+        await start()
+
+    if not _has_event_loop():
+        asyncio.run(main())
+        return
+    problems: list[BaseException] = []
+
+    def run_in_thread() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:
+            problems.append(error)
+
+    thread = Thread(target=copy_context().run, args=(run_in_thread,), daemon=True)
+    thread.start()
+    thread.join()
+    if problems:
+        raise problems[0]
+
+
+def _has_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def server_url(options: JudgeOptions) -> str:
+    """Return the base URL of the server; refuse unencrypted connections to other machines."""
+    url = (options.url or os.environ.get(BASE_URL, "")).strip().rstrip("/")
+    if not url:
+        raise UsageError(
+            "judge: no server: give --judge-url URL, such as http://localhost:8080/v1, or set "
+            f"{BASE_URL} (in Python: tertium.runtime(judge=JudgeOptions(url=...)))"
+        )
+    parts = urlsplit(url)
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(f"judge: the URL contains a password: set {API_KEY} instead")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(f"judge: {url} is not a URL that starts with https:// or http://")
+    if parts.query or parts.fragment:
+        raise UsageError(f"judge: the URL has a part after ?: expected {url.partition('?')[0]}")
+    if parts.scheme == "http" and not options.allow_http and not _is_local(parts.hostname):
+        raise UsageError(
+            f"judge: {url} is not encrypted and not on this machine: use https://, or give "
+            "--allow-http (allow_http=True) if you trust the network"
+        )
+    return url
+
+
+def _is_local(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _headers() -> dict[str, str]:
+    key = os.environ.get(API_KEY, "").strip()
+    if key and not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError(f"{API_KEY} is not a valid key: it contains blanks or other characters")
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+class JudgeClient:
+    """One run of questions: state of rate limits, budget and refused parameters."""
+
+    def __init__(
+        self,
+        protocol: JudgeProtocol,
+        parameters: RequestParameters,
+        options: JudgeOptions,
+        usage: Usage,
+        on_outcome: OnOutcome,
+    ) -> None:
+        self.protocol, self.parameters, self.options = protocol, parameters, options
+        self.usage, self.on_outcome = usage, on_outcome
+        self.url = f"{server_url(options)}/chat/completions"
+        self.headers = _headers()
+        self.dropped_parameters: set[str] = set()
+        self.resume_at = 0.0  # no request is sent before this time
+        self.failed_in_a_row = 0
+        self.has_answers = False
+        self.reservations: list[float] = []  # upper bounds of the cost of requests in progress
+        self.stop_error: JudgeServerError | None = None
+
+    async def ask(self, questions: Iterable[Question]) -> None:
+        """Ask all questions; raise the error that ended the run, if any."""
+        self.budget_changed = asyncio.Condition()
+        waiting = iter(questions)
+        async with AsyncExitStack() as stack:
+            clients = [await stack.enter_async_context(own) for own in self._http_clients()]
+            workers = range(self.options.concurrency)
+            await asyncio.gather(*(self._work(waiting, clients[n % len(clients)]) for n in workers))
+        if self.stop_error is not None:
+            raise self.stop_error
+
+    def _http_clients(self) -> list[httpx.AsyncClient]:
+        """Create clients of few connections each: a pool takes quadratic time in their number."""
+        import httpx
+
+        context = httpx.create_ssl_context(trust_env=self.options.use_proxy)
+        count = -(-self.options.concurrency // POOL_CONNECTIONS)
+        return [
+            httpx.AsyncClient(
+                timeout=self.options.timeout,
+                verify=context,
+                trust_env=self.options.use_proxy,
+                follow_redirects=False,
+                headers=self.headers,
+            )
+            for _ in range(count)
+        ]
+
+    async def _work(self, waiting: Iterator[Question], http: httpx.AsyncClient) -> None:
+        """Answer questions until there are no more, or the run ends."""
+        while self.stop_error is None:
+            question = next(waiting, None)
+            if question is None:
+                return
+            try:
+                outcome = await self._answer(question, http)
+            except JudgeServerError as error:
+                self.stop_error = self.stop_error or error
+                return
+            if isinstance(outcome, Failure):
+                self.usage.count_failure(outcome.kind)
+            else:
+                self.usage.answers += 1
+            self.on_outcome(question, outcome)
+
+    async def _answer(self, question: Question, http: httpx.AsyncClient) -> Outcome:
+        """Ask until the answer is valid, at most `retries` times again."""
+        messages, tokens = list(question.messages), (0, 0)
+        problem = ""
+        for _ in range(self.parameters.retries + 1):
+            try:
+                reply = await self._complete(messages, question, http)
+            except _RequestError as error:
+                return self._fail(error)
+            self.failed_in_a_row, self.has_answers = 0, True
+            tokens = tuple(map(sum, zip(tokens, reply.tokens or (0, 0), strict=True)))  # type: ignore[assignment]
+            try:
+                if reply.problem:
+                    raise InvalidAnswerError(reply.problem)
+                parse_answer(reply.content, self.protocol)
+            except InvalidAnswerError as error:
+                problem = error.kind
+                messages = [*question.messages, *_correction(reply.content, error)]
+            else:
+                return StoredAnswer(reply.content, reply.model, *tokens)
+        return Failure(kind=problem)
+
+    def _fail(self, error: _RequestError) -> Failure:
+        """Return a failure; end the run if no request succeeds any more."""
+        is_refused = isinstance(error, _StatusError) and error.status not in RETRY_STATUSES
+        self.failed_in_a_row += not is_refused
+        if self.failed_in_a_row >= MAX_FAILED_IN_A_ROW:
+            raise JudgeServerError(
+                f"judge: {self.url} fails ({error.kind}); answers so far are cached: run the same "
+                "command again to continue"
+            )
+        return Failure(kind=error.kind)
+
+    async def _complete(
+        self, messages: Sequence[Mapping[str, str]], question: Question, http: httpx.AsyncClient
+    ) -> Reply:
+        """Send one request, again after a pause if the server is busy or the connection fails."""
+        attempts = rate_limited = 0
+        dropped = {*self.dropped_parameters}
+        while True:
+            payload = self._payload(messages, question.seed, dropped)
+            try:
+                reply = await self._send(payload, http)
+                self.dropped_parameters |= dropped
+                return reply
+            except _StatusError as error:
+                if self._drop_parameter(error, payload, dropped):
+                    continue
+                self._check_fatal(error)
+                if error.status not in RETRY_STATUSES:
+                    raise
+                rate_limited += error.status == 429
+                attempts += error.status != 429
+                pause = error.retry_after
+                last: _RequestError = error
+            except _RequestError as error:
+                attempts += 1
+                pause, last = None, error
+            if attempts >= MAX_ATTEMPTS or rate_limited >= MAX_RATE_LIMITED:
+                raise last
+            wait = min(FIRST_WAIT * 2 ** min(attempts + rate_limited - 1, 10), LONGEST_WAIT)
+            if pause is not None:
+                self.resume_at = max(self.resume_at, time.monotonic() + pause)
+                wait = 0.0
+            jitter = zlib.crc32(question.key.encode()) % 256 / 512  # not all at the same time
+            await asyncio.sleep(wait * (0.75 + jitter))
+
+    def _payload(
+        self, messages: Sequence[Mapping[str, str]], seed: int, dropped: set[str]
+    ) -> dict[str, Any]:
+        payload: dict[str, Any] = {
+            "model": self.parameters.model,
+            "messages": list(messages),
+            "temperature": self.parameters.temperature,
+            "max_tokens": self.parameters.max_tokens,
+            "seed": seed,
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": f"{self.protocol.name}_answer",
+                    "strict": True,
+                    "schema": self.protocol.schema,
+                },
+            },
+        }
+        if "max_tokens" in dropped:  # the name for reasoning models
+            payload["max_completion_tokens"] = self.parameters.max_tokens
+        return {name: value for name, value in payload.items() if name not in dropped}
+
+    def _drop_parameter(
+        self, error: _StatusError, payload: Mapping[str, Any], dropped: set[str]
+    ) -> bool:
+        """Add a parameter that the server may not support to `dropped`; return whether to retry.
+
+        If the request then succeeds, later requests omit the parameter as well.
+        """
+        if error.status not in (400, 415, 422, 501):
+            return False
+        optional = [name for name in OPTIONAL_PARAMETERS if name in payload]
+        in_message = [name for name in optional if name in error.text]
+        choice = in_message or [name for name in optional if name == "response_format"]
+        if choice:
+            dropped.add(choice[0])
+            logger.info("judge: the server refuses %s (%s)", choice[0], error.kind)
+        return bool(choice)
+
+    def _check_fatal(self, error: _StatusError) -> None:
+        if error.retry_after is not None and error.retry_after > LONGEST_RETRY_AFTER:
+            raise JudgeServerError(
+                f"judge: the server asks to wait {error.retry_after:,.0f} seconds; answers so far "
+                "are cached: run the same command later to continue"
+            )
+        is_fatal = error.status in FATAL_STATUSES or 300 <= error.status < 400
+        if not (is_fatal or (error.status in FATAL_BEFORE_ANSWERS and not self.has_answers)):
+            return
+        hints = {401: f" (check {API_KEY})", 404: " (check the URL and the name of the model)"}
+        detail = self._hide_key(" ".join(error.text.split())[:300])
+        raise JudgeServerError(
+            f"judge: {self.url} refuses with status {error.status}"
+            f"{hints.get(error.status, '')}: {detail or 'no message'}"
+        )
+
+    def _hide_key(self, text: str) -> str:
+        key = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        return text.replace(key, "***") if key else text
+
+    async def _send(self, payload: Mapping[str, Any], http: httpx.AsyncClient) -> Reply:
+        """Send one request within the budget and count what it uses."""
+        while (delay := self.resume_at - time.monotonic()) > 0:
+            await asyncio.sleep(delay)
+        data = json.dumps(payload, ensure_ascii=False).encode()
+        async with self._reserve_budget(data) as bound:
+            self.usage.requests += 1
+            try:
+                reply = await self._post(data, http)
+            except _RequestError as error:
+                if error.may_be_charged:
+                    self.usage.unreported += 1
+                    self.usage.unreported_cost += bound
+                raise
+            if reply.tokens is None:
+                self.usage.unreported += 1
+                self.usage.unreported_cost += bound
+            else:
+                self.usage.prompt_tokens += reply.tokens[0]
+                self.usage.completion_tokens += reply.tokens[1]
+            return reply
+
+    @asynccontextmanager
+    async def _reserve_budget(self, data: bytes) -> AsyncIterator[float]:
+        """Reserve an upper bound of the cost of a request until its cost is known.
+
+        A token has at least one byte, and an answer at most `max_tokens`. If the bound does not
+        fit, wait for requests in progress: they mostly cost less than their bounds.
+        """
+        price, budget = self.options.price, self.options.budget
+        bound = token_cost(len(data), self.parameters.max_tokens, price) if price else 0.0
+        if budget is not None:
+            async with self.budget_changed:
+                while self._total_cost() + bound > budget:
+                    if not self.reservations:
+                        raise self._budget_error(bound)
+                    await self.budget_changed.wait()
+                self.reservations.append(bound)
+        try:
+            yield bound
+        finally:
+            if budget is not None:
+                self.reservations.remove(bound)
+                async with self.budget_changed:
+                    self.budget_changed.notify_all()
+
+    def _total_cost(self) -> float:
+        return (self.usage.cost or 0.0) + self.usage.unreported_cost + sum(self.reservations)
+
+    def _budget_error(self, bound: float) -> BudgetError:
+        return BudgetError(
+            f"judge: the budget of {self.options.budget:g} is reached: {self._total_cost():.6g} "
+            f"used, and the next request may cost {bound:.3g}; answers so far are cached: run the "
+            "same command with a new --budget to continue"
+        )
+
+    async def _post(self, data: bytes, http: httpx.AsyncClient) -> Reply:
+        """Send one request and read the response, all within the timeout."""
+        import httpx
+
+        is_sent = False
+        try:
+            async with asyncio.timeout(self.options.timeout):
+                headers = {"Content-Type": "application/json"}
+                request = http.build_request("POST", self.url, content=data, headers=headers)
+                is_sent = True
+                response = await http.send(request, stream=True)
+                try:
+                    body = await _read_body(response)
+                finally:
+                    await response.aclose()
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise _RequestError("no connection") from error
+        except (TimeoutError, httpx.TimeoutException) as error:
+            raise _RequestError("timeout", may_be_charged=is_sent) from error
+        except httpx.HTTPError as error:
+            raise _RequestError("connection lost", may_be_charged=is_sent) from error
+        if response.status_code != 200:
+            text = body[:2000].decode("utf-8", errors="replace")
+            raise _StatusError(
+                response.status_code, text, parse_retry_after(response.headers.get("Retry-After"))
+            )
+        return parse_reply(body)
+
+
+async def _read_body(response: httpx.Response) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for part in response.aiter_bytes():
+        parts.append(part)
+        size += len(part)
+        if size > MAX_RESPONSE_BYTES:
+            raise _RequestError("response too large", may_be_charged=True)
+    return b"".join(parts)
+
+
+def parse_reply(body: bytes) -> Reply:
+    """Read a chat completion; raise if the response is not one."""
+    try:
+        value = json.loads(body)
+        choice = value["choices"][0]
+        message = choice["message"]
+        content, refusal = message.get("content"), message.get("refusal")
+        if not isinstance(content, str | None) or not isinstance(value, dict):
+            raise TypeError
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        raise _RequestError("response is not a chat completion", may_be_charged=True) from None
+    reply = Reply(
+        content=content or "", model=str(value.get("model") or ""), tokens=_token_counts(value)
+    )
+    reason = choice.get("finish_reason")
+    if refusal or reason == "content_filter":
+        return replace(reply, problem="refusal")
+    if reason == "length":
+        return replace(reply, problem="answer cut off at max_tokens")
+    return reply
+
+
+def _token_counts(value: Mapping[str, Any]) -> tuple[int, int] | None:
+    usage = value.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
+    if not all(isinstance(count, int) and 0 <= count < 1 << 40 for count in counts):
+        return None
+    return counts[0], counts[1]  # type: ignore[return-value]
+
+
+def parse_retry_after(value: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, a number or a date; None if there is none.
+
+    >>> parse_retry_after("1.5"), parse_retry_after("soon"), parse_retry_after(None)
+    (1.5, None, None)
+    """
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):
+            return None
+    return max(0.0, seconds) if seconds == seconds else None
+
+
+def _correction(content: str, error: InvalidAnswerError) -> list[dict[str, str]]:
+    """Return messages that ask again, with the invalid answer and what is wrong with it."""
+    request = f"This answer is not valid ({error}). Answer again with the JSON object only."
+    answer = [{"role": "assistant", "content": content[:MAX_QUOTED_ANSWER]}] if content else []
+    return [*answer, {"role": "user", "content": request}]

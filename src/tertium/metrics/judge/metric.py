@@ -1,0 +1,473 @@
+"""Judge: a language model behind an OpenAI-compatible server scores translations.
+
+The model lists errors and gives a score (`esa`), gives a score only (`da`), or lists errors from
+which the score is computed (`mqm`). Answers are cached one by one, so that a second run sends no
+request. Address, concurrency and budget are settings of the run (`execution.JudgeOptions`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.errors import MissingResourceError, UsageError
+from tertium.execution import current_runtime, progress_task
+from tertium.metrics.base.explanation import Explanation, TextComparison
+from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
+from tertium.metrics.base.optional_inputs import check_same_inputs
+from tertium.metrics.judge import answer_store
+from tertium.metrics.judge.answer_store import StoredAnswer
+from tertium.metrics.judge.answers import Answer, InvalidAnswerError, ReportedError, parse_answer
+from tertium.metrics.judge.client import (
+    Failure,
+    Outcome,
+    Question,
+    RequestParameters,
+    ask,
+    server_url,
+)
+from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
+from tertium.metrics.judge.protocols import PROTOCOLS, JudgeProtocol, ProtocolName
+from tertium.metrics.judge.span_placement import place_errors
+from tertium.metrics.judge.usage import Usage, current_usage, estimate_tokens, token_cost
+from tertium.models.inputs import REQUIRED_INPUTS
+from tertium.scores import Scores
+from tertium.segment import Segment
+from tertium.spans import Severity, Span, score_spans
+from tertium.specs import Range
+from tertium.text.language_codes import parse_language_pair
+
+NO_ANSWER = "no valid answer"
+UNPLACED_QUOTE = "quote of the judge not in the text"
+SAMPLING_TEMPERATURE = 0.7  # of several passes, unless a temperature is given
+MESSAGE_TOKENS = 8  # added to each message by chat templates
+COLUMNS = ("score", "segments", "answers", "input tokens", "output tokens", "spread")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassResult:
+    """The answer of one pass: score, placed errors, and the number of quotes without a place."""
+
+    score: float
+    errors: tuple[tuple[Span, ReportedError], ...]
+    unplaced: int
+    reason: str
+    answer: StoredAnswer
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentResult:
+    """The answers of all passes for a segment, and the reasons of those without one."""
+
+    passes: tuple[PassResult, ...]
+    failures: tuple[str, ...]
+
+    @property
+    def score(self) -> float:
+        """The mean score of the passes, NaN without a valid answer."""
+        return float(np.mean([p.score for p in self.passes])) if self.passes else np.nan
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the scores of the passes, 0 for one pass."""
+        scores = [p.score for p in self.passes]
+        return float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestPlan:
+    """Requests that scoring would send, with estimated tokens; cached answers cost nothing."""
+
+    questions: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+
+    def cost(self, price: tuple[float, float]) -> float:
+        """Return the estimated cost."""
+        return token_cost(self.prompt_tokens, self.completion_tokens, price)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge(Metric):
+    """The score of a language model that is asked to judge a translation; higher is better.
+
+        esa, da:  mean over passes of the score that the model gives, 0 to 100
+        mqm:      mean over passes of -sum of the weights of the errors, -25 to 0
+
+    A segment without a valid answer has no score (NaN). The system score is the mean of the others.
+
+    Inputs: the source, references, or both.
+
+    Settings:
+
+    - `model`: name of the model on the server.
+    - `protocol`: `esa`, `da` or `mqm`.
+    - `against`: `source`, `reference`, `both`, or `auto` for all available inputs.
+    - `lp`: language pair, such as `de-en`; the prompt then names the languages.
+    - `context`: number of preceding segments of the document in the prompt.
+    - `passes`: number of answers per segment, each with its own seed.
+    - `temperature`: of sampling; by default 0, or 0.7 with several passes.
+    - `retries`: how often to ask again after an invalid answer.
+    - `max_tokens`: maximum length of an answer.
+    - `prompt`: file with a prompt of your own (see the guide).
+
+    Related metrics: `tertium-multi` needs no server and marks errors as well.
+    """
+
+    name: ClassVar[str] = "judge"
+    title: ClassVar[str] = "Judge"
+    decimals: ClassVar[int] = 2
+    citation: ClassVar[str] = """@inproceedings{kocmi-federmann-2023-large,
+  title = {Large Language Models Are State-of-the-Art Evaluators of Translation Quality},
+  author = {Kocmi, Tom and Federmann, Christian},
+  booktitle = {Proceedings of the 24th Annual Conference of the European Association for Machine
+               Translation},
+  year = {2023},
+  pages = {193--203},
+}"""
+
+    model: str = ""
+    protocol: ProtocolName = "esa"
+    against: Literal["auto", "source", "reference", "both"] = "auto"
+    lp: str = ""
+    context: Annotated[int, Range(0, 100)] = 0
+    passes: Annotated[int, Range(1, 1000)] = 1
+    temperature: Annotated[float | None, Range(0, 2)] = None
+    retries: Annotated[int, Range(0, 100)] = 2
+    max_tokens: Annotated[int, Range(1, 1_000_000)] = 2048
+    prompt: str = ""
+
+    def __post_init__(self) -> None:
+        parse_language_pair(self.lp)
+        if self.passes > 1 and self.temperature == 0:
+            raise UsageError(
+                f"passes={self.passes} with temperature=0: all answers would be equal; omit "
+                "temperature, or give a higher one"
+            )
+        if self.prompt:
+            _ = self.template  # fail before files are read
+        # an instance attribute: only a judge with context depends on it
+        object.__setattr__(self, "reads_context", self.context > 0)
+
+    @property
+    def label(self) -> str:
+        return f"Judge {self.protocol.upper()}" if self.protocol != "esa" else self.title
+
+    @property
+    def required_inputs(self) -> frozenset[str]:
+        inputs = NOTHING if self.against == "auto" else REQUIRED_INPUTS[self.against]
+        return inputs | {"context"} if self.context else inputs
+
+    @property
+    def worst_score(self) -> float:
+        return self._protocol.worst_score
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return COLUMNS
+
+    @property
+    def model_ids(self) -> tuple[str, ...]:
+        return (f"{self.model}+{self.template.id}",) if self.model else ()
+
+    @cached_property
+    def template(self) -> Prompt:
+        """The prompt: bundled, or read from the file of `prompt`."""
+        return read_prompt(self.prompt) if self.prompt else bundled_prompt(self._protocol.prompt)
+
+    @property
+    def _protocol(self) -> JudgeProtocol:
+        return PROTOCOLS[self.protocol]
+
+    @property
+    def _parameters(self) -> RequestParameters:
+        default = SAMPLING_TEMPERATURE if self.passes > 1 else 0.0
+        return RequestParameters(
+            model=self.model,
+            temperature=default if self.temperature is None else self.temperature,
+            max_tokens=self.max_tokens,
+            retries=self.retries,
+        )
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        super().check(segments)
+        if not self.model:
+            raise MissingResourceError(
+                "judge has no default model: give the name of a model on your server as "
+                "judge:model=NAME, and the server with --judge-url URL"
+            )
+        if self.against == "auto":
+            check_same_inputs(self.name, segments)
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        parameters = self._parameters
+        results = self._stored_results(segments)
+        served = sorted({p.answer.model for r in results for p in r.passes if p.answer.model})
+        fields = {"model": self.model, "served": "+".join(served) or "unknown"}
+        fields |= {"prompt": self.template.id, "against": self._input_mode(segments)}
+        fields |= {"lp": self.lp} if self.lp else {}
+        fields |= {"context": str(self.context)} if self.context else {}
+        fields |= {"passes": str(self.passes), "temp": f"{parameters.temperature:g}"}
+        return {k: v.replace(":", "-").replace("|", "-") for k, v in fields.items()}
+
+    def _input_mode(self, segments: Sequence[Segment]) -> str:
+        if self.against != "auto" or not segments:
+            return self.against
+        first = segments[0]
+        return "source" if not first.references else "reference" if first.source is None else "both"
+
+    def statistics(self, segments: Sequence[Segment]) -> FloatArray:
+        return np.array([self._row(result) for result in self._judge(segments, retry=True)])
+
+    def _row(self, result: SegmentResult) -> list[float]:
+        """Return the statistics of a segment; without a score it has no weight in sums."""
+        answers = [p.answer for p in result.passes]
+        tokens = [sum(a.prompt_tokens for a in answers), sum(a.completion_tokens for a in answers)]
+        has_score = bool(result.passes)
+        return [
+            result.score if has_score else 0.0,
+            float(has_score),
+            len(answers),
+            *tokens,
+            result.spread,
+        ]
+
+    def reduce(self, totals: FloatArray) -> FloatArray:
+        counts = totals[..., 1]
+        means: FloatArray = np.divide(
+            totals[..., 0], counts, out=np.full(counts.shape, np.nan), where=counts != 0
+        )
+        return means
+
+    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
+        totals = dict(zip(COLUMNS, statistics.sum(axis=0).tolist(), strict=True))
+        usage: dict[str, float] = {
+            "answers": int(totals["answers"]),
+            "prompt_tokens": int(totals["input tokens"]),
+            "completion_tokens": int(totals["output tokens"]),
+        }
+        price = current_runtime().judge.price
+        if price is not None:
+            usage["cost"] = token_cost(usage["prompt_tokens"], usage["completion_tokens"], price)
+        return replace(super().make_scores(segments, statistics), usage=usage)
+
+    def verbose(self, totals: FloatArray) -> str:
+        values = dict(zip(COLUMNS, totals.tolist(), strict=True))
+        text = (
+            f"{values['answers']:,.0f} answers, {values['input tokens']:,.0f} input and "
+            f"{values['output tokens']:,.0f} output tokens"
+        )
+        if self.passes > 1 and values["segments"]:
+            text += f", mean spread of passes {values['spread'] / values['segments']:.2f}"
+        return text
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        """Also count segments without a score, why, and quotes that are not in the text."""
+        counts: Counter[str] = Counter()
+        for result in self._stored_results(segments):
+            counts[NO_SCORE] += not result.passes
+            counts.update(f"{NO_ANSWER}: {kind}" for kind in result.failures)
+            counts[UNPLACED_QUOTE] += sum(p.unplaced for p in result.passes)
+        return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
+
+    def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
+        if not self.can_mark_errors:
+            raise UsageError(f"{self.spec} gives no error spans: choose protocol=esa or mqm")
+        return [merge_spans(result) for result in self._judge(segments)]
+
+    @property
+    def can_mark_errors(self) -> bool:
+        return bool(self._protocol.severities)
+
+    @property
+    def span_note(self) -> str:
+        return "errors as quoted by the model; quotes that are not in the text are dropped"
+
+    def spread(self, segments: Sequence[Segment]) -> FloatArray:
+        """Return the standard deviation over passes of each segment, (n,); NaN without a score."""
+        results = self._judge(segments)
+        return np.array([r.spread if r.passes else np.nan for r in results])
+
+    def explain_segment(self, segment: Segment) -> Explanation:
+        (result,) = self._judge([segment])
+        values = {"score": result.score} | ({"spread": result.spread} if self.passes > 1 else {})
+        texts = self._texts(segment)
+        sides = [("reference", text) for text in texts.get("references", ())]
+        sides += [("source", texts["source"])] if "source" in texts else []
+        return Explanation(
+            metric=self.spec,
+            score=result.score,
+            comparisons=tuple(
+                TextComparison(side=side, text=text, values=values)  # type: ignore[arg-type]
+                for side, text in sides
+            ),
+            reasons=tuple(dict.fromkeys(reason for p in result.passes for reason in reasons(p))),
+        )
+
+    def plan(self, segments: Sequence[Segment]) -> RequestPlan:
+        """Count the requests that scoring would send, and estimate their tokens."""
+        self.check(segments)
+        distinct, _ = self.deduplicate(segments)
+        questions = {q.key: q for s in distinct for q in self._questions(s)}
+        cached = self._stored_answers(questions)
+        messages = [q.messages for key, q in questions.items() if key not in cached]
+        schema = estimate_tokens(json.dumps(self._protocol.schema))
+        tokens = [
+            sum(estimate_tokens(m["content"]) + MESSAGE_TOKENS for m in own) for own in messages
+        ]
+        return RequestPlan(
+            questions=len(questions),
+            requests=len(messages),
+            prompt_tokens=sum(tokens) + schema * len(messages),
+            completion_tokens=self._protocol.answer_tokens * len(messages),
+        )
+
+    def _texts(self, segment: Segment) -> dict[str, Any]:
+        """Return the texts of a segment that the judge reads."""
+        mode = self._input_mode([segment])
+        texts: dict[str, Any] = {}
+        if self.context and segment.context is not None:
+            texts["context"] = [
+                {"source": s.source, "translation": s.hypothesis}
+                if mode != "reference" and s.source is not None
+                else {"translation": s.hypothesis}
+                for s in segment.context.before(self.context)
+            ]
+        if mode != "reference":
+            texts["source"] = segment.source or ""
+        if mode != "source":
+            texts["references"] = list(segment.references)
+        return {**texts, "translation": segment.hypothesis}
+
+    def _questions(self, segment: Segment) -> list[Question]:
+        """Return one question per pass; none for blank translations, whose score is fixed."""
+        if not segment.hypothesis.strip():
+            return []
+        messages = tuple(self.template.render(self._texts(segment), self.lp))
+        parameters = self._parameters
+        fixed = [self.protocol, messages, parameters.temperature, parameters.max_tokens]
+        return [
+            Question(
+                key=json.dumps([self.model, seed, *fixed], ensure_ascii=False),
+                messages=messages,
+                seed=seed,
+            )
+            for seed in range(self.passes)
+        ]
+
+    def _judge(self, segments: Sequence[Segment], *, retry: bool = False) -> list[SegmentResult]:
+        """Return the results of segments; ask the server for missing answers.
+
+        Questions that failed before are asked again only with `retry`.
+        """
+        questions = {q.key: q for segment in segments for q in self._questions(segment)}
+        answers = self._stored_answers(questions)
+        failures = {} if retry else answer_store.get_failures(questions)
+        missing = [q for key, q in questions.items() if key not in answers and key not in failures]
+        usage = current_usage()
+        usage.cached_answers += len(answers) if retry else 0
+        if missing:
+            self._ask(missing, usage)
+        return self._stored_results(segments)
+
+    def _ask(self, questions: Sequence[Question], usage: Usage) -> None:
+        options = current_runtime().judge
+        server_url(options)  # fail before a progress bar is shown
+        with progress_task(f"{self.name}:model={self.model}", total=len(questions)) as advance:
+
+            def store(question: Question, outcome: Outcome) -> None:
+                if isinstance(outcome, Failure):
+                    answer_store.put_failure(question.key, outcome.kind)
+                else:
+                    answer_store.put_answer(question.key, outcome)
+                advance(1)
+
+            ask(questions, self._protocol, self._parameters, options, usage, store)
+
+    def _stored_answers(self, keys: Iterable[str]) -> dict[str, tuple[StoredAnswer, Answer]]:
+        """Return the valid answers that are cached."""
+        answers = {}
+        for key, stored in answer_store.get_answers(keys).items():
+            with suppress(InvalidAnswerError):  # the cache is damaged
+                answers[key] = (stored, parse_answer(stored.content, self._protocol))
+        return answers
+
+    def _stored_results(self, segments: Sequence[Segment]) -> list[SegmentResult]:
+        """Return what is known of segments without sending requests."""
+        if not self.model:
+            return []
+        asked_questions = [self._questions(segment) for segment in segments]
+        keys = [q.key for own in asked_questions for q in own]
+        answers, failures = self._stored_answers(keys), answer_store.get_failures(keys)
+        return [
+            self._result(segment, [q.key for q in own], answers, failures)
+            for segment, own in zip(segments, asked_questions, strict=True)
+        ]
+
+    def _result(
+        self,
+        segment: Segment,
+        keys: Sequence[str],
+        answers: Mapping[str, tuple[StoredAnswer, Answer]],
+        failures: Mapping[str, str],
+    ) -> SegmentResult:
+        if not keys:
+            empty = StoredAnswer("", "", 0, 0)
+            is_worst = bool(self.flag_empty([segment])[0])
+            score = self._protocol.worst_score if is_worst else self._protocol.best_score
+            fixed = PassResult(score=score, errors=(), unplaced=0, reason="", answer=empty)
+            return SegmentResult(passes=(fixed,), failures=())
+        passes = tuple(self._read(*answers[key], segment) for key in keys if key in answers)
+        kinds = tuple(failures[key] for key in keys if key in failures and key not in answers)
+        return SegmentResult(passes=passes, failures=kinds)
+
+    def _read(self, stored: StoredAnswer, answer: Answer, segment: Segment) -> PassResult:
+        """Place the errors of an answer in the texts, and compute its score."""
+        source = None if self._input_mode([segment]) == "reference" else segment.source
+        errors, unplaced = place_errors(answer.errors, segment.hypothesis, source)
+        points = score_spans(span for span, _ in errors) if answer.score is None else answer.score
+        return PassResult(
+            score=max(points, self._protocol.worst_score),
+            errors=tuple(errors),
+            unplaced=unplaced,
+            reason=answer.reason,
+            answer=stored,
+        )
+
+
+def reasons(result: PassResult) -> list[str]:
+    """Return the reasons of a judge as sentences, each error with its quote."""
+    lines = [
+        f"{span.severity}, {span.category}, {error.quote.strip()!r}: {error.reason}"
+        for span, error in result.errors
+    ]
+    return [result.reason, *lines] if result.reason else lines
+
+
+def merge_spans(result: SegmentResult) -> tuple[Span, ...]:
+    """Merge the spans of all passes; with several, `chance` is the share of passes that agree.
+
+    A span gets the severity and category that most passes give it, the first one in a tie.
+    """
+    if len(result.passes) <= 1:
+        return tuple(span for p in result.passes for span, _ in p.errors)
+    votes: dict[tuple[Any, ...], list[tuple[Severity, str]]] = {}
+    for p in result.passes:
+        for span, _ in p.errors:
+            place = (span.side, span.start, span.end)
+            votes.setdefault(place, []).append((span.severity, span.category))
+    spans = []
+    for (side, start, end), kinds in votes.items():
+        severity, category = Counter(kinds).most_common(1)[0][0]
+        chance = round(len(kinds) / len(result.passes), 4)
+        spans.append(Span(start, end, side, severity, category, chance=chance))
+    return tuple(sorted(spans, key=lambda s: (s.side != "hypothesis", s.start, s.end)))

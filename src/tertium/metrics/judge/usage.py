@@ -1,0 +1,128 @@
+"""Count requests, tokens and cost of LLM judges, and estimate them before a run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields
+
+Price = tuple[float, float]  # of a million input and output tokens
+TOKENS_PER_PRICE = 1_000_000
+CHARACTERS_PER_TOKEN = 4  # of ASCII text; other characters count as one token each
+
+
+@dataclass(kw_only=True)
+class Usage:
+    """What a run has used so far.
+
+    `requests` were sent, including retries; `answers` are valid ones among their responses and
+    `cached_answers` were read from the cache. `failures` is the number of questions without a valid
+    answer after all retries. `unreported` counts requests that a server may have charged without
+    reporting tokens (a lost connection); `unreported_cost` is an upper bound of their cost.
+    """
+
+    requests: int = 0
+    answers: int = 0
+    cached_answers: int = 0
+    failures: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    unreported: int = 0
+    unreported_cost: float = 0.0
+    price: Price | None = None
+    failure_kinds: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.requests or self.cached_answers or self.failures)
+
+    @property
+    def cost(self) -> float | None:
+        """Cost of the reported tokens, None without a price."""
+        if self.price is None:
+            return None
+        return token_cost(self.prompt_tokens, self.completion_tokens, self.price)
+
+    def count_failure(self, kind: str) -> None:
+        self.failures += 1
+        self.failure_kinds[kind] = self.failure_kinds.get(kind, 0) + 1
+
+    def as_dict(self) -> dict[str, object]:
+        """Convert to a dictionary for JSON, with the cost."""
+        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {**values, "cost": self.cost}
+
+    def describe(self) -> str:
+        """Describe the usage in one line.
+
+        >>> Usage(requests=3, answers=3, prompt_tokens=900, completion_tokens=60).describe()
+        '3 requests, 3 answers; 900 input and 60 output tokens'
+        """
+        parts = [_count(self.requests, "request"), _count(self.answers, "answer")]
+        if self.cached_answers:
+            parts.append(f"{_count(self.cached_answers, 'answer')} from the cache")
+        if self.failures:
+            kinds = ", ".join(f"{kind} {n}" for kind, n in sorted(self.failure_kinds.items()))
+            parts.append(f"{self.failures:,} without a valid answer ({kinds})")
+        line = ", ".join(parts)
+        line += f"; {self.prompt_tokens:,} input and {self.completion_tokens:,} output tokens"
+        if self.cost is not None:
+            line += f", cost {format_cost(self.cost)}"
+        if self.unreported:
+            bound = f" (at most {format_cost(self.unreported_cost)} more)" if self.price else ""
+            line += f"; {_count(self.unreported, 'request')} without reported tokens{bound}"
+        return line
+
+
+def token_cost(prompt_tokens: float, completion_tokens: float, price: Price) -> float:
+    """Compute the cost of tokens.
+
+    >>> token_cost(500_000, 10_000, (2.0, 8.0))
+    1.08
+    """
+    return (prompt_tokens * price[0] + completion_tokens * price[1]) / TOKENS_PER_PRICE
+
+
+def format_cost(cost: float) -> str:
+    """Format a cost with two decimals, or more if it is small.
+
+    >>> format_cost(12.3456), format_cost(0.001234), format_cost(0)
+    ('12.35', '0.0012', '0.00')
+    """
+    decimals = 2 if cost == 0 or cost >= 1 else min(8, 1 - math.floor(math.log10(cost)))
+    return f"{cost:,.{max(2, decimals)}f}"
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the number of tokens of a text.
+
+    >>> estimate_tokens("a short text"), estimate_tokens("短文")
+    (3, 2)
+    """
+    other = sum(not character.isascii() for character in text)
+    return math.ceil((len(text) - other) / CHARACTERS_PER_TOKEN) + other
+
+
+_current_usage: ContextVar[Usage | None] = ContextVar("judge_usage", default=None)
+
+
+def current_usage() -> Usage:
+    """Return the counts of the surrounding `track_usage`, or new ones."""
+    return _current_usage.get() or Usage()
+
+
+@contextmanager
+def track_usage() -> Iterator[Usage]:
+    """Count what the calls inside the block use; a budget applies to all of them together."""
+    usage = Usage()
+    token = _current_usage.set(usage)
+    try:
+        yield usage
+    finally:
+        _current_usage.reset(token)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
