@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from tertium.errors import TertiumError as TertiumError
     from tertium.evaluation.challenge import ChallengeStudy as ChallengeStudy
     from tertium.evaluation.challenge import challenge as challenge
+    from tertium.evaluation.checking import CheckReport as CheckReport
+    from tertium.evaluation.checking import check as check
     from tertium.evaluation.comparison import Comparison as Comparison
     from tertium.evaluation.comparison import compare as compare
     from tertium.evaluation.explaining import explain as explain
@@ -72,6 +74,7 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.data.testset": "TestSet",
     "tertium.errors": "TertiumError",
     "tertium.evaluation.challenge": "ChallengeStudy challenge",
+    "tertium.evaluation.checking": "CheckReport check",
     "tertium.evaluation.comparison": "Comparison compare",
     "tertium.evaluation.explaining": "explain",
     "tertium.evaluation.meta_evaluation": "AgreementStudy meta_evaluate",

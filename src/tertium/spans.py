@@ -50,7 +50,7 @@ class Span:
     """A marked error in the hypothesis or the source: `text[start:end]`.
 
     `category` and `rater` are empty if unknown. `chance` is the probability of an error that a
-    metric predicts; it is None for human annotation.
+    metric predicts; it is None for human annotation. `message` explains the error to a reader.
 
     >>> Span(4, 7, severity="major").of("the cat sat")
     'cat'
@@ -63,6 +63,7 @@ class Span:
     category: str = ""
     rater: str = ""
     chance: float | None = None
+    message: str = ""
 
     def __post_init__(self) -> None:
         for name in ("start", "end"):
@@ -216,8 +217,8 @@ def mask_to_spans(
 ) -> tuple[Span, ...]:
     """Convert the runs of True in a mask to spans.
 
-    >>> mask_to_spans([False, True, True, False, True], severity="minor")[0]
-    Span(start=1, end=3, side='hypothesis', severity='minor', category='', rater='', chance=None)
+    >>> [(span.start, span.end) for span in mask_to_spans([False, True, True, False, True])]
+    [(1, 3), (4, 5)]
     """
     steps = np.diff(np.asarray(mask, dtype=np.int8), prepend=0, append=0)
     bounds = zip(np.flatnonzero(steps > 0), np.flatnonzero(steps < 0), strict=True)

@@ -203,8 +203,8 @@ def check_explanation(metric: Metric, segments: Sequence[Segment]) -> None:
 
 def check_perfect_beats_unrelated(metric: Metric, segments: Sequence[Segment]) -> None:
     """A perfect translation scores better than an unrelated one."""
-    source = "das Parlament lehnte am Dienstag den neuen Haushalt ab"
-    reference = "the parliament rejected the new budget on Tuesday"
+    source = "das Parlament lehnte am Dienstag den Haushalt für 2027 ab"
+    reference = "the parliament rejected the budget for 2027 on Tuesday"
     texts = (reference, "my old bicycle is green and rusty")
     good, bad = _segment_scores(metric, [Segment(text, source, (reference,)) for text in texts])
     assert good > bad if metric.higher_is_better else good < bad, (good, bad)

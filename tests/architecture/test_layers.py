@@ -31,7 +31,7 @@ CORE = {
     "version",
 }
 BELOW_ENCODERS = CORE | {"cache", "text", "data"}
-BELOW_METRICS = BELOW_ENCODERS | {"encoders", "linguistics", "models"}
+BELOW_METRICS = BELOW_ENCODERS | {"checks", "encoders", "linguistics", "models"}
 FAMILIES = {"lexical", "embedding", "heads", "regression", "pairwise", "flagship", "judge"}
 # A package or top-level module may import itself and the ones listed here.
 ALLOWED: dict[str, set[str]] = {
@@ -53,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "cache": CORE,
     "text": CORE,
     "data": CORE | {"text"},
+    "checks": CORE | {"text", "data"},
     "encoders": BELOW_ENCODERS,
     "linguistics": BELOW_ENCODERS | {"encoders"},
     "models": BELOW_ENCODERS | {"encoders"},

@@ -22,6 +22,7 @@ def test_public_names_are_pinned() -> None:
     assert sorted(tertium.__all__) == [
         "AgreementStudy",
         "ChallengeStudy",
+        "CheckReport",
         "Comparison",
         "CorpusSummary",
         "Evaluation",
@@ -41,6 +42,7 @@ def test_public_names_are_pinned() -> None:
         "TestSet",
         "__version__",
         "challenge",
+        "check",
         "compare",
         "explain",
         "load_metric",

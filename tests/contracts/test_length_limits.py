@@ -31,6 +31,7 @@ REPEATED = " ".join(["the"] * 5_000)
 UNTRUNCATED = (
     "bleu",
     "bleu-r",
+    "checks",
     "chrf",
     "chrf++",
     "chrfpp",

@@ -62,7 +62,8 @@ def rates_reference_highest(subject: Subject) -> bool:
     can raise the score. Variants with other settings are excluded as well: BLEU without effective
     order gives 0 to a perfect text of three words.
     """
-    return scores_independently(subject) and ":" not in subject.spec
+    reads_references = is_metric(subject) and subject.metric.required_inputs != {"source"}
+    return reads_references and scores_independently(subject) and ":" not in subject.spec
 
 
 def bounds_scores(subject: Subject) -> bool:

@@ -24,7 +24,7 @@ from tertium.metrics.judge.usage import track_usage
 from tertium.version import __version__
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Evaluate": ("score", "compare", "rank", "explain", "report", "corpus"),
+    "Evaluate": ("score", "compare", "rank", "check", "explain", "report", "corpus"),
     "Metrics": ("list", "train", "models"),
     "Meta-evaluation": ("meta", "challenge", "analyse", "data", "reproduce"),
     "Maintenance": ("cache", "cite"),

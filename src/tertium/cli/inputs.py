@@ -25,8 +25,19 @@ GOLD_HELP = "human scores to use: a name in a folder (mqm) or a column of a file
 STDIN = "-"
 
 
-def add_inputs(parser: CommandParser, *, required: bool = True) -> None:
-    """Add -s, -t, -r and related options."""
+def add_translations(parser: CommandParser, *, required: bool = True) -> None:
+    """Add -t, -s, --names and --fields."""
+    _add_texts(parser, required=required)
+    add_list(
+        parser.groups["Input"],
+        "--names",
+        metavar="NAME",
+        help="system names (default: the file names)",
+    )
+    add_fields(parser)
+
+
+def _add_texts(parser: CommandParser, *, required: bool) -> None:
     group = parser.groups["Input"]
     add_list(
         group,
@@ -40,6 +51,12 @@ def add_inputs(parser: CommandParser, *, required: bool = True) -> None:
         ".tsv, .csv, .parquet); - reads standard input",
     )
     group.add_argument("-s", "--sources", metavar="FILE", help="source texts (- for stdin)")
+
+
+def add_inputs(parser: CommandParser, *, required: bool = True) -> None:
+    """Add -s, -t, -r and related options."""
+    _add_texts(parser, required=required)
+    group = parser.groups["Input"]
     add_list(
         group, "-r", "--references", metavar="FILE", help="one or more references (- for stdin)"
     )

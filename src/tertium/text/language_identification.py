@@ -73,6 +73,7 @@ MIN_AGREEING_TEXTS, MIN_AGREEING_SHARE = 5, 0.8  # to infer the requested langua
 MAX_SAMPLED_TEXTS = 200  # to find the language of many texts
 SIMILAR_LANGUAGES = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script without own n-grams
 WORD_SHARE = 0.3  # weight of frequent words relative to that of n-grams, in short texts
+MIN_WORD_WEIGHT = 20  # of all frequent words of a text, to decide by them alone
 WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm
 
 
@@ -373,6 +374,34 @@ def supported_languages() -> frozenset[str]:
     """Return the languages that are identified by script or n-grams."""
     profiled = {language for profile in _profiles().values() for language in profile.languages}
     return frozenset(profiled | set(LANGUAGE_BY_SCRIPT.values()))
+
+
+def has_frequent_words(text: str, language: str) -> bool:
+    """Tell whether the frequent words of a text are those of a language, more than of any other.
+
+    This is faster than identifying the language. On FLORES it holds for about 90 % of lines in
+    their language, 1 % of those in others, and 10 % in close ones (Danish and Norwegian).
+
+    >>> has_frequent_words("Der Zug fährt nicht ab und kommt auch nicht an.", "de")
+    True
+    """
+    words = text.lower().split()
+    for profile, column in _word_profiles(macrolanguage(language)):
+        rows = [profile.words[word] for word in words if word in profile.words]
+        if rows:
+            totals = profile.word_weights[rows].sum(axis=0, dtype=np.int64)
+            return bool(totals[column] >= MIN_WORD_WEIGHT and totals[column] == totals.max())
+    return False
+
+
+@cache
+def _word_profiles(language: str) -> list[tuple[Profile, int]]:
+    """Return the profiles of the scripts of a language, each with its column."""
+    return [
+        (profile, profile.languages.index(language))
+        for profile in _profiles().values()
+        if language in profile.languages
+    ]
 
 
 def character_ngrams(text: str) -> Iterator[str]:

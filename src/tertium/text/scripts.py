@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from unicodedata import category
 
 # Unicode ranges of letters; marks, digits and punctuation belong to no script.
@@ -67,7 +68,10 @@ def main_script(text: str) -> str:
     """
     if text.isascii():
         return "Latin" if any(map(str.isalpha, text)) else ""
-    counts = {script: len(_pattern(frozenset({script})).findall(text)) for script in BLOCKS}
+    counts = dict.fromkeys(BLOCKS, 0)
+    for character, count in Counter(text).items():
+        if script := script_of(character):
+            counts[script] += count
     # Japanese mixes Han with Kana, Korean mixes Han with Hangul; a single Kana is not Japanese.
     if counts["Kana"] and counts["Kana"] * 10 >= counts["Han"]:
         counts["Kana"] += counts["Han"]
@@ -75,6 +79,17 @@ def main_script(text: str) -> str:
         counts["Hangul"] += counts["Han"]
     best = max(counts, key=lambda script: counts[script])
     return best if counts[best] else ""
+
+
+@lru_cache(maxsize=65536)
+def script_of(character: str) -> str:
+    """Return the script of a letter, empty for other characters.
+
+    >>> script_of("ß"), script_of("ж"), script_of("1")
+    ('Latin', 'Cyrillic', '')
+    """
+    matches = (script for script in BLOCKS if _pattern(frozenset({script})).match(character))
+    return next(matches, "")
 
 
 def is_blank(text: str) -> bool:

@@ -1,0 +1,1 @@
+"""Tables that the checks of `tertium check` read, and their precision and recall."""

@@ -1,0 +1,1 @@
+"""Deterministic checks of translations: each finds one kind of error without a model."""

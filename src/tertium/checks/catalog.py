@@ -1,0 +1,15 @@
+"""All checks of single segments, in the order in which findings are listed."""
+
+from __future__ import annotations
+
+from tertium.checks import language, length, markup, numbers, punctuation, terminology
+
+CHECKS = (
+    *markup.CHECKS,
+    *numbers.CHECKS,
+    *language.CHECKS,
+    *length.CHECKS,
+    *punctuation.CHECKS,
+    *terminology.CHECKS,
+)
+CHECKS_BY_ID = {check.id: check for check in CHECKS}

@@ -1,0 +1,309 @@
+"""Checks of language and characters: chatter, copies, wrong language, scripts, encoding."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from string import ascii_letters
+
+from tertium.checks.check import (
+    EMPTY,
+    NO_FINDINGS,
+    Check,
+    Example,
+    Finding,
+    TranslationPair,
+    mark_all,
+)
+from tertium.text.language_codes import language_family
+from tertium.text.language_identification import (
+    LANGUAGE_BY_SCRIPT,
+    has_frequent_words,
+    has_translatable_words,
+    is_in_other_language,
+    supported_languages,
+)
+from tertium.text.scripts import BLOCKS, is_blank, language_scripts, script_of
+
+_TRANSLATION = (
+    r"(?:translat(?:ion|ed)|übersetzung|traducción|traduction|traduzione|tradução|vertaling"
+    r"|перевод|tłumaczenie|překlad)"
+)
+# parts of words; a source that has one may be about translation itself
+CHATTER_WORDS = (
+    *"translat übersetz traduc traduz traduç tradut vertal перев tłumacz překl 翻".split(),
+    *("an ai", "artificial intelligence", "language model", "sorry", "assist", "```", "<think"),
+    "let me know",
+)
+CHATTER = re.compile(
+    r"(?:^|\n)\W{0,4}(?:(?:sure|certainly|of course|okay|ok)[,!.]|here(?:'s| is| are)|hier ist"
+    r"|voici|aquí (?:está|tienes)|ecco|aqui está|вот)"
+    rf"[^\n:]{{0,60}}{_TRANSLATION}[^\n:]{{0,60}}:?"
+    rf"|(?:^|\n)\W{{0,4}}{_TRANSLATION}(?: \w+){{0,4}}\s?:"
+    rf"|(?:^|\n|\()\W{{0,4}}(?:note|hinweis|anmerkung|remarque|nota)s?\s?:[^\n]{{0,80}}{_TRANSLATION}"
+    r"|translate the following|the following (?:text|sentence) (?:from|to|into)"
+    r"|以下是[^\n]{0,12}翻[译譯]|(?:^|\n)\W{0,4}翻[译譯訳]文?\s?[:：]|以下[^\n]{0,12}翻訳"
+    r"|\bas an? (?:ai|artificial intelligence|language model)\b"
+    r"|\bi(?:'m| am) sorry,? (?:but )?i (?:can't|cannot|can not|am unable|am not able)"
+    r"|\bi (?:can't|cannot|am unable to) (?:assist|help with|translate|fulfill|provide a trans)"
+    r"|```|</?think(?:ing)?>|let me know if you (?:need|have|would)",
+    re.IGNORECASE,
+)
+MOJIBAKE_CHARACTERS = frozenset("\ufffdÃÂâïÐÑØÙã")
+MOJIBAKE = re.compile(
+    "\ufffd|Ã[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Â[\u00a1-\u00bf]|â€[\u0080-\u00bf™œž“”˜¦¢]"
+    "|ï¿½|ï»¿|(?:[ÐÑ][\u0080-\u00bf°±²³´µ¶·¸¹º»¼½¾¿]){2}|(?:[ØÙ][\u0080-\u00bf§¨©ª]){2}"
+    "|(?:ã[\u0080-\u0083€‚ƒ]){1}[\u0080-\u00bf]"
+)
+CONTROL = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff\ufff0-\ufffb\u202d\u202e\ue000-\uf8ff]"
+)
+# a word with letters of Latin and Cyrillic, as in mistyped or spoofed words
+MIXED_WORD = re.compile(
+    f"[^\\W\\d_]*(?:[A-Za-z][{BLOCKS['Cyrillic']}]|[{BLOCKS['Cyrillic']}][A-Za-z])[^\\W\\d_]*"
+)
+CYRILLIC_LETTERS = frozenset(map(chr, range(0x400, 0x530)))
+LATIN_LETTERS = frozenset(ascii_letters)
+# letters of these scripts occur in texts of any language: names, units, formulas
+COMMON_SCRIPTS = frozenset({"Latin", "Greek"})
+WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+KANA = re.compile(f"[{BLOCKS['Kana']}{BLOCKS['Hangul']}]")
+MIN_COPIED_WORDS = 6
+MIN_LOWER_WORDS = 4  # of a copied run; names and titles are often copied
+MIN_WORDS_TO_COMPARE = 3
+MAX_USUAL_CHARACTERS = 20_000
+
+
+def find_chatter(pair: TranslationPair) -> tuple[Finding, ...] | list[Finding]:
+    """Report phrases around a translation that a language model adds."""
+    lower = pair.hypothesis.lower()
+    for word in CHATTER_WORDS:
+        if word in lower:
+            break
+    else:
+        return NO_FINDINGS
+    source = pair.source.lower()
+    if any(word in source for word in CHATTER_WORDS):
+        return NO_FINDINGS
+    matches = CHATTER.finditer(pair.hypothesis)
+    text = "a phrase of the model, not part of the translation"
+    return [("hypothesis", *_trim(match), text) for match in matches]
+
+
+def _trim(match: re.Match[str]) -> tuple[int, int]:
+    blanks = len(match[0]) - len(match[0].lstrip())
+    return match.start() + blanks, match.end()
+
+
+def find_empty(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report a blank translation of a text that is not blank."""
+    if len(pair.hypothesis) > 20 or not is_blank(pair.hypothesis) or is_blank(pair.source):
+        return NO_FINDINGS
+    return mark_all("source", pair.source, "the translation is empty")
+
+
+def find_untranslated(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report a translation that equals its source, or copies a long run of its words."""
+    source, target = pair.source, pair.hypothesis
+    if pair.source_language and pair.source_language == pair.target_language:
+        return NO_FINDINGS
+    if source.strip().casefold() == target.strip().casefold():
+        words = WORD.findall(source) if has_translatable_words(source) else []
+        lower = sum(word[0].islower() or not word[0].isupper() for word in words)
+        if len(words) < MIN_WORDS_TO_COMPARE or lower < 2:
+            return NO_FINDINGS
+        return mark_all("hypothesis", target, "the translation equals the source")
+    return _find_copied_run(pair)
+
+
+def _find_copied_run(pair: TranslationPair) -> tuple[Finding, ...]:
+    source_words, target_words = pair.source_words, pair.words
+    if len({*source_words}.intersection(target_words)) < MIN_COPIED_WORDS:
+        return NO_FINDINGS
+    family = language_family(pair.source_language)
+    if family and family == language_family(pair.target_language):
+        return NO_FINDINGS  # close languages share words and phrases
+    runs = _find_runs(source_words, target_words)
+    length, start = max(runs, default=(0, 0))
+    run = target_words[start : start + length]
+    if length < MIN_COPIED_WORDS or sum(w[0].islower() for w in run) < MIN_LOWER_WORDS:
+        return NO_FINDINGS
+    words = [*re.finditer(r"\S+", pair.hypothesis)]
+    place = words[start].start(), words[start + length - 1].end()
+    marked = pair.hypothesis[place[0] - 2 : place[1] + 2]
+    if re.search(r"[\"“”«»„‘`<>]", marked):
+        return NO_FINDINGS  # a quotation
+    return (("hypothesis", *place, f"{length} words are copied from the source"),)
+
+
+def _find_runs(source: list[str], target: list[str]) -> list[tuple[int, int]]:
+    """Return length and start of the longest common run that ends at each word of the target."""
+    before: dict[int, int] = {}
+    places: dict[str, list[int]] = {}
+    for n, word in enumerate(source):
+        places.setdefault(word, []).append(n)
+    runs = []
+    for n, word in enumerate(target):
+        now = {place: before.get(place - 1, 0) + 1 for place in places.get(word, ())}
+        if now:
+            length = max(now.values())
+            runs.append((length, n - length + 1))
+        before = now
+    return runs
+
+
+def find_wrong_language(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report a translation that is clearly in another language than requested."""
+    language, text = pair.target_language, pair.hypothesis
+    if language not in supported_languages() or _has_own_words(text, language):
+        return NO_FINDINGS
+    if text == pair.source or not is_in_other_language(text, language):
+        return NO_FINDINGS  # copies are found by another check
+    return mark_all("hypothesis", text, f"the translation is not in the language {language}")
+
+
+def _has_own_words(text: str, language: str) -> bool:
+    """Tell whether a text has enough words or letters that only its language has frequently."""
+    own = _own_letters(language)
+    if own is None:
+        return has_frequent_words(text, language)
+    return own.search(text) is not None and (language != "zh" or KANA.search(text) is None)
+
+
+@cache
+def _own_letters(language: str) -> re.Pattern[str] | None:
+    """A long run of letters of the only language with this script, if there is one."""
+    scripts = [script for script, code in LANGUAGE_BY_SCRIPT.items() if code == language]
+    if not scripts:
+        return None
+    letters = "".join(BLOCKS[script] for script in scripts)
+    return re.compile(f"(?:[{letters}][^{letters}]{{0,6}}){{8}}")
+
+
+def find_mixed_scripts(pair: TranslationPair) -> list[Finding]:
+    """Report letters of scripts that neither language uses, and words that mix two alphabets."""
+    text, characters = pair.hypothesis, pair.characters
+    findings: list[Finding] = []
+    if not CYRILLIC_LETTERS.isdisjoint(characters) and not LATIN_LETTERS.isdisjoint(characters):
+        for match in MIXED_WORD.finditer(text):
+            if match[0] not in pair.source:
+                word = f"{match[0]} mixes Latin and Cyrillic letters"
+                findings.append(("hypothesis", *match.span(), word))
+    if findings or not pair.target_language:
+        return findings
+    usual = _usual_characters(pair.target_language)
+    unusual = characters - usual
+    if not unusual:
+        return findings
+    expected = language_scripts([pair.target_language]) | COMMON_SCRIPTS
+    foreign_letters = {
+        c for c in unusual if c.isalpha() and script_of(c) not in expected and script_of(c)
+    }
+    if len(usual) < MAX_USUAL_CHARACTERS:
+        usual |= unusual - foreign_letters
+    foreign_letters -= pair.source_characters
+    if not foreign_letters:
+        return findings
+    return [
+        ("hypothesis", *match.span(), f"{script_of(match[0][0])} letters in the translation")
+        for match in re.finditer(f"[{re.escape(''.join(sorted(foreign_letters)))}]+", text)
+    ]
+
+
+@cache
+def _usual_characters(language: str) -> set[str]:
+    """Characters that were found in texts of a language and belong to it."""
+    return set()
+
+
+def find_mojibake(pair: TranslationPair) -> list[Finding]:
+    """Report characters of a text that was decoded with the wrong encoding."""
+    if MOJIBAKE_CHARACTERS.isdisjoint(pair.characters):
+        return []
+    return [
+        ("hypothesis", *match.span(), f"{match[0]} is a sign of a wrong encoding")
+        for match in MOJIBAKE.finditer(pair.hypothesis)
+        if match[0] not in pair.source
+    ]
+
+
+def find_control_characters(pair: TranslationPair) -> list[Finding]:
+    """Report control characters and private characters that are not in the source."""
+    if pair.hypothesis.isprintable():
+        return []
+    return [
+        ("hypothesis", *match.span(), f"control character U+{ord(match[0]):04X}")
+        for match in CONTROL.finditer(pair.hypothesis)
+        if match[0] not in pair.source
+    ]
+
+
+CHECKS = (
+    Check(
+        EMPTY,
+        "The translation of a text is not empty.",
+        "critical",
+        Example("Yes.", "Ja."),
+        Example("Yes.", " "),
+        find_empty,
+    ),
+    Check(
+        "chatter",
+        "The translation has no phrases of a language model: introductions, notes, refusals.",
+        "critical",
+        Example("Good morning!", "Guten Morgen!"),
+        Example("Good morning!", "Here is the translation: Guten Morgen!"),
+        find_chatter,
+    ),
+    Check(
+        "untranslated",
+        "The translation does not repeat the source or a long run of its words.",
+        "critical",
+        Example("The train leaves at seven.", "Der Zug fährt um sieben ab."),
+        Example("The train leaves at seven.", "The train leaves at seven."),
+        find_untranslated,
+    ),
+    Check(
+        "wrong-language",
+        "The translation is in the target language.",
+        "critical",
+        Example(
+            "The train to Hamburg leaves at seven o'clock.",
+            "Der Zug nach Hamburg fährt heute erst um sieben Uhr ab.",
+        ),
+        Example(
+            "The train to Hamburg leaves at seven o'clock.",
+            "Le train pour Hambourg ne part aujourd'hui qu'à sept heures.",
+        ),
+        find_wrong_language,
+        languages="83 languages",
+        reads_source=False,
+    ),
+    Check(
+        "mixed-scripts",
+        "Words do not mix alphabets, and all letters belong to the script of the language.",
+        "major",
+        Example("The code is open.", "Код открыт.", "en-ru"),
+        Example("The code is open.", "Kод 打开.", "en-ru"),
+        find_mixed_scripts,
+        reads_source=False,
+    ),
+    Check(
+        "mojibake",
+        "The text was decoded with the right encoding.",
+        "major",
+        Example("coffee", "café", "en-fr"),
+        Example("coffee", "cafÃ©", "en-fr"),
+        find_mojibake,
+        reads_source=False,
+    ),
+    Check(
+        "control-characters",
+        "The translation has no control or private characters that the source lacks.",
+        "major",
+        Example("one\ttwo", "eins\tzwei"),
+        Example("one two", "eins\x02zwei"),
+        find_control_characters,
+        reads_source=False,
+    ),
+)

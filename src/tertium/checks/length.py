@@ -1,0 +1,179 @@
+"""Checks of length: truncated, looping, too short, too long.
+
+`length_ratios.json` holds for each language the mean and the standard deviation of the logarithm
+of its length in characters relative to English, on parallel lines. It is made by
+`python -m recipes.checks.lengths`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+from tertium.checks.check import (
+    NO_FINDINGS,
+    Check,
+    Example,
+    Finding,
+    PairSettings,
+    TranslationPair,
+    mark_all,
+)
+
+MIN_RATIO_CHARACTERS = 25  # of the longer text; shorter ones vary too much
+MAX_DEVIATIONS = 6.0
+MEASURED_CHARACTERS = 130  # mean length of the lines that the ratios were measured on
+MIN_LOOP_CHARACTERS = 24
+LOOP = re.compile(r"(?=(\S.{0,59}?)(\1{3,}))")
+SENTENCE_ENDS = tuple(".!?。！？؟।॥።។။۔։…:")
+CLOSING = "\"'”’»“)]）」』 \u00a0"
+OPEN_ENDS = (*",，、(（[«„", " -", " –")
+# languages that often end a sentence without a mark
+UNMARKED_LANGUAGES = frozenset({"th", "lo", "km", "my", "bo"})
+PROBE = 8  # characters that are counted to find a loop
+
+
+@cache
+def length_ratios() -> Mapping[str, tuple[float, float]]:
+    """Return the mean and deviation of log(length / length in English) by language."""
+    text = files("tertium.checks").joinpath("length_ratios.json").read_text("utf-8")
+    return {language: (row[0], row[1]) for language, row in json.loads(text).items()}
+
+
+@cache
+def expected_log_ratio(source: str, target: str) -> tuple[float, float] | None:
+    """Return mean and deviation of log(target / source length), None for unknown languages."""
+    ratios = length_ratios()
+    if source not in ratios or target not in ratios:
+        return None
+    (mean, deviation), (their_mean, their_deviation) = ratios[source], ratios[target]
+    return their_mean - mean, max(deviation, their_deviation)
+
+
+def length_deviations(pair: TranslationPair) -> float:
+    """Return by how many standard deviations a translation is longer than expected.
+
+    Shorter texts vary more: the deviation grows with the square root of 130 / length.
+    """
+    expected = expected_log_ratio(pair.source_language, pair.target_language)
+    lengths = len(pair.source), len(pair.hypothesis)
+    if expected is None or max(lengths) < MIN_RATIO_CHARACTERS or not all(lengths):
+        return 0.0
+    mean, deviation = expected
+    longer = max(lengths[0], lengths[1] / math.exp(mean))
+    deviation *= math.sqrt(max(1.0, MEASURED_CHARACTERS / longer))
+    return (math.log(lengths[1] / lengths[0]) - mean) / deviation
+
+
+def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report a translation that is far shorter or longer than its source suggests."""
+    deviations = length_deviations(pair)
+    if abs(deviations) < MAX_DEVIATIONS:
+        return NO_FINDINGS
+    kind = "short" if deviations < 0 else "long"
+    lengths = f"{len(pair.hypothesis)} characters for {len(pair.source)}"
+    return mark_all("hypothesis", pair.hypothesis, f"the translation is too {kind}: {lengths}")
+
+
+def find_truncation(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report a translation that ends in the middle of a sentence."""
+    source, target = pair.source.rstrip(), pair.hypothesis.rstrip()
+    if not target or target.endswith(SENTENCE_ENDS):
+        return NO_FINDINGS
+    if pair.target_language in UNMARKED_LANGUAGES:
+        return NO_FINDINGS
+    if target.endswith(OPEN_ENDS):
+        is_cut = not source.endswith(OPEN_ENDS)
+    elif target.rstrip(CLOSING).endswith(SENTENCE_ENDS):
+        is_cut = False
+    else:
+        is_cut = source.rstrip(CLOSING).endswith(SENTENCE_ENDS) and length_deviations(pair) < -2
+    if not is_cut:
+        return NO_FINDINGS
+    start = len(target) - len(pair.words[-1])
+    return (("hypothesis", start, len(target), "the translation seems to be cut"),)
+
+
+def find_loops(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report words or characters that are repeated again and again."""
+    text = pair.hypothesis
+    for start in range(0, len(text) - PROBE, 2 * PROBE):
+        if text.count(text[start : start + PROBE]) > 2:
+            loop = _read_loop(text, max(0, start - 60))
+            if loop is None or _has_loop(pair.source):
+                continue
+            unit = text[loop[0] : loop[1]][:30].strip()
+            return (("hypothesis", *loop, f"{unit!r} repeats the same text"),)
+    return NO_FINDINGS
+
+
+def _read_loop(text: str, start: int) -> tuple[int, int] | None:
+    for match in LOOP.finditer(text, start):
+        loop = match[1] + match[2]
+        if len(loop) >= MIN_LOOP_CHARACTERS and any(map(str.isalpha, loop)):
+            return match.start(), match.start() + len(loop)
+    return None
+
+
+def _has_loop(text: str) -> bool:
+    return any(len(m[1] + m[2]) >= MIN_LOOP_CHARACTERS for m in LOOP.finditer(text))
+
+
+def find_excess_length(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report characters beyond the limit of the settings."""
+    limit, text = pair.settings.max_length, pair.hypothesis
+    if not limit or len(text) <= limit:
+        return NO_FINDINGS
+    message = f"{len(text)} characters: at most {limit} are allowed"
+    return (("hypothesis", limit, len(text), message),)
+
+
+CHECKS = (
+    Check(
+        "truncation",
+        "The translation does not end in the middle of a sentence.",
+        "major",
+        Example("He came home, but nobody was there.", "Er kam heim, aber niemand war da."),
+        Example("He came home, but nobody was there.", "Er kam heim,"),
+        find_truncation,
+        languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
+    ),
+    Check(
+        "repetition",
+        "The translation does not repeat the same words again and again.",
+        "major",
+        Example("It is very, very big.", "Es ist sehr, sehr groß."),
+        Example("It is very big.", "Es ist sehr sehr sehr sehr sehr sehr groß."),
+        find_loops,
+        reads_source=False,
+    ),
+    Check(
+        "length-ratio",
+        "The translation is not far shorter or longer than is usual for the two languages.",
+        "major",
+        Example(
+            "The parliament rejected the budget on Tuesday after a long debate.",
+            "Das Parlament lehnte den Haushalt am Dienstag nach langer Debatte ab.",
+        ),
+        Example(
+            "The parliament rejected the budget on Tuesday after a long debate about the costs of "
+            "new schools, roads and hospitals in the poorest regions of the country.",
+            "Das Parlament tagte.",
+        ),
+        find_length_error,
+        languages="59 languages",
+    ),
+    Check(
+        "max-length",
+        "The translation has at most as many characters as the settings allow (max_length).",
+        "major",
+        Example("Save", "Sichern", settings=PairSettings(max_length=8)),
+        Example("Save", "Speichern unter", settings=PairSettings(max_length=8)),
+        find_excess_length,
+        reads_source=False,
+    ),
+)

@@ -1,0 +1,206 @@
+"""The check of numbers: every number of the source is in the translation, in any notation.
+
+Numbers are compared by value, so that 1,234.5 equals 1.234,5 and ٣ equals 3. A number may be
+written with a word for its magnitude (1.5 million, 150万), a time on the 12-hour or 24-hour clock,
+and a year in another calendar. Small and round numbers may be written as words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from tertium.checks.check import Check, Example, Finding, TranslationPair
+
+# digits with separators between them; a comma or blank between two numbers needs groups of three
+NUMBER = re.compile(
+    r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?:[.,\u066b]\d+)?(?!\d)|\d+(?:[.,\u066b\u066c]\d+)*"
+)
+DIGITS = re.compile(r"\d+")
+SEPARATORS = re.compile(r"[ \u00a0\u2009\u202f'’,.\u066b\u066c]")
+CLOCK = re.compile(r"\d[:.h]\d\d|[ap]\.?\s?m\b|o.clock", re.IGNORECASE)
+MONTHS = 12
+MAX_SPELLED = 31  # numbers that are often written as words or Roman numerals
+# difference of the year in other calendars, as (smallest, largest)
+CALENDAR_OFFSETS = {"th": (543, 543), "fa": (-622, -621), "ne": (56, 57), "am": (-8, -7)}
+YEARS = range(1000, 2700)
+YEARS_OF_CENTURIES = range(100, 2100)
+
+
+class Number:
+    """A number in a text with its possible values: 1.234 is 1234 or 1.234."""
+
+    __slots__ = ("end", "start", "text", "values")
+
+    def __init__(self, text: str, start: int, end: int) -> None:
+        self.text, self.start, self.end = text, start, end
+        self.values = read_values(text)
+
+
+def read_values(text: str) -> tuple[float, ...]:
+    """Return the values that a number may have, by the meaning of its last separator.
+
+    >>> read_values("1,234.50"), read_values("1.234"), read_values("٣")
+    ((1234.5,), (1234.0, 1.234), (3.0,))
+    """
+    if text.isdecimal():
+        return (float(int(text)),)
+    parts = SEPARATORS.split(text)
+    marks = SEPARATORS.findall(text)
+    digits = "".join(str(int(part)).zfill(len(part)) for part in parts)
+    decimals = len(parts[-1])
+    values = []
+    is_grouped = all(len(part) in (2, 3) for part in parts[1:])
+    if is_grouped and len({*marks}) == 1 and decimals == 3:
+        values.append(float(digits))
+    if marks[-1] not in " \u00a0\u2009\u202f'’" and marks[:-1].count(marks[-1]) == 0:
+        values.append(float(f"{digits[:-decimals]}.{digits[-decimals:]}"))
+    return tuple(values) or (float(digits),)
+
+
+def read_numbers(text: str) -> list[Number]:
+    """Return the numbers of a text."""
+    return [Number(m[0], *m.span()) for m in NUMBER.finditer(text)]
+
+
+def find_number_errors(pair: TranslationPair) -> list[Finding]:
+    """Report numbers without a counterpart in the other text."""
+    if not any(map(str.isdecimal, pair.source_characters)):
+        return []
+    if DIGITS.findall(pair.source) == DIGITS.findall(pair.hypothesis):
+        return []
+    missing, extra = match_numbers(read_numbers(pair.source), read_numbers(pair.hypothesis))
+    if not missing:
+        return []
+    missing, extra = explain_differences(missing, extra, pair)
+    findings: list[Finding] = []
+    for number in missing:
+        if extra:
+            other = min(extra, key=lambda o: _distance(number, o))
+            extra.remove(other)
+            text = f"{number.text} in the source, {other.text} in the translation"
+            findings.append(("hypothesis", other.start, other.end, text))
+        elif not may_be_spelled_out(number):
+            text = f"{number.text} is missing in the translation"
+            findings.append(("source", number.start, number.end, text))
+    return findings
+
+
+def _distance(number: Number, other: Number) -> tuple[int, float]:
+    same = sum(a == b for a, b in zip(number.text, other.text, strict=False))
+    return abs(len(number.text) - len(other.text)) - same, abs(number.values[0] - other.values[0])
+
+
+def match_numbers(
+    source: Sequence[Number], target: Sequence[Number]
+) -> tuple[list[Number], list[Number]]:
+    """Match numbers of equal value; return those of the source and the target that are left."""
+    extra = [*target]
+    missing = []
+    for number in source:
+        for other in extra:
+            if number.text == other.text or {*number.values} & {*other.values}:
+                extra.remove(other)
+                break
+        else:
+            missing.append(number)
+    return missing, extra
+
+
+def explain_differences(
+    missing: Sequence[Number], extra: Sequence[Number], pair: TranslationPair
+) -> tuple[list[Number], list[Number]]:
+    """Drop differences that a correct translation may have; return the others."""
+    is_clock = CLOCK.search(pair.source) is not None or CLOCK.search(pair.hypothesis) is not None
+    offsets = [
+        *CALENDAR_OFFSETS.get(pair.target_language, ()),
+        *(-offset for offset in CALENDAR_OFFSETS.get(pair.source_language, ())),
+    ]
+    values = {value for number in read_numbers(pair.hypothesis) for value in number.values}
+    unexplained, left = [], [*extra]
+    for number in missing:
+        partner = next((o for o in left if _are_equivalent(number, o, is_clock, offsets)), None)
+        if partner is not None:
+            left.remove(partner)
+        else:
+            unexplained.append(number)
+    unexplained, left = _match_parts(unexplained, left, is_clock)
+    if not left:  # the same number twice may be written once
+        unexplained = [number for number in unexplained if not {*number.values} & values]
+    return unexplained, left
+
+
+def _match_parts(
+    missing: Sequence[Number], extra: Sequence[Number], is_clock: bool
+) -> tuple[list[Number], list[Number]]:
+    """Drop numbers that differ only in where they are split: 4:41.30 and 4.41,30.
+
+    On the 24-hour clock, hours may differ by 12: 8:30 and 20.30.
+    """
+    parts = [
+        Counter(int(part) for number in side for part in DIGITS.findall(number.text))
+        for side in (missing, extra)
+    ]
+    shared = parts[0] & parts[1]
+    if is_clock:
+        for part in parts[0] - shared:
+            for hour in (part + 12, part - 12):
+                if part <= 24 and parts[1][hour] > shared[hour]:
+                    shared[part] += 1
+                    shared[hour] += 1
+
+    def is_unmatched(number: Number) -> bool:
+        groups = [int(part) for part in DIGITS.findall(number.text)]
+        years = [part for part in groups if part in YEARS and shared[part]]
+        spelled = MONTHS if len(groups) == 3 and years else -1
+        return any(not shared[part] and part > spelled for part in groups)  # 5.9.2021: September
+
+    return [n for n in missing if is_unmatched(n)], [n for n in extra if is_unmatched(n)]
+
+
+def _are_equivalent(number: Number, other: Number, is_clock: bool, offsets: Sequence[int]) -> bool:
+    for value in number.values:
+        for theirs in other.values:
+            if _is_other_magnitude(value, theirs):
+                return True
+            if is_clock and value <= 24 and theirs <= 24 and abs(value - theirs) == 12:
+                return True
+            low, high = sorted((value, theirs))
+            if low < 100 and high in YEARS and high % 100 == low:
+                return True  # 1960s and 60er, 2008-09 and 2008-2009
+            if high % 100 == 0 and high in YEARS_OF_CENTURIES and high / 100 + 1 == low:
+                return True  # the 8th century and 700-luku
+            if offsets and value in YEARS and min(offsets) <= theirs - value <= max(offsets):
+                return True
+    return False
+
+
+def _is_other_magnitude(value: float, theirs: float) -> bool:
+    """Tell whether two values differ by a power of ten of at least 100.
+
+    >>> _is_other_magnitude(1.5, 1500000), _is_other_magnitude(5, 50)
+    (True, False)
+    """
+    low, high = sorted((value, theirs))
+    if low <= 0 or high < 100 * low:
+        return False
+    return f"{low:.6e}".split("e")[0] == f"{high:.6e}".split("e")[0]
+
+
+def may_be_spelled_out(number: Number) -> bool:
+    """Tell whether a number is often written as a word: small or round."""
+    value = number.values[0]
+    return value <= MAX_SPELLED or value % 100 == 0 or len(number.text.strip("0.,")) <= 1
+
+
+CHECKS = (
+    Check(
+        "numbers",
+        "Numbers of the source have the same value in the translation, in any notation.",
+        "major",
+        Example("It costs 1,234.50 euros at 5:30 p.m.", "Es kostet um 17:30 Uhr 1.234,50 Euro."),
+        Example("It costs 1,234.50 euros.", "Es kostet 1.243,50 Euro."),
+        find_number_errors,
+    ),
+)

@@ -1,0 +1,263 @@
+"""Checks of blanks, punctuation, brackets and quotes by language, and of double words."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from operator import eq
+
+from tertium.checks.check import NO_FINDINGS, Check, Example, Finding, TranslationPair
+from tertium.checks.length import UNMARKED_LANGUAGES
+
+END_MARKS = {  # the last character of a text: the kind of its sentence
+    **dict.fromkeys(".。।॥።។။۔։｡", "."),
+    **dict.fromkeys("?？؟፧", "?"),
+    **dict.fromkeys("!！", "!"),
+    **dict.fromkeys(":：", ":"),
+}
+CLOSING = "\"'”’»“›)]）】」』*_ \u00a0\u200e\u200f"
+PLAIN_BRACKETS = str.maketrans("（［｛【〔）］｝】〕", "([{[[)]}]]")
+BRACKETS = frozenset("()[]{}（）［］｛｝【】〔〕")
+QUOTE_CHARACTERS = frozenset("\"“”„‟«»＂'")
+DOUBLE_QUOTES = re.compile("[\"“”„‟«»＂]|''")
+CJK = "\u3040-\u30ff\u3400-\u9fff"
+CJK_ASCII_MARK = re.compile(f"(?<=[{CJK}])[,.;?!](?=$|[\\s{CJK}])")
+FRENCH_MARK = re.compile(r"(?<=[^\W\d_]{2})(?:[?!;](?=\s|$)|:(?=\s))|(?<=[^\W\d_])»|«(?=[^\W\d_])")
+SPANISH_END = {"?": "¿", "!": "¡"}
+# words that may stand twice in a row
+REPEATABLE_WORDS = {
+    "en": "that had is her so very no yes bye ha knock who what it you do in on",
+    "de": "die der das sie den dass wo zu bei ein ihr was wer sehr ab an in im mit auf so ja nein",
+    "fr": "nous vous que en très faire la le les ha de si",
+    "es": "que no si sí muy se te la lo",
+    "it": "che si via piano man pian così molto la lo",
+    "pt": "que se não muito a o e",
+    "nl": "die dat ze zij had heel dan er het van is in op aan",
+    "sv": "som det den de att är på i för en",
+    "da": "som det der den at er på i for en de",
+    "no": "som det den de at er på i for en",
+    "pl": "się to jest i",
+    "cs": "se si to je a",
+    "fi": "on ja",
+    "ru": "что да нет и",
+    "ro": "se ce a și",
+}
+MAX_SHOWN = 20  # characters of a text in a message
+
+
+def find_blank_errors(pair: TranslationPair) -> list[Finding]:
+    """Compare blanks at both ends with the source, and find double blanks inside."""
+    source, target = pair.source, pair.hypothesis
+    findings: list[Finding] = []
+    stripped = target.strip()
+    if not stripped:
+        return []
+    if len(stripped) != len(target) or len(source.strip()) != len(source):
+        findings += _compare_end_blanks(source, target)
+    is_spaced = pair.target_language not in UNMARKED_LANGUAGES  # others separate sentences
+    if is_spaced and "  " in stripped and "  " not in source.strip():
+        start = target.index("  ", len(target) - len(target.lstrip()))
+        findings.append(("hypothesis", start, start + 2, "two blanks in a row"))
+    return findings
+
+
+def _compare_end_blanks(source: str, target: str) -> list[Finding]:
+    findings: list[Finding] = []
+    start, end = len(target) - len(target.lstrip()), len(target.rstrip())
+    theirs = len(source) - len(source.lstrip()), len(source.rstrip())
+    if start and not theirs[0]:
+        findings.append(("hypothesis", 0, start, "the source does not start with a blank"))
+    elif theirs[0] and not start:
+        findings.append(("source", 0, theirs[0], "the source starts with a blank"))
+    if end < len(target) and theirs[1] == len(source):
+        findings.append(("hypothesis", end, len(target), "the source does not end with a blank"))
+    elif end == len(target) and theirs[1] < len(source):
+        findings.append(("source", theirs[1], len(source), "the source ends with a blank"))
+    return findings
+
+
+def find_end_mark_error(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Compare the last punctuation mark: a question stays a question."""
+    source, target = pair.source.rstrip(CLOSING), pair.hypothesis.rstrip(CLOSING)
+    if not source or not target:
+        return NO_FINDINGS
+    marks = END_MARKS.get(source[-1], ""), END_MARKS.get(target[-1], "")
+    if "hy" in (pair.source_language, pair.target_language):
+        marks = marks[0].replace(":", "."), marks[1].replace(":", ".")  # : is the full stop
+    if marks[0] == marks[1] or UNMARKED_LANGUAGES & {pair.source_language, pair.target_language}:
+        return NO_FINDINGS
+    if "el" in (pair.source_language, pair.target_language) and ";" in (source[-1], target[-1]):
+        return NO_FINDINGS  # the Greek question mark
+    if not _is_clear_difference(marks, source, target):
+        return NO_FINDINGS
+    end = len(target)
+    ours, theirs = (f"with {mark}" if mark else "without a mark" for mark in marks)
+    return (("hypothesis", end - 1, end, f"the source ends {ours}, the translation {theirs}"),)
+
+
+def _is_clear_difference(marks: tuple[str, str], source: str, target: str) -> bool:
+    if marks[0] and not marks[1]:
+        return target[-1].isalpha()
+    if marks[1] and not marks[0]:
+        return source[-1].isalpha() and len(source) >= 4 and marks[1] != "."
+    return "?" in marks or ":" in marks
+
+
+def find_bracket_errors(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Find brackets without a partner, if those of the source have one."""
+    text = pair.hypothesis
+    if BRACKETS.isdisjoint(pair.characters):
+        return NO_FINDINGS
+    broken = _find_unpaired(text)
+    if broken is None or _find_unpaired(pair.source) is not None:
+        return NO_FINDINGS
+    return (("hypothesis", broken, broken + 1, f"bracket {text[broken]} has no partner"),)
+
+
+def _find_unpaired(text: str) -> int | None:
+    """Return the place of the first bracket without a partner.
+
+    >>> _find_unpaired("a (b] c"), _find_unpaired("（a)")
+    (2, None)
+    """
+    plain = text if text.isascii() else text.translate(PLAIN_BRACKETS)
+    for opening, closing in ("()", "[]", "{}"):
+        if plain.count(opening) != plain.count(closing):
+            more = opening if plain.count(opening) > plain.count(closing) else closing
+            return plain.index(more)
+    return None
+
+
+def find_quote_errors(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Find an odd number of double quotes, if the source has an even number."""
+    if QUOTE_CHARACTERS.isdisjoint(pair.characters):
+        return NO_FINDINGS
+    places = [match.span() for match in DOUBLE_QUOTES.finditer(pair.hypothesis)]
+    if len(places) % 2 == 0 or len(DOUBLE_QUOTES.findall(pair.source)) % 2:
+        return NO_FINDINGS
+    return (("hypothesis", *places[-1], "a quote has no partner"),)
+
+
+def find_style_errors(pair: TranslationPair) -> list[Finding]:
+    """Find punctuation that the target language does not use."""
+    language, text = pair.target_language, pair.hypothesis
+    if language in ("zh", "ja"):
+        return [
+            ("hypothesis", *match.span(), f"{match[0]} after a character of {language}: use {mark}")
+            for match in CJK_ASCII_MARK.finditer(text)
+            for mark in ("、，"[language == "zh"] if match[0] == "," else _wide(match[0]),)
+        ]
+    if language == "es":
+        return [
+            ("hypothesis", text.rindex(mark), text.rindex(mark) + 1, f"{opening} is missing")
+            for mark, opening in SPANISH_END.items()
+            if mark in text and opening not in text and _ends_sentence(text, mark)
+        ]
+    return []
+
+
+def _wide(mark: str) -> str:
+    return "。" if mark == "." else chr(ord(mark) + 0xFEE0)
+
+
+def _ends_sentence(text: str, mark: str) -> bool:
+    return re.search(rf"[^\W\d_]{re.escape(mark)}[\"'”»)]*(?:\s|$)", text) is not None
+
+
+def find_french_spacing_errors(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Find a missing blank before ; : ! ? and inside « » in French."""
+    if pair.target_language != "fr":
+        return NO_FINDINGS
+    match = FRENCH_MARK.search(pair.hypothesis)
+    if match is None or (match[0] in ("?", "!") and "://" in pair.hypothesis):
+        return NO_FINDINGS
+    return (("hypothesis", *match.span(), f"a blank is missing at {match[0]}"),)
+
+
+def find_double_words(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Find a word that stands twice in a row, in languages where this is an error."""
+    allowed = REPEATABLE_WORDS.get(pair.target_language)
+    if allowed is None:
+        return NO_FINDINGS
+    words = pair.words
+    if not any(map(eq, words, words[1:])):
+        return NO_FINDINGS
+    source = pair.source.lower().split()
+    for word, after in pairwise(words):
+        if word != after or not word.isalpha() or word[0].isupper():
+            continue
+        if word in allowed.split() or any(map(eq, source, source[1:])):
+            continue
+        match = re.search(rf"(?<!\S){word}\s+{word}(?!\S)", pair.hypothesis)
+        if match is not None:
+            return (("hypothesis", *match.span(), f"the word {word} stands twice"),)
+    return NO_FINDINGS
+
+
+CHECKS = (
+    Check(
+        "blanks",
+        "Blanks at both ends are those of the source, and no blank is doubled.",
+        "minor",
+        Example("Name: ", "Name: "),
+        Example("Name: ", "Name:"),
+        find_blank_errors,
+    ),
+    Check(
+        "end-mark",
+        "The translation ends with the kind of punctuation mark of the source.",
+        "minor",
+        Example("Is it open?", "开着吗？", "en-zh"),
+        Example("Is it open?", "开着。", "en-zh"),
+        find_end_mark_error,
+        languages="all but Burmese, Khmer, Lao, Thai and Tibetan",
+    ),
+    Check(
+        "brackets",
+        "Every bracket has a partner.",
+        "minor",
+        Example("Size (in MB)", "Größe (in MB)"),
+        Example("Size (in MB)", "Größe (in MB"),
+        find_bracket_errors,
+        reads_source=False,
+    ),
+    Check(
+        "quotes",
+        "Every double quote has a partner.",
+        "minor",
+        Example('He said "no".', "Er sagte „nein“."),
+        Example('He said "no".', "Er sagte „nein."),
+        find_quote_errors,
+        reads_source=False,
+    ),
+    Check(
+        "punctuation-style",
+        "Chinese and Japanese use full-width marks; Spanish questions start with ¿.",
+        "minor",
+        Example("Where is the station?", "¿Dónde está la estación?", "en-es"),
+        Example("Where is the station?", "Dónde está la estación?", "en-es"),
+        find_style_errors,
+        languages="es, ja, zh",
+        reads_source=False,
+    ),
+    Check(
+        "french-spacing",
+        "French has a blank before ; : ! ? and inside « ».",
+        "minor",
+        Example("Really?", "Vraiment ?", "en-fr"),
+        Example("Really?", "Vraiment?", "en-fr"),
+        find_french_spacing_errors,
+        languages="fr",
+        reads_source=False,
+    ),
+    Check(
+        "double-words",
+        "No word stands twice in a row by mistake.",
+        "minor",
+        Example("He comes tomorrow.", "Er kommt morgen."),
+        Example("He comes tomorrow.", "Er kommt kommt morgen."),
+        find_double_words,
+        languages=", ".join(sorted(REPEATABLE_WORDS)),
+        reads_source=False,
+    ),
+)

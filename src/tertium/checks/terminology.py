@@ -1,0 +1,161 @@
+"""Checks of terms, of names that stay as they are, and of consistency over segments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from tertium.checks.check import (
+    NO_FINDINGS,
+    Check,
+    Example,
+    Finding,
+    PairSettings,
+    Term,
+    TranslationPair,
+)
+from tertium.segment import Segment
+from tertium.spans import Severity, Span
+from tertium.text.scripts import is_unspaced_script
+
+MIN_STEM = 4  # letters of a term that an inflected form keeps
+MAX_ENDING = 4  # letters that an inflected form may add
+IDENTIFIER = re.compile(
+    r"\b(?:[A-Z]+[0-9]+[A-Z0-9]*|[a-z]+[A-Z]\w*[a-z]|[A-Za-z]+_\w+[a-z0-9]|[A-Z]{2,}(?:_[A-Z]+)+)\b"
+)
+IDENTIFIER_CHARACTERS = frozenset("_0123456789")
+CAMEL_CASE = re.compile(r"[A-Z](?<=[a-z].)")
+
+
+@lru_cache(maxsize=4096)
+def term_pattern(term: str) -> re.Pattern[str]:
+    """Return a pattern for a term and its inflected forms; capital letters have to match.
+
+    >>> bool(term_pattern("Haus").search("des Hauses")), bool(term_pattern("Haus").search("aus"))
+    (True, False)
+    """
+    if is_unspaced_script(term):
+        return re.compile(re.escape(term))
+    words = []
+    for word in term.split():
+        stem = word[: max(MIN_STEM, len(word) - 2)] if word.isalpha() and len(word) > 4 else word
+        ending = rf"\w{{0,{MAX_ENDING + len(word) - len(stem)}}}" if word.isalpha() else ""
+        first = f"[{stem[0].upper()}{stem[0].lower()}]" if stem[0].islower() else re.escape(stem[0])
+        words.append(first + re.escape(stem[1:]) + ending)
+    phrase = r"\s+".join(words)
+    return re.compile(rf"(?<!\w){phrase}(?!\w)")
+
+
+def find_term_errors(pair: TranslationPair) -> Iterator[Finding] | tuple[Finding, ...]:
+    """Compare the terms of the source with their translations."""
+    return _find_term_errors(pair) if pair.settings.terms else NO_FINDINGS
+
+
+def _find_term_errors(pair: TranslationPair) -> Iterator[Finding]:
+    for term in pair.settings.terms:
+        match = term_pattern(term.source).search(pair.source)
+        if match is None:
+            continue
+        for forbidden in term.forbidden:
+            if wrong := term_pattern(forbidden).search(pair.hypothesis):
+                text = f"{forbidden!r} is a forbidden translation of {term.source!r}"
+                yield "hypothesis", *wrong.span(), text
+        if term.targets and not any(term_pattern(t).search(pair.hypothesis) for t in term.targets):
+            expected = " or ".join(map(repr, term.targets))
+            yield "source", *match.span(), f"term {term.source!r}: expected {expected}"
+
+
+def find_translated_names(pair: TranslationPair) -> list[Finding]:
+    """Find names of the list that the translation does not copy."""
+    findings: list[Finding] = []
+    for name in pair.settings.do_not_translate:
+        if name in pair.source:
+            pattern = rf"(?<!\w){re.escape(name)}(?!\w)"
+            match = re.search(pattern, pair.source)
+            if match is not None and name not in pair.hypothesis:
+                text = f"{name!r} has to be copied to the translation"
+                findings.append(("source", *match.span(), text))
+    return findings
+
+
+def find_identifier_errors(pair: TranslationPair) -> list[Finding] | tuple[Finding, ...]:
+    """Find identifiers and product names such as H5N1, iPhone or max_size that are not copied."""
+    has_hint = not IDENTIFIER_CHARACTERS.isdisjoint(pair.source_characters)
+    if not has_hint and CAMEL_CASE.search(pair.source) is None:
+        return NO_FINDINGS
+    matches = [m for m in IDENTIFIER.finditer(pair.source) if m[0] not in pair.hypothesis]
+    if not matches:
+        return NO_FINDINGS
+    target = pair.hypothesis.casefold()
+    return [
+        ("source", *match.span(), f"{match[0]} is not in the translation")
+        for match in matches
+        if match[0].casefold() not in target
+    ]
+
+
+CONSISTENCY = "consistency"
+CONSISTENCY_SENTENCE = "The same source has the same translation, and different sources differ."
+CONSISTENCY_SEVERITY: Severity = "minor"
+MIN_CONSISTENT_LETTERS = 3  # of a source that is compared with other segments
+
+
+def find_inconsistencies(
+    segments: Sequence[Segment], severity: Severity = CONSISTENCY_SEVERITY
+) -> list[tuple[Span, ...]]:
+    """Report segments whose source was translated differently before, and the reverse.
+
+    >>> rows = [Segment("Öffnen", "Open"), Segment("Aufmachen", "Open")]
+    >>> [[span.message for span in spans] for spans in find_inconsistencies(rows)]
+    [[], ["segment 1 translates the same source as 'Öffnen'"]]
+    """
+    by_source: dict[str, tuple[int, str]] = {}
+    by_target: dict[str, tuple[int, str]] = {}
+    findings: list[tuple[Span, ...]] = []
+    for number, segment in enumerate(segments, start=1):
+        source, target = (segment.source or "").strip(), segment.hypothesis.strip()
+        own: tuple[Span, ...] = ()
+        if sum(map(str.isalpha, source)) >= MIN_CONSISTENT_LETTERS and target:
+            first, other = by_source.setdefault(source, (number, target))
+            origin, original = by_target.setdefault(target, (number, source))
+            message = ""
+            if other != target:
+                message = f"segment {first} translates the same source as {other!r}"
+            elif original.casefold() != source.casefold():
+                message = f"segment {origin} has the same translation of {original!r}"
+            if message:
+                end = len(segment.hypothesis)
+                own = (Span(0, end, "hypothesis", severity, CONSISTENCY, message=message),)
+        findings.append(own)
+    return findings
+
+
+TERMS = PairSettings(terms=(Term("account", ("Konto",), ("Rechnung",)),))
+NAMES = PairSettings(do_not_translate=("Apple",))
+CHECKS = (
+    Check(
+        "terms",
+        "Terms of the glossary have an expected translation, also inflected, no forbidden one.",
+        "major",
+        Example("Close your accounts.", "Schließen Sie Ihre Konten.", settings=TERMS),
+        Example("Close your account.", "Schließen Sie Ihre Rechnung.", settings=TERMS),
+        find_term_errors,
+    ),
+    Check(
+        "do-not-translate",
+        "Names of the list are copied.",
+        "major",
+        Example("Buy Apple.", "Kauf Apple.", settings=NAMES),
+        Example("Buy Apple.", "Kauf Apfel.", settings=NAMES),
+        find_translated_names,
+    ),
+    Check(
+        "identifiers",
+        "Identifiers such as H5N1, iPhone or max_size are copied.",
+        "minor",
+        Example("Set max_size on the iPhone.", "Setzen Sie max_size auf dem iPhone."),
+        Example("Set max_size on the phone.", "Setzen Sie max_größe auf dem Telefon."),
+        find_identifier_errors,
+    ),
+)

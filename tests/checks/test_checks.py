@@ -1,0 +1,200 @@
+"""Every check: its examples, and cases that are right in spite of differences."""
+
+from __future__ import annotations
+
+import pytest
+
+from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
+from tertium.checks.check import (
+    Check,
+    PairSettings,
+    Term,
+    TranslationPair,
+    run_checks,
+    select_checks,
+)
+from tertium.errors import UnknownNameError
+from tertium.spans import check_span_bounds
+
+BY_ID = {"ids": [check.id for check in CHECKS]}
+
+
+def messages(check: str, source: str, hypothesis: str, languages: str = "en-de") -> list[str]:
+    pair = TranslationPair(source, hypothesis, *languages.split("-"))
+    return [message for _, _, _, message in CHECKS_BY_ID[check].find(pair)]
+
+
+@pytest.mark.parametrize("check", CHECKS, **BY_ID)
+def test_right_example_has_no_finding(check: Check) -> None:
+    """Nor of any other check."""
+    assert run_checks(check.right.pair, CHECKS) == ()
+
+
+@pytest.mark.parametrize("check", CHECKS, **BY_ID)
+def test_wrong_example_has_a_valid_finding(check: Check) -> None:
+    pair = check.wrong.pair
+    spans = [span for span in run_checks(pair, CHECKS) if span.category == check.id]
+    assert spans
+    for span in spans:
+        assert span.severity == check.severity
+        assert span.message
+    check_span_bounds(spans, pair.source, "source")
+    check_span_bounds(spans, pair.hypothesis, "hypothesis")
+
+
+@pytest.mark.parametrize("check", CHECKS, **BY_ID)
+@pytest.mark.parametrize(
+    "text", ["", " ", "a", "\ufeff", "{", "%", "<", "`", "{a, plural, one {", "५"]
+)
+def test_unusual_texts_are_no_problem(check: Check, text: str) -> None:
+    for pair in (
+        TranslationPair(text, "b {", "en", "de"),
+        TranslationPair("b <", text, "en", "fr"),
+        TranslationPair(text, text),
+    ):
+        for side, start, end, _ in check.find(pair):
+            size = len(pair.source if side == "source" else pair.hypothesis)
+            assert 0 <= start < end <= size
+
+
+def test_ids_and_sentences_are_unique() -> None:
+    assert len(CHECKS_BY_ID) == len(CHECKS)
+    assert len({check.sentence for check in CHECKS}) == len(CHECKS)
+    assert all(check.sentence.endswith(".") for check in CHECKS)
+
+
+def test_checks_are_selected_by_id() -> None:
+    chosen = select_checks(CHECKS, ["tags", "numbers"], ["tags"])
+    assert [check.id for check in chosen] == ["numbers"]
+    with pytest.raises(UnknownNameError, match="unknown check 'number': did you mean 'numbers'"):
+        select_checks(CHECKS, ["number"])
+
+
+def test_without_source_only_checks_of_the_translation_run() -> None:
+    spans = run_checks(TranslationPair("", "a (b {x}", "", "en"), CHECKS, has_source=False)
+    assert {span.category for span in spans} == {"brackets"}
+
+
+RIGHT = [
+    ("placeholders", "%s of %d", "%2$d von %1$s"),
+    ("placeholders", "{name} met {name}", "{name} traf {name}, {name}!"),
+    ("placeholders", "100%% of %d", "100%% von %d"),
+    ("placeholders", "a 5% discount", "5% de descuento"),
+    ("placeholders", "{n, plural, one {# day} other {# days}}",
+     "{n, plural, one {# den} few {# dny} many {# dne} other {# dní}}"),
+    ("placeholders", "{n, plural, =0 {no files} one {a file} other {# files}}",
+     "{n, plural, =0 {keine Dateien} one {eine Datei} other {# Dateien}}"),
+    ("placeholders", "on {day, date, short}", "am {day,date,short}"),
+    ("tags", 'a <a href="x" title="Help">b</a><br>', 'a <a href="y" title="Hilfe">b</a><br/>'),
+    ("tags", "3 < 4 and x<y", "3 < 4 und x<y"),
+    ("entities", "a&nbsp;b &quot;c&quot;", "a b „c“"),
+    ("entities", "AT&T", "AT&amp;T"),
+    ("urls", "(see https://a.org/x).", "https://a.org/x: siehe dort"),
+    ("numbers", "1.5 million people", "1500000 Menschen"),
+    ("numbers", "10,000 of 3", "10 000 von ٣"),
+    ("numbers", "the 1960s", "die 60er Jahre"),
+    ("numbers", "at 8:30 p.m.", "kello 20.30"),
+    ("numbers", "4:41.30 minutes", "4.41,30 Minuten"),
+    ("numbers", "in the 8th century", "700-luvulla"),
+    ("numbers", "5 cats", "fünf Katzen"),
+    ("numbers", "am 5.9.2021", "on September 5, 2021"),
+    ("numbers", "2008-09 season", "Saison 2008-2009"),
+    ("markdown", "a * b_c # d", "a * b_c # d"),
+    ("chatter", "Translation: see below", "Übersetzung: siehe unten"),
+    ("chatter", "I am sorry, I cannot come.", "I'm sorry, I cannot"),
+    ("untranslated", "iPhone 12 Pro", "iPhone 12 Pro"),
+    ("untranslated", "OK", "OK"),
+    ("repetition", "ha ha ha ha ha ha ha ha ha ha", "ha ha ha ha ha ha ha ha ha ha"),
+    ("truncation", "one, two,", "eins, zwei,"),
+    ("end-mark", "Dr. No", "Dr. No"),
+    ("brackets", "a) first", "a) erstens"),
+    ("quotes", 'a 5" disk', 'eine 5"-Scheibe'),
+    ("double-words", "that is what they saw", "dass die die Stadt sahen"),
+    ("identifiers", "the iPod", "das IPOD-Gerät"),
+]  # fmt: skip
+
+WRONG = [
+    ("placeholders", "%s of %d", "%d von %s", "another position"),
+    ("placeholders", "{{user}} and ${total}", "{{user}} und {total}", "${total} is missing"),
+    ("placeholders", "%(name)s", "%(Name)s", "%(name)s is missing"),
+    ("placeholders", "%1$s and %2$s", "%1$s und", "%s is missing"),
+    ("placeholders", "{n, plural, one {# day} other {# days}}",
+     "{n, plural, one {# Tag} other {Tage}}", "# is missing in branch other"),
+    ("placeholders", "{n, plural, one {# day} other {# days}}",
+     "{n, plural, one {# Tag}}", "no branch other"),
+    ("placeholders", "{g, select, male {he} other {they}}",
+     "{g, select, mann {er} other {sie}}", "branch male"),
+    ("placeholders", "{n, plural, one {{a} x} other {{a} xs}}",
+     "{n, plural, one {x} other {{a} xs}}", "{a} is missing in branch one"),
+    ("placeholders", "{n, plural, one {a} other {b}}", "a, b", "{n, plural} is missing"),
+    ("tags", "<b><i>x</i></b>", "<b><i>x</b></i>", "not nested"),
+    ("tags", '<x id="1"/> a', '<x id="2"/> a', "id=1"),
+    ("entities", "a < b", "a &lt; b", "not in the source"),
+    ("numbers", "in 1947", "im Jahr 1974", "1947 in the source, 1974"),
+    ("numbers", "12 of 12 items", "12 von 7 Dingen", "12 in the source, 7"),
+    ("numbers", "it has 4711 parts", "es hat viele Teile", "4711 is missing"),
+    ("chatter", "Hello", "Sure! Here is the translation: Hallo", "a phrase of the model"),
+    ("chatter", "Hello", "```\nHallo\n```", "a phrase of the model"),
+    ("chatter", "你好", "I'm sorry, but I cannot translate this.", "a phrase of the model"),
+    ("untranslated", "Nobody knew what the old man was doing there in the dark.",
+     "Nobody knew what the old man faisait là.", "6 words are copied"),
+    ("mixed-scripts", "A cat.", "Eine 猫.", "Han letters"),
+    ("mojibake", "Größe", "GrÃ¶Ãe", "wrong encoding"),
+    ("truncation", "He came home, and then he slept.", "Er kam heim und (", "cut"),
+    ("blanks", "a b", "a  b", "two blanks"),
+    ("blanks", " a", "a", "starts with a blank"),
+    ("end-mark", "Really?", "Wirklich.", "ends with ?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "source", "hypothesis"), RIGHT)
+def test_right_translation_has_no_finding(check: str, source: str, hypothesis: str) -> None:
+    assert messages(check, source, hypothesis) == []
+
+
+@pytest.mark.parametrize(("check", "source", "hypothesis", "message"), WRONG)
+def test_wrong_translation_has_a_finding(
+    check: str, source: str, hypothesis: str, message: str
+) -> None:
+    languages = "en-fr" if check == "untranslated" else "en-de"
+    assert message in " ".join(messages(check, source, hypothesis, languages))
+
+
+def test_chinese_and_japanese_use_full_width_marks() -> None:
+    assert messages("punctuation-style", "Yes.", "是的.", "en-zh") == [
+        ". after a character of zh: use 。"
+    ]
+    assert messages("punctuation-style", "3.5 m, ok", "3.5米，OK。", "en-zh") == []
+    assert messages("punctuation-style", "A, b", "はい,そう。", "en-ja") == [
+        ", after a character of ja: use 、"
+    ]
+
+
+def test_years_of_other_calendars_are_right() -> None:
+    assert messages("numbers", "in 2010", "ในปี 2553", "en-th") == []
+    assert messages("numbers", "in 2010", "im Jahr 2553", "en-de") != []
+
+
+def test_length_is_compared_with_the_usual_ratio_of_the_languages() -> None:
+    source = "The parliament rejected the budget on Tuesday after a long debate in the capital."
+    target = "议会周二在首都经过长时间辩论后否决了预算。"
+    assert messages("length-ratio", source, target, "en-zh") == []
+    assert messages("length-ratio", source, target[:3], "en-zh") != []
+    assert messages("length-ratio", source, target[:3], "en-xx") == []
+
+
+def test_terms_match_inflected_forms_and_case() -> None:
+    settings = PairSettings(terms=(Term("cloud account", ("Cloudkonto",), ("Wolke",)),))
+    check = CHECKS_BY_ID["terms"]
+    right = TranslationPair("Your cloud accounts", "Ihre Cloudkontos", "en", "de", settings)
+    wrong = TranslationPair("Your cloud account", "Ihre Wolke", "en", "de", settings)
+    assert [*check.find(right)] == []
+    assert [finding[3] for finding in check.find(wrong)] == [
+        "'Wolke' is a forbidden translation of 'cloud account'",
+        "term 'cloud account': expected 'Cloudkonto'",
+    ]
+
+
+def test_findings_of_one_check_are_limited() -> None:
+    spans = run_checks(TranslationPair("x " * 50, "{a} " * 50), [CHECKS_BY_ID["placeholders"]])
+    assert len(spans) == 20
