@@ -32,6 +32,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.metrics.judge import answer_store, client
 from tertium.metrics.judge.metric import Judge
+from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.usage import Usage, track_usage
 from tertium.segment import Segment, attach_context
 from tertium.spans import Span
@@ -463,9 +464,9 @@ def test_urls_are_checked_before_anything_is_sent(options: dict[str, str], messa
 
 def test_local_and_encrypted_urls_are_accepted() -> None:
     for url in ("http://localhost:1/v1", "http://127.0.0.2:1", "http://[::1]:1", "https://a.org/"):
-        assert client.server_url(JudgeOptions(url=url)) == url.rstrip("/")
+        assert server_url(JudgeOptions(url=url)) == url.rstrip("/")
     other = JudgeOptions(url="http://example.org/v1", allow_http=True)
-    assert client.server_url(other) == "http://example.org/v1"
+    assert server_url(other) == "http://example.org/v1"
 
 
 def test_proxies_of_the_environment_are_ignored(

@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import time
 import zlib
 from collections.abc import (
@@ -30,31 +29,34 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, asynccontextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from ipaddress import ip_address
+from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from tertium.errors import BudgetError, JudgeServerError, UsageError
+from tertium.errors import BudgetError, JudgeServerError
 from tertium.execution import JudgeOptions
 from tertium.metrics.judge.answer_store import StoredAnswer
 from tertium.metrics.judge.answers import InvalidAnswerError, parse_answer
 from tertium.metrics.judge.protocols import JudgeProtocol
+from tertium.metrics.judge.replies import (
+    Reply,
+    RequestError,
+    StatusError,
+    parse_reply,
+    parse_retry_after,
+    read_body,
+)
+from tertium.metrics.judge.server_address import API_KEY, request_headers, server_url
 from tertium.metrics.judge.usage import Usage, token_cost
 
 if TYPE_CHECKING:
     import httpx
 
-API_KEY, BASE_URL = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # seconds between attempts, doubled each time
 LONGEST_RETRY_AFTER = 600.0  # seconds; a server that asks for more ends the run
 MAX_ATTEMPTS = 6  # of a request that fails
 MAX_RATE_LIMITED = 60  # responses 429 to one request
 MAX_FAILED_IN_A_ROW = 5  # requests that fail for good, without an answer in between
-MAX_RESPONSE_BYTES = 8 << 20
 POOL_CONNECTIONS = 8  # per HTTP client
 MAX_QUOTED_ANSWER = 4000  # characters of an invalid answer that are sent back
 RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 507, 509, 520, 522, 524, 529})
@@ -90,32 +92,6 @@ class RequestParameters:
     temperature: float
     max_tokens: int
     retries: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reply:
-    """Content of a chat completion, and its tokens if the server reports them."""
-
-    content: str
-    model: str
-    tokens: tuple[int, int] | None
-    problem: str = ""
-
-
-class _RequestError(Exception):
-    """A request without a usable response; `kind` is the reason in a few words."""
-
-    def __init__(self, kind: str, *, may_be_charged: bool = False) -> None:
-        super().__init__(kind)
-        self.kind, self.may_be_charged = kind, may_be_charged
-
-
-class _StatusError(_RequestError):
-    """A response with an error status."""
-
-    def __init__(self, status: int, text: str, retry_after: float | None) -> None:
-        super().__init__(f"HTTP status {status}")
-        self.status, self.text, self.retry_after = status, text, retry_after
 
 
 Outcome = StoredAnswer | Failure
@@ -168,45 +144,6 @@ def _has_event_loop() -> bool:
     return True
 
 
-def server_url(options: JudgeOptions) -> str:
-    """Return the base URL of the server; refuse unencrypted connections to other machines."""
-    url = (options.url or os.environ.get(BASE_URL, "")).strip().rstrip("/")
-    if not url:
-        raise UsageError(
-            "judge: no server: give --judge-url URL, such as http://localhost:8080/v1, or set "
-            f"{BASE_URL} (in Python: tertium.runtime(judge=JudgeOptions(url=...)))"
-        )
-    parts = urlsplit(url)
-    if parts.username is not None or parts.password is not None:
-        raise UsageError(f"judge: the URL contains a password: set {API_KEY} instead")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"judge: {url} is not a URL that starts with https:// or http://")
-    if parts.query or parts.fragment:
-        raise UsageError(f"judge: the URL has a part after ?: expected {url.partition('?')[0]}")
-    if parts.scheme == "http" and not options.allow_http and not _is_local(parts.hostname):
-        raise UsageError(
-            f"judge: {url} is not encrypted and not on this machine: use https://, or give "
-            "--allow-http (allow_http=True) if you trust the network"
-        )
-    return url
-
-
-def _is_local(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _headers() -> dict[str, str]:
-    key = os.environ.get(API_KEY, "").strip()
-    if key and not (key.isascii() and key.isprintable() and " " not in key):
-        raise UsageError(f"{API_KEY} is not a valid key: it contains blanks or other characters")
-    return {"Authorization": f"Bearer {key}"} if key else {}
-
-
 class JudgeClient:
     """One run of questions: state of rate limits, budget and refused parameters."""
 
@@ -221,7 +158,7 @@ class JudgeClient:
         self.protocol, self.parameters, self.options = protocol, parameters, options
         self.usage, self.on_outcome = usage, on_outcome
         self.url = f"{server_url(options)}/chat/completions"
-        self.headers = _headers()
+        self.headers = request_headers()
         self.dropped_parameters: set[str] = set()
         self.resume_at = 0.0  # no request is sent before this time
         self.failed_in_a_row = 0
@@ -281,7 +218,7 @@ class JudgeClient:
         for _ in range(self.parameters.retries + 1):
             try:
                 reply = await self._complete(messages, question, http)
-            except _RequestError as error:
+            except RequestError as error:
                 return self._fail(error)
             self.failed_in_a_row, self.has_answers = 0, True
             tokens = tuple(map(sum, zip(tokens, reply.tokens or (0, 0), strict=True)))  # type: ignore[assignment]
@@ -296,9 +233,9 @@ class JudgeClient:
                 return StoredAnswer(reply.content, reply.model, *tokens)
         return Failure(kind=problem)
 
-    def _fail(self, error: _RequestError) -> Failure:
+    def _fail(self, error: RequestError) -> Failure:
         """Return a failure; end the run if no request succeeds any more."""
-        is_refused = isinstance(error, _StatusError) and error.status not in RETRY_STATUSES
+        is_refused = isinstance(error, StatusError) and error.status not in RETRY_STATUSES
         self.failed_in_a_row += not is_refused
         if self.failed_in_a_row >= MAX_FAILED_IN_A_ROW:
             raise JudgeServerError(
@@ -319,7 +256,7 @@ class JudgeClient:
                 reply = await self._send(payload, http)
                 self.dropped_parameters |= dropped
                 return reply
-            except _StatusError as error:
+            except StatusError as error:
                 if self._drop_parameter(error, payload, dropped):
                     continue
                 self._check_fatal(error)
@@ -328,8 +265,8 @@ class JudgeClient:
                 rate_limited += error.status == 429
                 attempts += error.status != 429
                 pause = error.retry_after
-                last: _RequestError = error
-            except _RequestError as error:
+                last: RequestError = error
+            except RequestError as error:
                 attempts += 1
                 pause, last = None, error
             if attempts >= MAX_ATTEMPTS or rate_limited >= MAX_RATE_LIMITED:
@@ -364,7 +301,7 @@ class JudgeClient:
         return {name: value for name, value in payload.items() if name not in dropped}
 
     def _drop_parameter(
-        self, error: _StatusError, payload: Mapping[str, Any], dropped: set[str]
+        self, error: StatusError, payload: Mapping[str, Any], dropped: set[str]
     ) -> bool:
         """Add a parameter that the server may not support to `dropped`; return whether to retry.
 
@@ -380,7 +317,7 @@ class JudgeClient:
             logger.info("judge: the server refuses %s (%s)", choice[0], error.kind)
         return bool(choice)
 
-    def _check_fatal(self, error: _StatusError) -> None:
+    def _check_fatal(self, error: StatusError) -> None:
         if error.retry_after is not None and error.retry_after > LONGEST_RETRY_AFTER:
             raise JudgeServerError(
                 f"judge: the server asks to wait {error.retry_after:,.0f} seconds; answers so far "
@@ -409,7 +346,7 @@ class JudgeClient:
             self.usage.requests += 1
             try:
                 reply = await self._post(data, http)
-            except _RequestError as error:
+            except RequestError as error:
                 if error.may_be_charged:
                     self.usage.unreported += 1
                     self.usage.unreported_cost += bound
@@ -468,82 +405,21 @@ class JudgeClient:
                 is_sent = True
                 response = await http.send(request, stream=True)
                 try:
-                    body = await _read_body(response)
+                    body = await read_body(response)
                 finally:
                     await response.aclose()
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise _RequestError("no connection") from error
+            raise RequestError("no connection") from error
         except (TimeoutError, httpx.TimeoutException) as error:
-            raise _RequestError("timeout", may_be_charged=is_sent) from error
+            raise RequestError("timeout", may_be_charged=is_sent) from error
         except httpx.HTTPError as error:
-            raise _RequestError("connection lost", may_be_charged=is_sent) from error
+            raise RequestError("connection lost", may_be_charged=is_sent) from error
         if response.status_code != 200:
             text = body[:2000].decode("utf-8", errors="replace")
-            raise _StatusError(
+            raise StatusError(
                 response.status_code, text, parse_retry_after(response.headers.get("Retry-After"))
             )
         return parse_reply(body)
-
-
-async def _read_body(response: httpx.Response) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    async for part in response.aiter_bytes():
-        parts.append(part)
-        size += len(part)
-        if size > MAX_RESPONSE_BYTES:
-            raise _RequestError("response too large", may_be_charged=True)
-    return b"".join(parts)
-
-
-def parse_reply(body: bytes) -> Reply:
-    """Read a chat completion; raise if the response is not one."""
-    try:
-        value = json.loads(body)
-        choice = value["choices"][0]
-        message = choice["message"]
-        content, refusal = message.get("content"), message.get("refusal")
-        if not isinstance(content, str | None) or not isinstance(value, dict):
-            raise TypeError
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-        raise _RequestError("response is not a chat completion", may_be_charged=True) from None
-    reply = Reply(
-        content=content or "", model=str(value.get("model") or ""), tokens=_token_counts(value)
-    )
-    reason = choice.get("finish_reason")
-    if refusal or reason == "content_filter":
-        return replace(reply, problem="refusal")
-    if reason == "length":
-        return replace(reply, problem="answer cut off at max_tokens")
-    return reply
-
-
-def _token_counts(value: Mapping[str, Any]) -> tuple[int, int] | None:
-    usage = value.get("usage")
-    if not isinstance(usage, dict):
-        return None
-    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(isinstance(count, int) and 0 <= count < 1 << 40 for count in counts):
-        return None
-    return counts[0], counts[1]  # type: ignore[return-value]
-
-
-def parse_retry_after(value: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, a number or a date; None if there is none.
-
-    >>> parse_retry_after("1.5"), parse_retry_after("soon"), parse_retry_after(None)
-    (1.5, None, None)
-    """
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError):
-            return None
-    return max(0.0, seconds) if seconds == seconds else None
 
 
 def _correction(content: str, error: InvalidAnswerError) -> list[dict[str, str]]:

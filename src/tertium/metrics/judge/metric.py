@@ -32,10 +32,10 @@ from tertium.metrics.judge.client import (
     Question,
     RequestParameters,
     ask,
-    server_url,
 )
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
 from tertium.metrics.judge.protocols import PROTOCOLS, JudgeProtocol, ProtocolName
+from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.span_placement import place_errors
 from tertium.metrics.judge.usage import Usage, current_usage, estimate_tokens, token_cost
 from tertium.models.inputs import REQUIRED_INPUTS
