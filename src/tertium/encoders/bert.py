@@ -331,10 +331,8 @@ def _read_layer(
     """Build a layer from stored weights; their shapes are checked before memory is allocated."""
     hidden, inner = config.hidden_size, config.intermediate_size
     *projections, out, norm = config.tensor_names
-    with SkipInit():
-        layer = TransformerLayer(
-            hidden, config.num_attention_heads, inner, config.layer_norm_eps, device="meta"
-        )
+    int8_layers: dict[str, Int8Linear] = {}
+    states: dict[str, dict[str, Tensor]] = {}
     for module, names, shape in (
         ("qkv", projections, (hidden, hidden)),
         ("out", [out], (hidden, hidden)),
@@ -349,9 +347,16 @@ def _read_layer(
         if precision == "int8" and len(shape) == 2:
             parts = [stored.read_int8(name, *shape) for name in weights]
             rows, scales = (torch.cat(list(side)) for side in zip(*parts, strict=True))
-            setattr(layer, module, Int8Linear(rows, scales, bias))
+            int8_layers[module] = Int8Linear(rows, scales, bias)
         else:
             weight = torch.cat([stored.read(name, *shape) for name in weights])
-            state = {"weight": weight, "bias": bias}
-            getattr(layer, module).load_state_dict(state, assign=True)
+            states[module] = {"weight": weight, "bias": bias}
+    with SkipInit():
+        layer = TransformerLayer(
+            hidden, config.num_attention_heads, inner, config.layer_norm_eps, device="meta"
+        )
+    for module, int8_layer in int8_layers.items():
+        setattr(layer, module, int8_layer)
+    for module, state in states.items():
+        getattr(layer, module).load_state_dict(state, assign=True)
     return layer.requires_grad_(False)
