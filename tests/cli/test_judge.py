@@ -137,12 +137,12 @@ def test_every_command_uses_the_same_answers(
     assert "the first word" not in capsys.readouterr().out
     page = Path("page.html").read_text(encoding="utf-8")
     assert "Judge" in page
-    assert "style" in page, "the category of the marked errors"
+    assert "minor: style: the first word" in page, "the marked errors"
     assert main(["score", *SYSTEMS, *JUDGE, "-q", "--to-spans", "spans.jsonl"]) == 0
     spans = [json.loads(line)["spans"] for line in Path("spans.jsonl").read_text().splitlines()]
-    assert spans[0] == [
-        {"start": 0, "end": 3, "side": "hypothesis", "severity": "minor", "category": "style"}
-    ]
+    place = {"start": 0, "end": 3, "side": "hypothesis"}
+    kind = {"severity": "minor", "category": "style", "message": "the first word"}
+    assert spans[0] == [place | kind]
     files = ("-s", "src.txt", "-t", "ours.txt", "--segment", "1")
     assert main(["explain", *files, *JUDGE]) == 0
     assert "'The': the first word" in capsys.readouterr().out

@@ -43,7 +43,7 @@ def _mark(inner: Markup, span: Span, number: int) -> Markup:
         "mark",
         inner,
         class_=span.severity,
-        title=_error_type(span) + probability,
+        title=_error_type(span) + probability + (span.message and f": {span.message}"),
         data_span=number,
         data_side=None if span.side == "hypothesis" else span.side,
         data_severity=span.severity,

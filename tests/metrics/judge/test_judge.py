@@ -34,6 +34,7 @@ from tertium.metrics.judge import answer_store, client
 from tertium.metrics.judge.metric import Judge
 from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.usage import Usage, track_usage
+from tertium.reporting.page.explanations import explanation_html
 from tertium.segment import Segment, attach_context
 from tertium.spans import Span
 from tertium.testing import check_metric
@@ -93,10 +94,13 @@ def test_scores_spans_and_reasons_come_from_one_request_each(
     scores = JUDGE.score(SEGMENTS)
     assert scores.segments.tolist() == expected_scores(SEGMENTS)
     assert scores.system == np.mean(expected_scores(SEGMENTS))
-    assert JUDGE.mark_errors(SEGMENTS)[0] == (Span(0, 3, severity="minor", category="style"),)
+    assert JUDGE.mark_errors(SEGMENTS)[0] == (
+        Span(0, 3, severity="minor", category="style", message="the first word"),
+    )
     explained = JUDGE.explain(SEGMENTS[0])
     assert explained.reasons == ("minor, style, 'the': the first word",)
     assert explained.as_dict()["reasons"] == explained.reasons
+    assert "the first word</li>" in explanation_html(explained)
     assert len(server.requests) == usage.requests == usage.answers == len(SEGMENTS)
     assert (usage.prompt_tokens, usage.completion_tokens) == server.charged_tokens
     assert usage.cost == pytest.approx(12 * (PROMPT_TOKENS + 10 * COMPLETION_TOKENS) / 1e6)

@@ -41,7 +41,7 @@ from tertium.metrics.judge.usage import Usage, current_usage, estimate_tokens, t
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.spans import Severity, Span, score_spans
+from tertium.spans import Span, score_spans
 from tertium.specs import Range
 from tertium.text.language_codes import parse_language_pair
 
@@ -456,18 +456,19 @@ def reasons(result: PassResult) -> list[str]:
 def merge_spans(result: SegmentResult) -> tuple[Span, ...]:
     """Merge the spans of all passes; with several, `chance` is the share of passes that agree.
 
-    A span gets the severity and category that most passes give it, the first one in a tie.
+    A span gets the severity and category that most passes give it, the first one in a tie, and the
+    message of the first pass that marks it.
     """
     if len(result.passes) <= 1:
         return tuple(span for p in result.passes for span, _ in p.errors)
-    votes: dict[tuple[Any, ...], list[tuple[Severity, str]]] = {}
+    votes: dict[tuple[str, int, int], list[Span]] = {}
     for p in result.passes:
         for span, _ in p.errors:
-            place = (span.side, span.start, span.end)
-            votes.setdefault(place, []).append((span.severity, span.category))
+            votes.setdefault((span.side, span.start, span.end), []).append(span)
     spans = []
-    for (side, start, end), kinds in votes.items():
-        severity, category = Counter(kinds).most_common(1)[0][0]
-        chance = round(len(kinds) / len(result.passes), 4)
-        spans.append(Span(start, end, side, severity, category, chance=chance))
+    for marked in votes.values():
+        kinds = Counter((span.severity, span.category) for span in marked)
+        severity, category = kinds.most_common(1)[0][0]
+        chance = round(len(marked) / len(result.passes), 4)
+        spans.append(replace(marked[0], severity=severity, category=category, chance=chance))
     return tuple(sorted(spans, key=lambda s: (s.side != "hypothesis", s.start, s.end)))

@@ -38,8 +38,8 @@ def place_errors(
         if place is None:
             dropped += 1
             continue
-        category = " ".join(error.category.split())
-        span = Span(*place, side=side, severity=error.severity, category=category)
+        category, reason = (" ".join(text.split()) for text in (error.category, error.reason))
+        span = Span(*place, side, error.severity, category, message=reason)
         placed[(side, *place)] = (span, error)
     order = sorted(placed, key=lambda key: (key[0] != "hypothesis", key[1], key[2]))
     return [placed[key] for key in order], dropped

@@ -51,6 +51,9 @@ def explanation_html(explanation: Explanation) -> Markup:
         element("p", element("b", f"{error.severity} error: {error.category}", class_="bad"))
         for error in explanation.errors
     ]
+    if explanation.reasons:
+        items = [element("li", reason) for reason in explanation.reasons]
+        parts += [element("p", element("b", "Reasons of the judge")), element("ul", *items)]
     parts += [_comparison(part) for part in explanation.comparisons]
     if explanation.attribution is not None:
         parts.append(_attribution(explanation, explanation.attribution))
