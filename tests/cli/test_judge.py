@@ -172,6 +172,11 @@ def test_corpus_uses_the_same_answers(
     assert [row["judge:model=tiny"] for row in scored] == [float(len(text)) for text in OURS]
     assert len(server.requests) == 3
     assert main(["score", "-s", "src.txt", "-t", "ours.txt", *JUDGE, "-q"]) == 0
+    answer_store.clear_memory()  # as in another process
+    assert main([*command, "--workers", "1", "--resume"]) == 0
+    answer_store.clear_memory()
+    other = [word if word != "scored" else "other" for word in command]
+    assert main([*other, "--workers", "2", "--part-rows", "1"]) == 0
     assert len(server.requests) == 3
 
 

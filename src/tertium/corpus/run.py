@@ -284,8 +284,9 @@ def _make_job(
     where = parts[0].file.path
     example = scoring.find_example(records, metrics, longest, where)
     scoring.check_languages(records, metrics, example, longest)
-    with runtime(cache=False):
-        scoring.score_segments(metrics, [example])
+    for metric in metrics:  # test encoders themselves, but pay for answers of a judge only once
+        with runtime(cache=current_runtime().cache and not metric.required_embeddings([example])):
+            scoring.score_segments([metric], [example])
     schema = None
     if writer.has_columns and any(part.file.kind == "jsonl" for part in parts):
         schema = infer_schema(records).serialize().to_pybytes()
