@@ -45,6 +45,11 @@ def test_the_same_errors_are_read_from_every_layout() -> None:
     assert read({"spans": [span.as_dict() for span in expected.spans]}) == expected
 
 
+def test_all_fields_of_a_written_span_are_read() -> None:
+    span = Span(4, 7, "hypothesis", "major", "numbers", "checks", 0.5, "3 in the source")
+    assert read({"spans": [span.as_dict()]}).spans == (span,)
+
+
 def test_unlocated_errors_and_source_errors() -> None:
     record = {
         "spans": [{"start": 0, "end": 3, "side": "source", "severity": "critical", "rater": 0}],

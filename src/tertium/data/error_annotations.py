@@ -124,7 +124,8 @@ def _read_error(entry: Mapping[str, Any], where: str) -> spans.Span | spans.Unlo
     chance = read_probability(entry.get("chance"), "chance", where)
     try:
         side: Any = "source" if entry.get("is_source_error") else entry.get("side", "hypothesis")
-        return spans.Span(first, end, side, severity, category, rater, chance)
+        message = "" if entry.get("message") is None else str(entry["message"])
+        return spans.Span(first, end, side, severity, category, rater, chance, message)
     except TertiumError as error:
         raise DataError(f"{where}: {error}") from None
 
