@@ -17,9 +17,9 @@ from tertium.registry import METRICS, RANKERS, resolve_scorer
 from tertium.scores import Scores
 
 CLASSES = (
-    "BERTR BERTScore BLEU BLEUR BiLSTM BiLSTMAttention CHRF Checks ESIM Judge METEOR METEORR MTR MTRTER "
-    "NIST NISTR Pairwise RTER SMD SSS SVR SentSim TER TERR TertiumBase TertiumMulti TertiumSmall "
-    "WMD WMDO"
+    "BERTR BERTScore BLEU BLEUR BiLSTM BiLSTMAttention CHRF Checks ESIM Judge METEOR METEORR "
+    "MTR MTRTER NIST NISTR Pairwise RTER SMD SSS SVR SentSim TER TERR "
+    "TertiumBase TertiumMulti TertiumSmall WMD WMDO"
 ).split()
 CHEAP_METRICS = (
     "bleu",

@@ -41,7 +41,7 @@ OUTPUT_OPTIONS = {
 # Destinations of options that may name files to read.
 INPUT_OPTIONS = (
     "translations sources references documents human scores spans curves human_baseline challenge "
-    "sets"
+    "sets terms do_not_translate config"
 ).split()
 MAX_DECIMALS = 17  # the precision of a double
 
