@@ -21,7 +21,7 @@ README = ROOT / "README.md"
 # Figures in the README's table of papers: table and row of the ledger, by year.
 README_ROWS = {
     "2019": ("mathur2019", "1", "BERTR, mpnet"),
-    "2015": ("guzman2015", "1", "pairwise-published"),
+    "2015": ("guzman2015", "1", "4METRICS + SYNTAX25 + WIKI-GW25"),
     "2021": ("song2021", "4", "SSS + BERTScore"),
     "2018": ("shimanaka2018", "2", "SVR, mpnet + minilm + use"),
     "2009": ("pado2009", "4", "MT+RTER"),
