@@ -174,10 +174,6 @@ class PairNetwork(nn.Module, ABC):
         sides = self.interact(hypothesis, other)
         return self.summarize(*(map(self.compose, sides) if self.compose is not None else sides))
 
-    def projection_weights(self) -> Tensor | None:
-        """Weights of the token projections that `encode` appends to the states, (more, 2h)."""
-        return None
-
     def encode(self, texts: PaddedSequences) -> PaddedSequences:
         """Encode frozen states (texts, tokens, layers, d) to (texts, tokens, 2h)."""
         return self.encode_mixed(PaddedSequences(self.mix(texts.values), texts.lengths))
