@@ -54,16 +54,17 @@ ALLOWED: dict[str, set[str]] = {
     "text": CORE,
     "data": CORE | {"text"},
     "checks": CORE | {"text", "data"},
+    "campaigns": CORE | {"text", "data", "checks", "meta"},
     "encoders": BELOW_ENCODERS,
     "linguistics": BELOW_ENCODERS | {"encoders"},
     "models": BELOW_ENCODERS | {"encoders"},
     "metrics": BELOW_METRICS,
-    "evaluation": BELOW_METRICS | {"metrics", "meta"},
+    "evaluation": BELOW_METRICS | {"metrics", "meta", "campaigns"},
     "meta": CORE | {"data"},
     "corpus": BELOW_METRICS | {"metrics", "evaluation"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
-    "reporting": CORE | {"data", "meta", "evaluation", "metrics"},
+    "reporting": CORE | {"data", "campaigns", "checks", "meta", "evaluation", "metrics"},
 }
 
 

@@ -1,0 +1,1 @@
+"""Annotation campaigns: what human raters judge, who judges it, their answers and agreement."""

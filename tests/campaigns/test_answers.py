@@ -1,0 +1,105 @@
+"""Answers of raters as judgments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.campaigns.test_campaign import make_campaign
+
+from tertium.campaigns.answers import (
+    Answer,
+    judgment_rows,
+    latest_answers,
+    read_answers,
+    write_answers,
+    write_judgments,
+)
+from tertium.campaigns.campaign import Item
+from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
+from tertium.errors import DataError
+from tertium.spans import Span, UnlocatedError
+
+MARKS = (Span(4, 5, severity="major"),)  # the emoji, by code points
+
+
+def test_answers_round_trip(tmp_path: Path) -> None:
+    answers = [
+        Answer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, seconds=12.5),
+        Answer(rater="ben", item="2", system="a", skipped="not my language", revision=2),
+    ]
+    write_answers(answers, tmp_path / "a.jsonl")
+    assert read_answers(tmp_path / "a.jsonl") == answers
+
+
+def test_a_score_outside_the_scale_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"rater": "a", "item": "1", "system": "a", "score": 101}\n')
+    with pytest.raises(DataError, match=r"line 1: score is the number 101.*0 to 100"):
+        read_answers(tmp_path / "a.jsonl")
+
+
+def test_judgments_of_a_campaign_are_read_as_human_data(tmp_path: Path) -> None:
+    campaign = make_campaign()
+    answers = [
+        Answer(rater="anna", item="1", system="a", score=10.0),
+        Answer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, revision=2),
+        Answer(rater="anna", item="1", system="b", score=90.0),
+        Answer(rater="ben", item="2", system="a", skipped="broken"),
+    ]
+    write_judgments(answers, campaign, tmp_path / "j.jsonl")
+    [judgments] = read_human_data(tmp_path / "j.jsonl")
+    assert isinstance(judgments, JudgmentSet)
+    assert [(j.system, j.item, j.score, j.annotator) for j in judgments.judgments] == [
+        ("a", "1", 60.0, "anna"),
+        ("b", "1", 90.0, "anna"),
+    ]
+    annotations = judgments.judgments[0].error_annotations
+    assert annotations is not None
+    assert annotations.spans[0].of("Ein 🙂 Satz.") == "🙂"
+    assert judgments.lp == "en-de"
+
+
+def test_scores_depend_on_the_protocol() -> None:
+    mqm = make_campaign(protocol="mqm")
+    marked = Answer(
+        rater="anna", item="1", system="a", spans=MARKS, missing=(UnlocatedError("minor"),)
+    )
+    assert [row["score"] for row in judgment_rows([marked], mqm)] == [-6.0]
+    ranked = [
+        Answer(rater="anna", item="1", system="a", rank=1),
+        Answer(rater="anna", item="1", system="b", rank=1),
+        Answer(rater="ben", item="2", system="a", rank=2),
+        Answer(rater="ben", item="2", system="b", rank=1),
+    ]
+    rows = judgment_rows(ranked, make_campaign(protocol="ranking"))
+    assert [row["score"] for row in rows] == [0.5, 0.5, 0.0, 1.0]
+    edited = Answer(rater="anna", item="1", system="b", edited="Ein schöner Satz.")
+    [row] = judgment_rows([edited], make_campaign(protocol="post-edit"))
+    assert row["score"] == pytest.approx(-100 / 3)
+
+
+def test_checks_and_incomplete_answers_do_not_count() -> None:
+    base = make_campaign()
+    check = Item(
+        id="c", source="x", outputs={"a": "y"}, kind="check", damage={"a": "omission"}, original="1"
+    )
+    campaign = base.replace(items=(*base.items, check))
+    answers = [
+        Answer(rater="anna", item="c", system="a", score=1.0),
+        Answer(rater="anna", item="1", system="a"),
+    ]
+    counts: Counter[str] = Counter()
+    assert not [*judgment_rows(answers, campaign, excluded_counts=counts)]
+    assert counts == {"attention check or tutorial": 1, "answer without a score": 1}
+
+
+def test_answers_of_another_campaign_are_refused() -> None:
+    with pytest.raises(DataError, match="belong to another campaign"):
+        [*judgment_rows([Answer(rater="anna", item="9", system="a")], make_campaign())]
+
+
+def test_the_highest_revision_counts_in_any_order() -> None:
+    new, old = (Answer(rater="x", item="1", system="a", score=1.0, revision=n) for n in (2, 1))
+    assert latest_answers([new, old]) == latest_answers([old, new]) == [new]
