@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ EPILOG = f"""\
 examples:
   tertium check -s source.txt -t ours.txt
   tertium check -s source.txt -t ours.txt --select placeholders tags numbers --fail-on major
+  tertium check -s source.txt -t ours.txt -f sarif > findings.sarif
   tertium check -t systems.jsonl --summary
   tertium check --list-checks
 
@@ -60,7 +62,7 @@ def add_arguments(parser: CommandParser) -> None:
     group.add_argument(
         "--max-length", type=int, metavar="N", help="characters of a translation (default: any)"
     )
-    output.add_format(parser)
+    output.add_format(parser, (*output.FORMATS, "sarif"))
     group = parser.groups["Output"]
     group.add_argument(
         "--summary", action="store_true", help="print the number of findings of each check"
@@ -83,7 +85,8 @@ def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.checking import FINDING_COLUMNS, check
 
     if args.list_checks:
-        output.print_table(_list_checks(), args.format if args.format != "json" else "tsv")
+        is_table = args.format not in ("json", "sarif")
+        output.print_table(_list_checks(), args.format if is_table else "tsv")
         return 0
     if not args.translations:
         raise UsageError("-t is missing: give system outputs, or --list-checks")
@@ -134,7 +137,12 @@ def _print_report(
 ) -> None:
     from tertium.evaluation.checking import FINDING_COLUMNS
 
-    if args.format == "json":
+    if args.format == "sarif":
+        from tertium.reporting.sarif import check_results, check_rules, sarif_log
+
+        locate = inputs.locate_segments(args, report.testset)
+        sys.stdout.write(output.to_json(sarif_log(check_results(report, locate), check_rules())))
+    elif args.format == "json":
         systems = {
             system: {
                 "clean": report.clean_share(system),

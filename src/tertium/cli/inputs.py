@@ -11,6 +11,7 @@ from pathlib import Path
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import device_of
 from tertium.data.formats import RECORD_SUFFIXES
+from tertium.data.locations import Locate, locate_lines, locate_records
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 from tertium.errors import UsageError
@@ -198,6 +199,15 @@ def read_inputs(args: argparse.Namespace) -> TestSet:
         if equals:
             labels[name] = read_lines(file)
     return dataclasses.replace(testset, columns={**testset.columns, **labels})
+
+
+def locate_segments(args: argparse.Namespace, testset: TestSet) -> Locate:
+    """Return a function that finds the texts of a test set in the files of the options."""
+    files: list[str] = args.translations
+    if len(files) == 1 and RECORD_SUFFIXES & set(Path(files[0]).suffixes):
+        fields = args.fields.split(",") if args.fields else None
+        return locate_records(files[0], testset.systems, testset.sources, fields)
+    return locate_lines(dict(zip(testset.systems, files, strict=True)), args.sources)
 
 
 def check_stdin_once(args: argparse.Namespace) -> None:

@@ -1,0 +1,75 @@
+"""Where the texts of a test set are in their files: file, line and column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tertium.data import formats, records
+from tertium.data.text_files import is_stdin, read_text, split_lines
+from tertium.spans import Side
+
+LINE_NUMBER = re.compile(r"line (\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file and, if known, the line of a text and the column of its first character, from 1.
+
+    Columns count code points. Without a column, the text is written differently in the line.
+    """
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+
+Locate = Callable[[str, int, Side], Location | None]  # of a system, a segment from 0 and a side
+
+
+def locate_lines(systems: Mapping[str, str], sources: str | None = None) -> Locate:
+    """Locate the texts of parallel files, by the file of each system and of the sources.
+
+    >>> locate_lines({"ours": "ours.txt"})("ours", 2, "hypothesis")
+    Location(file='ours.txt', line=3, column=1)
+    """
+
+    def locate(system: str, segment: int, side: Side) -> Location | None:
+        file = sources if side == "source" else systems[system]
+        return None if file is None or is_stdin(file) else Location(file, segment + 1, 1)
+
+    return locate
+
+
+def locate_records(
+    path: str,
+    systems: Mapping[str, Sequence[str]],
+    sources: Sequence[str] = (),
+    fields: Sequence[str] | None = None,
+) -> Locate:
+    """Locate the texts of a file of records by their lines; standard input has no locations.
+
+    The column is known if the text is written in its line exactly once.
+    """
+    lines: dict[str, list[int]] = {}
+    raw: list[str] = []
+    if not is_stdin(path) and ".parquet" not in Path(path).suffixes:
+        default = formats.default_name(path) or "system"
+        for where, record in formats.read_records(path, fields):
+            names = records.lowercase_known_columns(record)
+            system = records.read_name(names, records.SYSTEM_NAMES, where) or default
+            match = LINE_NUMBER.search(where)
+            lines.setdefault(system, []).append(int(match[1]) if match else 1)
+        raw = split_lines(read_text(path), path)
+
+    def locate(system: str, segment: int, side: Side) -> Location | None:
+        if system not in lines:
+            return None if is_stdin(path) else Location(path)
+        line = lines[system][segment]
+        text = (sources if side == "source" else systems[system])[segment]
+        is_clear = bool(text) and raw[line - 1].count(text) == 1
+        return Location(path, line, raw[line - 1].index(text) + 1 if is_clear else None)
+
+    return locate
