@@ -118,6 +118,7 @@ class Judgment:
     `item` identifies the source segment, to group the translations of several systems. `system`,
     `annotator`, `lp` (language pair) and `document` are empty if not published.
     `error_annotations` are the marked errors, None if nobody was asked to mark errors.
+    `metric_scores` are scores of metrics that were published with the judgment, by name.
     """
 
     segment: Segment
@@ -128,6 +129,7 @@ class Judgment:
     lp: str = ""
     document: str = ""
     error_annotations: ErrorAnnotations | None = None
+    metric_scores: Mapping[str, float] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _check_is_segment(self.segment)

@@ -78,6 +78,14 @@ def add_data(parser: CommandParser) -> None:
     )
     add_list(group, "--scores", metavar="FILE", help="files of metric scores")
     group.add_argument(
+        "--scores-from-rows",
+        nargs="*",
+        action="extend",
+        metavar="METRIC",
+        help="also evaluate metric scores in the field `scores` of the judgments: all, or those "
+        "named (default: all, if there are no other metrics)",
+    )
+    group.add_argument(
         "--spans",
         nargs="*",
         action="extend",

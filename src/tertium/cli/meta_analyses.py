@@ -22,7 +22,7 @@ AGREEMENT_OPTIONS = (
     "statistic level grouping by test over threshold tie_rate confidence p_values plot diagnostics "
     "report"
 ).split()
-SCORE_OPTIONS = ("scores", "human_baseline", "standardize", "lower_better")
+SCORE_OPTIONS = ("scores", "scores_from_rows", "human_baseline", "standardize", "lower_better")
 # Defaults of numbers, and the analyses that use them.
 DEFAULT_NUMBERS: Mapping[str, Any] = {"resamples": 1000, "confidence_level": 0.95, "alpha": 0.05}
 NUMBERS_USED_BY = {
@@ -105,6 +105,7 @@ def data_options(args: argparse.Namespace) -> dict[str, Any]:
         "standardize": args.standardize,
         "lower_better": args.lower_better,
         "human_baseline": args.human_baseline,
+        "scores_from_rows": args.scores_from_rows == [] or args.scores_from_rows or False,
     }
 
 

@@ -62,6 +62,10 @@ class HumanData(ABC):
         """Return other labels of the items, such as their domain, by column and item."""
         return {}
 
+    def metric_scores(self) -> Mapping[str, FloatArray]:
+        """Return published scores of metrics by name: one value for each judgment, or NaN."""
+        return {}
+
     def matrix(self, level: str = "segment") -> ScoreMatrix | None:
         """Return the human scores of segments, or None without such scores."""
         return None

@@ -137,6 +137,13 @@ class JudgmentSet(HumanData):
     def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
         return [(j.system, j.segment) for j in self.judgments] if self.has_texts else []
 
+    def metric_scores(self) -> dict[str, FloatArray]:
+        names = dict.fromkeys(name for j in self.judgments for name in j.metric_scores)
+        return {
+            name: np.array([j.metric_scores.get(name, math.nan) for j in self.judgments])
+            for name in names
+        }
+
     def matrix(self, level: str = "segment") -> ScoreMatrix:
         """Return the human scores as systems x items, with NaN for missing scores."""
         return self.to_score_matrix(self.scores, "human", level)
@@ -313,7 +320,9 @@ class JudgmentCollector:
         annotator = records.get_text(record, records.ANNOTATOR_NAMES)
         lp = records.read_language_pair(record)
         document = records.get_text(record, records.DOCUMENT_NAMES)
-        judgment = Judgment(segment, score, item, system, annotator, lp, document, annotations)
+        row_scores = records.read_metric_scores(record, where)
+        names = (item, system, annotator, lp, document)
+        judgment = Judgment(segment, score, *names, annotations, row_scores)
         self._label(record, judgment)
         self.add_judgment(judgment)
 

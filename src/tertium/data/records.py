@@ -117,6 +117,19 @@ def read_score(value: Any, where: str) -> float:
     return score
 
 
+def read_metric_scores(record: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Return the metric scores in the field `scores` of a record, by metric; omit missing ones.
+
+    >>> read_metric_scores({"scores": {"chrf": 61.2, "judge": None}}, "line 1")
+    {'chrf': 61.2}
+    """
+    scores = record.get("scores")
+    if not isinstance(scores, Mapping):  # a list has another meaning, such as several ratings
+        return {}
+    values = {str(n): read_score(v, f"{where}, scores of {n}") for n, v in scores.items()}
+    return {name: value for name, value in values.items() if not math.isnan(value)}
+
+
 def read_integer(value: Any, name: str, where: str) -> int:
     """Parse a whole number, which a table contains as text.
 

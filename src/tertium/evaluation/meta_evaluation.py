@@ -66,6 +66,7 @@ def meta_evaluate(
     standardize: bool = False,
     lower_better: str | Sequence[str] = (),
     human_baseline: Sources = (),
+    scores_from_rows: bool | str | Sequence[str] = False,
     seed: int = 12345,
     **options: Any,
 ) -> AgreementStudy:
@@ -98,6 +99,9 @@ def meta_evaluate(
         Metrics of `scores` where a lower score is better.
     human_baseline
         Human scores to add as another metric: a second campaign, or "rater" for a held-out rater.
+    scores_from_rows
+        Whether to add the metric scores in the field `scores` of the judgments, or the names of
+        those to add. They are used in any case if no other metric is given.
     seed
         Seed of resampling.
     options
@@ -137,6 +141,7 @@ def meta_evaluate(
             standardize=standardize,
             lower_better=as_list(lower_better),
             human_baseline=human_baseline,
+            scores_from_rows=scores_from_rows,
         )
         for at, names in by_level.items()
     }

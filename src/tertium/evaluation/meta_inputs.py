@@ -88,12 +88,14 @@ def load_meta_inputs(
     standardize: bool = False,
     lower_better: Sequence[str] = (),
     human_baseline: Sources = (),
+    scores_from_rows: bool | str | Sequence[str] = False,
 ) -> MetaInputs:
     """Read judgments, read or compute metric scores, and align the two.
 
     Judgments are read at `judgment_level`, by default `level`. `human_baseline` adds human scores
     as another metric: files of a second campaign, or "rater" for one rater of each translation, who
-    is then held out of the judgments.
+    is then held out of the judgments. `scores_from_rows` adds the metric scores of the judgments
+    (field `scores`): all, or those named; without other metrics they are used anyway.
     """
 
     lps = [normalize_language_pair(lp) for lp in lps]
@@ -108,14 +110,19 @@ def load_meta_inputs(
     loaded = load_metrics(metrics) if metrics else []
     bundled_files = [file for entry in human_data.values() for file in entry.files]
     files = as_list(scores) or ([] if loaded else bundled_files)
-    if not files and not loaded:
+    row_scores = []
+    if scores_from_rows or not (files or loaded):
+        wanted = [] if isinstance(scores_from_rows, bool) else as_list(scores_from_rows)
+        is_requested = bool(scores_from_rows)
+        row_scores = _select_row_scores(human_data, wanted, level, is_requested=is_requested)
+    if not files and not loaded and not row_scores:
         raise UsageError("no metric to evaluate: give --scores FILES or -m METRICS")
-    if lower_better and not files:
+    if lower_better and not files and not row_scores:
         raise UsageError(
             f"--lower-better {' '.join(lower_better)} needs --scores: "
             "metrics given with -m know whether lower is better"
         )
-    tables, negated = _read_scores(files, human_data, lps, lower_better) if files else ({}, ())
+    tables, negated = _read_scores(files, row_scores, human_data, lps, lower_better)
     if loaded:
         _add_computed_scores(loaded, human_data, level, tables, exclude)
     for name, row in rows.items():
@@ -216,25 +223,50 @@ def _language_pairs(
     return sorted(pairs - {""})
 
 
+def _select_row_scores(
+    human_data: Mapping[str, HumanData], wanted: Sequence[str], level: str, *, is_requested: bool
+) -> list[tuple[str, MetricScores]]:
+    """Return set name and scores of each wanted metric in the judgments; without names, of all."""
+    by_set = {name: entry.metric_scores() for name, entry in human_data.items()}
+    names = list(dict.fromkeys(metric for own in by_set.values() for metric in own))
+    if not names and is_requested:
+        raise DataError(
+            f"--scores-from-rows: no judgment of {', '.join(human_data)} has metric scores: "
+            'expected JSONL with a field "scores": {"METRIC": 0.5, ...}'
+        )
+    if unknown := next((metric for metric in wanted if metric not in names), None):
+        raise UnknownNameError("metric in the judgments", unknown, names)
+    selected = []
+    for metric in wanted or names:
+        for name in (name for name, own in by_set.items() if metric in own):
+            matrix = human_data[name].to_score_matrix(by_set[name][metric], metric, level)
+            has_scores = ~np.isnan(matrix.values).all(axis=1)
+            systems = tuple(compress(matrix.systems, has_scores))
+            segments = replace(matrix, systems=systems, values=matrix.values[has_scores])
+            entry = MetricScores(metric=metric, lp=human_data[name].lp, segments=segments)
+            selected.append((name, entry))
+    return selected
+
+
 def _read_scores(
     files: Sequence[PathLike],
+    row_scores: Sequence[tuple[str, MetricScores]],
     human_data: Mapping[str, HumanData],
     lps: Sequence[str],
     lower_better: Sequence[str],
 ) -> tuple[dict[str, _SetScores], tuple[str, ...]]:
     """Read metric scores of each set, oriented (higher is better), and the negated metrics."""
     entries = [entry for file in files for entry in read_metric_scores(file)]
-    names = {entry.metric for entry in entries}
+    names = {entry.metric for entry in (*entries, *(entry for _, entry in row_scores))}
     for name in lower_better:
         if name not in names:
             raise UsageError(f"--lower-better {name}: no such metric ({', '.join(sorted(names))})")
     by_set: dict[str, list[MetricScores]] = {name: [] for name in human_data}
     negated = set(lower_better)
-    for entry in entries:
-        if lps and entry.lp and entry.lp not in lps:
-            continue
+    used = [entry for entry in entries if not lps or not entry.lp or entry.lp in lps]
+    for name, entry in [*((_find_set(e, human_data), e) for e in used), *row_scores]:
         lower = not entry.higher_is_better or entry.metric in lower_better
-        by_set[_find_set(entry, human_data)].append(_negate(entry) if lower else entry)
+        by_set[name].append(_negate(entry) if lower else entry)
         negated |= {entry.metric} if lower else set()
     tables = {}
     for name, own in by_set.items():
