@@ -58,10 +58,15 @@ def test_settings_file_of_the_folder_is_read(
 
 
 def test_findings_are_written(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", *files, "-o", "f.tsv", "--to-xlsx", "f.xlsx", "--summary"]) == 0
+    assert main(["check", *files, "-o", "f.tsv", "f.xlsx", "f.html", "--summary"]) == 0
     assert "clean segments (%)" in capsys.readouterr().out
     assert len(Path("f.tsv").read_text().splitlines()) == 3
     assert Path("f.xlsx").stat().st_size > 0
+    assert "{count}</mark>" in Path("f.html").read_text()
+    assert main(["check", *files, "-o", "f.doc"]) == 2
+    assert "-o f.doc: findings are written to a file that ends in" in capsys.readouterr().err
+    assert main(["check", *files, "-o", "f.tsv", "f.tsv"]) == 2
+    assert "-o and -o both write f.tsv" in capsys.readouterr().err
 
 
 def test_glossary_and_names_and_length(

@@ -11,8 +11,7 @@ from tertium.cli import inputs, output
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import progress_bars
 from tertium.errors import UsageError
-from tertium.frames import write_frame
-from tertium.reporting.tables.table import Cell, Table, number_cell
+from tertium.reporting.tables.table import Cell, Table
 
 if TYPE_CHECKING:
     from tertium.checks.configuration import CheckSettings
@@ -67,10 +66,13 @@ def add_arguments(parser: CommandParser) -> None:
     group.add_argument(
         "--summary", action="store_true", help="print the number of findings of each check"
     )
-    group.add_argument(
-        "-o", "--output", metavar="FILE", help="also write findings: .tsv, .csv, .jsonl, .parquet"
+    add_list(
+        group,
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="also write findings: .xlsx, .html, .sarif, .tsv, .csv, .jsonl, .parquet",
     )
-    group.add_argument("--to-xlsx", metavar="FILE", help="also write findings as a workbook")
     group.add_argument(
         "--fail-on",
         choices=FAIL_ON,
@@ -81,8 +83,8 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.cli.score import check_table_file
-    from tertium.evaluation.checking import FINDING_COLUMNS, check
+    from tertium.evaluation.checking import check
+    from tertium.reporting.findings import check_findings_file, write_findings
 
     if args.list_checks:
         is_table = args.format not in ("json", "sarif")
@@ -91,23 +93,15 @@ def run(args: argparse.Namespace) -> int:
     if not args.translations:
         raise UsageError("-t is missing: give system outputs, or --list-checks")
     output.check_outputs(args)
-    check_table_file("-o", args.output, "findings")
-    if args.to_xlsx and Path(args.to_xlsx).suffix != ".xlsx":
-        raise UsageError(f"--to-xlsx {args.to_xlsx}: expected a file that ends in .xlsx")
+    for path in args.output:
+        check_findings_file(path)
     settings = _read_settings(args)
     testset = inputs.read_inputs(args)
     with progress_bars(args.quiet):
         report = check(testset, settings=settings)
-    rows = [*report.rows()]
-    if args.output:
-        cells = [[" ".join(v.split()) if isinstance(v, str) else v for v in row] for row in rows]
-        columns = {name: [row[n] for row in cells] for n, name in enumerate(FINDING_COLUMNS)}
-        write_frame(columns, args.output)
-    if args.to_xlsx:
-        from tertium.reporting.tables.spreadsheet import write_xlsx
-
-        write_xlsx(rows, FINDING_COLUMNS, args.to_xlsx)
-    _print_report(args, report, rows)
+    for path in args.output:
+        write_findings(report, path, inputs.locate_segments(args, testset))
+    _print_report(args, report)
     _print_notes(args, report)
     is_failed = args.fail_on is not None and report.has_severity(args.fail_on)
     return FINDINGS_EXIT_CODE if is_failed else 0
@@ -132,10 +126,11 @@ def _read_settings(args: argparse.Namespace) -> CheckSettings:
     return CheckSettings(**fields)
 
 
-def _print_report(
-    args: argparse.Namespace, report: CheckReport, rows: list[tuple[Any, ...]]
-) -> None:
+def _print_report(args: argparse.Namespace, report: CheckReport) -> None:
     from tertium.evaluation.checking import FINDING_COLUMNS
+    from tertium.reporting.tables.findings import finding_counts
+
+    rows = [*report.rows()]
 
     if args.format == "sarif":
         from tertium.reporting.sarif import check_results, check_rules, sarif_log
@@ -161,7 +156,7 @@ def _print_report(
             record["findings"] = [dict(zip(FINDING_COLUMNS, row, strict=True)) for row in rows]
         output.print_records([record])
     elif args.summary:
-        output.print_table(_summarize(report), args.format)
+        output.print_table(finding_counts(report), args.format)
     elif args.format == "tsv" or rows:
         output.print_table(_list_findings(report, rows, args.format), args.format)
 
@@ -184,21 +179,6 @@ def _make_cell(value: str | int, *, shorten: bool) -> Cell | str:
     if not isinstance(value, str):
         return Cell(str(value), value)
     return value if not shorten or len(value) <= MAX_SHOWN else f"{value[: MAX_SHOWN - 1]}…"
-
-
-def _summarize(report: CheckReport) -> Table:
-    systems = [*report.findings]
-    counts = {system: report.counts(system) for system in systems}
-    names = [name for name in report.settings.ids if any(name in c for c in counts.values())]
-    rows: list[list[Cell | str]] = [
-        [name, *(Cell(str(n := counts[system].get(name, 0)), n) for system in systems)]
-        for name in names
-    ]
-    rows += [
-        ["clean segments (%)", *(number_cell(100 * report.clean_share(s), 2) for s in systems)],
-        ["penalty per segment", *(number_cell(report.penalty(s), 4) for s in systems)],
-    ]
-    return Table(["segments with findings", *systems], rows)
 
 
 def _print_notes(args: argparse.Namespace, report: CheckReport) -> None:

@@ -89,14 +89,18 @@ def add_output(
 
 def check_outputs(args: argparse.Namespace) -> None:
     """Check before the work that output files can be written and replace no input."""
-    values = {option: getattr(args, name, None) for name, option in OUTPUT_OPTIONS.items()}
-    outputs = {option: path for option, path in values.items() if path}
-    for option, path in outputs.items():
+    values = {option: getattr(args, name, None) or [] for name, option in OUTPUT_OPTIONS.items()}
+    outputs = [
+        (option, path)
+        for option, paths in values.items()
+        for path in ([paths] if isinstance(paths, str) else paths)
+    ]
+    for n, (option, path) in enumerate(outputs):
         if path == "-":
             raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
         check_writable(path)
-        for other_option, other_path in outputs.items():
-            if other_option != option and _is_same_file(path, other_path):
+        for other_option, other_path in outputs[n + 1 :]:
+            if _is_same_file(path, other_path):
                 raise UsageError(f"{option} and {other_option} both write {path}: give two files")
         if any(_is_same_file(path, name) for name in _input_files(args)):
             raise UsageError(f"{option} {path} is also an input file: give another name")

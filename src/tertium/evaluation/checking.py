@@ -12,6 +12,7 @@ from tertium.checks.check import Check, PairSettings, TranslationPair, run_check
 from tertium.checks.configuration import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
 from tertium.data.testset import TestSet
+from tertium.display import Displayable
 from tertium.errors import UsageError
 from tertium.evaluation.scoring import Translations, as_numbers, as_testset
 from tertium.execution import track_progress
@@ -23,7 +24,7 @@ FINDING_COLUMNS = tuple("system segment check severity side start end text messa
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class CheckReport:
+class CheckReport(Displayable):
     """The findings in all translations of a test set: `findings[system][segment]` are spans.
 
     The category of a span is the id of its check.

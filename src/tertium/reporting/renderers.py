@@ -7,6 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from tertium.evaluation.challenge import ChallengeStudy
+from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.error_marking import MarkedTranslations
 from tertium.evaluation.error_spans import SpanStudy
@@ -25,6 +26,7 @@ from tertium.reporting.tables.challenge_sets import challenge_chart, challenge_t
 from tertium.reporting.tables.error_spans import span_agreement_table, span_detail_tables
 from tertium.reporting.tables.evaluations import comparison_table, ranking_table, system_table
 from tertium.reporting.tables.explanations import explanation_parts
+from tertium.reporting.tables.findings import finding_counts
 from tertium.reporting.tables.meta_evaluation import agreement_table
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, render_table
 from tertium.scores import Scores
@@ -96,6 +98,11 @@ def _(agreement: AgreementStudy) -> list[Table]:
 @result_tables.register
 def _(study: ChallengeStudy) -> list[Table]:
     return [challenge_table(study)]
+
+
+@result_tables.register
+def _(report: CheckReport) -> list[Table]:
+    return [finding_counts(report)]
 
 
 @result_tables.register

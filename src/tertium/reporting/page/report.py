@@ -76,17 +76,13 @@ class Report(Displayable):
 
     def html(self) -> str:
         """Return the page as HTML."""
-        early = _join_scripts(EARLY_SCRIPT)
-        script = _join_scripts(*SCRIPTS)
+        early, script = join_scripts(EARLY_SCRIPT), join_scripts(*SCRIPTS)
         sections = self._sections()
         links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
         values = {
             "title": escape(self.title),
             "heading": join(isolate_names(self.title, self.grid.systems)),
-            "policy": escape(_content_security_policy(early, script)),
             "style": Markup(read_asset("charts.css") + read_asset("page.css")),
-            "early_script": Markup(early),
-            "script": Markup(script),
             "subtitle": self.subtitle,
             "sections": join(_section(*part) for part in sections),
             "links": join(
@@ -97,7 +93,7 @@ class Report(Displayable):
             "data": Markup(encode_grid(self.grid, self.explained)),
             "version": escape(__version__),
         }
-        return _PLACEHOLDER.sub(lambda match: values[match[1]], read_asset("page.html"))
+        return fill_template("page.html", values, early, script)
 
     def write(self, path: str | Path) -> None:
         """Write the page atomically."""
@@ -159,8 +155,19 @@ def read_asset(name: str) -> str:
     return (files("tertium.reporting.page") / name).read_text(encoding="utf-8")
 
 
-def _join_scripts(*parts: str) -> str:
+def join_scripts(*parts: str) -> str:
+    """Return scripts of this package as one text."""
     return "".join(read_asset(f"script/{part}.js") for part in parts)
+
+
+def fill_template(name: str, values: Mapping[str, Markup], early: str, script: str) -> str:
+    """Return a page from its template: values by name, and two scripts that alone may run."""
+    scripts = {
+        "policy": escape(_content_security_policy(early, script)),
+        "early_script": Markup(early),
+        "script": Markup(script),
+    }
+    return _PLACEHOLDER.sub(lambda match: {**values, **scripts}[match[1]], read_asset(name))
 
 
 def _section(name: str, title: str, contents: Markup) -> Markup:

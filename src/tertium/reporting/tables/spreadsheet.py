@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from tertium.atomic import PathLike, open_atomic, write_text
 from tertium.errors import DataError
@@ -20,6 +20,7 @@ from tertium.reporting.tables.table import replace_control_characters
 
 if TYPE_CHECKING:
     from openpyxl.cell import WriteOnlyCell
+    from openpyxl.cell.rich_text import CellRichText
     from openpyxl.styles import Font
     from openpyxl.worksheet._write_only import WriteOnlyWorksheet
 
@@ -29,7 +30,19 @@ BYTE_ORDER_MARK = "\ufeff"
 MAX_EXCEL_ROWS = 1_048_576  # with the header
 MAX_EXCEL_CELL_LENGTH = 32_767  # characters
 NUMBER_COLUMN_WIDTH, TEXT_COLUMN_WIDTH = 14, 60  # in characters of the default font
+MARK_COLOR = "C00000"
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+
+
+class MarkedText(str):
+    """Text with a marked part, `text[start:end]`, which a workbook shows in red."""
+
+    __slots__ = ("end", "start")
+
+    def __new__(cls, text: str, start: int, end: int) -> Self:
+        marked = super().__new__(cls, text)
+        marked.start, marked.end = start, end
+        return marked
 
 
 def write_csv(
@@ -140,12 +153,26 @@ def _make_cell(sheet: WriteOnlyWorksheet, value: Value, font: Font | None = None
         return WriteOnlyCell(sheet, None)
     if isinstance(value, int | float) and math.isfinite(value):
         return WriteOnlyCell(sheet, value)
-    cell = WriteOnlyCell(sheet, _CONTROL_CHARACTERS.sub("\ufffd", str(value)))
+    text = _mark_text(value) if isinstance(value, MarkedText) else _clean(value)
+    cell = WriteOnlyCell(sheet, text)
     cell.data_type = "s"  # openpyxl takes "=..." for a formula and "#N/A" for an error
     cell.alignment = Alignment(wrap_text=True, vertical="top")
     if font:
         cell.font = font
     return cell
+
+
+def _clean(value: Value) -> str:
+    return _CONTROL_CHARACTERS.sub("\ufffd", str(value))
+
+
+def _mark_text(value: MarkedText) -> CellRichText:
+    from openpyxl.cell.rich_text import CellRichText, TextBlock
+    from openpyxl.cell.text import InlineFont
+
+    text, (start, end) = _clean(value), (value.start, value.end)
+    marked = TextBlock(InlineFont(b=True, u="single", color=MARK_COLOR), text[start:end])
+    return CellRichText(*filter(None, (text[:start], marked, text[end:])))
 
 
 def _check_row_length(row: Sequence[Value], columns: Sequence[Value], number: int) -> None:

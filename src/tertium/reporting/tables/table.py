@@ -335,7 +335,7 @@ def render_html_table(table: Table, *, sortable: bool = False, style: str = "") 
     head = [
         element(
             "th",
-            _sort_button(name) if sortable and name else element("bdi", name),
+            sort_button(name) if sortable and name else element("bdi", name),
             scope="col",
             class_=None if n in table.text_columns else "number",
             aria_sort="none" if sortable and name else None,
@@ -360,7 +360,8 @@ def render_html_table(table: Table, *, sortable: bool = False, style: str = "") 
     return join([*cautions, scrollable(grid, table.title or "table"), *notes])
 
 
-def _sort_button(name: str) -> Markup:
+def sort_button(name: str) -> Markup:
+    """Return the content of a header cell of a sortable table."""
     return element("button", element("bdi", name), type="button")
 
 

@@ -1,0 +1,98 @@
+"""An HTML page of the findings of `tertium check`, with filters by check, severity and system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from tertium.evaluation.checking import CheckReport
+from tertium.reporting.error_span_markup import error_span_paragraph
+from tertium.reporting.markup import Markup, element, escape, join, scrollable
+from tertium.reporting.page.report import EARLY_SCRIPT, fill_template, join_scripts, read_asset
+from tertium.reporting.tables.findings import finding_counts, list_findings
+from tertium.reporting.tables.table import render_html_table, sort_button
+from tertium.segment import Segment
+from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span
+from tertium.version import __version__
+
+MAX_LISTED_FINDINGS = 10_000  # browsers get slow with more rows
+SCRIPTS = ("elements", "tables", "findings")
+HEADER = ("segment", "system", "severity", "check", "finding")
+
+
+def findings_page(report: CheckReport, title: str = "") -> str:
+    """Return a self-contained page that lists each finding with its marked texts."""
+    total = sum(len(spans) for rows in report.findings.values() for spans in rows)
+    has_systems = len(report.findings) > 1
+    listed = islice(list_findings(report), MAX_LISTED_FINDINGS)
+    rows = [_describe_row(*row, has_systems) for row in listed]
+    head = (
+        element("th", sort_button(name), scope="col", aria_sort="none")
+        for name in HEADER
+        if has_systems or name != "system"
+    )
+    table = element(
+        "table",
+        element("thead", element("tr", *head)),
+        element("tbody", *rows),
+        class_="sortable found",
+        id="findings",
+    )
+    more = f"The page lists the first {MAX_LISTED_FINDINGS:,}: write .xlsx or .tsv for all."
+    segments = len(report.testset) * len(report.findings)
+    values = {
+        "title": escape(title or f"Findings in {', '.join(report.findings)}"),
+        "subtitle": escape(f"{total:,} findings in {segments:,} translations{_languages(report)}"),
+        "style": Markup(read_asset("charts.css") + read_asset("page.css")),
+        "counts": render_html_table(finding_counts(report)),
+        "filters": _make_filters(report),
+        "findings": scrollable(table, "Findings") if rows else element("p", "No findings."),
+        "note": element("p", more, class_="note") if total > len(rows) else Markup(""),
+        "version": escape(__version__),
+    }
+    return fill_template(
+        "findings.html", values, join_scripts(EARLY_SCRIPT), join_scripts(*SCRIPTS)
+    )
+
+
+def _languages(report: CheckReport) -> str:
+    codes = report.settings.source_language, report.settings.target_language
+    return f", {codes[0]} to {codes[1]}" if all(codes) else ""
+
+
+def _make_filters(report: CheckReport) -> Markup:
+    spans = [span for rows in report.findings.values() for spans in rows for span in spans]
+    checks, severities = {s.category for s in spans}, {s.severity for s in spans}
+    choices: dict[str, Iterable[str]] = {
+        "check": [name for name in report.settings.ids if name in checks],
+        "severity": [name for name in reversed(SEVERITIES) if name in severities],
+    }
+    if len(report.findings) > 1:
+        choices["system"] = report.findings
+    return join(
+        element("label", name.capitalize(), element("select", *_options(values), id=name))
+        for name, values in choices.items()
+    )
+
+
+def _options(values: Iterable[str]) -> list[Markup]:
+    return [element("option", "all", value=""), *(element("option", v, value=v) for v in values)]
+
+
+def _describe_row(
+    system: str, item: Any, segment: Segment, span: Span, has_systems: bool
+) -> Markup:
+    texts = [element("p", span.message)]
+    if segment.source is not None:
+        texts.append(error_span_paragraph(segment.source, [span], "source"))
+    texts.append(error_span_paragraph(segment.hypothesis, [span]))
+    cells = (
+        element("th", str(item), scope="row", data_value=item if isinstance(item, int) else None),
+        *([element("td", element("bdi", system))] if has_systems else []),
+        element("td", span.severity, data_value=-MQM_WEIGHTS.get(span.severity, 0.0)),
+        element("td", span.category),
+        element("td", *texts),
+    )
+    data = {"check": span.category, "severity": span.severity, "system": system}
+    return element("tr", *cells, **{f"data_{name}": value for name, value in data.items()})
