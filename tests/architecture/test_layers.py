@@ -61,9 +61,11 @@ ALLOWED: dict[str, set[str]] = {
     "metrics": BELOW_METRICS,
     "evaluation": BELOW_METRICS | {"metrics", "meta", "campaigns"},
     "meta": CORE | {"data"},
+    "decisions": BELOW_METRICS | {"metrics", "meta", "evaluation"},
     "corpus": BELOW_METRICS | {"metrics", "evaluation"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
+    "annotation": CORE | {"text", "data", "meta", "campaigns"},
     "reporting": CORE | {"data", "campaigns", "checks", "meta", "evaluation", "metrics"},
 }
 

@@ -130,7 +130,7 @@ def load_named_metrics(
 
     `default` takes the target language, if given. Otherwise it is detected in `testset`.
     """
-    from tertium.evaluation.scoring import choose_tokenizers, target_texts
+    from tertium.evaluation.scoring import choose_tokenizers, set_languages, target_texts
 
     source, target = args.source_language, args.target_language
     if source and not target:
@@ -142,7 +142,7 @@ def load_named_metrics(
     if not target:
         return choose_tokenizers(metrics, specs, target_texts(testset) if testset else ())
     return [
-        _set_languages(metric, spec, source, target)
+        set_languages(metric, spec, source or "", target)
         for metric, spec in zip(metrics, specs, strict=True)
     ]
 
@@ -161,22 +161,6 @@ def load_in_precision(specs: Iterable[str], args: argparse.Namespace) -> list[Me
         if not args.quiet:
             print(f"tertium: precision {precision}, the fastest on {device}", file=sys.stderr)
     return [_replace(m, precision=precision) if _has(m, "precision") else m for m in metrics]
-
-
-def _set_languages(metric: Metric, spec: str, source: str | None, target: str) -> Metric:
-    """Set the languages of a metric unless its spec names them.
-
-    BLEU and NIST get sacrebleu's tokenizer for the target language, if it is installed.
-    """
-    from tertium.metrics.lexical.sacrebleu_adapter import tokenizer_for
-
-    if source and _has(metric, "lp") and not getattr(metric, "lp", ""):
-        return _replace(metric, lp=f"{source}-{target}")
-    if _has(metric, "language") and "language=" not in spec:
-        return _replace(metric, language=target)
-    if _has(metric, "tokenize") and "tokenize" not in spec:
-        return _replace(metric, tokenize=tokenizer_for(target))
-    return metric
 
 
 def _has(metric: Metric, field: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -278,6 +278,23 @@ def choose_tokenizer(metric: Metric, spec: str | Metric, texts: Sequence[str]) -
     if isinstance(spec, Metric) or not hasattr(metric, "tokenize") or "tokenize" in spec:
         return metric
     return replace_fields(metric, {"tokenize": tokenizer_for(main_language(texts))})
+
+
+def set_languages(metric: Metric, spec: str | Metric, source: str, target: str) -> Metric:
+    """Set the languages of a metric unless its spec names them; the source may be unknown.
+
+    BLEU and NIST get sacrebleu's tokenizer for the target language, if it is installed.
+    """
+    names = {own_field.name for own_field in fields(metric)}  # type: ignore[arg-type]
+    if isinstance(spec, Metric):
+        return metric
+    if source and "lp" in names and not getattr(metric, "lp", ""):
+        return replace_fields(metric, {"lp": f"{source}-{target}"})
+    if "language" in names and "language=" not in spec:
+        return replace_fields(metric, {"language": target})
+    if "tokenize" in names and "tokenize" not in spec:
+        return replace_fields(metric, {"tokenize": tokenizer_for(target)})
+    return metric
 
 
 def describe_tokenizers(testset: TestSet, specs: Iterable[str]) -> list[str]:

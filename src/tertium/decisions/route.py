@@ -1,0 +1,330 @@
+"""A route: which translations to publish, to post-edit or to translate again, with guarantees.
+
+Translations with a finding of a check in `conditions` are decided by it. Others are decided by
+their score: at or above one threshold they are published, at or below another translated again,
+and post-edited in between. Both thresholds are fitted on judged rows for each language pair
+(`calibration`). Rows that the first metric leaves undecided may go to a second, more expensive one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+
+from tertium.arrays import BoolArray
+from tertium.atomic import PathLike, write_text
+from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
+from tertium.decisions.calibration import (
+    Drift,
+    Share,
+    Threshold,
+    find_threshold,
+    measure_drift,
+    min_rows,
+    precision_bounds,
+    stored_quantiles,
+)
+from tertium.decisions.judged_rows import JudgedRows, QualityCriteria, choose_criteria
+from tertium.decisions.rows import FAILED_OUTPUT, RowScores, find_errors, finding_kinds, score_rows
+from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
+from tertium.schema import POSITIVE, Rule, read_dataclass, read_json_object
+
+Outcome = Literal["publish", "post-edit", "retranslate"]
+OUTCOMES: tuple[Outcome, ...] = ("publish", "post-edit", "retranslate")
+PUBLISH, POST_EDIT, RETRANSLATE = OUTCOMES
+MIN_JUDGED_ROWS = 100  # of a route, and of a language pair with its own thresholds
+FORMAT = "tertium-route-1"
+OpenShare = Annotated[float, Rule(lambda value: 0 < value < 1, "a number between 0 and 1")]
+# Outcome of translations with a finding of a check; other checks do not matter.
+DEFAULT_CONDITIONS: Mapping[str, Outcome] = {
+    check.id: RETRANSLATE if check.id in FAILED_OUTPUT else POST_EDIT
+    for check in CHECKS
+    if check.severity in ("critical", "major")
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairThresholds:
+    """The thresholds of one metric for one language pair, and the judged rows behind them.
+
+    `good` is the share of good translations among the judged ones. A threshold is None if no score
+    reaches the target precision; `best_publish` is then the best that could be shown. `scores` are
+    quantiles of the judged rows, to notice other data later. `pair_precisions` are those of the
+    pairs that were pooled.
+    """
+
+    rows: Annotated[int, POSITIVE]
+    good: Share
+    publish: Threshold | None = None
+    retranslate: Threshold | None = None
+    best_publish: Threshold | None = None
+    scores: tuple[float, ...] = ()
+    pair_precisions: Mapping[str, float] = field(default_factory=dict)
+
+    def drift(self, scores: Sequence[float]) -> Drift:
+        """Compare oriented scores with those of the judged rows."""
+        return measure_drift(self.scores, self.rows, np.asarray(scores, dtype=np.float64))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteStage:
+    """One metric of a route; `pooled` has the thresholds of pairs without enough judged rows."""
+
+    metric: str
+    signatures: tuple[str, ...]
+    higher_is_better: bool
+    pairs: Mapping[str, PairThresholds]
+    pooled: PairThresholds | None = None
+
+    def thresholds(self, lp: str) -> PairThresholds | None:
+        """Return the thresholds of a language pair; None if there are none."""
+        return self.pairs.get(lp, self.pooled)
+
+    def check_signatures(self, scores: RowScores) -> None:
+        """Raise an error if scores were computed in another way than those of the fit."""
+        for signature in scores.signatures.values():
+            if signature not in self.signatures:
+                raise ModelError(
+                    f"the route was fitted with {' and '.join(self.signatures)}, but the scores "
+                    f"are {signature}: fit the route again, or use the same version and inputs"
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """A fitted route; save it as a JSON file with `save` and read it with `Route.load`."""
+
+    target_precision: OpenShare
+    bad_precision: OpenShare
+    confidence: OpenShare
+    criteria: QualityCriteria
+    conditions: Mapping[str, Outcome]
+    stages: tuple[RouteStage, ...]
+    format: Literal["tertium-route-1"] = FORMAT
+
+    def __post_init__(self) -> None:
+        for name in self.conditions:
+            if name not in CHECKS_BY_ID:
+                raise UnknownNameError("check", name, CHECKS_BY_ID)
+        if not self.stages:
+            raise ModelError("stages is empty: expected at least one metric")
+
+    @classmethod
+    def load(cls, path: PathLike) -> Route:
+        """Read and validate the file of a route."""
+        try:
+            content = read_json_object(Path(path))
+        except FileNotFoundError:
+            raise UsageError(f"{path}: no such file") from None
+        return read_dataclass(cls, content, str(path))
+
+    def save(self, path: PathLike) -> None:
+        """Write the route as JSON, atomically."""
+        write_text(path, json.dumps(self.record(), ensure_ascii=False, indent=1) + "\n")
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, as `load` reads them."""
+        return {"format": self.format, **asdict(self)}
+
+
+def decide_by_conditions(
+    findings: Sequence[Sequence[Any]], conditions: Mapping[str, Outcome]
+) -> list[tuple[Outcome | None, str]]:
+    """Return the outcome by checks of each row and the check, (None, "") if there is none."""
+    order = sorted(conditions, key=lambda name: conditions[name] != RETRANSLATE)
+    firsts = [next(finding_kinds(spans, order), "") for spans in findings]
+    return [(conditions[name] if name else None, name) for name in firsts]
+
+
+def fit_route(
+    judged_rows: JudgedRows,
+    metric: str | Metric,
+    *,
+    escalate: str | Metric | None = None,
+    target_precision: float = 0.95,
+    bad_precision: float = 0.5,
+    confidence: float = 0.95,
+    good_score: float | None = None,
+    bad_score: float | None = None,
+    allow_major: bool = False,
+    ignore: Iterable[str] = (),
+) -> Route:
+    """Fit the thresholds of a route on judged translations.
+
+    Parameters
+    ----------
+    judged_rows
+        Translations with human scores, as read by `read_judged_rows`.
+    metric, escalate
+        The metric that decides, and a more expensive one for rows that it leaves undecided.
+    target_precision
+        Share of good translations among the published ones.
+    bad_precision
+        Share of bad translations among those with a score below the lower threshold.
+    confidence
+        Probability with which each of the two shares is reached, divided among the metrics.
+    good_score, bad_score, allow_major
+        What is good and bad (`QualityCriteria`); by default 80 and 50 for ESA and DA, -1 and -10
+        for MQM, and a good translation has no major error.
+    ignore
+        Ids of checks that do not decide.
+    """
+    shares = {
+        "target_precision": target_precision,
+        "bad_precision": bad_precision,
+        "confidence": confidence,
+    }
+    for name, value in shares.items():
+        if not 0 < value < 1:
+            raise UsageError(f"{name} is {value:g}: expected a number between 0 and 1")
+    for name in ignore:
+        if name not in CHECKS_BY_ID:
+            raise UnknownNameError("check", name, CHECKS_BY_ID)
+    metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
+    alpha = (1 - confidence) / len(metrics)
+    _check_row_count(len(judged_rows.rows), target_precision, alpha)
+    criteria = choose_criteria(judged_rows, good_score, bad_score, allow_major)
+    conditions = {k: v for k, v in DEFAULT_CONDITIONS.items() if k not in {*ignore}}
+    decisions = decide_by_conditions(find_errors(judged_rows.rows), conditions)
+    remaining = np.array([outcome is None for outcome, _ in decisions])
+    fitter = _StageFitter(judged_rows, criteria, target_precision, bad_precision, alpha)
+    stages: list[RouteStage] = []
+    for spec in metrics:
+        stage, remaining = fitter.fit(spec, remaining)
+        stages.append(stage)
+    _check_target_reached(stages, target_precision, confidence)
+    return Route(**shares, criteria=criteria, conditions=conditions, stages=tuple(stages))
+
+
+class _StageFitter:
+    """Fits one metric after the other on the rows that the earlier ones leave undecided."""
+
+    def __init__(
+        self,
+        judged_rows: JudgedRows,
+        criteria: QualityCriteria,
+        target: float,
+        bad_target: float,
+        alpha: float,
+    ) -> None:
+        self.judged_rows, self.alpha = judged_rows, alpha
+        self.target, self.bad_target = target, bad_target
+        self.good, self.bad = criteria.flag_good(judged_rows), criteria.flag_bad(judged_rows)
+        self.pairs = np.array([row.lp for row in judged_rows.rows])
+
+    def fit(self, metric: Metric, remaining: BoolArray) -> tuple[RouteStage, BoolArray]:
+        """Return the stage of a metric, and the rows that it leaves undecided."""
+        indices = np.flatnonzero(remaining)
+        if not len(indices):
+            raise DataError(f"{metric.spec}: no judged row is left to fit it")
+        scores = score_rows([self.judged_rows.rows[n] for n in indices], metric.spec)
+        usable = np.array([scores.is_reliable(n) for n in range(len(indices))], dtype=np.bool_)
+        oriented = np.full(len(remaining), np.nan)
+        oriented[indices[usable]] = scores.oriented[usable]
+        counts = {lp: int((self.pairs == lp).sum()) for lp in dict.fromkeys(self.pairs.tolist())}
+        pairs = {
+            lp: self._thresholds(oriented, self.pairs == lp)
+            for lp, count in counts.items()
+            if count >= MIN_JUDGED_ROWS and np.isfinite(oriented[self.pairs == lp]).any()
+        }
+        pooled = None
+        if len(counts) > 1:
+            pooled = self._thresholds(oriented, np.ones(len(oriented), dtype=np.bool_))
+            pooled = replace(pooled, pair_precisions=self._by_pair(oriented, pooled.publish))
+        stage = RouteStage(
+            metric=metric.spec,
+            signatures=tuple(sorted({*scores.signatures.values()})),
+            higher_is_better=metric.higher_is_better,
+            pairs=pairs,
+            pooled=pooled,
+        )
+        undecided = [
+            bool(keep) and decide_by_score(stage.thresholds(lp), value) is None
+            for keep, lp, value in zip(remaining, self.pairs.tolist(), oriented, strict=True)
+        ]
+        return stage, np.array(undecided, dtype=np.bool_)
+
+    def _thresholds(self, oriented: np.ndarray, members: BoolArray) -> PairThresholds:
+        usable = members & np.isfinite(oriented)
+        scores = oriented[usable]
+        clusters = [self.judged_rows.clusters[n] for n in np.flatnonzero(usable)]
+        rows = int(members.sum())
+        publish = find_threshold(scores, self.good[usable], clusters, self.target, self.alpha)
+        discard = find_threshold(-scores, self.bad[usable], clusters, self.bad_target, self.alpha)
+        return PairThresholds(
+            rows=rows,
+            good=float(self.good[members].mean()),
+            publish=_of_all_rows(publish.chosen, rows),
+            retranslate=_of_all_rows(discard.chosen, rows, sign=-1),
+            best_publish=None if publish.chosen else _of_all_rows(publish.best, rows),
+            scores=stored_quantiles(scores),
+        )
+
+    def _by_pair(self, oriented: np.ndarray, publish: Threshold | None) -> dict[str, float]:
+        """Return the precision of the pooled threshold in each pair with published rows."""
+        if publish is None:
+            return {}
+        published = oriented >= publish.score
+        return {
+            lp: float(self.good[published & (self.pairs == lp)].mean())
+            for lp in dict.fromkeys(self.pairs.tolist())
+            if (published & (self.pairs == lp)).any()
+        }
+
+
+def _of_all_rows(threshold: Threshold | None, rows: int, sign: int = 1) -> Threshold | None:
+    """Return a threshold with its share of all judged rows, for scores times `sign`."""
+    if threshold is None:
+        return None
+    return replace(threshold, score=sign * threshold.score, share=threshold.rows / rows)
+
+
+def decide_by_score(thresholds: PairThresholds | None, oriented: float) -> Outcome | None:
+    """Return the outcome of an oriented score, None if it is between the thresholds or NaN."""
+    if thresholds is None:
+        return None
+    if thresholds.publish is not None and oriented >= thresholds.publish.score:
+        return PUBLISH
+    if thresholds.retranslate is not None and oriented <= thresholds.retranslate.score:
+        return RETRANSLATE
+    return None
+
+
+def _check_row_count(rows: int, target: float, alpha: float) -> None:
+    needed = max(MIN_JUDGED_ROWS, min_rows(target, alpha))
+    if rows >= needed:
+        return
+    low = float(precision_bounds(np.array([rows]), np.array([rows]), alpha)[0][0])
+    raise DataError(
+        f"{rows} judged rows are too few: expected at least {needed}. Even if all {rows} were "
+        f"published and good, a precision of only {low:.3f} could be promised"
+    )
+
+
+def _check_target_reached(stages: Sequence[RouteStage], target: float, confidence: float) -> None:
+    """Raise an error with the best bound if no metric reaches the target in any pair."""
+    thresholds = [
+        (stage, lp, own)
+        for stage in stages
+        for lp, own in (*stage.pairs.items(), ("all pairs", stage.pooled))
+        if own is not None
+    ]
+    if any(own.publish for _, _, own in thresholds):
+        return
+    attempts = [(own.best_publish, stage, lp) for stage, lp, own in thresholds if own.best_publish]
+    hint = "lower --target-precision, judge more rows, or use a metric with better agreement"
+    if not attempts:
+        raise DataError(f"no threshold reaches a precision of {target:g}: {hint}")
+    best, stage, lp = max(attempts, key=lambda attempt: attempt[0].low)
+    raise DataError(
+        f"no threshold reaches a precision of {target:g} with {100 * confidence:g} % confidence. "
+        f"The best is {best.low:.3f}, for the {best.rows} judged rows with the highest "
+        f"{stage.metric}{f' of {lp}' if lp else ''} ({100 * best.precision:.1f} % good): {hint}"
+    )

@@ -1,0 +1,256 @@
+"""Apply a route to new translations: outcomes with reasons, drift of the scores, saved cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tertium.data.records import record_from_segment
+from tertium.decisions.calibration import Drift
+from tertium.decisions.route import (
+    OUTCOMES,
+    POST_EDIT,
+    PUBLISH,
+    Outcome,
+    PairThresholds,
+    Route,
+    RouteStage,
+    decide_by_conditions,
+    decide_by_score,
+)
+from tertium.decisions.rows import (
+    Row,
+    RowScores,
+    find_errors,
+    group_by_pair,
+    rows_of_testset,
+    score_rows,
+)
+from tertium.errors import UsageError
+from tertium.evaluation.scoring import References, Translations, as_testset
+from tertium.spans import Span
+
+MIN_DRIFT_ROWS = 30  # fewer rows show no drift
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoutedRow:
+    """One translation with its outcome, the reason and the scores that decided."""
+
+    row: Row
+    outcome: Outcome
+    reason: str
+    scores: Mapping[str, float]
+    findings: tuple[Span, ...] = ()
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "system": self.row.system,
+            "segment": self.row.item,
+            **({"lp": self.row.lp} if self.row.lp else {}),
+            **({"document": self.row.document} if self.row.document else {}),
+            **record_from_segment(self.row.segment),
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "scores": dict(self.scores),
+            "findings": [span.as_dict() for span in self.findings],
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saving:
+    """How many rows a further metric of a route did not have to score."""
+
+    metric: str
+    scored: int
+    avoided: int
+    seconds: float
+    cost: float | None
+
+    def describe(self) -> str:
+        """Describe the saving in one line; time and cost are those of the scored rows.
+
+        >>> Saving(metric="judge", scored=20, avoided=80, seconds=10, cost=0.5).describe()
+        'judge scored 20 of 100 rows: 80 % avoided, about 40 s and a cost of 2.00 saved'
+        """
+        total = self.scored + self.avoided
+        text = f"{self.metric} scored {self.scored:,} of {total:,} rows"
+        if not total:
+            return text
+        text += f": {100 * self.avoided / total:.0f} % avoided"
+        if self.scored:
+            text += f", about {self.avoided * self.seconds / self.scored:,.0f} s"
+            if self.cost is not None:
+                text += f" and a cost of {self.avoided * self.cost / self.scored:,.2f}"
+            text += " saved"
+        return text
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RoutedTranslations:
+    """The outcome of each translation.
+
+    `drift` compares the scores of each metric and language pair with those of the fit. `notes` are
+    warnings: language pairs without a promise, and scores unlike those of the fit.
+    """
+
+    route: Route
+    rows: tuple[RoutedRow, ...]
+    drift: Mapping[str, Mapping[str, Drift]]
+    notes: tuple[str, ...] = ()
+    savings: tuple[Saving, ...] = field(default=())
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Count the outcomes in each language pair."""
+        pairs = dict.fromkeys(row.row.lp for row in self.rows)
+        counted = Counter((row.row.lp, row.outcome) for row in self.rows)
+        return {lp: {name: counted[lp, name] for name in OUTCOMES} for lp in pairs}
+
+
+def apply_route(
+    route: Route,
+    testset: Translations,
+    *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
+    lp: str = "",
+) -> RoutedTranslations:
+    """Decide for each translation whether to publish, post-edit or translate it again.
+
+    Parameters
+    ----------
+    route
+        A route, from `fit_route` or `Route.load`.
+    testset
+        A `TestSet`, a frame, a list of translations, or lists by system name. A column `lp` names
+        the language pair of each segment.
+    sources, references
+        Texts for each segment, if `testset` is a list or a dictionary of lists.
+    lp
+        The language pair of all rows, if there is no column.
+    """
+    rows = rows_of_testset(as_testset(testset, sources, references), lp)
+    return _Router(route, rows).run()
+
+
+class _Router:
+    def __init__(self, route: Route, rows: Sequence[Row]) -> None:
+        self.route, self.rows = route, rows
+        self.findings = find_errors(rows)
+        decisions = decide_by_conditions(self.findings, route.conditions)
+        self.outcomes: list[Outcome | None] = [outcome for outcome, _ in decisions]
+        self.reasons = [f"check {name}" if name else "" for _, name in decisions]
+        self.scores: list[dict[str, float]] = [{} for _ in rows]
+        self.drift: dict[str, dict[str, Drift]] = {}
+        self.notes: list[str] = []
+        self.savings: list[Saving] = []
+
+    def run(self) -> RoutedTranslations:
+        undecided = [n for n, outcome in enumerate(self.outcomes) if outcome is None]
+        candidates = len(undecided)
+        for number, stage in enumerate(self.route.stages):
+            if number == 0:
+                self._check_pairs(stage)
+            if not undecided:
+                break
+            scores = self._apply_stage(stage, undecided)
+            if number:
+                avoided = candidates - len(undecided)
+                self.savings.append(
+                    Saving(
+                        metric=stage.metric,
+                        scored=len(undecided),
+                        avoided=avoided,
+                        seconds=scores.seconds,
+                        cost=scores.cost,
+                    )
+                )
+            undecided = [n for n in undecided if self.outcomes[n] is None]
+        routed = tuple(
+            RoutedRow(
+                row=row,
+                outcome=self.outcomes[n] or POST_EDIT,
+                reason=self.reasons[n],
+                scores=self.scores[n],
+                findings=self.findings[n],
+            )
+            for n, row in enumerate(self.rows)
+        )
+        return RoutedTranslations(
+            route=self.route,
+            rows=routed,
+            drift=self.drift,
+            notes=tuple(self.notes),
+            savings=tuple(self.savings),
+        )
+
+    def _check_pairs(self, stage: RouteStage) -> None:
+        """Warn about language pairs without judged rows; refuse rows without a pair."""
+        for lp, indices in group_by_pair(self.rows).items():
+            if lp in stage.pairs:
+                continue
+            fitted = ", ".join(stage.pairs) or "all pairs together"
+            if not lp:
+                raise UsageError(
+                    f"the rows have no language pair, but the route was fitted for {fitted}: add "
+                    "a column lp, or give --source-language and --target-language"
+                )
+            consequence = (
+                "the thresholds of all pairs together are used, without a promise"
+                if stage.pooled
+                else "its scores decide nothing"
+            )
+            self.notes.append(
+                f"warning: {lp}: {len(indices):,} rows, but fewer than 100 judged rows in the "
+                f"route (fitted: {fitted}): {consequence}"
+            )
+
+    def _apply_stage(self, stage: RouteStage, undecided: Sequence[int]) -> RowScores:
+        rows = [self.rows[n] for n in undecided]
+        scores = score_rows(rows, stage.metric)
+        stage.check_signatures(scores)
+        for position, n in enumerate(undecided):
+            self.scores[n][stage.metric] = float(scores.values[position])
+            own = stage.thresholds(rows[position].lp)
+            if not scores.is_reliable(position):
+                kinds = [kind for kind in scores.warnings[position] if kind]
+                self.reasons[n] = f"{stage.metric}: {', '.join(kinds)}"
+                continue
+            self.outcomes[n] = decide_by_score(own, float(scores.oriented[position]))
+            self.reasons[n] = _explain(stage, own, self.outcomes[n])
+        self._measure_drift(stage, rows, scores)
+        return scores
+
+    def _measure_drift(self, stage: RouteStage, rows: Sequence[Row], scores: RowScores) -> None:
+        for lp, indices in group_by_pair(rows).items():
+            own, values = stage.pairs.get(lp), scores.oriented[indices]
+            values = values[np.isfinite(values)]
+            if own is None or len(values) < MIN_DRIFT_ROWS:
+                continue
+            drift = own.drift(values.tolist())
+            self.drift.setdefault(stage.metric, {})[lp] = drift
+            if drift.is_large:
+                self.notes.append(
+                    f"warning: {lp or 'all rows'}: scores of {stage.metric} are unlike those of "
+                    f"the judged rows (Kolmogorov-Smirnov distance {drift.distance:.2f}, p = "
+                    f"{drift.p_value:.1g}): the promised precision may not hold; judge some rows "
+                    "and fit the route again"
+                )
+
+
+def _explain(stage: RouteStage, own: PairThresholds | None, outcome: Outcome | None) -> str:
+    """Explain the outcome of a score by the threshold on the scale of the metric."""
+    if own is None:
+        return f"{stage.metric}: no threshold"
+    sign = 1 if stage.higher_is_better else -1
+    above, below = (">=", "<=") if stage.higher_is_better else ("<=", ">=")
+    if outcome == PUBLISH and own.publish is not None:
+        return f"{stage.metric} {above} {sign * own.publish.score:.4g}"
+    if outcome is not None and own.retranslate is not None:
+        return f"{stage.metric} {below} {sign * own.retranslate.score:.4g}"
+    return f"{stage.metric}: undecided"
