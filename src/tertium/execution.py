@@ -45,9 +45,10 @@ class JudgeOptions:
     `concurrency`: requests at the same time.
     `timeout`: seconds for one request.
     `price`: prices of a million input and output tokens, in any currency.
-    `budget`: maximum cost of the requests of a run, in the currency of `price`.
+    `budget`: maximum cost of all requests with this object, in the currency of `price`.
     `allow_http`: whether to send texts and key unencrypted to another machine.
     `use_proxy`: whether to use the proxy of the environment (HTTPS_PROXY).
+    `ledger`: file in which the processes of a run share their cost (set by `score_corpus`).
     """
 
     url: str = ""
@@ -57,6 +58,7 @@ class JudgeOptions:
     budget: float | None = None
     allow_http: bool = False
     use_proxy: bool = False
+    ledger: str = ""
 
     def __post_init__(self) -> None:
         if not (isinstance(self.concurrency, Integral) and 1 <= int(self.concurrency) <= 1000):

@@ -18,25 +18,18 @@ import json
 import logging
 import time
 import zlib
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from contextvars import copy_context
 from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from tertium.errors import BudgetError, JudgeServerError
+from tertium.errors import JudgeServerError
 from tertium.execution import JudgeOptions
 from tertium.metrics.judge.answer_store import StoredAnswer
 from tertium.metrics.judge.answers import InvalidAnswerError, parse_answer
+from tertium.metrics.judge.budget import Budget, Reservation
 from tertium.metrics.judge.protocols import JudgeProtocol
 from tertium.metrics.judge.replies import (
     Reply,
@@ -163,12 +156,11 @@ class JudgeClient:
         self.resume_at = 0.0  # no request is sent before this time
         self.failed_in_a_row = 0
         self.has_answers = False
-        self.reservations: list[float] = []  # upper bounds of the cost of requests in progress
         self.stop_error: JudgeServerError | None = None
 
     async def ask(self, questions: Iterable[Question]) -> None:
         """Ask all questions; raise the error that ended the run, if any."""
-        self.budget_changed = asyncio.Condition()
+        self.budget = Budget(self.usage.open_ledger(self.options.ledger), self.options.budget)
         waiting = iter(questions)
         async with AsyncExitStack() as stack:
             clients = [await stack.enter_async_context(own) for own in self._http_clients()]
@@ -342,56 +334,32 @@ class JudgeClient:
         while (delay := self.resume_at - time.monotonic()) > 0:
             await asyncio.sleep(delay)
         data = json.dumps(payload, ensure_ascii=False).encode()
-        async with self._reserve_budget(data) as bound:
+        async with self.budget.reserve(self._max_cost(data)) as reservation:
             self.usage.requests += 1
             try:
                 reply = await self._post(data, http)
             except RequestError as error:
                 if error.may_be_charged:
-                    self.usage.unreported += 1
-                    self.usage.unreported_cost += bound
+                    self._count_unreported(reservation)
+                raise
+            except BaseException:  # interrupted
+                reservation.cost = reservation.bound
                 raise
             if reply.tokens is None:
-                self.usage.unreported += 1
-                self.usage.unreported_cost += bound
+                self._count_unreported(reservation)
             else:
-                self.usage.prompt_tokens += reply.tokens[0]
-                self.usage.completion_tokens += reply.tokens[1]
+                reservation.cost = self.usage.count_tokens(*reply.tokens)
             return reply
 
-    @asynccontextmanager
-    async def _reserve_budget(self, data: bytes) -> AsyncIterator[float]:
-        """Reserve an upper bound of the cost of a request until its cost is known.
+    def _max_cost(self, data: bytes) -> float:
+        """Return an upper bound: a token has at least one byte, an answer `max_tokens`."""
+        price = self.options.price
+        return token_cost(len(data), self.parameters.max_tokens, price) if price else 0.0
 
-        A token has at least one byte, and an answer at most `max_tokens`. If the bound does not
-        fit, wait for requests in progress: they mostly cost less than their bounds.
-        """
-        price, budget = self.options.price, self.options.budget
-        bound = token_cost(len(data), self.parameters.max_tokens, price) if price else 0.0
-        if budget is not None:
-            async with self.budget_changed:
-                while self._total_cost() + bound > budget:
-                    if not self.reservations:
-                        raise self._budget_error(bound)
-                    await self.budget_changed.wait()
-                self.reservations.append(bound)
-        try:
-            yield bound
-        finally:
-            if budget is not None:
-                self.reservations.remove(bound)
-                async with self.budget_changed:
-                    self.budget_changed.notify_all()
-
-    def _total_cost(self) -> float:
-        return (self.usage.cost or 0.0) + self.usage.unreported_cost + sum(self.reservations)
-
-    def _budget_error(self, bound: float) -> BudgetError:
-        return BudgetError(
-            f"judge: the budget of {self.options.budget:g} is reached: {self._total_cost():.6g} "
-            f"used, and the next request may cost {bound:.3g}; answers so far are cached: run the "
-            "same command with a new --budget to continue"
-        )
+    def _count_unreported(self, reservation: Reservation) -> None:
+        reservation.cost = reservation.bound
+        self.usage.unreported += 1
+        self.usage.unreported_cost += reservation.bound
 
     async def _post(self, data: bytes, http: httpx.AsyncClient) -> Reply:
         """Send one request and read the response, all within the timeout."""

@@ -29,7 +29,11 @@ PLACEHOLDERS = ("data", *TEXT_PLACEHOLDERS, "source_language", "target_language"
 MESSAGE_SEPARATOR = re.compile(r"^=====[ \t]*\r?\n", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]+)\}")
 # Chat templates of local servers read these as control tokens, also inside a message.
-_CONTROL_TOKEN = re.compile(r"<(?=[|｜]|/?s>|(?:start|end)_of_turn>)|\[(?=/?INST\])")
+_CONTROL_TOKEN = re.compile(
+    r"<(?=[|｜]|</?SYS>>|/?(?:s|bos|eos|pad|unk|mask|sop|eop|(?:start|end)_of_turn|think|"
+    r"tool_call|tool_response)>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|"
+    r"TOOL_RESULTS|g?MASK)\])"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+import weakref
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+
+from tertium.execution import current_runtime
+from tertium.metrics.judge.budget import CostLedger
 
 Price = tuple[float, float]  # of a million input and output tokens
 TOKENS_PER_PRICE = 1_000_000
@@ -33,6 +38,7 @@ class Usage:
     unreported_cost: float = 0.0
     price: Price | None = None
     failure_kinds: dict[str, int] = field(default_factory=dict)
+    ledger: CostLedger | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_empty(self) -> bool:
@@ -45,13 +51,37 @@ class Usage:
             return None
         return token_cost(self.prompt_tokens, self.completion_tokens, self.price)
 
+    def count_tokens(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Count the tokens of an answer; return their cost, 0 without a price."""
+        self.prompt_tokens += prompt_tokens
+        self.completion_tokens += completion_tokens
+        return token_cost(prompt_tokens, completion_tokens, self.price or (0.0, 0.0))
+
+    def open_ledger(self, path: str = "") -> CostLedger:
+        """Return the ledger of the budget: in memory, or in a file that processes share."""
+        if self.ledger is None:
+            self.ledger = CostLedger(path)
+        return self.ledger
+
+    def add(self, other: Usage) -> None:
+        """Add the counts of another process."""
+        for name in (part.name for part in fields(self)):
+            value = getattr(other, name)
+            if name == "failure_kinds":
+                self.failure_kinds = dict(Counter(self.failure_kinds) + Counter(value))
+            elif name == "price":
+                self.price = self.price or value
+            elif name != "ledger":
+                setattr(self, name, getattr(self, name) + value)
+
     def count_failure(self, kind: str) -> None:
         self.failures += 1
         self.failure_kinds[kind] = self.failure_kinds.get(kind, 0) + 1
 
     def as_dict(self) -> dict[str, object]:
         """Convert to a dictionary for JSON, with the cost."""
-        values = {part.name: getattr(self, part.name) for part in fields(self)}
+        names = [part.name for part in fields(self) if part.name != "ledger"]
+        values = {name: getattr(self, name) for name in names}
         return {**values, "cost": self.cost}
 
     def describe(self) -> str:
@@ -106,11 +136,21 @@ def estimate_tokens(text: str) -> int:
 
 
 _current_usage: ContextVar[Usage | None] = ContextVar("judge_usage", default=None)
+_usage_by_options: dict[int, Usage] = {}  # by identity, as long as the options live
 
 
 def current_usage() -> Usage:
-    """Return the counts of the surrounding `track_usage`, or new ones."""
-    return _current_usage.get() or Usage()
+    """Return the counts of the surrounding `track_usage`, else those of the current options.
+
+    A budget therefore applies to all calls with the same `JudgeOptions` object.
+    """
+    if (usage := _current_usage.get()) is not None:
+        return usage
+    options = current_runtime().judge
+    if id(options) not in _usage_by_options:
+        _usage_by_options[id(options)] = Usage()
+        weakref.finalize(options, _usage_by_options.pop, id(options), None)
+    return _usage_by_options[id(options)]
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""A language model on this machine as a judge: demo, and measured prompt injections."""
