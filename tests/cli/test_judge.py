@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.metrics.judge.fake_server import COMPLETION_TOKENS, PROMPT_TOKENS, Fa
 
 from tertium.cli import main
 from tertium.metrics.judge import answer_store, client
+from tertium.metrics.judge.usage import format_cost
 
 pytest.importorskip("httpx")
 SECRET = "sk-test-0123456789"  # not a key of any server
@@ -159,25 +161,92 @@ def test_every_command_uses_the_same_answers(
     assert SECRET not in page + capsys.readouterr().out
 
 
-def test_corpus_uses_the_same_answers(
+def write_rows(texts: list[str]) -> None:
+    rows = [{"src": f"Satz {n}", "mt": text} for n, text in enumerate(texts)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def read_shards(folder: str) -> list[float]:
+    shards = sorted(Path(folder).glob("*.jsonl"))
+    lines = [line for shard in shards for line in shard.read_text().splitlines()]
+    return [json.loads(line)["judge:model=tiny,max_tokens=100"] for line in lines]
+
+
+CORPUS = ("corpus", "rows.jsonl", "-m", "judge:model=tiny,max_tokens=100", "--shards", "jsonl")
+PRICED = ("--price", "2,8", "--part-rows", "2", "-f", "json")
+
+
+def test_corpus_uses_the_same_answers_and_counts_them(
     server: FakeServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pyarrow")
-    rows = [{"src": source, "mt": text} for source, text in zip(SOURCES, OURS, strict=True)]
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command = ["corpus", "rows.jsonl", *JUDGE, "-o", "scored", "--shards", "jsonl", "-q"]
-    assert main([*command, "--workers", "1"]) == 0
-    shard = next(Path("scored").rglob("*.jsonl"))
-    scored = [json.loads(line) for line in shard.read_text().splitlines()]
-    assert [row["judge:model=tiny"] for row in scored] == [float(len(text)) for text in OURS]
+    write_rows(OURS)
+    assert main([*CORPUS, *PRICED, "-o", "scored", "--workers", "1"]) == 0
+    assert read_shards("scored") == [float(len(text)) for text in OURS]
     assert len(server.requests) == 3
-    assert main(["score", "-s", "src.txt", "-t", "ours.txt", *JUDGE, "-q"]) == 0
+    out, err = capsys.readouterr()
+    usage = {
+        "answers": 3,
+        "prompt_tokens": 3 * PROMPT_TOKENS,
+        "completion_tokens": 3 * COMPLETION_TOKENS,
+        "cost": pytest.approx(3 * COST_OF_ONE),
+    }
+    (record,) = json.loads(out)["metrics"].values()
+    assert record["usage"] == usage
+    assert "judge: 3 requests, 3 answers, 1 answer from the cache" in err, "the first row is tried"
     answer_store.clear_memory()  # as in another process
-    assert main([*command, "--workers", "1", "--resume"]) == 0
-    answer_store.clear_memory()
-    other = [word if word != "scored" else "other" for word in command]
-    assert main([*other, "--workers", "2", "--part-rows", "1"]) == 0
+    assert main([*CORPUS, *PRICED, "-o", "scored", "--workers", "1", "--resume"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)["metrics"].values()
+    assert record["usage"] == usage, "read from the records of finished parts"
     assert len(server.requests) == 3
+
+
+def test_workers_of_a_corpus_share_the_budget_and_report_what_they_used(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    texts = [f"sentence number {n:02}" for n in range(16)]
+    write_rows(texts)
+    server.latency = 0.02  # so that both workers get parts
+    budget = ("--budget", str(7.5 * COST_OF_ONE + 0.006))  # a request may cost up to 0.006
+    command = [*CORPUS, *PRICED, "-o", "scored"]
+    assert main([*command, *budget, "--workers", "2", "--concurrency", "4"]) == 3
+    err = capsys.readouterr().err
+    done = len(server.requests)
+    assert server.most_active <= 4, "both workers together"
+    assert 5 <= done <= 13, "the budget holds for both workers together, and it is used"
+    assert server.completions.total() == done
+    assert f"judge: {done} requests, {done} answers" in err
+    assert f"cost {format_cost(done * COST_OF_ONE)}" in err
+    assert "answers so far are cached" in err
+    assert "(with --resume)" in err
+    answer_store.clear_memory()
+    assert main([*command, "--budget", "1", "--workers", "1", "--resume"]) == 0
+    assert read_shards("scored") == [float(len(text)) for text in texts]
+    assert server.completions == dict.fromkeys(texts, 1), "nothing lost, nothing paid twice"
+    (record,) = json.loads(capsys.readouterr().out)["metrics"].values()
+    assert record["usage"]["answers"] == len(texts)
+
+
+def test_a_budget_needs_one_machine(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("ray")
+    write_rows(OURS)
+    command = [*CORPUS, *PRICED, "-o", "scored", "--budget", "1", "--engine", "ray"]
+    assert main(command) == 2
+    assert "--budget needs --engine local" in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_progress_bars_show_the_cost_so_far(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # for rich, a terminal
+    server.latency = 0.3  # longer than the interval of the bars
+    assert main(["score", *SYSTEMS, *JUDGE, "--price", "2,8", "--concurrency", "2"]) == 0
+    err = capsys.readouterr().err
+    shown = [float(amount) for amount in re.findall(r"cost (\d\.\d+)", err)]
+    assert COST_OF_ONE <= min(shown) <= max(shown) <= 5 * COST_OF_ONE
 
 
 @pytest.mark.parametrize(

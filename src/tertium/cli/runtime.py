@@ -12,6 +12,7 @@ from tertium.cli.judge import add_judge, judge_options
 from tertium.cli.parser import CommandParser
 from tertium.errors import UsageError
 from tertium.execution import Advance, runtime
+from tertium.metrics.judge.usage import current_usage, format_cost
 
 
 def add_device(parser: CommandParser) -> None:
@@ -88,6 +89,15 @@ def _show_progress() -> Iterator[None]:
     )
     from rich.text import Text
 
+    usage = current_usage()
+
+    class CostColumn(ProgressColumn):
+        """Cost of the requests to a judge, if there are any."""
+
+        def render(self, task: Task) -> Text:
+            cost = usage.cost_so_far
+            return Text("" if not cost else f"cost {format_cost(cost)}")
+
     class RateColumn(ProgressColumn):
         """Steps per second."""
 
@@ -102,6 +112,7 @@ def _show_progress() -> Iterator[None]:
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
+        CostColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
 

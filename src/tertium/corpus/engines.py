@@ -83,7 +83,7 @@ class WorkerPool:
             return
         with cluster(self.address):
             self.size = min(self.count_actors(), len(parts))
-            yield from run_ray(job, parts, self, advance)
+            yield from run_ray(share_requests(job, self.size, ledger=""), parts, self, advance)
 
     def count_actors(self) -> int:
         """Return the requested number of actors, else the number that fits on the cluster."""
@@ -101,7 +101,7 @@ def run_local(
 ) -> Iterator[Outcome]:
     """Score parts in `workers` processes, or in this one; yield outcomes as they complete."""
     if workers == 1 or len(parts) == 1:
-        attempt = start_worker(job)
+        attempt = start_worker(job, is_remote=False)
         for part in parts:
             yield attempt(part, advance)
         return
@@ -109,8 +109,8 @@ def run_local(
     # [rows done, stop flag]. No lock: a worker killed while holding it would block all others, and
     # a lost update only costs the progress bar a few rows.
     shared = spawn.Array("q", 2, lock=False)
-    share = max(1, usable_cores() // workers)
-    job = replace(job, runtime=replace(job.runtime, threads=job.runtime.threads or share))
+    threads = job.runtime.threads or max(1, usable_cores() // workers)
+    job = share_requests(replace(job, runtime=replace(job.runtime, threads=threads)), workers)
     with ProcessPoolExecutor(
         min(workers, len(parts)), mp_context=spawn, initializer=_start, initargs=(job, shared)
     ) as pool:
@@ -125,6 +125,13 @@ def run_local(
         finally:
             shared[1] = True
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def share_requests(job: CorpusJob, workers: int, **options: Any) -> CorpusJob:
+    """Divide the concurrent requests of a judge among workers, at least one for each."""
+    judge = job.runtime.judge
+    judge = replace(judge, concurrency=max(1, judge.concurrency // workers), **options)
+    return replace(job, runtime=replace(job.runtime, judge=judge))
 
 
 def _submit(pool: ProcessPoolExecutor, parts: Sequence[CorpusPart]) -> set[Future[Outcome]]:

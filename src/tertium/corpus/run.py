@@ -23,12 +23,13 @@ from tertium.corpus.storage import SourceFile, find_files, hash_content, is_remo
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.worker import CorpusJob, check_columns
 from tertium.data.records import WARNINGS_SUFFIX
-from tertium.errors import DataError, TertiumError, UsageError, short_repr
+from tertium.errors import BudgetError, DataError, TertiumError, UsageError, short_repr
 from tertium.evaluation.scoring import load_metrics_for
 from tertium.execution import MEGABYTE, Runtime, current_runtime, progress_task, runtime
 from tertium.frames import is_frame
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.judge.usage import Usage, share_usage
 from tertium.segment import Segment
 from tertium.version import __version__
 
@@ -83,6 +84,7 @@ class CorpusSummary:
                     "scored": tally.count,
                     "warnings": dict(sorted(tally.warnings.items())),
                     "signature": tally.signature_text(),
+                    **({"usage": dict(tally.usage)} if tally.usage else {}),
                 }
                 for spec, tally in self.metrics.items()
             },
@@ -153,29 +155,35 @@ def score_corpus(
     scoring.check_metrics(loaded)
     state = RunState(folder)
     state.check_free(resume=resume)
-    with progress_task("inspecting the corpus"):
-        parts = plan_parts(files, part_rows)
-        records = list(sample_records(parts, tuple(fields) if fields else None))
-        loaded = load_metrics_for(scoring.reference_texts(records, longest), metrics)
-        job = _make_job(loaded, folder, parts, records, keep, fields, shards, longest, strict)
-    manifest = _describe(job, loaded, files, part_rows)
-    with state.lock():
-        state.begin(manifest)
-        done = _find_done(state, shard_writer(shards).suffix, strict=strict)
-        pending = [part for part in parts if part.name not in done]
-        total = _merge(parts, done, state, _score_parts(pool, job, pending))
-        summary = CorpusSummary(
-            rows=total.rows,
-            kept=total.kept,
-            bad=dict(total.bad),
-            metrics=total.metrics,
-            scored=total.rows - sum(done.values()),
-            seconds=time.perf_counter() - start_time,
-            parts=len(parts),
-            engine=pool.engine,
-            workers=pool.size,
+    if engine == "ray" and current_runtime().judge.budget is not None:
+        raise UsageError(
+            "--budget needs --engine local: machines of a cluster cannot share a budget; one "
+            "machine can send just as many requests (--concurrency)"
         )
-        state.summarize(summary.record())
+    with share_usage() as usage:
+        with progress_task("inspecting the corpus"):
+            parts = plan_parts(files, part_rows)
+            records = list(sample_records(parts, tuple(fields) if fields else None))
+            loaded = load_metrics_for(scoring.reference_texts(records, longest), metrics)
+            job = _make_job(loaded, folder, parts, records, keep, fields, shards, longest, strict)
+        manifest = _describe(job, loaded, files, part_rows)
+        with state.lock():
+            state.begin(manifest)
+            done = _find_done(state, shard_writer(shards).suffix, strict=strict)
+            pending = [part for part in parts if part.name not in done]
+            total = _merge(parts, done, state, _score_parts(pool, job, pending, usage))
+            summary = CorpusSummary(
+                rows=total.rows,
+                kept=total.kept,
+                bad=dict(total.bad),
+                metrics=total.metrics,
+                scored=total.rows - sum(done.values()),
+                seconds=time.perf_counter() - start_time,
+                parts=len(parts),
+                engine=pool.engine,
+                workers=pool.size,
+            )
+            state.summarize(summary.record())
     return summary
 
 
@@ -221,16 +229,28 @@ def _find_done(state: RunState, suffix: str, *, strict: bool) -> dict[str, int]:
 
 
 def _score_parts(
-    pool: WorkerPool, job: CorpusJob, parts: Sequence[CorpusPart]
+    pool: WorkerPool, job: CorpusJob, parts: Sequence[CorpusPart], usage: Usage
 ) -> Iterator[tuple[str, Tally]]:
-    """Score parts; yield the counts of each as it completes; raise the first error."""
+    """Score parts; yield the counts of each as it completes; raise the first error.
+
+    If the budget of a judge is reached, other parts are tried nevertheless: requests in progress
+    are paid, and their answers must not be lost.
+    """
+    budget_error = ""
     rows = [part.rows for part in parts]
     total = None if None in rows else sum(count or 0 for count in rows)
     with progress_task("rows", total=total) as advance:
         for outcome in pool.run(job, parts, advance):
-            if outcome.tally is None:
+            if outcome.usage is not None:
+                usage.add(outcome.usage)
+            if outcome.tally is not None:
+                yield outcome.part, outcome.tally
+            elif outcome.exceeds_budget:
+                budget_error = budget_error or outcome.error
+            else:
                 raise TertiumError(outcome.error)
-            yield outcome.part, outcome.tally
+    if budget_error:
+        raise BudgetError(f"{budget_error} (with --resume)")
 
 
 def _merge(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,12 @@ WARNING_SEPARATOR = "; "
 
 @dataclass(frozen=True)
 class ScoredBatch:
-    """Scores and warnings of rows, by metric spec."""
+    """Scores, warnings and usage of rows, by metric spec."""
 
     segments: Sequence[Segment]
     scores: Mapping[str, FloatArray]
     warnings: Mapping[str, Sequence[str]]
+    usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of judges
 
     def columns(self) -> dict[str, Any]:
         """Return the new columns of the batch as pyarrow arrays; NaN becomes null."""
@@ -56,16 +57,19 @@ def score_segments(metrics: Sequence[Metric], segments: Sequence[Segment]) -> Sc
     """Score segments with all metrics; metrics with the same encoder share its embeddings."""
     scores: dict[str, FloatArray] = {}
     warnings: dict[str, list[str]] = {}
+    usage: dict[str, dict[str, float]] = {}
     if not segments:
         empty = {metric.spec: np.zeros(0) for metric in metrics}
         return ScoredBatch((), empty, {spec: [] for spec in empty})
     with share_encoding(metrics, segments):
         for metric in metrics:
             with explain_missing(metric.name):
-                scores[metric.spec] = metric.reduce_segments(metric.compute_statistics(segments))
+                statistics = metric.compute_statistics(segments)
+                scores[metric.spec] = metric.reduce_segments(statistics)
+                usage[metric.spec] = metric.usage(statistics)
                 row_warnings = locate_warnings(metric, segments)
                 warnings[metric.spec] = [WARNING_SEPARATOR.join(row) for row in row_warnings]
-    return ScoredBatch(segments, scores, warnings)
+    return ScoredBatch(segments, scores, warnings, usage)
 
 
 def select_segments(

@@ -37,6 +37,7 @@ class MetricTally:
     buckets: Counter[int] = field(default_factory=Counter, repr=False)
     warnings: Counter[str] = field(default_factory=Counter)
     signature: dict[str, str] = field(default_factory=dict)
+    usage: Counter[str] = field(default_factory=Counter)  # tokens and cost of a judge's answers
 
     def add(self, scores: FloatArray, warnings: Sequence[str]) -> None:
         valid = scores[~np.isnan(scores)] + 0.0  # turns -0.0 into 0.0
@@ -66,6 +67,7 @@ class MetricTally:
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.buckets.update(other.buckets)
         self.warnings.update(other.warnings)
+        self.usage.update(other.usage)
         self.signature = merge_signatures([self.signature, other.signature])
 
     @property
@@ -100,6 +102,7 @@ class MetricTally:
             "buckets": {str(code): count for code, count in sorted(self.buckets.items())},
             "warnings": dict(sorted(self.warnings.items())),
             "signature": self.signature,
+            "usage": dict(self.usage),
         }
 
     @classmethod
@@ -116,6 +119,7 @@ class MetricTally:
             buckets=Counter({_check_bucket(int(code)): n for code, n in buckets.items()}),
             warnings=_read_counts(record["warnings"]),
             signature={key: _read_text(value) for key, value in record["signature"].items()},
+            usage=Counter({key: _read_number(n) for key, n in record.get("usage", {}).items()}),
         )
 
 
@@ -132,6 +136,7 @@ class Tally:
         for metric in metrics:
             tally = self.metrics.setdefault(metric.spec, MetricTally())
             tally.add(batch.scores[metric.spec], batch.warnings[metric.spec])
+            tally.usage.update(batch.usage.get(metric.spec, {}))
             if batch.segments:
                 tally.add_signature(metric, batch.segments)
 
@@ -168,9 +173,13 @@ def _read_counts(value: Mapping[str, Any]) -> Counter[str]:
 
 
 def _read_float(value: Any) -> float:
+    return float(_read_number(value))
+
+
+def _read_number(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(value)
-    return float(value)
+    return value
 
 
 def _read_text(value: Any) -> str:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,11 @@ from tertium.corpus.shards import extend_schema, shard_writer
 from tertium.corpus.storage import HashingStream, check_unchanged, join, write_content
 from tertium.corpus.tally import Tally, reason_kind
 from tertium.data.records import WARNINGS_SUFFIX
-from tertium.errors import DataError, ModelError, TertiumError, UnknownNameError
+from tertium.errors import BudgetError, DataError, ModelError, TertiumError, UnknownNameError
 from tertium.execution import Advance, Runtime, resolve_device, runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.judge.usage import Usage, track_usage
 from tertium.segment import Segment
 
 MMAP_THRESHOLD, ARENA_MAX = -3, -8  # parameters of mallopt, from malloc.h
@@ -57,11 +58,17 @@ class CorpusJob:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a part: its counts, or an error message."""
+    """The result of a part: its counts, or an error message.
+
+    `usage` are the requests of judges in another process; those of this process are counted as
+    they are sent.
+    """
 
     part: str
     tally: Tally | None
     error: str = ""
+    exceeds_budget: bool = False
+    usage: Usage | None = None
 
 
 class PartWorker:
@@ -87,7 +94,15 @@ class PartWorker:
             with runtime(**vars(self.job.runtime), progress=None):
                 return Outcome(part.name, self.process(part, advance))
         except TertiumError as error:
-            return Outcome(part.name, None, str(error))
+            return Outcome(part.name, None, str(error), isinstance(error, BudgetError))
+
+    def attempt_remotely(self, part: CorpusPart, advance: Advance) -> Outcome:
+        """Process a part in a process of its own, which reports the requests it sent."""
+        with track_usage() as usage:
+            outcome = self.attempt(part, advance)
+        if usage.ledger is not None:
+            usage.ledger.close()
+        return replace(outcome, usage=replace(usage, ledger=None))
 
     def process(self, part: CorpusPart, advance: Advance) -> Tally:
         """Write the shard of a part and its bad rows, and record that it is done."""
@@ -150,10 +165,13 @@ class PartWorker:
         return extended
 
 
-def start_worker(job: CorpusJob) -> Callable[[CorpusPart, Advance], Outcome]:
+def start_worker(
+    job: CorpusJob, *, is_remote: bool = True
+) -> Callable[[CorpusPart, Advance], Outcome]:
     """Return the function that processes a part, or that returns the error of the start."""
     try:
-        return PartWorker(job).attempt
+        worker = PartWorker(job)
+        return worker.attempt_remotely if is_remote else worker.attempt
     except TertiumError as error:
         reason = str(error)
         return lambda part, advance: Outcome(part.name, None, reason)

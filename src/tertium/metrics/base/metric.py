@@ -291,7 +291,12 @@ class Metric(CompatibilityCalls, Scorer):
             higher_is_better=self.higher_is_better,
             decimals=self.decimals,
             verbose=self.verbose(statistics.sum(axis=0)),
+            usage=self.usage(statistics),
         )
+
+    def usage(self, statistics: FloatArray) -> dict[str, float]:
+        """Return tokens and cost of the answers behind these rows, if the metric buys answers."""
+        return {}
 
     def required_embeddings(self, segments: Sequence[Segment]) -> list[tuple[Encoder, str]]:
         """List the embeddings it will read: pairs of an encoder and "tokens" or "sentences"."""

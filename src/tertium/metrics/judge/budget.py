@@ -11,7 +11,6 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from tertium.errors import BudgetError
 
@@ -22,7 +21,7 @@ LOCK_TIMEOUT = 60.0  # seconds to wait for another process
 class CostLedger:
     """Cost of finished requests, and upper bounds for those in progress."""
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", spent: float = 0.0) -> None:
         self.database = sqlite3.connect(
             path or ":memory:", LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
         )
@@ -31,7 +30,10 @@ class CostLedger:
             "CREATE TABLE IF NOT EXISTS ledger (id INTEGER PRIMARY KEY, "
             "spent REAL DEFAULT 0, reserved REAL DEFAULT 0, requests INTEGER DEFAULT 0)"
         )
-        self.database.execute("INSERT OR IGNORE INTO ledger (id) VALUES (0)")
+        self.database.execute("INSERT OR IGNORE INTO ledger (id, spent) VALUES (0, ?)", [spent])
+
+    def close(self) -> None:
+        self.database.close()
 
     @property
     def spent(self) -> float:
@@ -62,11 +64,6 @@ class CostLedger:
     def _read(self, column: str) -> float:
         (value,) = self.database.execute(f"SELECT {column} FROM ledger").fetchone()
         return value  # type: ignore[no-any-return]
-
-
-def create_ledger(path: Path) -> None:
-    """Create the file of a ledger that processes are going to share."""
-    CostLedger(str(path)).database.close()
 
 
 class Reservation:

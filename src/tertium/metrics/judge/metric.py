@@ -39,7 +39,6 @@ from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.span_placement import place_errors
 from tertium.metrics.judge.usage import Usage, current_usage, estimate_tokens, token_cost
 from tertium.models.inputs import REQUIRED_INPUTS
-from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.spans import Span, score_spans
 from tertium.specs import Range
@@ -248,7 +247,7 @@ class Judge(Metric):
         )
         return means
 
-    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
+    def usage(self, statistics: FloatArray) -> dict[str, float]:
         totals = dict(zip(COLUMNS, statistics.sum(axis=0).tolist(), strict=True))
         usage: dict[str, float] = {
             "answers": int(totals["answers"]),
@@ -258,7 +257,7 @@ class Judge(Metric):
         price = current_runtime().judge.price
         if price is not None:
             usage["cost"] = token_cost(usage["prompt_tokens"], usage["completion_tokens"], price)
-        return replace(super().make_scores(segments, statistics), usage=usage)
+        return usage
 
     def verbose(self, totals: FloatArray) -> str:
         values = dict(zip(COLUMNS, totals.tolist(), strict=True))

@@ -8,9 +8,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from tertium.execution import current_runtime
+from tertium.execution import current_runtime, runtime
 from tertium.metrics.judge.budget import CostLedger
 
 Price = tuple[float, float]  # of a million input and output tokens
@@ -73,6 +75,11 @@ class Usage:
                 self.price = self.price or value
             elif name != "ledger":
                 setattr(self, name, getattr(self, name) + value)
+
+    @property
+    def cost_so_far(self) -> float | None:
+        """Cost of all processes, None without a price; lost answers count with their maximum."""
+        return None if self.price is None or self.ledger is None else self.ledger.spent
 
     def count_failure(self, kind: str) -> None:
         self.failures += 1
@@ -162,6 +169,35 @@ def track_usage() -> Iterator[Usage]:
         yield usage
     finally:
         _current_usage.reset(token)
+
+
+@contextmanager
+def share_usage() -> Iterator[Usage]:
+    """Count the requests of all processes of a run; with a price they share a ledger of costs."""
+    usage, options = current_usage(), current_runtime().judge
+    token = _current_usage.set(usage)
+    try:
+        if options.price is None:
+            yield usage
+        else:
+            usage.price = options.price
+            with _ledger_file(usage) as path, runtime(judge=replace(options, ledger=path)):
+                yield usage
+    finally:
+        _current_usage.reset(token)
+
+
+@contextmanager
+def _ledger_file(usage: Usage) -> Iterator[str]:
+    """Keep the ledger in a temporary file during the block; yield its path."""
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = str(Path(folder, "ledger.sqlite"))
+        usage.ledger = ledger = CostLedger(path, usage.cost_so_far or 0.0)
+        try:
+            yield path
+        finally:
+            usage.ledger = CostLedger(spent=ledger.spent)
+            ledger.close()
 
 
 def _count(number: int, noun: str) -> str:
