@@ -54,6 +54,7 @@ ALLOWED: dict[str, set[str]] = {
     "text": CORE,
     "data": CORE | {"text"},
     "checks": CORE | {"text", "data"},
+    "localization": CORE | {"text", "data"},
     "campaigns": CORE | {"text", "data", "checks", "meta"},
     "encoders": BELOW_ENCODERS,
     "linguistics": BELOW_ENCODERS | {"encoders"},

@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
+from tertium.cli.localization import (
+    add_write_back,
+    check_write_back_option,
+    write_back_findings,
+)
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import progress_bars
 from tertium.errors import UsageError
@@ -78,6 +83,7 @@ def add_arguments(parser: CommandParser) -> None:
         choices=FAIL_ON,
         help=f"exit with {FINDINGS_EXIT_CODE} if a finding is as severe as this (default: never)",
     )
+    add_write_back(parser)
     group.add_argument("--list-checks", action="store_true", help="list all checks and exit")
     output.add_quiet(parser)
 
@@ -95,12 +101,14 @@ def run(args: argparse.Namespace) -> int:
     output.check_outputs(args)
     for path in args.output:
         check_findings_file(path)
+    check_write_back_option(args)
+    testset = inputs.read_inputs(args, keep_untranslated=True)
     settings = _read_settings(args)
-    testset = inputs.read_inputs(args)
     with progress_bars(args.quiet):
         report = check(testset, settings=settings)
     for path in args.output:
         write_findings(report, path, inputs.locate_segments(args, testset))
+    write_back_findings(args, report)
     _print_report(args, report)
     _print_notes(args, report)
     is_failed = args.fail_on is not None and report.has_severity(args.fail_on)

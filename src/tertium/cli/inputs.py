@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tertium.cli.localization import is_localization, read_localization
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import device_of
 from tertium.data.formats import RECORD_SUFFIXES
@@ -16,6 +17,7 @@ from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 from tertium.errors import UsageError
 from tertium.execution import resolve_device
+from tertium.localization.projects import locate_units
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.specs import check_unique_names
@@ -48,8 +50,9 @@ def _add_texts(parser: CommandParser, *, required: bool) -> None:
         "--input",
         metavar="FILE",
         required=required,
-        help="system outputs, one segment per line (also .gz), or one file of records (.jsonl, "
-        ".tsv, .csv, .parquet); - reads standard input",
+        help="system outputs, one segment per line (also .gz), one file of records (.jsonl, .tsv, "
+        ".csv, .xlsx, .parquet), or localization files (.xliff, .po, .json, ...); - reads standard "
+        "input",
     )
     group.add_argument("-s", "--sources", metavar="FILE", help="source texts (- for stdin)")
 
@@ -171,13 +174,16 @@ def _replace(metric: Metric, **fields: str) -> Metric:
     return dataclasses.replace(metric, **fields)  # type: ignore[type-var]
 
 
-def read_inputs(args: argparse.Namespace) -> TestSet:
-    """Read the test set, with the labels of --by NAME=FILE as columns."""
+def read_inputs(args: argparse.Namespace, *, keep_untranslated: bool = False) -> TestSet:
+    """Read the test set, with the labels of --by NAME=FILE as columns.
+
+    `keep_untranslated` keeps strings of localization files that have no translation.
+    """
     by = getattr(args, "by", [])
     if by:
         slice_columns(args)  # fail before files are read
     check_stdin_once(args)
-    testset, labels = _read_testset(args), {}
+    testset, labels = _read_testset(args, keep_untranslated), {}
     for column in by:
         name, equals, file = column.partition("=")
         if equals:
@@ -188,6 +194,8 @@ def read_inputs(args: argparse.Namespace) -> TestSet:
 def locate_segments(args: argparse.Namespace, testset: TestSet) -> Locate:
     """Return a function that finds the texts of a test set in the files of the options."""
     files: list[str] = args.translations
+    if is_localization(args):
+        return locate_units(files, testset)
     if len(files) == 1 and RECORD_SUFFIXES & set(Path(files[0]).suffixes):
         fields = args.fields.split(",") if args.fields else None
         return locate_records(files[0], testset.systems, testset.sources, fields)
@@ -201,8 +209,10 @@ def check_stdin_once(args: argparse.Namespace) -> None:
         raise UsageError("- (standard input) is given twice: only one option can read it")
 
 
-def _read_testset(args: argparse.Namespace) -> TestSet:
+def _read_testset(args: argparse.Namespace, keep_untranslated: bool) -> TestSet:
     files: list[str] = args.translations
+    if is_localization(args):
+        return read_localization(args, keep_untranslated=keep_untranslated)
     records = [file for file in files if RECORD_SUFFIXES & set(Path(file).suffixes)]
     if not records:
         if args.fields:

@@ -37,6 +37,7 @@ OUTPUT_OPTIONS = {
     "to_xlsx": "--to-xlsx",
     "report": "--report",
     "plot": "--plot",
+    "write_back": "--write-back",
 }
 # Destinations of options that may name files to read.
 INPUT_OPTIONS = (

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
 from tertium.cli.judge import add_dry_run, print_plan
+from tertium.cli.localization import (
+    add_write_back,
+    check_write_back_option,
+    write_back_scores,
+)
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.cli.significance import (
@@ -47,6 +52,7 @@ UNPAIRED_OPTIONS = {
     "to_spans": "--to-spans",
     "to_xlsx": "--to-xlsx",
     "excel": "--excel",
+    "write_back": "--write-back",
 }
 
 HELP = "score translations"
@@ -105,6 +111,7 @@ def _add_score_output(parser: CommandParser) -> None:
     group.add_argument(
         "--to-xlsx", metavar="FILE", help="also write segment scores with texts as a workbook"
     )
+    add_write_back(parser)
     group.add_argument(
         "--to-spans",
         metavar="FILE",
@@ -135,14 +142,16 @@ def run(args: argparse.Namespace) -> int:
         return print_plan(args, testset, metrics)
     if args.to_spans:
         check_error_marking(metrics)
+    check_write_back_option(args)
     intervals: dict[str, Any] = {"confidence": args.confidence, "seed": args.seed}
     if args.resamples is not None:
         intervals["resamples"] = args.resamples
     with progress_bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, **intervals)
         slices = make_slices(args, evaluation)
+        needs_spans = args.to_spans or args.write_back
+        marked = mark_errors(evaluation, metrics) if needs_spans else []
         if args.to_spans:
-            marked = mark_errors(evaluation, metrics)
             write_spans(args.to_spans, marked)
             for entry in marked:
                 if entry.note and not entry.counts():
@@ -150,6 +159,8 @@ def run(args: argparse.Namespace) -> int:
                     logger.warning(message, entry.metric, entry.note)
         if args.report:
             _write_report(args, evaluation, metrics)
+    if args.write_back:
+        write_back_scores(args, evaluation, marked)
     if args.to_json:
         records = evaluation.records(segments=not args.only_system)
         output.write_json(args.to_json, records + slice_records(slices))

@@ -140,6 +140,16 @@ def language_family(code: str) -> str:
     return LANGUAGE_FAMILIES.get(code, "")
 
 
+def find_language_code(tag: str) -> str:
+    """Return the ISO 639-1 code of a language tag, or an empty string if it has none.
+
+    >>> find_language_code("pt-BR"), find_language_code("deu"), find_language_code("Arabic")
+    ('pt', 'de', '')
+    """
+    root = re.split(r"[-_]", tag.strip().lower())[0]
+    return root if root in LANGUAGE_CODES else CODE_ALIASES.get(root, "")
+
+
 def check_language_code(code: str, where: str = "") -> None:
     """Raise `UsageError` for an invalid language code, with the code that was probably meant.
 
@@ -150,7 +160,6 @@ def check_language_code(code: str, where: str = "") -> None:
     """
     if code in LANGUAGE_CODES:
         return
-    root = re.split(r"[-_]", code.strip().lower())[0]
-    suggestion = root if root in LANGUAGE_CODES else CODE_ALIASES.get(root, "")
+    suggestion = find_language_code(code)
     hint = f"; write {suggestion}" if suggestion else ""
     raise UsageError(f"{where}{code!r} is not an ISO 639-1 language code such as de{hint}")

@@ -1,0 +1,151 @@
+"""Localization files as input of commands, and `--write-back`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tertium.cli.parser import CommandParser
+from tertium.data.testset import TestSet
+from tertium.errors import UsageError
+from tertium.localization.annotations import Annotation
+from tertium.localization.catalogs import is_localization_file, root_element, suffix_of
+from tertium.localization.projects import Project, read_project
+from tertium.localization.units import Languages
+from tertium.localization.wmt_xml import ROOTS, read_wmt_xml
+from tertium.localization.write_back import check_write_back, write_back
+from tertium.text.language_codes import find_language_code
+
+if TYPE_CHECKING:
+    from tertium.evaluation.checking import CheckReport
+    from tertium.evaluation.error_marking import MarkedTranslations
+    from tertium.evaluation.scoring import Evaluation
+
+
+def add_write_back(parser: CommandParser) -> None:
+    """Add --write-back."""
+    parser.groups["Output"].add_argument(
+        "--write-back",
+        metavar="FILE",
+        help="also write a copy of the localization file of -t (XLIFF, TMX, PO, .xlsx) with scores "
+        "and findings; a folder for several files",
+    )
+
+
+def check_write_back_option(args: argparse.Namespace) -> None:
+    """Check before the work that scores can be written to a copy of the input."""
+    if args.write_back:
+        check_write_back(args.translations, args.write_back)
+
+
+def is_localization(args: argparse.Namespace) -> bool:
+    """Tell whether -t names localization files; a mixture with other files is an error."""
+    files: list[str] = args.translations
+    known = [file for file in files if _is_localization_file(file, args.sources)]
+    if known and len(known) < len(files):
+        other = next(file for file in files if file not in known)
+        raise UsageError(f"{known[0]} is a localization file, {other} is not: give one kind")
+    return bool(known)
+
+
+def _is_localization_file(path: str, sources: str | None) -> bool:
+    suffix = suffix_of(path)
+    if suffix == ".json" and sources:  # records have sources of their own
+        return True
+    return suffix == ".xml" or is_localization_file(path)
+
+
+def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> TestSet:
+    """Read localization files; set the languages that they declare unless options name them."""
+    if args.documents or args.fields:
+        raise UsageError(
+            "localization files name their documents and have no columns: omit --documents and "
+            "--fields"
+        )
+    project = _read_wmt(args) or read_project(
+        args.translations,
+        args.sources,
+        args.references,
+        names=args.names or None,
+        languages=wanted_languages(args),
+        keep_untranslated=keep_untranslated,
+    )
+    source, target = (find_language_code(code) for code in project.languages)
+    if getattr(args, "target_language", "") is None and target:
+        args.target_language = target
+    if getattr(args, "source_language", "") is None and args.target_language:
+        args.source_language = source or None
+    return project.testset
+
+
+def _read_wmt(args: argparse.Namespace) -> Project | None:
+    """Read a test set of WMT, if -t is one."""
+    [path, *others] = args.translations
+    if suffix_of(path) != ".xml" or root_element(path).local not in ROOTS:
+        return None
+    if others or args.sources or args.references or args.names:
+        raise UsageError(
+            f"{path} is a test set with sources, references and systems: give it alone, without "
+            "-s, -r and --names"
+        )
+    languages = Languages()
+    return Project(read_wmt_xml(path, languages), languages)
+
+
+def wanted_languages(args: argparse.Namespace) -> Languages:
+    """Return the languages of the options."""
+    source, target = (getattr(args, f"{side}_language", None) for side in ("source", "target"))
+    return Languages(source or "", target or "")
+
+
+def write_back_findings(args: argparse.Namespace, report: CheckReport) -> None:
+    """Write the findings of checks to copies of the input files."""
+    if args.write_back:
+        rows = {
+            system: [Annotation(findings=spans) for spans in findings]
+            for system, findings in report.findings.items()
+        }
+        _write(args, report.testset, rows)
+
+
+def write_back_scores(
+    args: argparse.Namespace, evaluation: Evaluation, marked: Sequence[MarkedTranslations]
+) -> None:
+    """Write scores, and error spans of metrics, to copies of the input files."""
+    rows: dict[str, list[Annotation]] = {}
+    confidence_metric = _find_confidence(evaluation)
+    for system in evaluation.systems:
+        scores = {name: evaluation.scores[system][name].segments for name in evaluation.metrics}
+        spans = [
+            [entry.spans for entry in own.translations if entry.system == system] for own in marked
+        ]
+        rows[system] = [
+            Annotation(
+                {name: float(values[n]) for name, values in scores.items()},
+                tuple(span for own in spans for span in own[n]),
+                float(scores[confidence_metric][n]) if confidence_metric else None,
+            )
+            for n in range(len(evaluation.testset))
+        ]
+    _write(args, evaluation.testset, rows)
+
+
+def _find_confidence(evaluation: Evaluation) -> str | None:
+    """Return the first metric whose scores can be read as a confidence: all are from 0 to 1."""
+    for name in evaluation.metrics:
+        scores = [evaluation.scores[system][name] for system in evaluation.systems]
+        values = np.concatenate([own.segments for own in scores])
+        known = values[~np.isnan(values)]
+        is_share = known.size > 0 and known.min() >= 0.0 and known.max() <= 1.0
+        if is_share and all(own.higher_is_better for own in scores):
+            return str(name)
+    return None
+
+
+def _write(
+    args: argparse.Namespace, testset: TestSet, rows: Mapping[str, Sequence[Annotation]]
+) -> None:
+    write_back(args.translations, args.write_back, testset, rows, wanted_languages(args))

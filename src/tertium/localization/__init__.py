@@ -1,0 +1,1 @@
+"""Localization files: read their units as translations, and write scores and findings back."""

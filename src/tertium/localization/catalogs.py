@@ -1,0 +1,121 @@
+"""Read a localization file as a catalog of units; the suffix and the content tell its format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tertium.errors import DataError
+from tertium.localization import (
+    android,
+    plain_formats,
+    po,
+    structured,
+    subtitles,
+    tmx,
+    xliff1,
+    xliff2,
+)
+from tertium.localization.units import Catalog, Languages, Unit
+from tertium.localization.xml_elements import Element, XmlFile
+
+XLIFF_SUFFIXES = frozenset({".xlf", ".xliff", ".xlf2", ".sdlxliff", ".mqxliff", ".mxliff"})
+PO_SUFFIXES = frozenset({".po", ".pot"})
+Group = tuple[Any, list[Unit]]  # an element or message of the file, and its units
+
+_READERS: Mapping[str, Callable[[str, Languages], Iterator[Unit]]] = {
+    ".json": structured.read_json,
+    ".arb": structured.read_json,
+    ".yml": structured.read_yaml,
+    ".yaml": structured.read_yaml,
+    ".xcstrings": structured.read_xcstrings,
+    ".stringsdict": structured.read_stringsdict,
+    ".strings": plain_formats.read_strings,
+    ".properties": plain_formats.read_properties,
+    ".ftl": plain_formats.read_fluent,
+    ".xml": android.read_android,
+    ".srt": subtitles.read_subtitles,
+    ".vtt": subtitles.read_subtitles,
+}
+BILINGUAL_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xcstrings"}
+SUFFIXES = BILINGUAL_SUFFIXES | {*_READERS}
+
+
+def suffix_of(path: str | Path) -> str:
+    """Return the suffix in lower case, without `.gz`."""
+    return Path(Path(path).name.lower().removesuffix(".gz")).suffix
+
+
+def is_localization_file(path: str | Path) -> bool:
+    """Tell whether a file is one of the formats of this package.
+
+    JSON and XML files of other kinds exist: their content decides.
+    """
+    suffix = suffix_of(path)
+    if suffix == ".json":
+        return Path(path).is_file() and structured.is_message_file(str(path))
+    if suffix == ".xml":
+        return Path(path).is_file() and root_element(str(path)).local == "resources"
+    return suffix in SUFFIXES
+
+
+def root_element(path: str) -> Element:
+    """Return the root element of an XML file without its content."""
+    for _, element in XmlFile(path, ()).elements():
+        return element
+    raise DataError(f"{path}: not XML: no element")
+
+
+def open_groups(
+    path: str | Path, languages: Languages
+) -> tuple[XmlFile | po.PoFile, Iterator[Group]]:
+    """Open a file that scores can be written to: return it and its groups of units."""
+    name, suffix = str(path), suffix_of(path)
+    if suffix in PO_SUFFIXES:
+        file = po.PoFile(name)
+        return file, po.read_groups(file, languages)
+    root = root_element(name)
+    if suffix == ".tmx":
+        tmx.check_version(root, name)
+        xml = XmlFile(name, tmx.WANTED)
+        return xml, tmx.read_groups(xml, languages)
+    if root.local != "xliff":
+        raise DataError(f"{name}, line {root.line}: expected <xliff>, found <{root.local}>")
+    version = root.get("version", "1.2")
+    if version[:2] not in ("1.", "2."):
+        raise DataError(f"{name}: XLIFF version {version!r}: expected 1.x or 2.x")
+    module: Any = xliff2 if version.startswith("2") else xliff1
+    xml = XmlFile(name, module.WANTED)
+    return xml, module.read_groups(xml, languages)
+
+
+def read_units(path: str | Path, languages: Languages | None = None) -> Iterator[Unit]:
+    """Yield the units of a file one by one; `languages` are wanted ones, completed on the way.
+
+    XML files are read in parts: memory does not grow with their size. Units of formats with one
+    language have a target only.
+    """
+    languages = languages or Languages()
+    suffix = suffix_of(path)
+    if suffix in _READERS:
+        yield from _READERS[suffix](str(path), languages)
+    elif suffix in SUFFIXES:
+        for _, units in open_groups(path, languages)[1]:
+            yield from units
+    else:
+        raise DataError(f"{path}: not a localization file; known are {', '.join(sorted(SUFFIXES))}")
+
+
+def read_catalog(path: str | Path, languages: Languages | None = None) -> Catalog:
+    """Read a localization file.
+
+    Parameters
+    ----------
+    path
+        A file of any format of this package.
+    languages
+        The languages wanted of a file with several; others are those that the file declares.
+    """
+    declared = Languages(languages.source, languages.target) if languages else Languages()
+    return Catalog(str(path), tuple(read_units(path, declared)), declared)

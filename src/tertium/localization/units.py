@@ -1,0 +1,96 @@
+"""A unit: one string of a localization file with its translation, state, notes and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+Piece = tuple[int, int, int]  # offset in the text, first byte in the file, byte after the last
+
+
+@dataclass(frozen=True, slots=True)
+class InlineText:
+    """A text whose inline markup is replaced by placeholders such as `{1}` and `<g2>`.
+
+    `pieces` are the positions of its parts in the file, in bytes. They are empty for formats
+    without inline markup.
+    """
+
+    text: str
+    pieces: tuple[Piece, ...] = ()
+    encoding: str = "utf-8"
+
+    def byte_range(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the bytes of the file that `text[start:end]` was read from, None if unknown.
+
+        A placeholder stands for all bytes of its tag, an entity for all bytes of its name.
+        """
+        first = last = None
+        stops = [*(offset for offset, _, _ in self.pieces), len(self.text)]
+        for (offset, after), (_, low, high) in zip(pairwise(stops), self.pieces, strict=True):
+            if after <= start or offset >= end:
+                continue
+            text = self.text[offset:after]
+            is_verbatim = len(text.encode(self.encoding, "replace")) == high - low
+            cut = self.text[offset : max(start, offset)] if is_verbatim else ""
+            rest = self.text[min(end, after) : after] if is_verbatim else ""
+            if first is None:
+                first = low + len(cut.encode(self.encoding))
+            last = high - len(rest.encode(self.encoding))
+        return None if first is None or last is None else (first, last)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One string of a localization file; `target` is None if it is not translated.
+
+    `plural` is a plural category (`one`, `other`, ...) or its number, `alternatives` are other
+    translations that the file offers, and `max_length` is a limit in characters (0: none).
+    """
+
+    id: str
+    source: InlineText | None = None
+    target: InlineText | None = None
+    alternatives: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    state: str = ""
+    context: str = ""
+    document: str = ""
+    plural: str = ""
+    max_length: int = 0
+    is_translatable: bool = True
+    line: int = 0
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What identifies the unit in its file."""
+        return self.document, self.id, self.plural
+
+    @property
+    def name(self) -> str:
+        """The id, with the plural category in brackets."""
+        return f"{self.id}[{self.plural}]" if self.plural else self.id
+
+
+@dataclass(slots=True)
+class Languages:
+    """Languages that a file declares or that are wanted of it, empty if unknown."""
+
+    source: str = ""
+    target: str = ""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.source, self.target))
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The units of one file, with the languages that the file declares."""
+
+    path: str
+    units: tuple[Unit, ...]
+    languages: Languages = field(default_factory=Languages)
+
+    def __iter__(self) -> Iterator[Unit]:
+        return iter(self.units)

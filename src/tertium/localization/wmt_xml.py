@@ -1,0 +1,79 @@
+"""Test sets of WMT since 2020 in XML: documents with source, references and system outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError
+from tertium.localization.units import Languages
+from tertium.localization.xml_elements import Element, XmlFile
+
+ROOTS = ("dataset", "collection")
+
+
+def read_wmt_xml(path: str, languages: Languages) -> TestSet:
+    """Read all systems of a file; `languages` are completed from it.
+
+    A segment has every reference that its document has. Every system must have all segments.
+    """
+    sources: list[str] = []
+    references: list[list[str]] = []
+    documents: list[str] = []
+    ids: list[str] = []
+    systems: dict[str, list[str]] = {}
+    for number, (event, document) in enumerate(XmlFile(path, ("doc",)).elements()):
+        if event != "unit":
+            continue
+        source = document.first("src")
+        if source is None:
+            raise DataError(f"{path}, line {document.line}: a document without <src>")
+        languages.source = languages.source or source.get("lang")
+        segments = _read_segments(source, path)
+        others = [_read_like(segments, e, path) for e in document.elements("ref")]
+        for output in document.elements("hyp"):
+            languages.target = languages.target or output.get("language") or output.get("lang")
+            system = output.get("system") or "system"
+            texts = systems.setdefault(system, [])
+            if len(texts) != len(sources):
+                raise DataError(f"{path}, line {output.line}: system {system!r} lacks a document")
+            texts += _read_like(segments, output, path)
+        sources += segments.values()
+        references += [[own[n] for own in others] for n in range(len(segments))]
+        documents += [document.get("id") or str(number)] * len(segments)
+        ids += segments
+    if not systems:
+        raise DataError(f"{path}: no system outputs (<hyp>); give them as text with -t")
+    return TestSet(
+        systems=systems,
+        sources=sources,
+        references=references if any(references) else (),
+        documents=documents,
+        columns={"id": ids},
+    )
+
+
+def _read_segments(side: Element, path: str) -> dict[str, str]:
+    segments: dict[str, str] = {}
+    for segment in _find_segments(side):
+        name = segment.get("id")
+        if not name or name in segments:
+            problem = "twice the segment" if name else "a segment without id"
+            raise DataError(f"{path}, line {segment.line}: {problem} {name}".rstrip())
+        segments[name] = segment.text()
+    return segments
+
+
+def _find_segments(side: Element) -> Iterator[Element]:
+    return (element for element in side.descendants() if element.local == "seg")
+
+
+def _read_like(segments: dict[str, str], side: Element, path: str) -> list[str]:
+    """Return the texts of the same segments in a reference or output."""
+    own = _read_segments(side, path)
+    for name in {**segments, **own}:
+        if name not in own or name not in segments:
+            owner = side.get("system") or side.get("translator") or side.local
+            has = "lacks" if name not in own else "has an unknown"
+            raise DataError(f"{path}, line {side.line}: {owner} {has} segment {name!r}")
+    return [own[name] for name in segments]

@@ -1,0 +1,179 @@
+"""Write scores and findings into a copy of a localization file; all other bytes stay the same."""
+
+from __future__ import annotations
+
+import codecs
+import mmap
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tertium.atomic import open_atomic
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, UsageError
+from tertium.localization import annotations
+from tertium.localization.annotations import Annotation, Edit, SourceBytes
+from tertium.localization.catalogs import (
+    PO_SUFFIXES,
+    XLIFF_SUFFIXES,
+    open_groups,
+    root_element,
+    suffix_of,
+)
+from tertium.localization.projects import document_label, unit_name
+from tertium.localization.units import Languages, Unit
+from tertium.localization.xml_elements import XmlFile
+
+WRITABLE_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xlsx"}
+COPY_SIZE = 1 << 20
+Annotate = Callable[[Any, Any, SourceBytes], Iterator[Edit]]
+Lookup = Callable[[Unit], Annotation | None]
+
+
+def check_write_back(paths: Sequence[str], output: str) -> None:
+    """Raise an error if scores cannot be written to a copy of these files."""
+    for path in paths:
+        if suffix_of(path) not in WRITABLE_SUFFIXES or Path(path).suffix == ".gz":
+            known = ", ".join(sorted(WRITABLE_SUFFIXES))
+            raise UsageError(f"--write-back: {path}: scores can be written to {known} only")
+        if Path(output).resolve() == Path(path).resolve():
+            raise UsageError(f"--write-back {output}: is the input; give another name")
+    if len(paths) > 1 and not Path(output).is_dir():
+        raise UsageError(f"--write-back {output}: for several files, give a folder that exists")
+
+
+def write_back(
+    paths: Sequence[str],
+    output: str,
+    testset: TestSet,
+    rows: Mapping[str, Sequence[Annotation]],
+    languages: Languages | None = None,
+) -> list[str]:
+    """Write copies of localization files with annotations; return the names of the copies.
+
+    Parameters
+    ----------
+    paths
+        The files that the test set was read from.
+    output
+        The copy, or a folder for the copies.
+    rows
+        Annotations of each segment by system.
+    languages
+        The languages that were read from files with several.
+    """
+    check_write_back(paths, output)
+    is_project = len(paths) > 1 and len(testset.systems) == 1
+    systems = [*testset.systems]
+    written = []
+    for number, path in enumerate(paths):
+        system = systems[0] if is_project else systems[number]
+        target = str(Path(output) / Path(path).name) if Path(output).is_dir() else output
+        find = _make_lookup(path, testset, system, rows[system], is_project)
+        annotate_file(path, target, find, languages)
+        written.append(target)
+    return written
+
+
+def _make_lookup(
+    path: str, testset: TestSet, system: str, rows: Sequence[Annotation], is_project: bool
+) -> Lookup:
+    """Return a function that finds the annotation of a unit by document and name, in order."""
+    places: dict[tuple[str, str], deque[int]] = {}
+    ids = testset.columns["id"]
+    for row, key in enumerate(zip(testset.documents, ids, strict=True)):
+        places.setdefault(key, deque()).append(row)
+
+    def find(unit: Unit) -> Annotation | None:
+        waiting = places.get((document_label(unit, path, is_project), unit_name(unit)))
+        if not waiting or not unit.is_translatable:
+            return None
+        text = unit.target.text if unit.target else ""
+        if testset.systems[system][waiting[0]] != text:
+            if not text.strip():
+                return None  # a string without translation that was not scored
+            raise DataError(f"{path} changed while it was scored: run the command again")
+        return rows[waiting.popleft()]
+
+    return find
+
+
+def annotate_file(path: str, output: str, find: Lookup, languages: Languages | None = None) -> None:
+    """Write a copy of a file with the annotations of its units."""
+    suffix = suffix_of(path)
+    file, groups = open_groups(path, languages or Languages())
+    annotate = _annotator(path, suffix)
+    with _map_file(path) as data:
+        edits = _collect_edits(groups, annotate, find, file, data)
+        _write_edited(data, edits, output, file)
+
+
+def _annotator(path: str, suffix: str) -> Annotate:
+    if suffix in PO_SUFFIXES:
+        return annotations.annotate_po
+    if suffix == ".tmx":
+        return annotations.annotate_tmx
+    version = root_element(path).get("version", "1.2")
+    is_second = version.startswith("2")
+    return annotations.annotate_xliff2 if is_second else annotations.annotate_xliff1
+
+
+@contextmanager
+def _map_file(path: str) -> Iterator[Any]:
+    with (
+        Path(path).open("rb") as stream,
+        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        yield data
+
+
+def _collect_edits(
+    groups: Iterator[tuple[Any, list[Unit]]],
+    annotate: Annotate,
+    find: Lookup,
+    file: Any,
+    data: Any,
+) -> Iterator[Edit]:
+    for element, units in groups:
+        if isinstance(file, XmlFile) and file.is_compressed:
+            raise DataError(f"{file.path}: compressed: unpack it before writing to it")
+        source = SourceBytes(data, file.encoding)
+        _check_position(element, source, file.path)
+        annotated = [(unit, found) for unit in units if (found := find(unit)) is not None]
+        yield from sorted(annotate(element, annotated, source), key=lambda edit: edit[:2])
+
+
+def _check_position(element: Any, source: SourceBytes, path: str) -> None:
+    """Refuse a file whose bytes are not where the parser reports them."""
+    try:
+        codecs.lookup(source.encoding)
+        width = len("<".encode(source.encoding))
+        is_tag = source.text(element.start, element.start + width) == "<"
+    except (LookupError, UnicodeDecodeError):
+        is_tag = False
+    if not is_tag and not isinstance(element, annotations.Message):
+        raise DataError(
+            f"{path}: the encoding {source.encoding} does not allow to keep all bytes: convert the "
+            "file to UTF-8"
+        )
+
+
+def _write_edited(data: Any, edits: Iterator[Edit], output: str, file: Any) -> None:
+    """Copy a file with edits in order; characters that the encoding lacks become references."""
+    errors = "xmlcharrefreplace" if isinstance(file, XmlFile) else "replace"
+    position = 0
+    with open_atomic(output) as stream:
+        for start, end, text in edits:
+            if start < position:
+                raise DataError(f"{file.path}: overlapping elements at byte {start}")
+            while position < start:
+                stop = min(start, position + COPY_SIZE)
+                stream.write(data[position:stop])
+                position = stop
+            stream.write(text.encode(file.encoding, errors))
+            position = end
+        while position < len(data):
+            stream.write(data[position : position + COPY_SIZE])
+            position += COPY_SIZE
