@@ -89,8 +89,8 @@ def test_bad_items_and_assignments_are_refused() -> None:
     item = Item(id="1", source="x", outputs={"a": "y"})
     with pytest.raises(DataError, match="the item '1' occurs twice"):
         make_campaign(items=(item, item), assignments={})
-    with pytest.raises(DataError, match="item '1': the translation of 'a' is empty"):
-        Item(id="1", source="x", outputs={"a": " "})
+    with pytest.raises(DataError, match="item '1': the source is empty"):
+        Item(id="1", source=" ", outputs={"a": "y"})
     with pytest.raises(DataError, match="a span ends at 9"):
         Item(id="1", source="x", outputs={"a": "y"}, suspected={"a": (Span(0, 9),)})
     with pytest.raises(DataError, match="the item '7' does not exist"):

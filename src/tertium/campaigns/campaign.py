@@ -111,14 +111,15 @@ class Neighbor:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """A source segment with the outputs to judge, by system.
+    """A source segment with the outputs to judge, by system; an output may be empty.
 
     An item of kind `check` has damaged outputs: `damage` gives the kind of damage by system, and
     `original` the item with the undamaged outputs, whose score should be higher. A `tutorial`
     explains the task in its `notes` and does not count. `inclusion_probability` is that of the
     segment being chosen from the test set. `before` and `after` are its document context, and
     `suspected` are spans that are marked in advance, by system. `labels` are other properties, such
-    as the domain.
+    as the domain. `expected` is the range of scores that a check or tutorial expects by system,
+    [low, high]. `extras` are fields of other annotation tools, as JSON by tool.
     """
 
     id: str
@@ -136,6 +137,8 @@ class Item:
     after: tuple[Neighbor, ...] = ()
     suspected: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    expected: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    extras: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         where = f"item {self.id!r}"
@@ -145,17 +148,15 @@ class Item:
             raise DataError(f"{where} has no outputs to judge")
         if self.source is None and self.reference is None:
             raise DataError(f"{where} has neither a source nor a reference")
-        texts = {"source": self.source, "reference": self.reference}
-        texts |= {f"translation of {system!r}": text for system, text in self.outputs.items()}
-        for name, text in texts.items():
+        for name, text in {"source": self.source, "reference": self.reference}.items():
             if text is not None and not text.strip():
                 raise DataError(
-                    f"{where}: the {name} is empty; there is nothing to judge: leave this segment "
-                    "out of all files"
+                    f"{where}: the {name} is empty, so translations cannot be judged: leave this "
+                    "segment out of all files"
                 )
-        if self.kind == "check" and not (self.damage and self.original):
-            raise DataError(f"{where} is a check without damage and original")
-        for system in [*self.damage, *self.suspected]:
+        if self.kind == "check" and not (self.expected or (self.damage and self.original)):
+            raise DataError(f"{where} is a check without expected scores, or damage and original")
+        for system in [*self.damage, *self.suspected, *self.expected]:
             if system not in self.outputs:
                 raise DataError(f"{where}: no output of the system {system!r}")
         for system, spans in self.suspected.items():
@@ -191,6 +192,7 @@ class Campaign:
     items: tuple[Item, ...]
     raters: tuple[str, ...]
     assignments: Mapping[str, tuple[Assignment, ...]]
+    extras: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_unique(self.systems, "system")

@@ -150,13 +150,13 @@ def compute_power(
     >>> float(compute_power(5, 128, variance, Design(protocol="da")).round(2))
     0.8
     """
-    from scipy.stats import norm, t
+    from scipy.special import ndtr, stdtrit
 
     count = np.asarray(segments, dtype=np.float64)
     spread = variance.mean_variance(count, design.raters, design.effective_document_size)
     effect = np.abs(np.asarray(difference, dtype=np.float64)) / np.sqrt(np.maximum(spread, 1e-300))
-    critical = t.isf(design.alpha / 2, degrees_of_freedom(count, design))
-    power: FloatArray = norm.cdf(effect - critical) + norm.cdf(-effect - critical)
+    critical = stdtrit(degrees_of_freedom(count, design), 1 - design.alpha / 2)
+    power: FloatArray = ndtr(effect - critical) + ndtr(-effect - critical)
     return power
 
 
@@ -193,13 +193,14 @@ def plan_budget(seconds: float, variance: VarianceComponents, design: Design) ->
 
 def detectable_difference(segments: int, variance: VarianceComponents, design: Design) -> float:
     """Compute the true difference that a number of segments finds with the target power."""
-    from scipy.stats import norm, t
+    from scipy.special import ndtri, stdtrit
 
     spread = variance.mean_variance(
         np.float64(segments), design.raters, design.effective_document_size
     )
-    critical = t.isf(design.alpha / 2, degrees_of_freedom(np.float64(segments), design))
-    return float((critical + norm.ppf(design.target_power)) * np.sqrt(spread))
+    freedom = degrees_of_freedom(np.float64(segments), design)
+    critical = stdtrit(freedom, 1 - design.alpha / 2)
+    return float((critical + ndtri(design.target_power)) * np.sqrt(spread))
 
 
 def degrees_of_freedom(segments: FloatArray, design: Design) -> FloatArray:

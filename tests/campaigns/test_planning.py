@@ -1,0 +1,101 @@
+"""Campaigns made from a test set."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tertium.arrays import make_rng
+from tertium.campaigns.campaign import Campaign
+from tertium.campaigns.planning import CHECK_KINDS, CampaignSettings, make_campaign
+from tertium.campaigns.sampling import choose_segments
+from tertium.campaigns.utilities import output_diversity, score_utilities
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, UsageError
+
+TESTSET = TestSet.read(
+    [f"examples/system-{name}.en.txt" for name in ("good", "fair", "poor")],
+    ["examples/reference-a.en.txt"],
+    "examples/source.de.txt",
+    "examples/documents.txt",
+    names=["good", "fair", "poor"],
+)
+
+
+def plan(count: int = 12, **settings: Any) -> Campaign:
+    sample = choose_segments(len(TESTSET), count, make_rng(settings.get("seed", 12345)))
+    options = {"protocol": "esa", "raters": ("anna", "ben", "cleo"), "target_language": "en"}
+    return make_campaign(TESTSET, sample, CampaignSettings(**{**options, **settings}))
+
+
+def test_every_translation_is_judged_by_as_many_raters_as_asked() -> None:
+    campaign = plan(overlap=2)
+    counts = Counter(
+        (turn.item, system)
+        for turns in campaign.assignments.values()
+        for turn in turns
+        for system in turn.systems
+    )
+    assert len(counts) == 36
+    assert set(counts.values()) == {2}
+    loads = [len(turns) for turns in campaign.assignments.values()]
+    assert max(loads) - min(loads) <= 6
+
+
+def test_common_items_go_to_all_raters_and_the_seed_decides() -> None:
+    campaign = plan(common=3)
+    judged = [{turn.item for turn in turns} for turns in campaign.assignments.values()]
+    assert len(set.intersection(*judged)) >= 3
+    assert plan(common=3).id == campaign.id
+    assert plan(common=3, seed=2).id != campaign.id
+
+
+def test_systems_are_shuffled_for_each_rater() -> None:
+    campaign = plan(protocol="ranking", overlap=3)
+    orders = {
+        rater: [turn.systems for turn in sorted(turns, key=lambda turn: turn.item)]
+        for rater, turns in campaign.assignments.items()
+    }
+    assert orders["anna"] != orders["ben"]
+    assert len({*orders["anna"]}) > 2
+
+
+def test_checks_are_damaged_and_come_after_their_original() -> None:
+    campaign = plan(checks=4, tutorials=True, context_size=1)
+    checks = [item for item in campaign.items if item.kind == "check"]
+    assert len(checks) == 4
+    for check in checks:
+        [(system, kind)] = check.damage.items()
+        assert kind in CHECK_KINDS
+        assert check.outputs[system] != campaign.items_by_id[check.original].outputs[system]
+    for turns in campaign.assignments.values():
+        order = [turn.item for turn in turns]
+        assert order[:2] == ["tutorial-1", "tutorial-2"]
+        for name in order:
+            item = campaign.items_by_id[name]
+            assert item.kind != "check" or order.index(name) > order.index(item.original)
+    assert any(item.before or item.after for item in campaign.items)
+
+
+def test_unusable_test_sets_are_refused() -> None:
+    sample = choose_segments(len(TESTSET), 3, make_rng(1))
+    settings = CampaignSettings(protocol="da", raters=("anna",))
+    with pytest.raises(DataError, match="give -s or -r"):
+        make_campaign(replace(TESTSET, sources=(), references=()), sample, settings)
+    with pytest.raises(UsageError, match="2 raters for each item, but 1 raters"):
+        make_campaign(TESTSET, sample, replace(settings, overlap=2))
+    with pytest.raises(DataError, match="only"):
+        make_campaign(TESTSET, sample, replace(settings, checks=9))
+
+
+def test_utilities_prefer_segments_on_which_systems_differ() -> None:
+    scores = np.array([[[1.0, 9.0, 5.0], [1.0, 1.0, 5.0]], [[2.0, 8.0, 4.0], [2.0, 2.0, 6.0]]])
+    assert score_utilities("variance", scores).argmax() == 1
+    assert score_utilities("disagreement", scores).shape == (3,)
+    consistency = score_utilities("consistency", scores)
+    assert consistency[1] > consistency[2] == 0
+    assert output_diversity([["a cat", "same"], ["the dog", "same"]]).tolist() == [1.0, 0.0]
