@@ -32,9 +32,17 @@ EXTRA_BY_MODULE: Mapping[str, str] = {
     "openpyxl": "frames",
     "ray": "ray",
     "httpx": "judge",
+    "fluent": "localization",
+    "starlette": "annotate",
+    "uvicorn": "annotate",
 }
 # Modules whose package has another name.
-PACKAGE_BY_MODULE: Mapping[str, str] = {"ot": "POT", "sklearn": "scikit-learn", "yaml": "PyYAML"}
+PACKAGE_BY_MODULE: Mapping[str, str] = {
+    "ot": "POT",
+    "sklearn": "scikit-learn",
+    "yaml": "PyYAML",
+    "fluent": "fluent.syntax",
+}
 
 
 def install_command(*extras: str) -> str:

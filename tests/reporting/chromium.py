@@ -55,6 +55,7 @@ class Browser:
         self._numbers = itertools.count(1)
         self._buffer = b""
         self.session: str | None = None
+        self.allowed_host = ""  # start of addresses that may be requested
         self.problems: list[str] = []
         targets = self.send("Target.getTargets")["targetInfos"]
         page = next(t["targetId"] for t in targets if t["type"] == "page")
@@ -78,10 +79,14 @@ class Browser:
                 return dict(answer["result"])
             self._notice(answer)
 
-    def open(self, path: Path, *, ready: str = "document.documentElement?.dataset.ready") -> None:
-        """Open a file and wait until an expression is true."""
+    def open(
+        self, place: Path | str, *, ready: str = "document.documentElement?.dataset.ready"
+    ) -> None:
+        """Open a file or an address and wait until an expression is true."""
         self.problems.clear()
-        self.send("Page.navigate", url=path.resolve().as_uri())
+        url = place if isinstance(place, str) else place.resolve().as_uri()
+        self.send("Page.navigate", url="about:blank")  # or only the fragment may change
+        self.send("Page.navigate", url=url)
         self.wait(ready)
 
     def evaluate(self, expression: str) -> Any:
@@ -120,16 +125,17 @@ class Browser:
             "field.dispatchEvent(new Event('change', {bubbles: true})); })()"
         )
 
-    def press(self, key: str, code: int) -> None:
-        """Press and release a key."""
-        text = {"text": "\r"} if key == "Enter" else {}
-        for kind, more in (("keyDown", text), ("keyUp", {})):
+    def press(self, key: str, code: int, *, modifiers: int = 0) -> None:
+        """Press and release a key; `modifiers` adds 1 for Alt, 2 for Ctrl and 8 for Shift."""
+        text = {"text": "\r" if key == "Enter" else key} if key == "Enter" or len(key) == 1 else {}
+        for kind, more in (("keyDown", {} if modifiers & 2 else text), ("keyUp", {})):
             self.send(
                 "Input.dispatchKeyEvent",
                 type=kind,
                 key=key,
                 code=key,
                 windowsVirtualKeyCode=code,
+                modifiers=modifiers,
                 **more,
             )
 
@@ -181,7 +187,8 @@ class Browser:
             self.problems.append(json.dumps(params["args"])[:500])
         elif method == "Network.requestWillBeSent":
             url = params["request"]["url"]
-            if not url.startswith(("file:", "blob:", "data:", "about:")):
+            is_allowed = bool(self.allowed_host) and url.startswith(self.allowed_host)
+            if not is_allowed and not url.startswith(("file:", "blob:", "data:", "about:")):
                 self.problems.append(f"requested {url}")
 
 

@@ -27,6 +27,7 @@ COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "Evaluate": ("score", "compare", "rank", "check", "explain", "report", "corpus"),
     "Metrics": ("list", "train", "models"),
     "Meta-evaluation": ("meta", "challenge", "analyse", "data", "reproduce"),
+    "Human evaluation": ("annotate",),
     "Maintenance": ("cache", "cite"),
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)

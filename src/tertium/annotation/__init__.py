@@ -1,0 +1,1 @@
+"""The annotation server: raters judge the translations of a campaign in a browser."""
