@@ -38,6 +38,12 @@ if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary as CorpusSummary
     from tertium.corpus.run import score_corpus as score_corpus
     from tertium.data.testset import TestSet as TestSet
+    from tertium.decisions.route import Route as Route
+    from tertium.decisions.route import fit_route as fit_route
+    from tertium.decisions.routing import RoutedTranslations as RoutedTranslations
+    from tertium.decisions.routing import apply_route as apply_route
+    from tertium.decisions.worst import WorstSegments as WorstSegments
+    from tertium.decisions.worst import worst as worst
     from tertium.errors import TertiumError as TertiumError
     from tertium.evaluation.challenge import ChallengeStudy as ChallengeStudy
     from tertium.evaluation.challenge import challenge as challenge
@@ -72,6 +78,9 @@ if TYPE_CHECKING:
 _PUBLIC_NAMES = {  # module: its public names
     "tertium.corpus.run": "CorpusSummary score_corpus",
     "tertium.data.testset": "TestSet",
+    "tertium.decisions.route": "Route fit_route",
+    "tertium.decisions.routing": "RoutedTranslations apply_route",
+    "tertium.decisions.worst": "WorstSegments worst",
     "tertium.errors": "TertiumError",
     "tertium.evaluation.challenge": "ChallengeStudy challenge",
     "tertium.evaluation.checking": "CheckReport check",

@@ -25,6 +25,7 @@ from tertium.version import __version__
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "Evaluate": ("score", "compare", "rank", "check", "explain", "report", "corpus"),
+    "Decide": ("worst", "route"),
     "Metrics": ("list", "train", "models"),
     "Meta-evaluation": ("meta", "challenge", "analyse", "data", "reproduce"),
     "Human evaluation": ("annotate",),

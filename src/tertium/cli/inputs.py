@@ -124,6 +124,18 @@ def add_languages(parser: CommandParser) -> None:
     )
 
 
+def language_pair(args: argparse.Namespace) -> str:
+    """Return the language pair of the language options, empty if they are not given."""
+    source, target = args.source_language or "", args.target_language or ""
+    if not source and not target:
+        return ""
+    if not (source and target):
+        raise UsageError("give both --source-language and --target-language, or a column lp")
+    for code in (source, target):
+        check_language_code(code)
+    return f"{source}-{target}"
+
+
 def load_named_metrics(
     args: argparse.Namespace,
     default: Callable[[str], Iterable[str]] = lambda language: (),

@@ -120,7 +120,7 @@ def find_threshold(
     for start in STARTS:
         least = max(min_rows(target, alpha / len(STARTS)), start * len(scores))
         places = np.searchsorted(rows[ends], np.arange(least, len(scores) + 1, step))
-        sequence = ends[np.unique(places)]
+        sequence = ends[np.unique(places[places < len(ends)])]
         failed = np.flatnonzero(low[sequence] < target)
         stop = int(failed[0]) if len(failed) else len(sequence)
         tested |= {*sequence[: stop + 1].tolist()}

@@ -102,14 +102,23 @@ def choose_criteria(
             raise UsageError(f"--bad-score {bad:g} is above --good-score {good:g}: exchange them")
         bad = good
     return QualityCriteria(
-        good_score=good, bad_score=bad, allow_major=allow_major, protocol=protocol
+        good_score=good,
+        bad_score=bad,
+        allow_major=allow_major or not judged_rows.is_annotated,
+        protocol=protocol,
     )
 
 
 def read_judged_rows(
-    human: Sources, *, lps: Sequence[str] = (), gold: str = "", data: PathLike | None = None
+    human: Sources | JudgedRows,
+    *,
+    lps: Sequence[str] = (),
+    gold: str = "",
+    data: PathLike | None = None,
 ) -> JudgedRows:
     """Read judged translations from files, datasets or sets of judgments."""
+    if isinstance(human, JudgedRows):
+        return human
     rows: list[Row] = []
     scores: list[float] = []
     majors: list[bool] = []

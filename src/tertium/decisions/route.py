@@ -29,9 +29,16 @@ from tertium.decisions.calibration import (
     precision_bounds,
     stored_quantiles,
 )
-from tertium.decisions.judged_rows import JudgedRows, QualityCriteria, choose_criteria
+from tertium.decisions.judged_rows import (
+    JudgedRows,
+    QualityCriteria,
+    choose_criteria,
+    read_judged_rows,
+)
 from tertium.decisions.rows import FAILED_OUTPUT, RowScores, find_errors, finding_kinds, score_rows
+from tertium.display import Displayable
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.evaluation.meta_inputs import Sources
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.schema import POSITIVE, Rule, read_dataclass, read_json_object
@@ -98,12 +105,12 @@ class RouteStage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Route:
+class Route(Displayable):
     """A fitted route; save it as a JSON file with `save` and read it with `Route.load`."""
 
     target_precision: OpenShare
     bad_precision: OpenShare
-    confidence: OpenShare
+    alpha: OpenShare
     criteria: QualityCriteria
     conditions: Mapping[str, Outcome]
     stages: tuple[RouteStage, ...]
@@ -144,13 +151,13 @@ def decide_by_conditions(
 
 
 def fit_route(
-    judged_rows: JudgedRows,
+    human: Sources | JudgedRows,
     metric: str | Metric,
     *,
     escalate: str | Metric | None = None,
     target_precision: float = 0.95,
     bad_precision: float = 0.5,
-    confidence: float = 0.95,
+    alpha: float = 0.05,
     good_score: float | None = None,
     bad_score: float | None = None,
     allow_major: bool = False,
@@ -160,16 +167,16 @@ def fit_route(
 
     Parameters
     ----------
-    judged_rows
-        Translations with human scores, as read by `read_judged_rows`.
+    human
+        Files or sets of human scores of translations, with texts and language pairs.
     metric, escalate
         The metric that decides, and a more expensive one for rows that it leaves undecided.
     target_precision
         Share of good translations among the published ones.
     bad_precision
         Share of bad translations among those with a score below the lower threshold.
-    confidence
-        Probability with which each of the two shares is reached, divided among the metrics.
+    alpha
+        Probability that one of the two shares is not reached, divided among the metrics.
     good_score, bad_score, allow_major
         What is good and bad (`QualityCriteria`); by default 80 and 50 for ESA and DA, -1 and -10
         for MQM, and a good translation has no major error.
@@ -179,7 +186,7 @@ def fit_route(
     shares = {
         "target_precision": target_precision,
         "bad_precision": bad_precision,
-        "confidence": confidence,
+        "alpha": alpha,
     }
     for name, value in shares.items():
         if not 0 < value < 1:
@@ -187,19 +194,20 @@ def fit_route(
     for name in ignore:
         if name not in CHECKS_BY_ID:
             raise UnknownNameError("check", name, CHECKS_BY_ID)
+    judged_rows = read_judged_rows(human)
     metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
-    alpha = (1 - confidence) / len(metrics)
-    _check_row_count(len(judged_rows.rows), target_precision, alpha)
+    own_alpha = alpha / len(metrics)
+    _check_row_count(len(judged_rows.rows), target_precision, own_alpha)
     criteria = choose_criteria(judged_rows, good_score, bad_score, allow_major)
     conditions = {k: v for k, v in DEFAULT_CONDITIONS.items() if k not in {*ignore}}
     decisions = decide_by_conditions(find_errors(judged_rows.rows), conditions)
     remaining = np.array([outcome is None for outcome, _ in decisions])
-    fitter = _StageFitter(judged_rows, criteria, target_precision, bad_precision, alpha)
+    fitter = _StageFitter(judged_rows, criteria, target_precision, bad_precision, own_alpha)
     stages: list[RouteStage] = []
     for spec in metrics:
         stage, remaining = fitter.fit(spec, remaining)
         stages.append(stage)
-    _check_target_reached(stages, target_precision, confidence)
+    _check_target_reached(stages, target_precision, alpha)
     return Route(**shares, criteria=criteria, conditions=conditions, stages=tuple(stages))
 
 
@@ -308,7 +316,7 @@ def _check_row_count(rows: int, target: float, alpha: float) -> None:
     )
 
 
-def _check_target_reached(stages: Sequence[RouteStage], target: float, confidence: float) -> None:
+def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: float) -> None:
     """Raise an error with the best bound if no metric reaches the target in any pair."""
     thresholds = [
         (stage, lp, own)
@@ -324,7 +332,7 @@ def _check_target_reached(stages: Sequence[RouteStage], target: float, confidenc
         raise DataError(f"no threshold reaches a precision of {target:g}: {hint}")
     best, stage, lp = max(attempts, key=lambda attempt: attempt[0].low)
     raise DataError(
-        f"no threshold reaches a precision of {target:g} with {100 * confidence:g} % confidence. "
+        f"no threshold reaches a precision of {target:g} with {100 * (1 - alpha):g} % confidence. "
         f"The best is {best.low:.3f}, for the {best.rows} judged rows with the highest "
         f"{stage.metric}{f' of {lp}' if lp else ''} ({100 * best.precision:.1f} % good): {hint}"
     )

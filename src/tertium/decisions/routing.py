@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from tertium.decisions.rows import (
     rows_of_testset,
     score_rows,
 )
+from tertium.display import Displayable
 from tertium.errors import UsageError
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.spans import Span
@@ -92,7 +93,7 @@ class Saving:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RoutedTranslations:
+class RoutedTranslations(Displayable):
     """The outcome of each translation.
 
     `drift` compares the scores of each metric and language pair with those of the fit. `notes` are
@@ -104,6 +105,19 @@ class RoutedTranslations:
     drift: Mapping[str, Mapping[str, Drift]]
     notes: tuple[str, ...] = ()
     savings: tuple[Saving, ...] = field(default=())
+
+    def record(self) -> dict[str, Any]:
+        """Return counts, drift, warnings and savings as plain values, for JSON."""
+        drift = {
+            metric: {lp: asdict(own) for lp, own in pairs.items()}
+            for metric, pairs in self.drift.items()
+        }
+        return {
+            "outcomes": self.counts(),
+            "drift": drift,
+            "warnings": list(self.notes),
+            "savings": [asdict(saving) for saving in self.savings],
+        }
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Count the outcomes in each language pair."""

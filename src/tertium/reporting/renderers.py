@@ -6,6 +6,9 @@ from functools import singledispatch
 
 import numpy as np
 
+from tertium.decisions.route import Route
+from tertium.decisions.routing import RoutedTranslations
+from tertium.decisions.worst import WorstSegments
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.comparison import Comparison
@@ -28,7 +31,9 @@ from tertium.reporting.tables.evaluations import comparison_table, ranking_table
 from tertium.reporting.tables.explanations import explanation_parts
 from tertium.reporting.tables.findings import finding_counts
 from tertium.reporting.tables.meta_evaluation import agreement_table
+from tertium.reporting.tables.routes import outcome_table, route_tables
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, render_table
+from tertium.reporting.tables.worst import worst_table
 from tertium.scores import Scores
 
 WRITE_EXAMPLE = element("code", 'report.write("report.html")')
@@ -98,6 +103,21 @@ def _(agreement: AgreementStudy) -> list[Table]:
 @result_tables.register
 def _(study: ChallengeStudy) -> list[Table]:
     return [challenge_table(study)]
+
+
+@result_tables.register
+def _(result: WorstSegments) -> list[Table]:
+    return [worst_table(result)]
+
+
+@result_tables.register
+def _(route: Route) -> list[Table]:
+    return route_tables(route)
+
+
+@result_tables.register
+def _(routed: RoutedTranslations) -> list[Table]:
+    return [outcome_table(routed)]
 
 
 @result_tables.register

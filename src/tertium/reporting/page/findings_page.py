@@ -45,6 +45,9 @@ def findings_page(report: CheckReport, title: str = "") -> str:
         "title": escape(title or f"Findings in {', '.join(report.findings)}"),
         "subtitle": escape(f"{total:,} findings in {segments:,} translations{_languages(report)}"),
         "style": Markup(read_asset("charts.css") + read_asset("page.css")),
+        "counts_title": escape("Checks"),
+        "rows_title": escape("Findings"),
+        "unit": escape("findings"),
         "counts": render_html_table(finding_counts(report)),
         "filters": _make_filters(report),
         "findings": scrollable(table, "Findings") if rows else element("p", "No findings."),
@@ -71,12 +74,13 @@ def _make_filters(report: CheckReport) -> Markup:
     if len(report.findings) > 1:
         choices["system"] = report.findings
     return join(
-        element("label", name.capitalize(), element("select", *_options(values), id=name))
+        element("label", name.capitalize(), element("select", *filter_options(values), id=name))
         for name, values in choices.items()
     )
 
 
-def _options(values: Iterable[str]) -> list[Markup]:
+def filter_options(values: Iterable[str]) -> list[Markup]:
+    """Return the options of a selection list, the first of which selects all."""
     return [element("option", "all", value=""), *(element("option", v, value=v) for v in values)]
 
 

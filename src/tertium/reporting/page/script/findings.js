@@ -12,7 +12,7 @@ function filterFindings() {
   }
   const total = findingRows.length;
   $("count").textContent =
-    shown === total ? `${total} findings` : `${shown} of ${total} findings`;
+    `${shown === total ? total : `${shown} of ${total}`} ${$("count").dataset.unit}`;
 }
 $("controls").addEventListener("input", filterFindings);
 $("controls").addEventListener("submit", (event) => event.preventDefault());

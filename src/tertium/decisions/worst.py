@@ -1,0 +1,304 @@
+"""The translations most in need of attention, over all systems and language pairs.
+
+1. Outputs that are not a translation: empty, in the wrong language, copied, cut off.
+2. Translations with a critical finding of a check, such as a lost placeholder.
+3. All others by the chance of a serious error: fitted on judged rows if there are any; else, for a
+   metric that predicts human scores with their spread, the chance that human raters see one; else
+   by the rank of the score.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.checks.configuration import CheckSettings
+from tertium.data.records import record_from_segment
+from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
+from tertium.decisions.rows import (
+    FAILED_OUTPUT,
+    Row,
+    RowScores,
+    find_errors,
+    finding_kinds,
+    group_by_pair,
+    metric_for_pair,
+    rows_of_testset,
+    score_rows,
+)
+from tertium.display import Displayable
+from tertium.errors import UsageError
+from tertium.evaluation.meta_inputs import Sources
+from tertium.evaluation.scoring import (
+    References,
+    Translations,
+    as_testset,
+    distinct_labels,
+    recommend_metric,
+)
+from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
+from tertium.metrics.base.loading import load_metrics
+from tertium.metrics.base.metric import Metric
+from tertium.spans import Span
+
+# A human score below which a translation has a serious error, for metrics that predict such scores:
+# the middle of the DA scale; MQM penalties of at least one major error, 5 of 25 points.
+SERIOUS_SCORES = {"da": 0.5, "mqm": 0.8}
+RISK_BINS = 20
+LOW_SCORE = "low score"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstRow:
+    """A translation with the reason why it is listed.
+
+    `reason` is the id of a check, or `LOW_SCORE`. `chance` is that of a serious error by the scores;
+    None if no metric predicts one, or if a check is the reason. `spans` are errors marked by metrics (with the metric as rater) and
+    findings of checks.
+    """
+
+    row: Row
+    reason: str
+    chance: float | None
+    scores: Mapping[str, float]
+    warnings: tuple[str, ...]
+    spans: tuple[Span, ...]
+
+    def record(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        return {
+            "reason": self.reason,
+            "chance": self.chance,
+            "system": self.row.system,
+            "segment": self.row.item,
+            **({"lp": self.row.lp} if self.row.lp else {}),
+            **({"document": self.row.document} if self.row.document else {}),
+            **record_from_segment(self.row.segment),
+            "scores": dict(self.scores),
+            "warnings": list(self.warnings),
+            "spans": [span.as_dict() for span in self.spans],
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorstSegments(Displayable):
+    """The worst translations, worst first, of `total` translations.
+
+    `labels` are display names of the metrics by spec. `basis` says where chances come from, for
+    each metric: "judged rows", "predicted spread" or "rank".
+    """
+
+    rows: tuple[WorstRow, ...]
+    total: int
+    labels: Mapping[str, str]
+    decimals: Mapping[str, int]
+    basis: Mapping[str, str]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one record for each translation."""
+        return [{"rank": n, **row.record()} for n, row in enumerate(self.rows, start=1)]
+
+    def counts(self) -> dict[str, int]:
+        """Count the translations of each reason."""
+        return dict(Counter(row.reason for row in self.rows))
+
+
+def worst(
+    testset: Translations,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    *,
+    sources: Sequence[str] | None = None,
+    references: References = None,
+    count: int = 50,
+    per_language: int | None = None,
+    per_document: int | None = None,
+    lp: str = "",
+    human: Sources | JudgedRows | None = None,
+    settings: CheckSettings | None = None,
+) -> WorstSegments:
+    """List the translations most in need of attention, the worst first.
+
+    Parameters
+    ----------
+    testset
+        A `TestSet`, a frame, a list of translations, or lists by system name. A column `lp` names
+        the language pair of each segment, so that one call may mix languages.
+    metrics
+        Specs or metrics; by default the recommended metric for the data.
+    sources, references
+        Texts for each segment, if `testset` is a list or a dictionary of lists.
+    count
+        Number of translations.
+    per_language, per_document
+        At most so many translations of a language pair or of a document.
+    lp
+        The language pair of all rows, if there is no column.
+    human
+        Files or sets of human scores on which the chance of a serious error is fitted.
+    settings
+        Settings of the checks.
+
+    >>> result = worst(["", "a dog"], "chrf", references=["a cat", "a dog"], sources=["x", "y"])
+    >>> [(row.row.item, row.reason) for row in result.rows]
+    [(1, 'empty'), (2, 'low score')]
+    """
+    for name, limit in {
+        "count": count, "per_language": per_language, "per_document": per_document
+    }.items():  # fmt: skip
+        if limit is not None and limit < 1:
+            raise UsageError(f"{name} is {limit}: expected 1 or more")
+    texts = as_testset(testset, sources, references)
+    if per_document is not None and not texts.documents:
+        raise UsageError("a limit per document needs document names: give them with --documents")
+    rows = rows_of_testset(texts, lp)
+    judged_rows = None if human is None else read_judged_rows(human)
+    specs = recommend_metric(texts) if metrics is None else metrics
+    loaded = load_metrics(specs)
+    scored = [score_rows(rows, metric.spec) for metric in loaded]
+    findings = find_errors(rows, settings)
+    risks = [_risk(scores, rows, judged_rows) for scores in scored]
+    chances = _mean([chance for chance, _ in risks if chance is not None], len(rows))
+    ranks = _mean([_rank(scores.oriented) for scores in scored], len(rows))
+    reasons = [_reason(spans) for spans in findings]
+    order = sorted(
+        range(len(rows)),
+        key=lambda n: (reasons[n][0], -np.nan_to_num(chances[n], nan=2.0), -ranks[n], n),
+    )
+    chosen = _apply_limits(order, rows, count, per_language, per_document)
+    marks = _mark(loaded, rows, chosen)
+    return WorstSegments(
+        rows=tuple(
+            WorstRow(
+                row=rows[n],
+                reason=reasons[n][1],
+                chance=_chance_or_none(chances[n]) if reasons[n][1] == LOW_SCORE else None,
+                scores={s.metric.spec: float(s.values[n]) for s in scored},
+                warnings=tuple(dict.fromkeys(kind for s in scored for kind in s.warnings[n])),
+                spans=(*marks[n], *findings[n]),
+            )
+            for n in chosen
+        ),
+        total=len(rows),
+        labels=distinct_labels({metric.spec: metric.label for metric in loaded}),
+        decimals={metric.spec: metric.decimals for metric in loaded},
+        basis={s.metric.spec: basis for s, (_, basis) in zip(scored, risks, strict=True)},
+    )
+
+
+def _reason(spans: Sequence[Span]) -> tuple[int, str]:
+    """Return the place of a row among the reasons, and the reason."""
+    for name in finding_kinds(spans, FAILED_OUTPUT):
+        return FAILED_OUTPUT.index(name), name
+    critical = next((span.category for span in spans if span.severity == "critical"), None)
+    place = len(FAILED_OUTPUT)
+    return (place + 1, LOW_SCORE) if critical is None else (place, critical)
+
+
+def _risk(
+    scores: RowScores, rows: Sequence[Row], judged_rows: JudgedRows | None
+) -> tuple[FloatArray | None, str]:
+    """Return the chance of a serious error of each row, (n,), and how it is known."""
+    if judged_rows is not None:
+        return _fitted_risk(scores, judged_rows), "judged rows"
+    chances = np.full(len(rows), np.nan)
+    limit = SERIOUS_SCORES.get(getattr(scores.metric, "scale", ""))
+    for lp, indices in group_by_pair(rows).items():
+        segments = [rows[n].segment for n in indices]
+        metric = metric_for_pair(scores.metric.spec, lp, [s.hypothesis for s in segments])
+        values = scores.values[indices]
+        deviation = None if limit is None else metric.uncertainty(values, segments)
+        if limit is None or deviation is None:
+            return None, "rank"
+        chances[indices] = _normal_tail((values - limit) / deviation)
+    return chances, "predicted spread"
+
+
+def _normal_tail(distances: FloatArray) -> FloatArray:
+    """Return the probability that a standard normal value is above each distance."""
+    from scipy.special import ndtr
+
+    chances: FloatArray = ndtr(-distances)
+    return chances
+
+
+def _fitted_risk(scores: RowScores, judged_rows: JudgedRows) -> FloatArray:
+    """Return the share of serious errors among judged rows with a similar score, (n,)."""
+    fitted = score_rows(judged_rows.rows, scores.metric.spec)
+    usable = np.isfinite(fitted.values)
+    if usable.sum() < MIN_PAIRS:
+        raise UsageError(
+            f"{int(usable.sum())} judged rows with a score of {scores.metric.spec} are too few: "
+            f"expected at least {MIN_PAIRS}"
+        )
+    serious = choose_criteria(judged_rows).flag_serious(judged_rows)[usable].astype(np.float64)
+    best = float(fitted.oriented[usable].max())
+    bins = fit_bins(best - fitted.oriented[usable], serious, bins=RISK_BINS)
+    places = np.searchsorted([part.high for part in bins[:-1]], best - scores.oriented)
+    chances: FloatArray = np.array([part.agree for part in bins])[places]
+    return np.where(np.isfinite(scores.values), chances, np.nan)
+
+
+def _rank(oriented: FloatArray) -> FloatArray:
+    """Return the share of rows with a better score, (n,); 1 for rows without a score."""
+    ordered = np.sort(oriented[np.isfinite(oriented)])
+    better = len(ordered) - np.searchsorted(ordered, oriented, side="right")
+    ranks: FloatArray = np.where(np.isfinite(oriented), better / max(len(ordered), 1), 1.0)
+    return ranks
+
+
+def _mean(columns: Sequence[FloatArray], size: int) -> FloatArray:
+    """Return the mean of columns, (n,); NaN if there are none."""
+    return np.mean(columns, axis=0) if columns else np.full(size, np.nan)
+
+
+def _chance_or_none(chance: float) -> float | None:
+    return None if np.isnan(chance) else float(chance)
+
+
+def _apply_limits(
+    order: Sequence[int],
+    rows: Sequence[Row],
+    count: int,
+    per_language: int | None,
+    per_document: int | None,
+) -> list[int]:
+    """Return the first rows of an order that are within all limits."""
+    seen: Counter[tuple[str, ...]] = Counter()
+    chosen: list[int] = []
+    for n in order:
+        keys = {
+            ("language", rows[n].lp): per_language,
+            ("document", rows[n].lp, rows[n].document): per_document,
+        }
+        if any(limit is not None and seen[key] >= limit for key, limit in keys.items()):
+            continue
+        seen.update([*keys])
+        chosen.append(n)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _mark(
+    metrics: Sequence[Metric], rows: Sequence[Row], chosen: Sequence[int]
+) -> dict[int, tuple[Span, ...]]:
+    """Return the errors that the metrics mark in the chosen rows, by row."""
+    marks: dict[int, tuple[Span, ...]] = dict.fromkeys(chosen, ())
+    for metric in metrics:
+        if not metric.can_mark_errors:
+            continue
+        for lp, places in group_by_pair([rows[n] for n in chosen]).items():
+            indices = [chosen[place] for place in places]
+            segments = [rows[n].segment for n in indices]
+            own = metric_for_pair(metric.spec, lp, [s.hypothesis for s in segments])
+            for n, spans in zip(indices, own.mark_errors(segments), strict=True):
+                marks[n] += tuple(replace(span, rater=metric.label) for span in spans)
+    return marks
