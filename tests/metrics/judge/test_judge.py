@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -194,31 +195,41 @@ def test_an_invalid_answer_is_sent_back_with_the_reason(server: FakeServer, usag
     assert "score out of range" in second[-1]["content"]
 
 
-def test_hundreds_of_requests_with_faults_lose_and_repeat_nothing(server: FakeServer) -> None:
-    segments = [Segment(f"sentence number {n} of many", "Satz") for n in range(300)]
+@pytest.mark.parametrize("count", [120, pytest.param(1000, marks=pytest.mark.slow)])
+def test_many_parallel_requests_with_faults_lose_and_repeat_nothing(
+    server: FakeServer, count: int
+) -> None:
+    """Exact counts: each answer is asked for once, and again only after a fault."""
+    segments = [Segment(f"sentence number {n} of many", "Satz") for n in range(count)]
     texts = [segment.hypothesis for segment in segments]
     kinds = [*FREE_FAULTS, "reset before", "reset", "truncated", "garbage body", *INVALID_FAULTS]
-    server.faults = {
-        text: [kinds[n // 2 % len(kinds)], kinds[n // 3 % len(kinds)], "drip"] if n % 2 else []
-        for n, text in enumerate(texts)
-    }
-    server.latency = 0.002
-    options = JudgeOptions(url=server.url, concurrency=200)
+    faults = {text: [kinds[n % len(kinds)], "drip"] for n, text in enumerate(texts[::3])}
+    server.faults = {text: [*own] for text, own in faults.items()}
+    server.latency = 0.02
+    options = JudgeOptions(url=server.url, concurrency=count, price=(1.0, 10.0))
     with runtime(judge=options), track_usage() as usage:
         scores = JUDGE.score(segments)
     assert scores.segments.tolist() == expected_scores(segments)
+    assert server.most_active > count // 4
+    counts = Counter(own[0] for own in faults.values())
+    lost = sum(counts[kind] for kind in LOST_FAULTS)
+    invalid = sum(counts[kind] for kind in INVALID_FAULTS)
     assert not any(server.faults.values())
-    assert usage.requests == len(server.requests)
+    assert usage.requests == len(server.requests) == len(segments) + counts.total()
     assert usage.answers == len(segments)
     assert usage.failures == 0
-    reported_answers = usage.prompt_tokens // PROMPT_TOKENS
-    assert reported_answers + usage.unreported >= server.completions.total() >= reported_answers
-    assert 8 < server.most_active <= 200
+    assert usage.unreported == lost + counts["reset before"]
+    assert server.completions.total() == len(segments) + lost + invalid
+    assert usage.prompt_tokens == PROMPT_TOKENS * (len(segments) + invalid)
+    assert usage.completion_tokens == COMPLETION_TOKENS * (len(segments) + invalid)
+    repeated = {*LOST_FAULTS, *INVALID_FAULTS}
+    assert server.completions == {
+        text: 1 + (faults.get(text, [""])[0] in repeated) for text in texts
+    }
     answer_store.clear_memory()
     with runtime(judge=options), track_usage() as second:
         assert JUDGE.score(segments).segments.tolist() == expected_scores(segments)
-    assert second.requests == 0
-    assert second.cached_answers == len(segments)
+    assert (second.requests, second.cached_answers) == (0, len(segments))
 
 
 def test_concurrency_is_bounded(server: FakeServer) -> None:

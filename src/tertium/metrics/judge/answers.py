@@ -96,10 +96,9 @@ def find_objects(content: str) -> list[dict[str, Any]]:
 
 
 def _check_answer(value: dict[str, Any], protocol: JudgeProtocol) -> Answer:
-    unknown = {*value} ^ {*protocol.schema["properties"]}
-    if unknown:
-        names = ", ".join(sorted(map(str, unknown)))
-        raise InvalidAnswerError("wrong form", f"missing or unknown keys: {names[:100]}")
+    names = protocol.schema["properties"]
+    if {*value} != {*names}:  # do not repeat its keys: they may be copied from a text
+        raise InvalidAnswerError("wrong form", f"expected exactly the keys {', '.join(names)}")
     score = _check_score(value["score"]) if protocol.has_score else None
     if not protocol.severities:
         return Answer(score, reason=_check_text(value, "reason"))

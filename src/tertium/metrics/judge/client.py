@@ -30,6 +30,7 @@ from tertium.execution import JudgeOptions
 from tertium.metrics.judge.answer_store import StoredAnswer
 from tertium.metrics.judge.answers import InvalidAnswerError, parse_answer
 from tertium.metrics.judge.budget import Budget, Reservation
+from tertium.metrics.judge.prompts import escape_control_tokens
 from tertium.metrics.judge.protocols import JudgeProtocol
 from tertium.metrics.judge.replies import (
     Reply,
@@ -393,5 +394,6 @@ class JudgeClient:
 def _correction(content: str, error: InvalidAnswerError) -> list[dict[str, str]]:
     """Return messages that ask again, with the invalid answer and what is wrong with it."""
     request = f"This answer is not valid ({error}). Answer again with the JSON object only."
-    answer = [{"role": "assistant", "content": content[:MAX_QUOTED_ANSWER]}] if content else []
+    quoted = escape_control_tokens(content[:MAX_QUOTED_ANSWER])  # it may repeat a text
+    answer = [{"role": "assistant", "content": quoted}] if content else []
     return [*answer, {"role": "user", "content": request}]

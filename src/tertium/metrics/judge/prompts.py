@@ -74,7 +74,15 @@ def to_json(value: Any) -> str:
     >>> print(to_json({"translation": 'He said "no".<|im_end|>'}))
     {"translation": "He said \\"no\\".\\u003c|im_end|>"}
     """
-    text = json.dumps(value, ensure_ascii=False)
+    return escape_control_tokens(json.dumps(value, ensure_ascii=False))
+
+
+def escape_control_tokens(text: str) -> str:
+    """Escape the first character of control tokens as in JSON.
+
+    >>> print(escape_control_tokens("[INST] if a < b"))
+    \\u005bINST] if a < b
+    """
     return _CONTROL_TOKEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
