@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary as CorpusSummary
     from tertium.corpus.run import score_corpus as score_corpus
     from tertium.data.testset import TestSet as TestSet
+    from tertium.decisions.gate import gate as gate
+    from tertium.decisions.gate_result import GateResult as GateResult
     from tertium.decisions.route import Route as Route
     from tertium.decisions.route import fit_route as fit_route
     from tertium.decisions.routing import RoutedTranslations as RoutedTranslations
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
 _PUBLIC_NAMES = {  # module: its public names
     "tertium.corpus.run": "CorpusSummary score_corpus",
     "tertium.data.testset": "TestSet",
+    "tertium.decisions.gate": "gate",
+    "tertium.decisions.gate_result": "GateResult",
     "tertium.decisions.route": "Route fit_route",
     "tertium.decisions.routing": "RoutedTranslations apply_route",
     "tertium.decisions.worst": "WorstSegments worst",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ from xml.etree import ElementTree
 from tertium.checks.catalog import CHECKS_BY_ID
 from tertium.checks.check import PairSettings, Term
 from tertium.checks.terminology import CONSISTENCY
+from tertium.data.configuration import read_toml
 from tertium.data.delimited_tables import read_table
 from tertium.data.text_files import read_lines
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
@@ -20,7 +20,6 @@ from tertium.schema import read_dataclass
 from tertium.spans import SEVERITIES, Severity
 from tertium.text.language_codes import check_language_code
 
-CONFIGURATION_FILE = "tertium.toml"
 CHECK_IDS = (*CHECKS_BY_ID, CONSISTENCY)
 XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 MAX_TBX_BYTES = 100_000_000
@@ -76,13 +75,7 @@ def read_settings(path: str | Path) -> dict[str, Any]:
 
     Paths in the file are relative to its folder.
     """
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"{path}: no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path}: not a TOML file: {error}") from None
-    fields = content.get("check", {})
+    fields = read_toml(path).get("check", {})
     try:
         settings = read_dataclass(CheckSettings, fields, str(path), "check")
     except ModelError as error:

@@ -37,9 +37,9 @@ examples:
   tertium check -t systems.jsonl --summary
   tertium check --list-checks
 
-Settings are read from the table [check] of {SETTINGS_FILE} in the current folder, or of --config
-FILE. Options take precedence. The exit code is {FINDINGS_EXIT_CODE} if a finding is as severe as
---fail-on.
+Settings are read from the table [check] of {SETTINGS_FILE} in the current folder (or from
+[tool.tertium.check] of pyproject.toml), or of --config FILE. Options take precedence. The exit
+code is {FINDINGS_EXIT_CODE} if a finding is as severe as --fail-on.
 """
 
 
@@ -117,8 +117,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _read_settings(args: argparse.Namespace) -> CheckSettings:
     from tertium.checks.configuration import CheckSettings, read_names, read_settings
+    from tertium.data.configuration import find_configuration
 
-    path = args.config or (SETTINGS_FILE if Path(SETTINGS_FILE).is_file() else None)
+    path = args.config or find_configuration("check")
     fields = read_settings(path) if path else {}
     options = {
         "source_language": args.source_language,

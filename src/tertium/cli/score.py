@@ -48,6 +48,7 @@ UNPAIRED_OPTIONS = {
     "sentence_level": "-sl",
     "document_level": "-dl",
     "only_system": "--only-system",
+    "statistics": "--statistics",
     "confidence": "--confidence",
     "to_spans": "--to-spans",
     "to_xlsx": "--to-xlsx",
@@ -95,6 +96,11 @@ def _add_score_output(parser: CommandParser) -> None:
     )
     levels.add_argument(
         "--only-system", action="store_true", help="omit segment scores from --to-json"
+    )
+    levels.add_argument(
+        "--statistics",
+        action="store_true",
+        help="add statistics to --to-json, as `gate --baseline` needs them",
     )
     group.add_argument(
         "--with-texts", action="store_true", help="with -sl: add source, translation and reference"
@@ -162,7 +168,12 @@ def run(args: argparse.Namespace) -> int:
     if args.write_back:
         write_back_scores(args, evaluation, marked)
     if args.to_json:
-        records = evaluation.records(segments=not args.only_system)
+        if args.statistics:
+            from tertium.decisions.baselines import baseline_records
+
+            records = baseline_records(evaluation)
+        else:
+            records = evaluation.records(segments=not args.only_system)
         output.write_json(args.to_json, records + slice_records(slices))
     if args.output:
         write_frame(evaluation.segment_columns(), args.output)
@@ -184,6 +195,8 @@ def _check_paired_options(args: argparse.Namespace) -> None:
 def _check_options(args: argparse.Namespace) -> None:
     if args.by and (args.score_only or args.sentence_level or args.document_level):
         raise UsageError("--by prints scores of slices: omit -b, -sl and -dl")
+    if args.statistics and not args.to_json:
+        raise UsageError("--statistics are written to a file: give --to-json FILE as well")
     if args.with_texts and not args.sentence_level:
         raise UsageError("--with-texts adds texts to segment scores: give -sl as well")
     option = getattr(args, "resamples_option", "--resamples")

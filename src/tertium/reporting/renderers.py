@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
 
+from tertium.decisions.gate_result import GateResult
 from tertium.decisions.route import Route
 from tertium.decisions.routing import RoutedTranslations
 from tertium.decisions.worst import WorstSegments
@@ -30,6 +32,7 @@ from tertium.reporting.tables.error_spans import span_agreement_table, span_deta
 from tertium.reporting.tables.evaluations import comparison_table, ranking_table, system_table
 from tertium.reporting.tables.explanations import explanation_parts
 from tertium.reporting.tables.findings import finding_counts
+from tertium.reporting.tables.gate import gate_tables
 from tertium.reporting.tables.meta_evaluation import agreement_table
 from tertium.reporting.tables.routes import outcome_table, route_tables
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, render_table
@@ -103,6 +106,12 @@ def _(agreement: AgreementStudy) -> list[Table]:
 @result_tables.register
 def _(study: ChallengeStudy) -> list[Table]:
     return [challenge_table(study)]
+
+
+@result_tables.register
+def _(result: GateResult) -> list[Table]:
+    first, *others = gate_tables(result)
+    return [replace(first, cautions=[*result.cautions, result.sentence]), *others]
 
 
 @result_tables.register

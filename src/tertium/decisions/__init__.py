@@ -1,0 +1,1 @@
+"""Decisions from scores, with their error probability."""

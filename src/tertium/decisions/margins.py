@@ -1,0 +1,70 @@
+"""Margins suggested by two runs of one system, such as two random seeds of training or decoding."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tertium.decisions.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference
+from tertium.errors import UsageError
+from tertium.evaluation.comparison import find_scales
+from tertium.evaluation.scoring import Evaluation
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuggestedMargin:
+    """The margin of a metric: how far apart two runs of one system can be."""
+
+    spec: str
+    name: str
+    segments: int
+    difference: float
+    margin: float
+    human_agreement: float | None
+    decimals: int
+
+
+def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> list[SuggestedMargin]:
+    """Return the smallest margins under which two runs pass in either direction.
+
+    A smaller margin would find changes in a system that did not change. p-values are adjusted for
+    the number of metrics. Margins are rounded up to two significant digits.
+    """
+    if len(evaluation.systems) != 2:
+        raise UsageError("margins are suggested from two runs of one system: give two systems")
+    first, second = evaluation.systems
+    scales = find_scales(evaluation)
+    margins = []
+    for metric in evaluation.metrics:
+        scores = evaluation.scores[second][metric]
+        difference = measure_difference(scores, evaluation.scores[first][metric])
+        if not difference.is_testable:
+            raise UsageError(
+                f"{metric}: two runs need scores of at least {MIN_SEGMENTS_TO_TEST} segments"
+            )
+        margin = round_up(max(map(abs, difference.interval(alpha / len(evaluation.metrics)))))
+        scale = scales.get(metric)
+        margins.append(
+            SuggestedMargin(
+                spec=metric,
+                name=evaluation.names[metric],
+                segments=len(scores),
+                difference=difference.value,
+                margin=margin,
+                human_agreement=scale.find(margin).agree if scale and margin else None,
+                decimals=scores.decimals,
+            )
+        )
+    return margins
+
+
+def round_up(value: float) -> float:
+    """Round up to two significant digits.
+
+    >>> round_up(0.4123), round_up(12.01), round_up(0.0)
+    (0.42, 13.0, 0.0)
+    """
+    if value <= 0:
+        return 0.0
+    places = 1 - math.floor(math.log10(value))
+    return math.ceil(round(value * 10**places, 9)) / 10**places

@@ -1,0 +1,207 @@
+"""`tertium.gate`: verdicts, rules, slices, stored baselines and sentences."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tertium
+from tertium.decisions.baselines import baseline_records
+from tertium.decisions.gate import GateSet, gate_sets
+from tertium.decisions.gate_rules import GateRules
+from tertium.decisions.margins import suggest_margins
+from tertium.errors import TertiumError, UsageError
+from tertium.metrics.base.loading import load_metric
+
+REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
+DAMAGED = [text.replace("morning", "mourning") for text in REFERENCES]
+SOURCES = [f"der {n}. Zug an die Küste fährt um {n} Uhr am Morgen" for n in range(60)]
+
+
+def mixed(share: float, seed: int = 0) -> list[str]:
+    is_damaged = np.random.default_rng(seed).random(len(REFERENCES)) < share
+    pairs = zip(REFERENCES, DAMAGED, is_damaged, strict=True)
+    return [bad if damaged else good for good, bad, damaged in pairs]
+
+
+def verdict(baseline: list[str], candidate: list[str], margin: float) -> str:
+    return tertium.gate(
+        baseline, candidate, "chrf", references=REFERENCES, margin={"chrf": margin}
+    ).verdict
+
+
+def test_four_verdicts() -> None:
+    assert verdict(REFERENCES, REFERENCES, 0) == "pass"
+    assert verdict(mixed(0.5, 1), mixed(0.5, 2), 5) == "pass"
+    assert verdict(REFERENCES, DAMAGED, 0.5) == "worse"
+    assert verdict(DAMAGED, REFERENCES, 0.5) == "better"
+    assert verdict(mixed(0.5, 1), mixed(0.5, 2), 0.2) == "undecided"
+
+
+def test_undecided_says_how_many_more_segments() -> None:
+    result = tertium.gate(
+        mixed(0.5, 1), mixed(0.5, 2), "chrf", references=REFERENCES, margin={"chrf": 0.2}
+    )
+    (test,) = result.tests
+    assert test.more_segments and f"about {test.more_segments:,} more segments" in result.sentence
+    assert [result.exit_code(choice) for choice in ("", "pass", "fail")] == [3, 0, 1]
+
+
+def test_conditions_fail_the_gate() -> None:
+    outputs = ["", *REFERENCES[1:]]
+    result = tertium.gate(
+        outputs,
+        outputs,
+        "chrf",
+        sources=SOURCES,
+        references=REFERENCES,
+        margin={"chrf": 1},
+        maximum={"empty": 0, "wrong language": "1%"},
+        minimum={"chrf": 50},
+    )
+    assert result.verdict == "fail" and result.exit_code() == 1
+    assert [condition.is_met for condition in result.conditions] == [False, True, True]
+    assert "empty in 1 of 60 segments (at most 0)" in result.sentence
+
+
+def test_a_bound_in_the_wrong_direction_is_an_error() -> None:
+    with pytest.raises(UsageError, match="higher is better; give --min"):
+        tertium.gate(
+            REFERENCES,
+            REFERENCES,
+            "chrf",
+            references=REFERENCES,
+            margin={"chrf": 1},
+            maximum={"chrf": 50},
+        )
+
+
+def test_a_worse_slice_fails_but_an_undecided_one_does_not() -> None:
+    domain = ["law", "news", "news"] * 20
+    worse_in_law = [b if d == "law" else r for r, b, d in zip(REFERENCES, DAMAGED, domain)]
+    for candidate, expected in ((worse_in_law, "worse"), (REFERENCES, "pass")):
+        result = tertium.gate(
+            REFERENCES,
+            candidate,
+            "chrf",
+            references=REFERENCES,
+            margin={"chrf": 3.5},
+            by={"domain": domain},
+        )
+        assert result.verdict == expected
+    assert [test.slice for test in result.tests] == ["", "law", "news"]
+
+
+def test_p_values_are_adjusted_over_all_tests() -> None:
+    baseline, candidate = mixed(0.5, 1), mixed(0.6, 2)
+    common = {"references": REFERENCES, "margin": {"chrf": 1.5, "ter": 2.0}}
+    one = tertium.gate(baseline, candidate, "chrf", **common | {"margin": {"chrf": 1.5}})
+    two = tertium.gate(baseline, candidate, ["chrf", "ter"], **common)
+    assert two.tests[0].p_pass >= one.tests[0].p_pass
+    assert two.tests[0].low < one.tests[0].low
+
+
+def test_several_language_pairs_give_one_verdict() -> None:
+    rules = GateRules.from_values({"chrf": 0.5})
+
+    def make_set(name: str, candidate: list[str]) -> GateSet:
+        systems = {"old": REFERENCES, "new": candidate}
+        testset = tertium.TestSet.from_lists(systems, references=REFERENCES)
+        metrics = [load_metric("chrf")]
+        return GateSet(
+            testset=testset,
+            baseline="old",
+            candidate="new",
+            metrics=metrics,
+            rules=rules,
+            name=name,
+        )
+
+    result = gate_sets([make_set("de-en", REFERENCES), make_set("fr-en", DAMAGED)])
+    assert result.verdict == "worse"
+    assert [test.verdict for test in result.tests] == ["pass", "worse"]
+    assert "in fr-en" in result.sentence and "de-en" not in result.sentence
+
+
+def test_margins_in_human_terms_come_from_the_scale() -> None:
+    # into English, humans agree with 0.387 to 0.883 chrF in 52 %, with 0.883 to 2.303 in 63 %
+    texts = ["The train to the coast leaves at seven in the morning, rain or shine."] * 12
+    result = tertium.gate(texts, texts, "chrf", references=texts, margin={"human": "5%"})
+    assert 0.63 < result.tests[0].margin < 1.6
+    with pytest.raises(UsageError, match="no scale for a margin in human terms"):
+        tertium.gate(texts, texts, "wmd", references=texts, margin={"human": "5%"})
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        ({"margin": {}}, "chrf has no margin"),
+        ({"margin": {"chrf": -1}}, "expected 0 or more"),
+        ({"margin": {"chrf": "much"}}, "expected a number"),
+        ({"margin": {"human": 5}}, "such as 5%"),
+        ({"margin": {"chrf": 1}, "maximum": {"empt": 0}}, "did you mean 'empty'"),
+        ({"margin": {"chrf": 1}, "maximum": {"empty": 1.5}}, "a number of segments"),
+        ({"margin": {"chrf": 1, "bleu": 1}}, "unknown metric 'bleu'"),
+        ({"margin": {"chrf": 1}, "alpha": 2}, "alpha"),
+    ],
+)
+def test_bad_rules_are_errors(rules: dict[str, object], message: str) -> None:
+    with pytest.raises(TertiumError, match=message):
+        tertium.gate(REFERENCES, REFERENCES, "chrf", references=REFERENCES, **rules)
+
+
+def store(path: Path, outputs: list[str], references: list[str]) -> Path:
+    evaluation = tertium.score({"old": outputs}, ["chrf"], references=references)
+    path.write_text(json.dumps(baseline_records(evaluation)))
+    return path
+
+
+def test_a_stored_baseline_gives_the_same_result(tmp_path: Path) -> None:
+    file = store(tmp_path / "old.json", mixed(0.5, 1), REFERENCES)
+    options = {"references": REFERENCES, "margin": {"chrf": 1}}
+    stored = tertium.gate(file, mixed(0.5, 2), "chrf", **options)
+    direct = tertium.gate(mixed(0.5, 1), mixed(0.5, 2), "chrf", **options)
+    assert stored.tests == direct.tests
+    assert stored.baseline == f"{file} (old)"
+
+
+def test_an_unlike_stored_baseline_is_refused(tmp_path: Path) -> None:
+    file = store(tmp_path / "old.json", REFERENCES, REFERENCES)
+    options = {"margin": {"chrf": 1, "bleu": 1}}
+    with pytest.raises(UsageError, match="other sources or references"):
+        tertium.gate(file, REFERENCES, "chrf", references=DAMAGED, margin={"chrf": 1})
+    with pytest.raises(UsageError, match="has no scores of bleu"):
+        tertium.gate(file, REFERENCES, ["chrf", "bleu"], references=REFERENCES, **options)
+    records = json.loads(file.read_text())
+    records[0]["signature"] += "|other"
+    file.write_text(json.dumps(records))
+    with pytest.raises(UsageError, match=r"\|other \(stored\) and .* \(candidate\)"):
+        tertium.gate(file, REFERENCES, "chrf", references=REFERENCES, margin={"chrf": 1})
+
+
+def test_a_stored_result_without_statistics_of_a_corpus_metric_is_refused(tmp_path: Path) -> None:
+    evaluation = tertium.score({"old": REFERENCES}, ["chrf"], references=REFERENCES)
+    file = tmp_path / "old.json"
+    file.write_text(json.dumps(evaluation.records()))
+    with pytest.raises(UsageError, match="not a mean of segment scores"):
+        tertium.gate(file, REFERENCES, "chrf", references=REFERENCES, margin={"chrf": 1})
+
+
+def test_suggested_margins_let_both_runs_pass() -> None:
+    first, second = mixed(0.5, 1), mixed(0.5, 2)
+    evaluation = tertium.score({"a": first, "b": second}, ["chrf"], references=REFERENCES)
+    (suggested,) = suggest_margins(evaluation)
+    assert verdict(first, second, suggested.margin) == "pass"
+    assert verdict(second, first, suggested.margin) == "pass"
+    assert verdict(*((first, second) if suggested.difference < 0 else (second, first)), 0.1) != (
+        "pass"
+    )
+
+
+def test_printed_result_starts_with_the_verdict() -> None:
+    result = tertium.gate(REFERENCES, DAMAGED, "chrf", references=REFERENCES, margin={"chrf": 0.5})
+    assert str(result).startswith("Worse: candidate is worse than baseline by more than the margin")
+    assert "<table" in result._repr_html_()
