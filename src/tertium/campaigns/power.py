@@ -36,7 +36,7 @@ SECONDS_PER_JUDGMENT = {
     "post-edit": 90.0,
 }
 MAX_SEGMENTS = 1_000_000
-CURVE_SHARES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0)
+CURVE_SHARES = (0.25, 0.5, 0.75, 1.25, 1.5, 2.0, 3.0)  # of the needed segments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +109,8 @@ class PowerPlan:
     @cached_property
     def curve(self) -> tuple[PowerPoint, ...]:
         """The power of smaller and larger campaigns."""
-        sizes = {max(2, round(share * self.segments)) for share in CURVE_SHARES}
-        return tuple(self.point(size) for size in sorted({_round_size(n) for n in sizes}))
+        sizes = {_round_size(max(2, round(share * self.segments))) for share in CURVE_SHARES}
+        return tuple(self.point(size) for size in sorted({*sizes, self.segments}))
 
     def point(self, segments: int) -> PowerPoint:
         return PowerPoint(

@@ -28,7 +28,7 @@ COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "Decide": ("worst", "route"),
     "Metrics": ("list", "train", "models"),
     "Meta-evaluation": ("meta", "challenge", "analyse", "data", "reproduce"),
-    "Human evaluation": ("annotate",),
+    "Human evaluation": ("plan", "annotate"),
     "Maintenance": ("cache", "cite"),
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)

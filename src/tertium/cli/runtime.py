@@ -22,8 +22,8 @@ def add_device(parser: CommandParser) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: all cores)")
 
 
-def add_runtime(parser: CommandParser, *, precision: bool = True) -> None:
-    """Add --device, --batch-size and related options, and --precision if it can be chosen."""
+def add_runtime(parser: CommandParser, *, precision: bool = True, judge: bool = True) -> None:
+    """Add --device, --batch-size and related options; --precision and those of judges if asked."""
     add_device(parser)
     group = parser.groups["Runtime"]
     group.add_argument(
@@ -40,7 +40,8 @@ def add_runtime(parser: CommandParser, *, precision: bool = True) -> None:
         "--batch-size", type=int, metavar="N", help="texts per batch (default: by text length)"
     )
     group.add_argument("--no-cache", action="store_true", help="do not read or write the cache")
-    add_judge(parser)
+    if judge:
+        add_judge(parser)
 
 
 def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
@@ -50,7 +51,7 @@ def runtime_of(args: argparse.Namespace) -> AbstractContextManager[Any]:
         "batch_size": args.batch_size,
         "threads": args.threads,
         "cache": False if args.no_cache else None,
-        "judge": judge_options(args),
+        "judge": judge_options(args) if hasattr(args, "judge_url") else None,
     }
     return runtime(**{key: value for key, value in changes.items() if value is not None})
 

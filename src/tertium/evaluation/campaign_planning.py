@@ -1,0 +1,222 @@
+"""Plan a human evaluation: how many segments and raters, which segments, and the campaign file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tertium.arrays import FloatArray, make_rng
+from tertium.campaigns.campaign import Campaign, Protocol
+from tertium.campaigns.planning import CampaignSettings, make_campaign
+from tertium.campaigns.power import (
+    Design,
+    PowerPlan,
+    effective_document_size,
+    plan_budget,
+    plan_difference,
+)
+from tertium.campaigns.sampling import Method, choose_segments, length_labels
+from tertium.campaigns.utilities import output_diversity, score_utilities
+from tertium.campaigns.variance import VarianceComponents, estimate_variance, stored_variance
+from tertium.data.formats import PathLike
+from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
+from tertium.data.testset import TestSet, check_testset
+from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.evaluation.scoring import score
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
+from tertium.spans import Span
+
+DOCUMENT, LENGTH = "document", "length"  # strata that need no column
+
+
+def plan_power(
+    difference: float | None = None,
+    *,
+    budget: float | None = None,
+    protocol: Protocol = "esa",
+    systems: int = 2,
+    raters: int = 1,
+    pilot: PathLike | JudgmentSet | None = None,
+    documents: Sequence[str] = (),
+    power: float = 0.8,
+    alpha: float = 0.05,
+    seconds: float | None = None,
+) -> PowerPlan:
+    """Compute how many segments have to be judged to find a difference between two systems.
+
+    Parameters
+    ----------
+    difference
+        The difference of mean scores to find, in the unit of the protocol: points from 0 to 100
+        (DA, ESA), MQM points, or the share of comparisons won minus lost (ranking).
+    budget
+        Instead of a difference: seconds of working time of all raters together.
+    protocol
+        "da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit".
+    systems, raters
+        Number of systems to judge, and of raters who judge each segment.
+    pilot
+        Judgments to estimate the variance from. By default, that of public judgments.
+    documents
+        The document of each segment of the test set, if whole documents will be judged.
+    power, alpha
+        Probability to find the difference, and significance level of the two-sided test.
+    seconds
+        Seconds for one judgment. By default, a rough value for the protocol.
+
+    Returns
+    -------
+    PowerPlan
+        The number of segments, and a curve of the power of smaller and larger campaigns.
+
+    Examples
+    --------
+    >>> plan_power(3, protocol="esa", raters=2).segments
+    278
+    """
+    if (difference is None) == (budget is None):
+        raise UsageError("give either a difference to find, or a budget of working time")
+    design = Design(
+        protocol=protocol,
+        systems=systems,
+        raters=raters,
+        alpha=alpha,
+        target_power=power,
+        seconds=seconds,
+        segments_per_document=len(documents) / len(set(documents)) if documents else 1.0,
+        effective_document_size=effective_document_size(documents) if documents else 1.0,
+    )
+    variance = stored_variance(protocol) if pilot is None else read_variance(pilot, protocol)
+    if budget is not None:
+        return plan_budget(budget, variance, design)
+    assert difference is not None
+    return plan_difference(difference, variance, design)
+
+
+def read_variance(pilot: PathLike | JudgmentSet, protocol: str) -> VarianceComponents:
+    """Estimate variance components from the judgments of a pilot."""
+    if isinstance(pilot, JudgmentSet):
+        return estimate_variance(pilot, protocol)
+    sets = read_human_data(pilot)
+    if len(sets) != 1 or not isinstance(sets[0], JudgmentSet):
+        raise DataError(f"{pilot}: a pilot is one set of scores with systems and raters")
+    return estimate_variance(sets[0], protocol)
+
+
+def plan_campaign(
+    testset: TestSet,
+    segments: int | None = None,
+    *,
+    protocol: Protocol = "esa",
+    raters: Sequence[str],
+    choose: Method = "random",
+    strata: Sequence[str] = (),
+    utility: str = "variance",
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
+    suspicions: str | Metric | None = None,
+    seed: int = 12345,
+    **settings: Any,
+) -> Campaign:
+    """Choose segments of a test set and make a campaign for raters.
+
+    Parameters
+    ----------
+    testset
+        Sources, outputs of all systems, and optionally references and documents.
+    segments
+        The number of segments to judge. By default, all of them.
+    protocol
+        "da", "esa", "mqm", "ranking", "contrastive-esa" or "post-edit".
+    raters
+        Names of the raters.
+    choose
+        "random", "stratified", "documents" (whole documents) or "informative".
+    strata
+        Columns of the test set, "document" or "length", for stratified choice.
+    utility
+        What makes a segment informative: "variance", "disagreement" or "consistency" of
+        `metrics`, or "diversity" of the outputs.
+    metrics
+        Metrics of the utility. By default, the recommended metric for the data.
+    suspicions
+        A metric that marks errors, which raters see marked in advance.
+    seed
+        Seed of all random choices. The same seed gives the same campaign.
+    **settings
+        Other fields of `tertium.campaigns.planning.CampaignSettings`: `overlap` (raters of each
+        segment), `common` (segments for all raters), `checks`, `tutorials`, `show_reference`,
+        `context_size`, `instructions`, `glossary`, `name`, `source_language`, `target_language`.
+
+    Returns
+    -------
+    Campaign
+        The campaign; `tertium.campaigns.campaign.write_campaign` writes it to a file.
+
+    Examples
+    --------
+    >>> testset = TestSet.from_lists({"a": ["Hallo", "Ja"], "b": ["Na", "Nein"]}, ["Hello", "Yes"])
+    >>> plan_campaign(testset, 1, raters=["anna"], protocol="da").raters
+    ('anna',)
+    """
+    check_testset(testset)
+    size = len(testset)
+    count = size if segments is None else min(segments, size)
+    sample = choose_segments(
+        size,
+        count,
+        make_rng(seed),
+        method=choose,
+        documents=testset.documents,
+        strata=_read_strata(testset, strata) if choose == "stratified" else (),
+        utilities=segment_utilities(testset, utility, metrics) if choose == "informative" else (),
+    )
+    marker = load_metric(suspicions) if isinstance(suspicions, str) else suspicions
+    return make_campaign(
+        testset,
+        sample,
+        CampaignSettings(
+            protocol=protocol,
+            raters=tuple(raters),
+            seed=seed,
+            suspicions=marker.spec if marker is not None else "",
+            suspected=_mark(testset, marker) if marker is not None else {},
+            **settings,
+        ),
+    )
+
+
+def segment_utilities(
+    testset: TestSet,
+    utility: str,
+    metrics: str | Metric | Sequence[str | Metric] | None = None,
+) -> FloatArray:
+    """Return how informative each segment is; see `campaigns.utilities`."""
+    if utility == "diversity":
+        return output_diversity([*testset.systems.values()])
+    evaluation = score(testset, metrics)
+    names = evaluation.metrics
+    values = [
+        [evaluation[system][name].oriented_segments for system in testset.systems] for name in names
+    ]
+    return score_utilities(utility, np.array(values))
+
+
+def _read_strata(testset: TestSet, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the labels of each segment in the named columns."""
+    columns: dict[str, Sequence[str]] = {**testset.columns}
+    if testset.documents:
+        columns[DOCUMENT] = testset.documents
+    columns[LENGTH] = length_labels(testset.sources or next(iter(testset.systems.values())))
+    chosen = names or [DOCUMENT if testset.documents else LENGTH]
+    for name in chosen:
+        if name not in columns:
+            raise UnknownNameError("column to stratify by", name, columns)
+    return [*zip(*(columns[name] for name in chosen), strict=True)]
+
+
+def _mark(testset: TestSet, metric: Metric) -> Mapping[str, Sequence[tuple[Span, ...]]]:
+    return {system: metric.mark_errors(testset.segments(system)) for system in testset.systems}
