@@ -48,6 +48,8 @@ TRAINING_SETS: Mapping[str, frozenset[str]] = {
 
 VARIANTS = ("chrf++", "mt-rte-r:embeddings=true")
 LEXICAL_METRICS = ("bleu", "chrf", "chrf++", "ter", "nist")
+# without default weights (blend, judge), or not a score of the whole translation (checks)
+NOT_COMPARED = ("blend", "checks", "judge")
 EMBEDDING_METRICS = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
 
 
@@ -68,7 +70,7 @@ def spec_rows(specs: Sequence[str]) -> list[Row]:
 
 def metric_rows(set_name: str) -> list[Row]:
     """Return one row per registered metric that was not trained on a set."""
-    specs = [*METRICS.builtin, *VARIANTS]
+    specs = [name for name in [*METRICS.builtin, *VARIANTS] if name not in NOT_COMPARED]
     rows = spec_rows([spec for spec in specs if set_name not in training_sets(spec)])
     if set_name.startswith("rankings/"):
         rows += [

@@ -49,6 +49,7 @@ METRICS = NameTable(
         "bertscore": "tertium.metrics.embedding.bertscore:BERTScore",
         "bilstm": "tertium.metrics.heads.metric:BiLSTM",
         "bilstm-attention": "tertium.metrics.heads.metric:BiLSTMAttention",
+        "blend": "tertium.metrics.regression.blend:Blend",
         "bleu": "tertium.metrics.lexical.bleu:BLEU",
         "bleu-r": "tertium.metrics.regression.regression_metrics:BLEUR",
         "checks": "tertium.metrics.lexical.checks:Checks",

@@ -17,7 +17,7 @@ from tertium.registry import METRICS, RANKERS, resolve_scorer
 from tertium.scores import Scores
 
 CLASSES = (
-    "BERTR BERTScore BLEU BLEUR BiLSTM BiLSTMAttention CHRF Checks ESIM Judge METEOR METEORR "
+    "BERTR BERTScore BLEU BLEUR BiLSTM BiLSTMAttention Blend CHRF Checks ESIM Judge METEOR METEORR "
     "MTR MTRTER NIST NISTR Pairwise RTER SMD SSS SVR SentSim TER TERR "
     "TertiumBase TertiumMulti TertiumSmall WMD WMDO"
 ).split()

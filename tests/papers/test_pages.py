@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from papers.charts import short_statistic, write_agreement_chart, write_chart
 from papers.ledger import Ledger, describe_method
-from papers.overview import TRAINING_SETS
+from papers.overview import TRAINING_SETS, metric_rows
 from papers.pages import INCOMPLETE_NOTE, ResultPages, summary_table
 from papers.table import Figure, PaperTable, Row, RowResult, TableResult, measure
 
@@ -230,3 +230,9 @@ def test_the_reason_of_an_unavailable_row_is_stored(tmp_path: Path, table: Paper
     ledger = Ledger(tmp_path)
     ledger.record_unavailable(measure(one_row, DatasetFolder(tmp_path), ledger.get_figure))
     assert ledger.load_table(one_row).rows[0].unavailable == "no weights: pip install them"
+
+
+def test_metrics_without_default_weights_are_not_compared() -> None:
+    labels = {row.label for row in metric_rows("da/wmt17")}
+    assert {"chrf", "esim", "tertium-multi"} <= labels
+    assert labels.isdisjoint({"blend", "checks", "judge"})

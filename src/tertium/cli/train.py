@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tertium.cli import blend, judge
 from tertium.cli.inputs import GOLD_HELP
 from tertium.cli.output import add_quiet
 from tertium.cli.parser import CommandParser, add_list
@@ -63,6 +64,14 @@ def add_arguments(parser: CommandParser) -> None:
     )
     add_quiet(parser)
     add_device(parser)
+    judge.add_judge(parser)
+    add_list(
+        parser.groups["Metrics"],
+        "-m",
+        "--metrics",
+        metavar="METRIC",
+        help="metrics to combine, for blend",
+    )
     parser.add_late_options = add_training_options
 
 
@@ -111,7 +120,8 @@ def _add_data_options(parser: CommandParser, classes: Sequence[type[TrainedModel
     accepted = {"", *(kind for cls in classes for kind in cls.accepted_data)}
     for option, (text, kind) in DATA_OPTIONS.items():
         help_text = text if kind in accepted else argparse.SUPPRESS
-        add_list(group, option, metavar="FILE", help=help_text)
+        names = (option, "--human") if option == "--train" else (option,)
+        add_list(group, *names, metavar="FILE", help=help_text)
     help_text = GOLD_HELP if "scores" in accepted else argparse.SUPPRESS
     group.add_argument("--gold", metavar="NAME", help=help_text)
 
@@ -197,6 +207,8 @@ def run(args: argparse.Namespace) -> int:
     if not args.metric:
         raise UsageError("no METRIC: give it first; --train and other options take all next words")
     options = _parse_options(args)
+    if args.metrics:
+        args.metric = blend.add_metrics(args.metric, args.metrics)
     plan = TrainingPlan.make(args.metric, args.recipe, **options)  # check before files are read
     if not args.train and not args.preferences:
         raise UsageError("no training data: give --train FILE... or --preferences FILE...")
@@ -209,11 +221,16 @@ def run(args: argparse.Namespace) -> int:
     with (
         _explain_interrupts(args.output),
         progress_bars(args.quiet),
-        runtime(device=args.device or "auto", threads=args.threads),
+        runtime(
+            device=args.device or "auto", threads=args.threads, judge=judge.judge_options(args)
+        ),
     ):
+        data = _read_scores(args.train, args.gold)
+        if is_blend := blend.combines_metrics(plan.cls):
+            data = blend.read_scored_sets(args, plan.settings)
         metric = train(
             args.metric,
-            [*_read_scores(args.train, args.gold), *args.preferences],
+            [*data, *args.preferences],
             dev=[*_read_scores(args.dev, args.gold), *args.dev_preferences],
             held_out=args.held_out,
             recipe=args.recipe,
@@ -224,6 +241,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if not args.quiet:
         _print_search(metric.checkpoint.training.get("search", ()))
+        if is_blend:
+            blend.print_study(metric, data, plan)
         print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
     return 0
 

@@ -10,6 +10,7 @@ import pytest
 
 from tertium.arrays import round_to_grid
 from tertium.errors import DataError, MissingResourceError, UsageError
+from tertium.metrics.regression.folds import make_folds
 from tertium.metrics.regression.svr import (
     SVR,
     Grid,
@@ -17,7 +18,6 @@ from tertium.metrics.regression.svr import (
     SVROptions,
     SVRSolution,
     fit_svr,
-    make_folds,
     match_vectors,
     predict,
     rbf_kernel,

@@ -17,6 +17,7 @@ from tertium.spans import Span, UnlocatedError
 Direction = Literal["precision", "recall", "transport"]
 
 EMPTY_TRANSLATION = UnlocatedError("critical", "empty translation")
+SCALE_BOUNDS = "ends of the scale"  # difference of the bounded score and the linear prediction
 UNMATCHED_MARGIN = 0.15  # a best match this far below the median cosine counts as no match
 
 
@@ -102,7 +103,8 @@ class Contribution:
 class FeatureAttribution:
     """A score split into contributions of features.
 
-    `perfect` is the score of the reference itself. `groups` sums contributions per feature group.
+    `perfect` is the score of the reference itself; without a reference (a blend of metrics), it is
+    the score of an average translation. `groups` sums contributions per feature group.
     `contributions` lists features that contribute or fired, largest first. `faults` and `merits`
     are sentences about the translation. `alignment` lists aligned words, if any.
     `follows` says for each direction whether nothing contradicts entailment: forward from reference

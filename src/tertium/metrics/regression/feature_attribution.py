@@ -17,6 +17,7 @@ import numpy as np
 from tertium.linguistics.dependency_graph import ROOT
 from tertium.linguistics.word_alignment import UNALIGNED
 from tertium.metrics.base.explanation import (
+    SCALE_BOUNDS,
     Contribution,
     Explanation,
     FeatureAttribution,
@@ -29,7 +30,6 @@ from tertium.segment import Segment
 if TYPE_CHECKING:
     from tertium.metrics.regression.linear_metric import Regression
 
-SCALE_BOUNDS = "ends of the scale"  # difference of the bounded score and the linear prediction
 # Features that fire on unaligned words, the most specific first. One of them is reported per word.
 BY_SPECIFICITY = (
     "unaligned.agent", "unaligned.negation", "person.missing", "place.missing", "date.missing",

@@ -31,6 +31,7 @@ from tertium.execution import progress_task, usable_cores
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
+from tertium.metrics.regression.folds import make_folds
 from tertium.models.checkpoint import (
     ArraySpec,
     Checkpoint,
@@ -374,27 +375,6 @@ def search_grid(
         raise DataError("the human scores in every fold are all equal: use fewer folds")
     means = [(setting, float(np.nanmean(values))) for setting, values in scores.items()]
     return sorted(means, key=lambda item: -item[1])
-
-
-def make_folds(groups: IntArray, folds: int) -> list[IntArray]:
-    """Distribute rows over folds of similar size, whole groups at a time, largest first.
-
-    `groups` (n,) numbers the group of each row. Groups of equal size keep the order of the rows.
-    """
-    _, first_rows, members, sizes = np.unique(
-        groups, return_index=True, return_inverse=True, return_counts=True
-    )
-    if not 2 <= folds <= len(sizes):
-        expected = f"expected 2 to {len(sizes)}" if len(sizes) > 1 else "give more segments"
-        raise UsageError(
-            f"folds={folds} with {len(sizes)} segments (judgments that share a source or a "
-            f"reference count as one): {expected}"
-        )
-    fold_of_group, fold_sizes = np.zeros(len(sizes), dtype=np.int64), np.zeros(folds)
-    for group in np.lexsort((first_rows, -sizes)):
-        fold_of_group[group] = fold = fold_sizes.argmin()
-        fold_sizes[fold] += sizes[group]
-    return [np.flatnonzero(fold_of_group[members] == fold) for fold in range(folds)]
 
 
 def _score_fold(

@@ -22,6 +22,7 @@ from tertium.reporting.error_span_markup import error_span_paragraph
 from tertium.reporting.markup import Markup, collapsible, element, join, scrollable
 from tertium.reporting.tables.explanations import (
     abbreviate,
+    describe_baseline,
     feature_table,
     format_comparison_values,
     top_features,
@@ -166,12 +167,13 @@ def _shade(value: float, framed: bool, tooltip: str | None) -> Markup:
 
 def _attribution(explanation: Explanation, attribution: FeatureAttribution) -> Markup:
     """Return entailment, issues, strengths, and contributions of groups and features."""
+    has_reference = bool(attribution.reference)
     parts = [
         element(
             "p",
             element("b", f"{explanation.metric}: {explanation.score:+z.3f}"),
-            f" (the reference itself scores {attribution.perfect:+z.3f}). Reference: ",
-            element("bdi", abbreviate(attribution.reference)),
+            f" ({describe_baseline(attribution)}).",
+            *([" Reference: ", element("bdi", abbreviate(attribution.reference))] * has_reference),
             dir="auto",
         )
     ]
@@ -189,7 +191,7 @@ def _attribution(explanation: Explanation, attribution: FeatureAttribution) -> M
     count = len(top_features(attribution, MAX_FEATURES))
     title = f"The {count} features with the largest contributions"
     features = render_html_table(feature_table(attribution, MAX_FEATURES, title))
-    parts += [_groups(attribution), features]
+    parts += [*([_groups(attribution)] if attribution.groups else []), features]
     if attribution.alignment:
         table = render_html_table(word_alignment_table(attribution))
         parts.append(collapsible("Word alignment", table))

@@ -57,11 +57,9 @@ def _attribution_parts(
     explanation: Explanation, reasons: FeatureAttribution, top: int
 ) -> Iterator[str | Table]:
     """Yield strengths and issues of a translation (of its best reference) and each contribution."""
-    yield (
-        f"{explanation.metric}: {explanation.score:+z.3f} "
-        f"(the reference itself scores {reasons.perfect:+z.3f})"
-    )
-    yield f"compared with the reference {abbreviate(reasons.reference)!r}"
+    yield f"{explanation.metric}: {explanation.score:+z.3f} ({describe_baseline(reasons)})"
+    if reasons.reference:
+        yield f"compared with the reference {abbreviate(reasons.reference)!r}"
     for direction, question in QUESTIONS.items():
         if direction in reasons.follows:
             yield f"{question} {'yes' if reasons.follows[direction] else 'no'}"
@@ -75,6 +73,12 @@ def _attribution_parts(
         yield word_alignment_table(reasons)
     tables = (feature_group_table(reasons), feature_table(reasons, top))
     yield from (table for table in tables if table.rows)  # empty texts have no features
+
+
+def describe_baseline(reasons: FeatureAttribution) -> str:
+    """Describe the score that contributions are added to."""
+    subject = "the reference itself" if reasons.reference else "an average translation"
+    return f"{subject} scores {reasons.perfect:+z.3f}"
 
 
 def _comparison_parts(comparison: TextComparison, top: int) -> Iterator[str | Table]:

@@ -1,0 +1,320 @@
+"""Blends of metrics: weights, missing scores, explanations, storage and cross-validation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.metrics.judge.fake_server import answer_by_length, run_server, translation_of
+from tests.partial_metric import UNSCORED, partial  # noqa: F401
+
+from tertium.data.judgments import JudgmentSet
+from tertium.errors import DataError, ModelError, TertiumError, UsageError
+from tertium.evaluation.blending import attach_scores, cross_validate_blend
+from tertium.evaluation.training import train
+from tertium.execution import JudgeOptions, runtime
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import NO_SCORE
+from tertium.metrics.regression.blend import Blend, read_constants
+from tertium.metrics.regression.blend_weights import (
+    BlendWeights,
+    _ranks,
+    cross_validate,
+    fit_blend,
+)
+from tertium.metrics.regression.ridge_regression import MAX_Z_SCORE
+from tertium.models.trained_model import load_checkpoint
+from tertium.reporting.page.explanations import explanation_html
+from tertium.reporting.tables.blends import blend_tables
+from tertium.segment import Judgment, Segment
+
+WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home".split()
+
+
+def make_judgments(count: int = 48, systems: int = 4) -> list[Judgment]:
+    """Create translations with wrong words; the human score depends on their number."""
+    rng = np.random.default_rng(45)
+    rows = []
+    for n in range(count):
+        item, system = divmod(n, systems)
+        reference = np.random.default_rng(item).permutation(WORDS)[:8].tolist()
+        wrong = int(rng.integers(0, 6)) + (system == 0)
+        hypothesis = " ".join(["wrong"] * wrong + reference[wrong:])
+        segment = Segment(hypothesis, f"source {item}", (" ".join(reference) + f" {item}",))
+        score = 80.0 - 9 * wrong + float(rng.normal(0, 5))
+        names = {"item": str(item), "system": "ABCDEFG"[system], "document": f"d{item // 3}"}
+        rows.append(Judgment(segment, score, lp="de-en", **names))
+    return rows
+
+
+DATA = make_judgments()
+
+
+def make_set(rows: list[Judgment]) -> JudgmentSet:
+    return JudgmentSet(name="mine", lp="de-en", judgments=tuple(rows))
+
+
+def simulate(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Human scores 2a + b + noise, of metrics a, b and one that is not related."""
+    rng = np.random.default_rng(7)
+    values = rng.normal(size=(count, 3)) * [1.0, 1.0, 5.0]
+    targets = values @ [2.0, 1.0, 0.0] + rng.normal(0, 0.5, count)
+    return values, targets, np.arange(count) // 8
+
+
+def test_weights_are_those_of_the_simulation() -> None:
+    values, targets, groups = simulate()
+    weights = fit_blend(("a", "b", "c"), values, targets, groups).full.coefficients
+    assert list(weights) == ["a", "b", "c"]
+    assert weights["a"] == pytest.approx(2 * values[:, 0].std(), rel=0.1)
+    assert weights["b"] == pytest.approx(values[:, 1].std(), rel=0.1)
+    assert 0 <= weights["c"] < 0.05
+
+
+def test_weights_are_never_negative() -> None:
+    values, targets, groups = simulate()
+    blend = fit_blend(("a", "b", "c"), values * [1, -1, 1], targets, groups)
+    assert all((model.weights >= 0).all() for model in blend.models.values())
+    assert blend.full.coefficients["b"] == 0
+
+
+def test_a_missing_score_uses_the_weights_fitted_without_it() -> None:
+    values, targets, groups = simulate()
+    blend = fit_blend(("a", "b", "c"), values, targets, groups)
+    alone = fit_blend(("b", "c"), values[:, 1:], targets, groups, strengths=(blend.full.strength,))
+    missing = np.column_stack([np.full(len(values), np.nan), values[:, 1:]])
+    np.testing.assert_allclose(blend.predict(missing), alone.predict(values[:, 1:]))
+    assert np.isnan(blend.predict(np.full((2, 3), np.nan))).all()
+
+
+def test_rows_with_missing_scores_are_used_for_other_subsets() -> None:
+    values, targets, groups = simulate()
+    values[:380, 0] = np.nan
+    blend = fit_blend(("a", "b", "c"), values, targets, groups)
+    complete = fit_blend(
+        ("b", "c"), values[:, 1:], targets, groups, strengths=(blend.full.strength,)
+    )
+    np.testing.assert_allclose(blend.models[6].weights, complete.full.weights)
+    values[:395, 0] = np.nan
+    with pytest.raises(DataError, match="only 5 of 400 judgments have scores of all of a, b, c"):
+        fit_blend(("a", "b", "c"), values, targets, groups)
+
+
+def test_ranks_of_equal_quantiles_are_shared() -> None:
+    quantiles = np.array([0.0, 90, 100, 100, 100])
+    ranks = _ranks(np.array([-5.0, 45, 100, 200, np.nan]), quantiles)
+    np.testing.assert_allclose(ranks, [0, 0.125, 0.75, 0.75, np.nan])
+
+
+def test_ranks_ignore_the_scale_of_a_metric() -> None:
+    values, targets, groups = simulate()
+    blend, other = (
+        fit_blend(("a", "b", "c"), v, targets, groups, normalization="rank")
+        for v in (values, values * [1, 1, 0.01] + [0, 100, 0])
+    )
+    np.testing.assert_allclose(
+        blend.predict(values), other.predict(values * [1, 1, 0.01] + [0, 100, 0])
+    )
+
+
+def test_arrays_restore_the_weights() -> None:
+    values, targets, groups = simulate(80)
+    for normalization in ("z", "rank"):
+        blend = fit_blend(("a", "b", "c"), values, targets, groups, normalization=normalization)
+        values[:5, 1] = np.nan
+        again = BlendWeights.from_arrays(blend.names, blend.arrays)
+        np.testing.assert_array_equal(again.predict(values), blend.predict(values))
+
+
+def test_cross_validation_leaks_neither_documents_nor_systems() -> None:
+    """Random human scores of systems and documents cannot be predicted."""
+    rng = np.random.default_rng(3)
+    documents, systems = np.repeat(np.arange(40), 10), np.tile(np.arange(10), 40)
+    targets = 5 * rng.normal(size=10)[systems] + 5 * rng.normal(size=40)[documents]
+    values = rng.normal(size=(400, 2))
+    predicted = cross_validate(("a", "b"), values, targets, documents, systems)
+    assert abs(np.corrcoef(predicted, targets)[0, 1]) < 0.15
+    values[:, 0] = targets
+    predicted = cross_validate(("a", "b"), values, targets, documents, systems)
+    assert np.corrcoef(predicted, targets)[0, 1] > 0.99
+    with pytest.raises(DataError, match="at least two documents"):
+        cross_validate(("a", "b"), values, targets, documents * 0, systems)
+
+
+def test_untrained_blend_is_a_weighted_mean_of_z_scores() -> None:
+    blend = load_metric("blend:metrics=chrf+bleu,weights=3+1")
+    segments = [row.segment for row in DATA[:6]]
+    constants = read_constants()["specs"]
+    z = [
+        (load_metric(spec).score(segments).segments - own["mean"]) / own["deviation"]
+        for spec, own in ((spec, constants[spec]) for spec in ("chrf", "bleu"))
+    ]
+    np.testing.assert_allclose(blend.score(segments).segments, 0.75 * z[0] + 0.25 * z[1])
+    assert blend.spec == "blend:metrics=chrf+bleu,weights=3.0+1.0"
+    assert load_metric(blend.spec) == blend != load_metric("blend:metrics=chrf+bleu")
+    assert "|parts:chrF+BLEU|weights:0.75+0.25|" in blend.score(segments).signature
+    empty = blend.score([replace(segments[0], hypothesis="")]).system
+    assert empty == -MAX_Z_SCORE
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("blend:metrics=chrf", "a blend has 2 to 6 metrics, not 1"),
+        ("blend:metrics=chrf+chrf", "given twice"),
+        ("blend:metrics=chrf+bleu,weights=1", "1 weights for 2 metrics"),
+        ("blend:weights=1+2", "2 weights for 0 metrics"),
+        ("blend:metrics=chrf+bleu,weights=1+-1", "at least 0"),
+        ("blend:metrics=chrf+bleu,weights=0+0", "one of them above 0"),
+        ("blend:metrics=chrf+bleu,model=x", "omit metrics, or omit model"),
+        ("blend:metrics=chrf+[bleu:lowercase=true]", "no known mean and deviation: train"),
+        ("blend:metrics=chrf+bluu", "did you mean 'bleu'"),
+    ],
+)
+def test_invalid_blends_are_errors(spec: str, message: str) -> None:
+    with pytest.raises(TertiumError, match=message):
+        load_metric(spec).score([DATA[0].segment])
+
+
+def test_trained_blend_is_saved_and_loaded(tmp_path: Path) -> None:
+    blend = train("blend:metrics=chrf+ter", DATA, folder=tmp_path / "blend")
+    again = load_metric(str(tmp_path / "blend"))
+    segments = [row.segment for row in DATA]
+    assert again == blend
+    np.testing.assert_array_equal(again.score(segments).segments, blend.score(segments).segments)
+    scores = np.array([row.score for row in DATA])
+    assert np.corrcoef(blend.score(segments).segments, scores)[0, 1] > 0.8
+    assert blend.score(segments).system == pytest.approx(scores.mean(), abs=1)
+    assert list(blend.coefficients) == sorted(blend.coefficients, key=blend.coefficients.get)[::-1]
+    card = (tmp_path / "blend" / "README.md").read_text()
+    assert "- metrics: chrf, ter" in card
+    assert "- weights: " in card
+
+
+def test_empty_translation_gets_the_lowest_human_score() -> None:
+    blend = train("blend:metrics=chrf+ter", DATA)
+    empty = replace(DATA[0].segment, hypothesis="")
+    assert blend.score([empty]).system == min(row.score for row in DATA)
+
+
+def test_stored_scores_are_used_instead_of_the_metric() -> None:
+    values = iter(range(1000))
+    rows = [replace(row, metric_scores={"chrf": row.score, "x": next(values)}) for row in DATA]
+    blend = train("blend:metrics=chrf+ter", [make_set(rows)])
+    assert blend.coefficients["chrf"] > 5 * blend.coefficients["ter"]
+
+
+def test_changed_models_of_a_part_are_refused(tmp_path: Path) -> None:
+    part = train("bleu-r", DATA, folder=tmp_path / "part", strengths=(1.0,))
+    blend = train(f"blend:metrics=chrf+[{part.spec}]", DATA, folder=tmp_path / "blend")
+    assert blend.score([DATA[0].segment]).segments.shape == (1,)
+    train("bleu-r", DATA[:24], folder=tmp_path / "part", strengths=(1.0,), overwrite=True)
+    load_checkpoint.cache_clear()
+    with pytest.raises(ModelError, match=r"was trained with bleu-r@.*train the blend again"):
+        load_metric(str(tmp_path / "blend")).score([DATA[0].segment])
+    unsaved = train("bleu-r", DATA, strengths=(1.0,))
+    with pytest.raises(UsageError, match="was not saved"):
+        train(f"blend:metrics=chrf+[{unsaved.spec}]", DATA)
+
+
+def test_part_without_a_score_falls_back(partial: str) -> None:  # noqa: F811
+    blend = train("blend:metrics=chrf+partial", DATA)
+    unscored = replace(DATA[0].segment, hypothesis=UNSCORED)
+    scores = blend.score([DATA[1].segment, unscored])
+    assert np.isfinite(scores.segments).all()
+    assert scores.warnings == {"scored without partial": 1}
+    both = replace(blend, model=blend.model)
+    model = both.fitted.models[1]
+    chrf = load_metric("chrf").score([unscored]).segments
+    lowest = min(row.score for row in DATA)
+    assert scores.segments[1] == pytest.approx(max(model.predict(chrf[:, None])[0], lowest))
+
+
+def test_no_score_of_any_part_has_no_weight(partial: str) -> None:  # noqa: F811
+    rows = [replace(row, score=row.score + 500) for row in DATA]
+    blend = train("blend:metrics=partial+[partial:unscored=x]", rows)
+    segment = replace(DATA[0].segment, hypothesis=UNSCORED)
+    assert np.isfinite(blend.score([segment]).segments).all()
+    other = replace(blend.parts[1], unscored=UNSCORED)
+    object.__setattr__(blend, "parts", (blend.parts[0], other))
+    scores = blend.score([DATA[0].segment, segment])
+    assert np.isnan(scores.segments[1])
+    assert scores.system == scores.segments[0]
+    assert scores.warnings[NO_SCORE] == 1
+
+
+@pytest.fixture
+def judge_server() -> Iterator[str]:
+    """A judge without a valid answer for translations with three wrong words."""
+
+    def answer(payload: Any) -> str:
+        text = translation_of(payload)
+        is_bad = text.startswith("wrong wrong wrong")
+        return "I cannot say." if is_bad else answer_by_length(payload)
+
+    with run_server() as server:
+        server.answer = answer
+        yield server.url
+
+
+def test_judge_without_an_answer_falls_back(judge_server: str, tmp_path: Path) -> None:
+    judge = "judge:model=tiny,protocol=da,retries=0"
+    with runtime(judge=JudgeOptions(url=judge_server)):
+        blend = train(f'blend:metrics="[{judge}]+chrf"', DATA, folder=tmp_path / "blend")
+        segments = [row.segment for row in DATA]
+        failed = sum(s.hypothesis.startswith("wrong wrong wrong") for s in segments)
+        scores = blend.score(segments)
+        scored = next(s for s in segments if not s.hypothesis.startswith("wrong wrong"))
+        explanation = blend.explain(scored)
+    assert 0 < failed < 38
+    assert np.isfinite(scores.segments).all()
+    assert scores.warnings[f"scored without {judge}"] == failed
+    assert {c.feature for c in explanation.attribution.contributions} >= {judge, "chrf"}
+    assert explanation.reasons == ("short",)
+
+
+def test_contributions_sum_to_the_score() -> None:
+    blend = train("blend:metrics=chrf+ter", DATA)
+    for segment in (DATA[0].segment, Segment("no no", None, ("yes",))):
+        explanation = blend.explain(segment)
+        parts = explanation.attribution
+        total = parts.perfect + sum(c.contribution for c in parts.contributions)
+        assert explanation.score == pytest.approx(total)
+    values = {c.feature: c.value for c in parts.contributions}
+    assert values["ter"] == load_metric("ter").score([segment]).system
+    assert "an average translation scores" in str(explanation)
+    assert "Reference" not in str(explanation_html(explanation))
+    json.dumps(explanation.as_dict())
+
+
+def test_study_compares_the_blend_with_each_metric() -> None:
+    sets = attach_scores([make_set(DATA)], ["chrf", "ter"])
+    assert {*sets[0].judgments[0].metric_scores} == {"chrf", "ter"}
+    ter = load_metric("ter").score([DATA[0].segment]).system
+    assert sets[0].judgments[0].metric_scores["ter"] == ter
+    study = cross_validate_blend(sets, ["chrf", "ter"], resamples=50)
+    assert study.held_out_systems
+    assert study.results.metrics == ("chrf", "ter", "blend")
+    records = {(r["metric"], r["statistic"], r["test"]): r["p"] for r in study.p_values()}
+    assert len(records) == 8
+    assert all(0 <= p <= 1 for p in records.values())
+    text = "\n".join(table.title for table in blend_tables(study))
+    for title in ("Pearson r", "acc_eq*", "SPA", "p-values"):
+        assert title in text
+
+
+def test_study_of_one_system_has_no_system_statistics() -> None:
+    rows = [replace(row, system="A", item=str(n)) for n, row in enumerate(DATA)]
+    study = cross_validate_blend([make_set(rows)], ["chrf", "bleu"], resamples=20)
+    assert not study.held_out_systems
+    assert {task.task.statistic for task in study.results.tasks} == {"pearson"}
+
+
+def test_training_without_metrics_says_how_to_choose_them() -> None:
+    with pytest.raises(UsageError, match=r"-m \(tertium train blend -m chrf tertium-multi"):
+        Blend.train(DATA)
