@@ -57,9 +57,9 @@ LOW_SCORE = "low score"
 class WorstRow:
     """A translation with the reason why it is listed.
 
-    `reason` is the id of a check, or `LOW_SCORE`. `chance` is that of a serious error by the scores;
-    None if no metric predicts one, or if a check is the reason. `spans` are errors marked by metrics (with the metric as rater) and
-    findings of checks.
+    `reason` is the id of a check, or `LOW_SCORE`. `chance` is that of a serious error by the
+    scores; None if no metric predicts one, or if a check is the reason. `spans` are errors marked
+    by metrics (with the metric as rater) and findings of checks.
     """
 
     row: Row

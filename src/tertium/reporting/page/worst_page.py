@@ -10,7 +10,7 @@ from tertium.reporting.page.report import EARLY_SCRIPT, fill_template, join_scri
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, sort_button
 from tertium.version import __version__
 
-FILTERS = ("reason", "system", "lp", "document")
+FILTERS = {"reason": "Reason", "system": "System", "lp": "Languages", "document": "Document"}
 
 
 def worst_page(result: WorstSegments, title: str = "") -> str:
@@ -64,7 +64,7 @@ def _make_filters(result: WorstSegments) -> Markup:
         for name in FILTERS
     }
     return join(
-        element("label", name.capitalize(), element("select", *filter_options(own), id=name))
+        element("label", FILTERS[name], element("select", *filter_options(own), id=name))
         for name, own in values.items()
         if len(own) > 1
     )

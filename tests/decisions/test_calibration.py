@@ -1,0 +1,95 @@
+"""Thresholds with a promised precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, ks_2samp
+
+from tertium.arrays import make_rng
+from tertium.decisions.calibration import (
+    find_threshold,
+    intraclass_correlation,
+    measure_drift,
+    min_rows,
+    precision_bounds,
+    stored_quantiles,
+)
+
+
+@pytest.mark.parametrize(("right", "rows"), [(0, 10), (45, 50), (50, 50)])
+def test_bounds_are_those_of_an_exact_test(right: int, rows: int) -> None:
+    expected = binomtest(right, rows).proportion_ci(0.9, method="exact")  # 5 % on each side
+    low, high = precision_bounds(np.array([float(right)]), np.array([float(rows)]), 0.05)
+    assert (low[0], high[0]) == pytest.approx((expected.low, expected.high))
+
+
+def test_rows_without_an_error_that_show_a_target() -> None:
+    assert min_rows(0.95, 0.05) == 59  # 0.95^59 = 0.0485
+    assert min_rows(0.99, 0.05) == 299
+
+
+def true_precision(threshold: float) -> float:
+    """The share of right rows above a threshold, for the rows of `draw`."""
+    grid = np.linspace(max(threshold, -4), 4, 2001)
+    density = np.exp(-(grid**2) / 2)
+    return float((density / (1 + np.exp(-1.2 - 1.3 * grid))).sum() / density.sum())
+
+
+def test_a_promise_is_broken_as_rarely_as_stated() -> None:
+    rng, broken, chosen, draws = make_rng(3), 0, 0, 150
+    for _ in range(draws):
+        scores = rng.standard_normal(400)
+        labels = rng.random(400) < 1 / (1 + np.exp(-1.2 - 1.3 * scores))
+        found = find_threshold(scores, labels, [str(n) for n in range(400)], 0.85, 0.1).chosen
+        chosen += found is not None
+        broken += found is not None and true_precision(found.score) < 0.85
+    assert chosen > draws / 2  # otherwise the test says nothing
+    assert broken <= 0.1 * draws
+
+
+def test_clusters_shrink_the_number_of_rows() -> None:
+    rng = make_rng(5)
+    scores, labels = rng.standard_normal(300), rng.random(300) < 0.95
+    apart = find_threshold(scores, labels, [str(n) for n in range(300)], 0.8, 0.05).chosen
+    # each row repeated: the same evidence, not three times as much
+    repeated = find_threshold(
+        np.repeat(scores, 3), np.repeat(labels, 3), [str(n // 3) for n in range(900)], 0.8, 0.05
+    ).chosen
+    assert apart is not None
+    assert repeated is not None
+    assert repeated.effective_rows == pytest.approx(repeated.rows / 3, rel=0.01)
+    assert repeated.low == pytest.approx(apart.low, abs=0.02)
+
+
+def test_labels_of_unrelated_clusters_are_not_alike() -> None:
+    labels = make_rng(1).random(2000) < 0.5
+    assert intraclass_correlation(labels, [str(n // 4) for n in range(2000)]) < 0.05
+
+
+def test_an_unreachable_target_has_a_best_bound() -> None:
+    rng = make_rng(2)
+    search = find_threshold(
+        rng.standard_normal(300), rng.random(300) < 0.5, [str(n) for n in range(300)], 0.95, 0.05
+    )
+    assert search.chosen is None
+    assert search.best is not None
+    assert search.best.low < 0.6
+
+
+def test_drift_is_the_statistic_of_scipy() -> None:
+    rng = make_rng(4)
+    old, new = rng.standard_normal(400), rng.standard_normal(300) + 0.5
+    drift = measure_drift(stored_quantiles(old), 400, new)
+    expected = ks_2samp(old, new, method="asymp")
+    assert drift.distance == pytest.approx(expected.statistic)
+    assert drift.p_value == pytest.approx(expected.pvalue, rel=0.5)
+    assert drift.is_large
+    assert not measure_drift(stored_quantiles(old), 400, rng.standard_normal(300)).is_large
+
+
+def test_quantiles_of_many_scores_are_stored() -> None:
+    scores = make_rng(1).standard_normal(5000)
+    stored = stored_quantiles(scores)
+    assert len(stored) == 501
+    assert measure_drift(stored, 5000, scores).distance < 0.005

@@ -1,0 +1,157 @@
+"""Routes: fitted on judged rows, saved, and applied to new rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.decisions.judged_files import make_rows, write_rows
+
+from tertium import Route, TestSet, apply_route, fit_route
+from tertium.data.judgments import read_judgments
+from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
+from tertium.errors import DataError, ModelError, TertiumError, UsageError
+
+
+@pytest.fixture(scope="module")
+def judged_rows() -> JudgedRows:
+    rows = make_rows(400) + make_rows(300, "en-cs", 2) + make_rows(60, "en-is", 3)
+    return read_judged_rows([*_split(rows)])
+
+
+def _split(rows: list[dict[str, object]]) -> list[object]:
+    return [*read_judgments(rows).split_by_language_pair().values()]
+
+
+@pytest.fixture(scope="module")
+def route(judged_rows: JudgedRows) -> Route:
+    return fit_route(judged_rows, "chrf", target_precision=0.85, ignore=["wrong-language"])
+
+
+def test_pairs_with_enough_rows_have_their_own_thresholds(route: Route) -> None:
+    [stage] = route.stages
+    assert set(stage.pairs) == {"en-de", "en-cs"}  # en-is has 60 rows
+    own = stage.pairs["en-de"]
+    assert own.publish is not None
+    assert own.retranslate is not None
+    assert own.publish.low >= 0.85
+    assert own.publish.score > own.retranslate.score
+    assert stage.pooled is not None
+    assert set(stage.pooled.pair_precisions) == {"en-de", "en-cs", "en-is"}
+
+
+def test_published_rows_reach_the_promise(route: Route) -> None:
+    rows = make_rows(300, seed=9)
+    routed = apply_route(route, TestSet.from_records(rows))
+    scores = {row["segment"]: row["score"] for row in rows}
+    published = [r for r in routed.rows if r.outcome == "publish"]
+    good = sum(scores[str(r.row.item)] >= 80 for r in published) / len(published)
+    assert len(published) > 30
+    assert good >= 0.85
+    assert not routed.notes  # no drift, a fitted pair
+
+
+def test_checks_decide_before_scores(route: Route) -> None:
+    rows = make_rows(2, seed=4)
+    rows[0]["mt"] = ""
+    rows[1] |= {"src": f"{rows[1]['src']} {{name}}", "mt": rows[1]["ref"]}
+    empty, placeholder = apply_route(route, TestSet.from_records(rows)).rows
+    assert (empty.outcome, empty.reason) == ("retranslate", "check empty")
+    assert (placeholder.outcome, placeholder.reason) == ("post-edit", "check placeholders")
+
+
+def test_other_pairs_and_other_scores_are_reported(route: Route) -> None:
+    rows = make_rows(100, "en-fi", 5) + [
+        {**row, "mt": row["ref"]} for row in make_rows(100, "en-de", 6)
+    ]
+    notes = apply_route(route, TestSet.from_records(rows)).notes
+    assert any("en-fi: 100 rows, but fewer than 100 judged rows" in note for note in notes)
+    assert any("en-de: scores of chrf are unlike those of the judged rows" in n for n in notes)
+
+
+def test_rows_without_a_language_pair_are_refused(route: Route) -> None:
+    rows = [{k: v for k, v in row.items() if k != "lp"} for row in make_rows(3)]
+    with pytest.raises(UsageError, match="add a column lp"):
+        apply_route(route, TestSet.from_records(rows))
+    assert apply_route(route, TestSet.from_records(rows), lp="en-de").rows
+
+
+def test_a_route_is_saved_and_validated(route: Route, tmp_path: Path) -> None:
+    file = tmp_path / "route.json"
+    route.save(file)
+    assert Route.load(file) == route
+    content = json.loads(file.read_text())
+    content["stages"][0]["pairs"]["en-de"]["publish"]["precision"] = 1.2
+    file.write_text(json.dumps(content))
+    with pytest.raises(ModelError, match=r"publish\.precision is the number 1\.2, expected"):
+        Route.load(file)
+    with pytest.raises(UsageError, match="no such file"):
+        Route.load(tmp_path / "other.json")
+
+
+def test_scores_of_another_kind_are_refused(route: Route) -> None:
+    rows = [{**row, "ref": [row["ref"], row["mt"]]} for row in make_rows(3)]  # two references
+    with pytest.raises(ModelError, match=r"fitted with chrF\|nrefs:1.*but the scores are chrF"):
+        apply_route(route, TestSet.from_records(rows))
+
+
+def test_too_few_rows_are_refused_with_the_possible_bound() -> None:
+    few = read_judgments(make_rows(42))
+    with pytest.raises(DataError, match=r"42 judged rows are too few.*only 0\.931 could be"):
+        fit_route(few, "chrf")
+
+
+def test_an_unreachable_target_is_refused_with_the_best_bound(judged_rows: JudgedRows) -> None:
+    with pytest.raises(DataError, match=r"no threshold reaches a precision of 0\.99.*The best is"):
+        fit_route(judged_rows, "chrf", target_precision=0.99, good_score=95)
+
+
+def test_a_second_metric_scores_only_undecided_rows(judged_rows: JudgedRows) -> None:
+    route = fit_route(
+        judged_rows, "ter", escalate="chrf", target_precision=0.85, ignore=["wrong-language"]
+    )
+    assert not route.stages[0].higher_is_better
+    routed = apply_route(route, TestSet.from_records(make_rows(200, seed=8)))
+    [saving] = routed.savings
+    assert saving.scored + saving.avoided == sum("ter" in row.scores for row in routed.rows)
+    assert 0 < saving.scored < saving.avoided + saving.scored
+    assert sum("chrf" in row.scores for row in routed.rows) == saving.scored
+    assert {row.outcome for row in routed.rows if "chrf" not in row.scores} != {"post-edit"}
+
+
+def test_criteria_follow_the_protocol() -> None:
+    rows = make_rows(20)
+    direct = read_judged_rows(read_judgments(rows))
+    assert direct.protocol == "DA"
+    assert choose_criteria(direct).allow_major  # nobody marked errors
+    marked = [
+        {**row, "spans": [{"start": 0, "end": 3, "severity": "major"}] * (n % 2)}
+        for n, row in enumerate(rows)
+    ]
+    annotated = read_judged_rows(read_judgments(marked))
+    criteria = choose_criteria(annotated)
+    assert (annotated.protocol, criteria.good_score, criteria.bad_score) == ("ESA", 80, 50)
+    assert not criteria.flag_good(annotated)[1::2].any()
+    expert = read_judged_rows(read_judgments([{**r, "score": r["score"] / 4 - 25} for r in rows]))
+    assert choose_criteria(expert).good_score == -1
+    standardized = read_judged_rows(
+        read_judgments([{**row, "score": row["score"] / 50 - 1} for row in rows])
+    )
+    with pytest.raises(UsageError, match="--good-score"):
+        choose_criteria(standardized)
+    with pytest.raises(UsageError, match="exchange them"):
+        choose_criteria(direct, good_score=60, bad_score=70)
+
+
+@pytest.mark.parametrize("option", ["target_precision", "bad_precision", "alpha"])
+def test_shares_are_checked(judged_rows: JudgedRows, option: str) -> None:
+    with pytest.raises(TertiumError, match="between 0 and 1"):
+        fit_route(judged_rows, "chrf", **{option: 1.0})  # type: ignore[arg-type]
+
+
+def test_files_are_read(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "judged.jsonl", make_rows(30) + make_rows(20, "en-cs"))
+    judged_rows = read_judged_rows(path)
+    assert {row.lp for row in judged_rows.rows} == {"en-de", "en-cs"}
+    assert len(judged_rows.scores) == 50

@@ -1,0 +1,74 @@
+"""The worst translations: order, limits, languages and chances."""
+
+from __future__ import annotations
+
+import pytest
+from tests.decisions.judged_files import make_rows
+
+from tertium import TestSet, worst
+from tertium.data.judgments import read_judgments
+from tertium.errors import UsageError
+
+SOURCE = "The train to the coast leaves at noon from platform seven."
+GERMAN = "Der Zug an die Küste fährt mittags von Gleis sieben ab."
+JAPANESE = "海岸行きの列車は正午に七番線から出発します。"
+ROWS = [
+    {"lp": "en-de", "doc": "a", "src": SOURCE, "mt": GERMAN, "ref": GERMAN},
+    {"lp": "en-de", "doc": "a", "src": SOURCE, "mt": SOURCE, "ref": GERMAN},
+    {"lp": "en-de", "doc": "a", "src": "Hi {name}!", "mt": "Hallo {n}!", "ref": "Hallo {name}!"},
+    {"lp": "en-ja", "doc": "b", "src": SOURCE, "mt": "", "ref": JAPANESE},
+    {"lp": "en-ja", "doc": "b", "src": SOURCE, "mt": JAPANESE[:12] + "。", "ref": JAPANESE},
+    {"lp": "en-ja", "doc": "b", "src": SOURCE, "mt": JAPANESE, "ref": JAPANESE},
+]
+
+
+def test_failed_outputs_come_first_then_critical_findings_then_low_scores() -> None:
+    result = worst(TestSet.from_records(ROWS), "chrf")
+    assert [row.reason for row in result.rows][:3] == ["empty", "untranslated", "placeholders"]
+    assert [row.row.item for row in result.rows[3:4]] == [5]
+    assert result.rows[2].spans[0].message == "placeholder {name} is missing in the translation"
+    assert result.rows[0].warnings == ("empty hypothesis",)
+    assert result.counts() == {"empty": 1, "untranslated": 1, "placeholders": 1, "low score": 3}
+
+
+def test_each_row_has_the_settings_of_its_language() -> None:
+    rows = [{**row, "mt": row["ref"]} for row in ROWS]
+    result = worst(TestSet.from_records(rows), "bleu")
+    # with the tokenizer of English, a Japanese sentence would be one token without 4-grams
+    japanese = [row for row in result.rows if row.row.lp == "en-ja"]
+    assert [row.scores["bleu"] for row in japanese] == pytest.approx([100.0] * 3)
+
+
+def test_limits() -> None:
+    testset = TestSet.from_records(ROWS)
+    languages = [r.row.lp for r in worst(testset, "chrf", per_language=1).rows]
+    assert sorted(languages) == ["en-de", "en-ja"]
+    assert len(worst(testset, "chrf", per_document=2).rows) == 4
+    assert len(worst(testset, "chrf", count=3).rows) == 3
+    with pytest.raises(UsageError, match="count is 0"):
+        worst(testset, "chrf", count=0)
+    with pytest.raises(UsageError, match="document names"):
+        worst(["a"], "chrf", references=["b"], per_document=1)
+
+
+def test_chances_are_fitted_on_judged_rows() -> None:
+    testset = TestSet.from_records(make_rows(60, seed=7))
+    human = read_judgments(make_rows(300))
+    result = worst(testset, "chrf", human=human)
+    chances = [row.chance for row in result.rows if row.chance is not None]
+    assert result.basis == {"chrf": "judged rows"}
+    assert chances == sorted(chances, reverse=True)
+    assert chances[0] > 0.5 > 0.1 > chances[-1]
+    assert worst(testset, "chrf").rows[-1].chance is None
+    with pytest.raises(UsageError, match="expected at least 20"):
+        worst(testset, "chrf", human=read_judgments(make_rows(10)))
+
+
+def test_lower_scores_are_better_for_ter() -> None:
+    result = worst(["a b c", "x y z"], "ter", references=["a b c", "a b c"])
+    assert [row.row.item for row in result.rows] == [2, 1]
+
+
+def test_columns_and_options_name_the_languages_once() -> None:
+    with pytest.raises(UsageError, match="omit the language options"):
+        worst(TestSet.from_records(ROWS), "chrf", lp="en-de")
