@@ -465,3 +465,73 @@ def test_comparisons_and_named_options_reach_a_ranker(
     assert (options["batch_size"], options["rate"]) == (100, 0.1)  # the recipe's
     assert main(["train", "pairwise", "--preferences", files["preferences"], "-o", "x"]) == 2
     assert "give some with dev= or --dev-preferences" in capsys.readouterr().err
+
+
+def write_ratings(file: Path, *, scores: bool = False) -> Path:
+    """Rows of four systems in six documents, with scores of another metric on request."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for n in range(48):
+        item, system = divmod(n, 4)
+        reference = [*np.random.default_rng(item).choice(WORDS, 6), str(item)]
+        wrong = int(rng.integers(0, 4))
+        row = {
+            "lp": "de-en", "doc": f"d{item // 2}", "segment": str(item), "system": "ABCD"[system],
+            "source": f"x {item}", "reference": " ".join(reference),
+            "hypothesis": " ".join(["wrong"] * wrong + reference[wrong:]),
+            "score": round(90 - 20 * wrong + rng.normal(0, 5), 1),
+        }  # fmt: skip
+        rows.append({**row, "scores": {"chrf": row["score"]}} if scores else row)
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def test_blend_is_trained_compared_and_used(tmp_path, capsys):
+    data, folder = write_ratings(tmp_path / "mine.jsonl"), str(tmp_path / "blend")
+    assert main(["train", "blend", "-m", "chrf", "ter", "--human", str(data), "-o", folder]) == 0
+    out = capsys.readouterr().out
+    for text in ("Weights of normalized scores", "Pearson r", "acc_eq*", "SPA", "r, Williams",
+                 "r, PERM-BOTH", "other documents and systems", f"use it with -m {folder}"):  # fmt: skip
+        assert text in out
+    (tmp_path / "t.txt").write_text("the cat sat\n")
+    (tmp_path / "r.txt").write_text("the cat ran\n")
+    texts = ["-t", str(tmp_path / "t.txt"), "-r", str(tmp_path / "r.txt")]
+    assert main(["score", *texts, "-m", folder, "-f", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["name"] == "Blend"
+    assert main(["explain", "-t", "the cat sat", "-r", "the cat ran", "-m", folder]) == 0
+    assert "an average translation scores" in capsys.readouterr().out
+
+
+def test_blend_uses_the_scores_of_rows(tmp_path, capsys):
+    data = write_ratings(tmp_path / "mine.jsonl", scores=True)
+    spec = "blend:metrics=chrf+ter,normalization=rank"
+    assert main(["train", spec, "--train", str(data), "-o", str(tmp_path / "m"), "-q"]) == 0
+    weights = json.loads((tmp_path / "m" / "config.json").read_text())["training"]["weights"]
+    assert weights["chrf"] > 2 * weights["ter"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["bleu-r", "-m", "chrf", "bleu"], "-m is for blend"),
+        (["blend:metrics=chrf+bleu", "-m", "chrf", "ter"], "give them once"),
+        (["blend"], "blend needs the metrics to combine: give them with -m"),
+        (["blend", "-m", "chrf"], "a blend has 2 to 6 metrics, not 1"),
+        (["blend", "-m", "chrf", "bluu"], "did you mean 'bleu'"),
+    ],
+)
+def test_invalid_blends_are_one_line_errors(argv, message, tmp_path, capsys):
+    data = write_ratings(tmp_path / "mine.jsonl")
+    assert main(["train", *argv, "--train", str(data), "-o", str(tmp_path / "m")]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_blend_of_one_segment_is_not_cross_validated(tmp_path, capsys):
+    rows = [json.loads(line) for line in write_ratings(tmp_path / "a.jsonl").open()]
+    text = "".join(json.dumps({**row, "doc": "one"}) + "\n" for row in rows)
+    (tmp_path / "a.jsonl").write_text(text)
+    argv = ["blend", "-m", "chrf", "ter", "--train", str(tmp_path / "a.jsonl")]
+    assert main(["train", *argv, "-o", str(tmp_path / "m")]) == 0
+    assert "not cross-validated: cross-validation needs at least two" in capsys.readouterr().out

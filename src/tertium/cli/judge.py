@@ -98,9 +98,11 @@ def print_plan(args: argparse.Namespace, testset: TestSet, metrics: Sequence[Met
     """Print the requests that the judges among the metrics would send; return the exit code."""
     from tertium.cli.output import print_result
     from tertium.metrics.judge.metric import Judge
+    from tertium.metrics.regression.blend import Blend
     from tertium.reporting.tables.table import Table, number_cell
 
-    judges = [metric for metric in metrics if isinstance(metric, Judge)]
+    parts = [part for m in metrics for part in (m.parts if isinstance(m, Blend) else (m,))]
+    judges = [metric for metric in parts if isinstance(metric, Judge)]
     if not judges:
         raise UsageError("--dry-run is for the metric judge: give -m judge:model=NAME, or omit it")
     segments = [segment for system in testset.systems for segment in testset.segments(system)]

@@ -28,6 +28,7 @@ RECOMMENDED: Mapping[str, str] = {
     "bertscore": "similarity of token embeddings; not trained on human scores",
     "sentsim": "without references; not trained on human scores",
     "judge": "a language model on a server, local or hosted; marks error spans",
+    "blend": "a weighted sum of other metrics, trained on your human scores",
     "comet": "a COMET checkpoint that you have on disk",
 }
 HELP = "list metrics and rankers, or describe one"
