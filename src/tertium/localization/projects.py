@@ -16,7 +16,7 @@ from tertium.data.locations import Locate, Location
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.localization.catalogs import read_catalog
-from tertium.localization.units import Catalog, InlineText, Languages, Unit
+from tertium.localization.units import Catalog, InlineText, Languages, Unit, is_same_language
 from tertium.spans import Side
 
 logger = logging.getLogger(__name__)
@@ -188,7 +188,7 @@ def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> 
     first = catalogs[0].languages
     for catalog in catalogs[1:]:
         a, b = first.target, catalog.languages.target
-        if a and b and a.lower() != b.lower():
+        if a and b and not is_same_language(a, b):
             raise UsageError(
                 f"{catalogs[0].path} is in {a}, {catalog.path} in {b}: give files in one language"
             )

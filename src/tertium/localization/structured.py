@@ -18,7 +18,7 @@ from tertium.data.records import HYPOTHESIS_NAMES
 from tertium.errors import DataError, UsageError
 from tertium.extras import explain_missing
 from tertium.localization.encodings import read_bytes, read_unicode
-from tertium.localization.units import InlineText, Languages, Unit
+from tertium.localization.units import InlineText, Languages, Unit, is_same_language
 from tertium.text.language_codes import find_language_code
 
 CATEGORIES = frozenset({"zero", "one", "two", "few", "many", "other"})
@@ -181,14 +181,10 @@ def read_xcstrings(path: str, languages: Languages) -> Iterator[Unit]:
         raise UsageError(
             f"{path}: translations into {', '.join(found)}: choose one with --target-language"
         )
-    matches = [code for code in found if not target or _is_same_language(code, target)]
+    matches = [code for code in found if not target or is_same_language(code, target)]
     languages.target = matches[0] if matches else target
     for key, entry in content["strings"].items():
         yield from _read_catalog_entry(key, entry, languages)
-
-
-def _is_same_language(code: str, wanted: str) -> bool:
-    return code == wanted or re.split(r"[-_]", code)[0] == wanted
 
 
 def _read_catalog_entry(key: str, entry: Mapping[str, Any], languages: Languages) -> Iterator[Unit]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tertium.errors import DataError, UsageError
 from tertium.localization.inline_markup import InlineReader, Kind, PlaceholderNames
-from tertium.localization.units import Languages, Unit
+from tertium.localization.units import Languages, Unit, is_same_language
 from tertium.localization.xml_elements import XML_LANGUAGE, Element, XmlFile
 
 WANTED = ("tu",)
@@ -48,16 +48,6 @@ def language_of(variant: Element) -> str:
     return variant.attributes.get(XML_LANGUAGE) or variant.get("lang")
 
 
-def matches(language: str, wanted: str) -> bool:
-    """Tell whether a language code is a wanted one, with or without region.
-
-    >>> matches("de-AT", "de"), matches("de", "de-DE"), matches("fr", "de")
-    (True, True, False)
-    """
-    a, b = (code.lower().replace("_", "-").split("-") for code in (language, wanted))
-    return a[: len(b)] == b or b[: len(a)] == a
-
-
 def _property(element: Element, kind: str) -> str:
     return next((p.text().strip() for p in element.elements("prop") if p.get("type") == kind), "")
 
@@ -69,11 +59,11 @@ def _read_unit(
     source_language = element.get("srclang").replace(ALL_LANGUAGES, "") or languages.source
     if not source_language and variants:
         source_language = languages.source = variants[0][0]
-    source = next((seg for code, seg in variants if matches(code, source_language)), None)
+    source = next((seg for code, seg in variants if is_same_language(code, source_language)), None)
     others = [(code, seg) for code, seg in variants if seg is not source]
     if not is_wanted:
         _find_target(others, languages, source_language, path, element.line)
-    targets = [seg for code, seg in others if matches(code, languages.target)]
+    targets = [seg for code, seg in others if is_same_language(code, languages.target)]
     if source is None or not languages.target:
         return None
     names = PlaceholderNames()
@@ -90,10 +80,10 @@ def _find_target(
     others: list[tuple[str, Element]], languages: Languages, source: str, path: str, line: int
 ) -> None:
     for code, _ in others:
-        if matches(code, source):
+        if is_same_language(code, source):
             continue
         languages.target = languages.target or code
-        if not matches(code, languages.target):
+        if not is_same_language(code, languages.target):
             raise UsageError(
                 f"{path}, line {line}: translations into {languages.target} and {code}: choose one "
                 "with --target-language"

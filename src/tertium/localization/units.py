@@ -84,6 +84,16 @@ class Languages:
         return iter((self.source, self.target))
 
 
+def is_same_language(language: str, wanted: str) -> bool:
+    """Tell whether a language code is a wanted one, with or without region.
+
+    >>> is_same_language("de-AT", "de"), is_same_language("fr", "de")
+    (True, False)
+    """
+    a, b = (code.lower().replace("_", "-").split("-") for code in (language, wanted))
+    return a[: len(b)] == b or b[: len(a)] == a
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
     """The units of one file, with the languages that the file declares."""

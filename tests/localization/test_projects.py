@@ -1,0 +1,131 @@
+"""Test sets of localization files: several files, alignment by key, missing and extra keys."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+from tests.localization import examples
+from tests.localization.examples import write
+
+from tertium.errors import DataError, UsageError
+from tertium.localization.projects import locate_units, read_project
+from tertium.localization.units import Languages
+from tertium.localization.wmt_xml import read_wmt_xml
+
+
+def test_a_bilingual_file_is_a_test_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path, "de.xlf", examples.XLIFF1)
+    project = read_project([path])
+    testset = project.testset
+    assert [*project.languages] == ["en", "de-DE"]
+    assert testset.items == ("open", "count", "two:0", "two:1")
+    assert testset.documents == ("app.html",) * 4
+    assert testset.columns["state"] == ("translated", "", "", "")
+    assert testset.columns["max_length"] == ("8", "", "", "")
+    assert "strings without a translation: 1 of 5; they are not scored" in caplog.text
+    complete = read_project([path], keep_untranslated=True).testset
+    assert complete.systems["de.xlf"][-1] == ""
+    location = locate_units([path], testset)("de.xlf", 1, "hypothesis")
+    assert location is not None
+    assert (location.file, location.line) == (path, 11)
+
+
+def test_the_same_strings_are_systems(tmp_path: Path) -> None:
+    first = write(tmp_path, "a.xlf", examples.XLIFF2)
+    second = write(tmp_path, "b.xlf", examples.XLIFF2.replace("Eins", "Ein"))
+    testset = read_project([first, second]).testset
+    assert [*testset.systems] == ["a.xlf", "b.xlf"]
+    assert testset.systems["b.xlf"][1] == "Ein."
+
+
+def test_different_strings_are_one_project(tmp_path: Path) -> None:
+    first = write(tmp_path, "a.xlf", examples.XLIFF2)
+    second = write(tmp_path, "b.xlf", examples.XLIFF1)
+    testset = read_project([first, second]).testset
+    assert [*testset.systems] == ["project"]
+    assert (testset.documents[0], testset.documents[-1]) == ("a.xlf:app.html", "b.xlf:app.html")
+    location = locate_units([first, second], testset)("project", 3, "hypothesis")
+    assert location is not None
+    assert (location.file, location.line) == (second, 5)
+    other = write(tmp_path, "c.xlf", examples.XLIFF2.replace('trgLang="de"', 'trgLang="fr"'))
+    with pytest.raises(UsageError, match=r"a.xlf is in de, .*c.xlf in fr: give files in one"):
+        read_project([first, other])
+
+
+def test_files_in_one_language_are_aligned_by_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = write(tmp_path, "en.json", '{"a": "A", "n_one": "%d x", "n_other": "%d xs", "z": "Z"}')
+    target = write(
+        tmp_path, "pl.json", '{"n_one": "1", "n_few": "2", "n_many": "5", "a": "Ą", "q": "Q"}'
+    )
+    testset = read_project([target], source).testset
+    assert testset.items == ("a", "n[one]", "n[few]", "n[many]")
+    assert testset.sources == ("A", "%d x", "%d xs", "%d xs")
+    assert testset.systems["pl.json"] == ("Ą", "1", "2", "5")
+    assert "keys not in the source file: 1 ('q')" in caplog.text
+    assert "keys missing: 1 ('z')" in caplog.text
+    testset = read_project([target], source, keep_untranslated=True).testset
+    assert (testset.items[-1], testset.systems["pl.json"][-1]) == ("z", "")
+
+
+def test_a_source_file_gives_sources_to_monolingual_po(tmp_path: Path) -> None:
+    source = write(tmp_path, "en.po", 'msgid "open"\nmsgstr "Open"\n')
+    target = write(tmp_path, "de.po", 'msgid "open"\nmsgstr "Öffnen"\n')
+    assert read_project([target], source).testset.sources == ("Open",)
+
+
+def test_references_are_aligned_by_key(tmp_path: Path) -> None:
+    path = write(tmp_path, "mt.xlf", examples.XLIFF2)
+    reference = write(tmp_path, "human.xlf", examples.XLIFF2.replace("Eins", "Eines"))
+    testset = read_project([path], references=[reference]).testset
+    assert testset.references[1] == ("Eines.",)
+    with pytest.raises(DataError, match=r"other.xlf: no reference for the string 'u1'"):
+        read_project([path], references=[write(tmp_path, "other.xlf", examples.XLIFF1)])
+
+
+def test_duplicate_ids_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    content = examples.XLIFF1.replace('id="count"', 'id="open"')
+    testset = read_project([write(tmp_path, "a.xlf", content)]).testset
+    assert "ids that are used twice: 1; the first is 'open' (lines 5 and 11)" in caplog.text
+    assert testset.items[:2] == ("open#1", "open#2")
+    source = write(tmp_path, "en.properties", "a = 1\na = 2\n")
+    with pytest.raises(DataError, match=r"the key 'a' is used twice \(lines 1 and 2\); files are"):
+        read_project([write(tmp_path, "de.properties", "a = 1\n")], source)
+
+
+def test_files_without_common_keys_or_translations(tmp_path: Path) -> None:
+    source = write(tmp_path, "en.properties", "a = 1\n")
+    with pytest.raises(DataError, match="have no keys in common"):
+        read_project([write(tmp_path, "de.properties", "b = 1\n")], source)
+    with pytest.raises(DataError, match="no translated strings"):
+        read_project([write(tmp_path, "a.pot", 'msgid "a"\nmsgstr ""\n')])
+
+
+def test_long_ids_are_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    path = write(tmp_path, "a.po", f'msgid "{"word " * 30}"\nmsgstr "x"\n')
+    assert read_project([path]).testset.items == (f"{'word ' * 8}"[:-1] + "… (line 1)",)
+
+
+WMT = """\
+<dataset id="wmt"><doc id="d1" origlang="en">
+<src lang="en"><p><seg id="1">Hello.</seg></p><p><seg id="2">Bye.</seg></p></src>
+<ref lang="de" translator="A"><p><seg id="1">Hallo.</seg><seg id="2">Tschüs.</seg></p></ref>
+<hyp system="ours" language="de"><p><seg id="2">Ade.</seg><seg id="1">Hallo!</seg></p></hyp>
+</doc></dataset>
+"""
+
+
+def test_wmt_xml_is_a_test_set(tmp_path: Path) -> None:
+    languages = Languages()
+    testset = read_wmt_xml(write(tmp_path, "a.xml", WMT), languages)
+    assert testset.systems == {"ours": ("Hallo!", "Ade.")}
+    assert testset.references == (("Hallo.",), ("Tschüs.",))
+    assert (testset.documents, [*languages]) == (("d1", "d1"), ["en", "de"])
+    with pytest.raises(DataError, match="line 4: ours lacks segment '2'"):
+        read_wmt_xml(write(tmp_path, "b.xml", WMT.replace('<seg id="2">Ade.</seg>', "")), languages)
+    with pytest.raises(DataError, match="no system outputs"):
+        read_wmt_xml(write(tmp_path, "c.xml", WMT.replace("hyp", "x")), languages)

@@ -1,0 +1,183 @@
+"""Scores and findings are written into localization files, and every other byte is kept."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from tests.localization import examples
+from tests.localization.examples import write
+
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, UsageError
+from tertium.localization.annotations import Annotation
+from tertium.localization.catalogs import read_catalog
+from tertium.localization.projects import read_project
+from tertium.localization.units import Catalog, Languages, Unit
+from tertium.localization.write_back import annotate_file, write_back
+from tertium.spans import Span
+
+
+def annotate(unit: Unit) -> Annotation:
+    """Return scores and a finding with characters that XML escapes and Latin-1 lacks."""
+    spans = [Span(0, 1, severity="major", category="tags", message='"<b>" & Ω')]
+    text = unit.target.text if unit.target else ""
+    return Annotation({"chrf": 54.321, "qe": 0.75}, spans if text else (), 0.75)
+
+
+def contents(catalog: Catalog) -> list[tuple[object, ...]]:
+    return [(u.key, u.source and u.source.text, u.target and u.target.text) for u in catalog]
+
+
+def check_round_trip(path: str, folder: Path, languages: Languages | None = None) -> bytes:
+    """Annotate a file, annotate it again, and remove the annotations; return the first copy."""
+    suffix = Path(path).suffix
+    first, second, restored = (str(folder / f"{n}{suffix}") for n in "123")
+    annotate_file(path, first, annotate, languages)
+    annotate_file(first, second, annotate, languages)
+    annotate_file(first, restored, lambda unit: Annotation(), languages)
+    assert Path(second).read_bytes() == Path(first).read_bytes()
+    assert Path(restored).read_bytes() == Path(path).read_bytes()
+    assert contents(read_catalog(first, languages)) == contents(read_catalog(path, languages))
+    return Path(first).read_bytes()
+
+
+FILES = {
+    "xliff 1": ("a.xlf", examples.XLIFF1),
+    "xliff 2": ("a.xlf", examples.XLIFF2),
+    "xliff 2 with metadata": (
+        "a.xlf",
+        examples.XLIFF2.replace(
+            "   <notes>",
+            '   <m:metadata xmlns:m="urn:oasis:names:tc:xliff:metadata:2.0"><m:metaGroup>'
+            '<m:meta type="x">y</m:meta></m:metaGroup></m:metadata>\n   <notes>',
+        ),
+    ),
+    "xliff in one line": ("a.xlf", "".join(map(str.strip, examples.XLIFF1.split("\n")))),
+    "xliff with a prefix": (
+        "a.xlf",
+        '<x:xliff xmlns:x="urn:oasis:names:tc:xliff:document:1.2" version="1.2"><x:file><x:body>'
+        '<x:trans-unit id="1"><x:source>a</x:source><x:target>b</x:target></x:trans-unit>'
+        "</x:body></x:file></x:xliff>",
+    ),
+    "tmx": ("a.tmx", examples.TMX),
+    "po": ("a.po", examples.PO),
+}
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", FILES)
+def test_all_other_bytes_are_kept(tmp_path: Path, name: str, line_end: str) -> None:
+    file, content = FILES[name]
+    path = write(tmp_path, file, content.replace("\n", line_end))
+    annotated = check_round_trip(path, tmp_path)
+    assert b"54.321" in annotated
+    if line_end == "\r\n":
+        assert annotated.count(b"\n") == annotated.count(b"\r\n")
+    if not file.endswith(".po"):
+        ElementTree.fromstring(annotated)  # well-formed, with all namespaces declared
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "iso-8859-1"])
+def test_the_encoding_is_kept(tmp_path: Path, encoding: str) -> None:
+    content = examples.XLIFF1.replace("UTF-8", "UTF-16" if "16" in encoding else encoding)
+    annotated = check_round_trip(write(tmp_path, "a.xlf", content, encoding), tmp_path)
+    finding = '"&lt;b&gt;" &amp; ' + ("Ω" if "16" in encoding else "&#937;")
+    assert finding in annotated.decode(encoding)
+
+
+def test_xliff_1_gets_notes_and_confidence(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.xlf", examples.XLIFF1)
+    text = check_round_trip(path, tmp_path).decode()
+    assert (
+        '        <target xmlns:its="http://www.w3.org/2005/11/its" '
+        'its:annotatorsRef="mt-confidence|tertium" its:mtConfidence="0.75" state="translated">'
+    ) in text
+    assert (
+        '<note from="tertium" priority="5" annotates="general">chrf: 54.321; qe: 0.75</note>\n'
+        '        <note from="tertium" priority="2" annotates="target">tags (major): '
+        '"&lt;b&gt;" &amp; Ω [translation: Ö]</note>\n'
+        "        <note>A button</note>\n"
+    ) in text
+    assert '<note from="tertium" priority="5" annotates="general">1: chrf' in text  # a segment
+
+
+def test_confidence_of_other_tools_is_kept(tmp_path: Path) -> None:
+    other = 'xmlns:its="http://www.w3.org/2005/11/its" its:mtConfidence="0.5" state="translated"'
+    path = write(tmp_path, "a.xlf", examples.XLIFF1.replace('state="translated"', other))
+    assert other in check_round_trip(path, tmp_path).decode()
+
+
+def test_xliff_2_gets_metadata_and_notes(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.xlf", examples.XLIFF2)
+    text = check_round_trip(path, tmp_path).decode()
+    assert (
+        '    <note>A button</note>\n    <note category="tertium" appliesTo="target" priority="2">'
+    ) in text
+    assert (
+        '   <mda:metadata xmlns:mda="urn:oasis:names:tc:xliff:metadata:2.0">\n'
+        '    <mda:metaGroup category="tertium"><mda:meta type="chrf">54.321</mda:meta>'
+    ) in text
+    assert '<mda:metaGroup category="segment s2">' in text
+
+
+def test_po_gets_comments(tmp_path: Path) -> None:
+    text = check_round_trip(write(tmp_path, "a.po", examples.PO), tmp_path).decode()
+    assert "\n# tertium: chrf: 54.321; qe: 0.75\n# tertium: tags (major):" in text
+    assert "# tertium: [2] chrf: 54.321; qe: 0.75\n# tertium: [2] tags (major):" in text
+
+
+def rows(testset: TestSet, make: Callable[[str, int], Annotation]) -> dict[str, list[Annotation]]:
+    return {system: [make(system, n) for n in range(len(testset))] for system in testset.systems}
+
+
+def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
+    paths = [
+        write(tmp_path, "a.xlf", examples.XLIFF2),
+        write(tmp_path, "b.xlf", examples.XLIFF1),
+    ]
+    testset = read_project(paths).testset
+    folder = tmp_path / "scored"
+    folder.mkdir()
+    written = write_back(
+        paths, str(folder), testset, rows(testset, lambda _, n: Annotation({"x": float(n)}))
+    )
+    assert [Path(path).name for path in written] == ["a.xlf", "b.xlf"]
+    texts = [Path(path).read_text() for path in written]
+    assert [text.count('<mda:meta type="x">') for text in texts] == [3, 0]
+    assert '<mda:meta type="x">2</mda:meta>' in texts[0]
+    assert [n for n in range(10) if f">x: {n}</note>" in texts[1]] == [3, 4]
+    assert "1: x: 6</note>" in texts[1]
+
+
+def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
+    paths = [write(tmp_path, f"{n}.xlf", examples.XLIFF2.replace("Eins", n)) for n in "ab"]
+    testset = read_project(paths).testset
+    (tmp_path / "out").mkdir()
+    written = write_back(
+        paths, str(tmp_path / "out"), testset, rows(testset, lambda s, _: Annotation({s: 1.0}))
+    )
+    assert ['type="b.xlf"' in Path(path).read_text() for path in written] == [False, True]
+
+
+def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.xlf", examples.XLIFF2)
+    testset = read_project([path]).testset
+    notes = rows(testset, lambda *_: Annotation())
+    with pytest.raises(UsageError, match="is the input; give another name"):
+        write_back([path], path, testset, notes)
+    with pytest.raises(UsageError, match="for several files, give a folder that exists"):
+        write_back([path, path], str(tmp_path / "x.xlf"), testset, notes)
+    with pytest.raises(UsageError, match=r"b.json: scores can be written to .mqxliff"):
+        write_back([str(tmp_path / "b.json")], "x", testset, notes)
+    compressed = tmp_path / "b.xlf"
+    compressed.write_bytes(gzip.compress(examples.XLIFF2.encode()))
+    with pytest.raises(DataError, match="compressed: unpack it before writing to it"):
+        annotate_file(str(compressed), str(tmp_path / "out.xlf"), annotate)
+    write(tmp_path, "a.xlf", examples.XLIFF2.replace("Eins", "Zwei"))
+    with pytest.raises(DataError, match="changed while it was scored"):
+        write_back([path], str(tmp_path / "out.xlf"), testset, notes)
+    assert not (tmp_path / "out.xlf").exists()
