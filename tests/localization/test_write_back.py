@@ -181,3 +181,32 @@ def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="changed while it was scored"):
         write_back([path], str(tmp_path / "out.xlf"), testset, notes)
     assert not (tmp_path / "out.xlf").exists()
+
+
+def test_workbooks_get_columns(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    workbook = openpyxl.Workbook()
+    rows_of_sheet = [("Source", "MT", "note"), ("One & only", 1, None), (), ("Two", "Zwei", "x")]
+    for row in rows_of_sheet:
+        workbook.active.append(row)
+    workbook.create_sheet("other").append(["kept"])
+    path = str(tmp_path / "a.xlsx")
+    workbook.save(path)
+    testset = TestSet.from_records(path)
+    assert testset.systems == {"a": ("1", "Zwei")}
+    for name in ("b.xlsx", "c.xlsx"):  # the second run replaces the columns of the first
+        testset = TestSet.from_records(path)
+        annotations = rows(
+            testset, lambda _, n: Annotation({"x": n + 0.5}, [Span(0, 1, message="<w>")] * n)
+        )
+        write_back([path], str(tmp_path / name), testset, annotations)
+        path = str(tmp_path / name)
+    sheet, other = openpyxl.load_workbook(path).worksheets
+    assert [*sheet.values] == [
+        ("Source", "MT", "note", "tertium: x", "tertium: findings"),
+        ("One & only", 1, None, 0.5, None),
+        (None,) * 5,
+        ("Two", "Zwei", "x", 1.5, "error (bad): <w> [translation: Z]"),
+    ]
+    assert other["A1"].value == "kept"
+    assert TestSet.from_records(path).systems == {"c": ("1", "Zwei")}

@@ -22,6 +22,7 @@ from tertium.data.text_files import (
     read_text,
     split_lines,
 )
+from tertium.data.workbooks import XLSX, read_workbook
 from tertium.errors import DataError, UsageError, short_repr
 from tertium.extras import explain_missing
 from tertium.frames import frame_to_records, is_frame, is_missing
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 Records = PathLike | Iterable[Mapping[str, Any]] | Any  # a file, records in memory, or a frame
 JSON_SUFFIXES = frozenset({".jsonl", ".json", ".ndjson"})
-RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet"}
+RECORD_SUFFIXES = JSON_SUFFIXES | {".tsv", ".csv", ".parquet", XLSX}
 _PANDAS_INDEX = "__index_level_"  # prefix of the column in which pandas saves the row index
 _JSONL_HINT = "; write one object per line without commas: jq -c '.[]' converts a list"
 _DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicate_keys)
@@ -99,7 +100,7 @@ def parse_json(text: str, where: str, hint: str = "") -> Any:
 def read_records(
     path: Records, fields: Sequence[str] | None = None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read records with their locations from JSONL, TSV, CSV, Parquet, a list or a frame.
+    """Read records with their locations from JSONL, TSV, CSV, Parquet, .xlsx, a list or a frame.
 
     The suffix decides the format of a file. Standard input is JSONL if it starts with `{`,
     otherwise TSV.
@@ -107,10 +108,12 @@ def read_records(
     if not isinstance(path, str | os.PathLike):
         return iterate_records(path)
     suffixes = Path(path).suffixes
-    if not {".parquet", *JSON_SUFFIXES} & {*suffixes}:
+    if not {".parquet", XLSX, *JSON_SUFFIXES} & {*suffixes}:
         return _read_piped_records(fields) if is_stdin(path) else read_table(path, fields)
     if fields:
         raise UsageError(f"{path}: --fields is for a .tsv or .csv file without a header")
+    if XLSX in suffixes:
+        return read_workbook(path)
     return _read_parquet(path) if ".parquet" in suffixes else read_jsonl(path)
 
 

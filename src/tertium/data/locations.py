@@ -55,7 +55,7 @@ def locate_records(
     """
     lines: dict[str, list[int]] = {}
     raw: list[str] = []
-    if not is_stdin(path) and ".parquet" not in Path(path).suffixes:
+    if not is_stdin(path) and not {".parquet", ".xlsx"} & {*Path(path).suffixes}:
         default = formats.default_name(path) or "system"
         for where, record in formats.read_records(path, fields):
             names = records.lowercase_known_columns(record)

@@ -22,7 +22,7 @@ ITS = "http://www.w3.org/2005/11/its"
 METADATA = "urn:oasis:names:tc:xliff:metadata:2.0"
 PRIORITIES = {"critical": "1", "major": "2", "minor": "3"}
 DEFAULT_PRIORITY = "5"
-_FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _OWN_ATTRIBUTES = re.compile(
     rf' xmlns:its="{re.escape(ITS)}" its:annotatorsRef="mt-confidence\|tertium"'
     r' its:mtConfidence="[^"]*"'
@@ -90,13 +90,13 @@ def describe_finding(span: Span, unit: Unit, file: SourceBytes) -> str:
 
 
 def _clean(text: str) -> str:
-    return escape(_FORBIDDEN.sub("\ufffd", text))
+    return escape(FORBIDDEN.sub("\ufffd", text))
 
 
 def _element(name: str, text: str, **attributes: str) -> str:
     attributes = {key.rstrip("_"): value for key, value in attributes.items()}
     tags = "".join(
-        f" {key}={quoteattr(_FORBIDDEN.sub('�', value))}" for key, value in attributes.items()
+        f" {key}={quoteattr(FORBIDDEN.sub('�', value))}" for key, value in attributes.items()
     )
     return f"<{name}{tags}>{_clean(text)}</{name}>"
 
@@ -298,7 +298,7 @@ def annotate_po(message: Message, annotated: Annotated, file: SourceBytes) -> It
         lines += [label + describe_finding(span, unit, file) for span in annotation.findings]
     end = "\r\n" if file.data[_line_end(file.data, message.start) - 2 :][:2] == b"\r\n" else "\n"
     if lines:
-        text = "".join(OWN_COMMENT + _FORBIDDEN.sub("�", line) + end for line in lines)
+        text = "".join(OWN_COMMENT + FORBIDDEN.sub("�", line) + end for line in lines)
         yield message.start, message.start, text
 
 

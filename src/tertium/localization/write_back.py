@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import math
 import mmap
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tertium.atomic import open_atomic
+from tertium.data.formats import default_name, read_records
+from tertium.data.records import SYSTEM_NAMES, lowercase_known_columns, read_name
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.localization import annotations
@@ -23,7 +26,8 @@ from tertium.localization.catalogs import (
     suffix_of,
 )
 from tertium.localization.projects import document_label, unit_name
-from tertium.localization.units import Languages, Unit
+from tertium.localization.units import InlineText, Languages, Unit
+from tertium.localization.workbook_columns import OWN_PREFIX, Value, add_columns, is_workbook
 from tertium.localization.xml_elements import XmlFile
 
 WRITABLE_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xlsx"}
@@ -71,8 +75,11 @@ def write_back(
     for number, path in enumerate(paths):
         system = systems[0] if is_project else systems[number]
         target = str(Path(output) / Path(path).name) if Path(output).is_dir() else output
-        find = _make_lookup(path, testset, system, rows[system], is_project)
-        annotate_file(path, target, find, languages)
+        if is_workbook(path):
+            _annotate_workbook(path, target, testset, rows)
+        else:
+            find = _make_lookup(path, testset, system, rows[system], is_project)
+            annotate_file(path, target, find, languages)
         written.append(target)
     return written
 
@@ -94,10 +101,45 @@ def _make_lookup(
         if testset.systems[system][waiting[0]] != text:
             if not text.strip():
                 return None  # a string without translation that was not scored
-            raise DataError(f"{path} changed while it was scored: run the command again")
+            raise _changed_error(path)
         return rows[waiting.popleft()]
 
     return find
+
+
+def _changed_error(path: str) -> DataError:
+    return DataError(f"{path} changed while it was scored: run the command again")
+
+
+def _annotate_workbook(
+    path: str, output: str, testset: TestSet, rows: Mapping[str, Sequence[Annotation]]
+) -> None:
+    """Write a copy of a workbook with a column for each metric and one for findings."""
+    everything = [annotation for system in rows.values() for annotation in system]
+    metrics = [*dict.fromkeys(name for own in everything for name in own.scores)]
+    default = default_name(path)
+    waiting = {system: iter(enumerate(own)) for system, own in rows.items()}
+    values: dict[int, list[Value]] = {}
+    for where, raw in read_records(path):
+        record = lowercase_known_columns(raw)
+        system = read_name(record, SYSTEM_NAMES, where) or default
+        row, annotation = next(waiting.get(system, iter(())), (0, None))
+        if annotation is None:
+            raise _changed_error(path)
+        unit = Unit(
+            id="",
+            source=InlineText(testset.sources[row]) if testset.sources else None,
+            target=InlineText(testset.systems[system][row]),
+        )
+        findings = [
+            annotations.describe_finding(span, unit, SourceBytes(b"", "utf-8"))
+            for span in annotation.findings
+        ]
+        scores = [annotation.scores.get(name) for name in metrics]
+        cells = [None if score is None or math.isnan(score) else score for score in scores]
+        values[int(where.rpartition(" ")[2])] = [*cells, "\n".join(findings)]
+    names = [OWN_PREFIX + name for name in (*metrics, "findings")]
+    add_columns(path, output, names, values)
 
 
 def annotate_file(path: str, output: str, find: Lookup, languages: Languages | None = None) -> None:

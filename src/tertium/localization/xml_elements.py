@@ -8,6 +8,7 @@ to gigabytes.
 from __future__ import annotations
 
 import gzip
+import io
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -90,11 +91,14 @@ class Element:
 class XmlFile:
     """An XML file that is read once: iterate over `elements`.
 
-    `encoding` is known as soon as the first element was read.
+    `encoding` is known as soon as the first element was read. `data` is the content, if it was read
+    from an archive; `path` names it in messages.
     """
 
-    def __init__(self, path: str | Path, wanted: Collection[str]) -> None:
-        self.path, self.wanted = str(path), frozenset(wanted)
+    def __init__(
+        self, path: str | Path, wanted: Collection[str], data: bytes | None = None
+    ) -> None:
+        self.path, self.wanted, self.data = str(path), frozenset(wanted), data
         self.encoding, self.is_compressed = "utf-8", False
         self._wanted_depth = 0
         self._ready: list[tuple[str, Element]] = []
@@ -121,7 +125,8 @@ class XmlFile:
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes] | gzip.GzipFile]:
-        with Path(self.path).open("rb") as stream:
+        in_memory = io.BytesIO(self.data) if self.data is not None else None
+        with in_memory or Path(self.path).open("rb") as stream:
             head = stream.read(4)
             stream.seek(0)
             for mark, encoding in _BYTE_ORDERS:

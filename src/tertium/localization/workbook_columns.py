@@ -1,0 +1,152 @@
+"""Add columns to the first sheet of an Excel workbook; all other parts of it stay the same.
+
+Cells are inserted into the XML of the sheet at known positions. Other members of the archive are
+copied.
+"""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from tertium.atomic import open_atomic
+from tertium.errors import DataError
+from tertium.localization.annotations import FORBIDDEN, Edit
+from tertium.localization.xml_elements import Element, XmlFile
+
+OWN_PREFIX = "tertium: "  # of column names
+MAX_CELL = 32_767  # characters that Excel reads in a cell
+_DIMENSION = re.compile(rb'(<(?:\w+:)?dimension\s+ref=")([A-Z]+\d+)(?::([A-Z]+)(\d+))?"')
+_CELL = re.compile(r"([A-Z]+)(\d+)")
+
+Value = str | float | None
+
+
+def add_columns(
+    path: str, output: str, names: Sequence[str], rows: dict[int, Sequence[Value]]
+) -> None:
+    """Write a copy of a workbook with more columns; `rows` has the values by row number."""
+    with zipfile.ZipFile(path) as archive, open_atomic(output) as stream:
+        sheet = _first_sheet(archive, path)
+        with zipfile.ZipFile(stream, "w") as copy:
+            for member in archive.infolist():
+                data = archive.read(member)
+                if member.filename == sheet:
+                    data = _edit_sheet(data, path, names, rows)
+                copy.writestr(member, data)
+
+
+def _first_sheet(archive: zipfile.ZipFile, path: str) -> str:
+    """Return the member that contains the first sheet."""
+    try:
+        workbook, relations = (
+            XmlFile(path, ("sheet", "Relationship"), archive.read(name))
+            for name in ("xl/workbook.xml", "xl/_rels/workbook.xml.rels")
+        )
+        sheet = next(e for event, e in workbook.elements() if event == "unit")
+        targets = {e.get("Id"): e.get("Target") for _, e in relations.elements()}
+        target = targets[sheet.get_local("id")].removeprefix("/")
+    except (KeyError, StopIteration):
+        raise DataError(f"{path}: not an Excel workbook with a sheet") from None
+    return target if target.startswith("xl/") else f"xl/{target}"
+
+
+def _edit_sheet(
+    data: bytes, path: str, names: Sequence[str], rows: dict[int, Sequence[Value]]
+) -> bytes:
+    file = XmlFile(path, ("row",), data)
+    elements = [e for event, e in file.elements() if event == "unit"]
+    if file.encoding != "utf-8" or not elements:
+        raise DataError(f"{path}: the sheet is empty or not UTF-8: save it again with Excel")
+    own = {_column(cell) for cell in elements[0].elements("c") if _is_own(cell)}
+    used = {_column(cell) for row in elements for cell in row.elements("c")} - own
+    first = max(used, default=0) + 1
+    header: dict[int, Sequence[Value]] = {_row_number(elements[0]): [*names]}
+    edits: list[Edit] = []
+    for element in elements:
+        edits += _edit_row(element, (header | rows).get(_row_number(element), ()), own, first)
+    edited = _apply(data, edits)
+    return _DIMENSION.sub(lambda match: _widen(match, first + len(names) - 1), edited, count=1)
+
+
+def _edit_row(row: Element, values: Sequence[Value], own: set[int], first: int) -> Iterator[Edit]:
+    for cell in row.elements("c"):
+        if _column(cell) in own:
+            yield cell.start, cell.end, ""
+    prefix = row.name.removesuffix(row.local)
+    number = _row_number(row)
+    cells = "".join(
+        _format_cell(prefix, f"{_letters(first + n)}{number}", value)
+        for n, value in enumerate(values)
+        if value not in (None, "")
+    )
+    if cells and row.is_empty_tag:
+        raise DataError(f"row {number} of the workbook is empty")
+    if cells:
+        yield row.inner_end, row.inner_end, cells
+
+
+def _format_cell(prefix: str, place: str, value: Value) -> str:
+    if isinstance(value, float):
+        return f'<{prefix}c r="{place}"><{prefix}v>{value!r}</{prefix}v></{prefix}c>'
+    text = escape(FORBIDDEN.sub("\ufffd", str(value))[:MAX_CELL])
+    return (
+        f'<{prefix}c r="{place}" t="inlineStr"><{prefix}is><{prefix}t xml:space="preserve">{text}'
+        f"</{prefix}t></{prefix}is></{prefix}c>"
+    )
+
+
+def _is_own(cell: Element) -> bool:
+    return cell.text().startswith(OWN_PREFIX)
+
+
+def _row_number(row: Element) -> int:
+    if not row.get("r").isdecimal():
+        raise DataError("the workbook has rows without numbers: save it again with Excel")
+    return int(row.get("r"))
+
+
+def _column(cell: Element) -> int:
+    """Return the number of a column from 1; `A` is 1, `AA` is 27."""
+    match = _CELL.fullmatch(cell.get("r"))
+    if match is None:
+        raise DataError("the workbook has cells without names: save it again with Excel")
+    number = 0
+    for letter in match[1]:
+        number = 26 * number + ord(letter) - ord("A") + 1
+    return number
+
+
+def _letters(number: int) -> str:
+    """Return the name of a column.
+
+    >>> _letters(1), _letters(27)
+    ('A', 'AA')
+    """
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+def _widen(match: re.Match[bytes], last: int) -> bytes:
+    """Return the used range of the sheet with a new last column."""
+    end = match[4] or re.sub(rb"\D", b"", match[2])
+    return match[1] + match[2] + b":" + _letters(last).encode() + end + b'"'
+
+
+def _apply(data: bytes, edits: Sequence[Edit]) -> bytes:
+    parts, position = [], 0
+    for start, end, text in sorted(edits, key=lambda edit: edit[:2]):
+        parts += [data[position:start], text.encode()]
+        position = end
+    return b"".join([*parts, data[position:]])
+
+
+def is_workbook(path: str) -> bool:
+    """Tell whether a file is named as an Excel workbook."""
+    return Path(path).suffix.lower() == ".xlsx"
