@@ -114,7 +114,7 @@ export function markList({ marks, quote, severities, typology, text, onChange, o
   const rows = marks.map((mark) => {
     const words = mark.start === undefined ? text("missingContent") : quote(mark);
     const row = make("li", { class: `mark-row ${mark.severity}` },
-      make("bdi", { class: "quote" }, words.length > 80 ? `${words.slice(0, 80)}…` : words),
+      make("span", { class: "quote" }, named(words.length > 80 ? `${words.slice(0, 80)}…` : words)),
       mark.side === "source" ? make("span", { class: "tag" }, text("source")) : null,
       mark.prefilled ? make("span", { class: "tag" }, text("suspected")) : null,
       choice(text("severityOf", { words }), severities.map((name) => option(name, text(name))), mark.severity,

@@ -41,13 +41,17 @@ export class MarkableText {
     });
     this.element.addEventListener("input", () => this.isComposing || this.render(this.marks));
     this.element.addEventListener("keydown", (event) => this.onKey(event));
-    this.element.addEventListener("pointerup", (event) => this.onPointer(event));
+    this.element.addEventListener("pointerdown", (event) => {
+      this.isTouch = event.pointerType === "touch";
+      this.beforeTap = this.pending;
+    });
+    this.element.addEventListener("click", (event) => this.onClick(event));
     this.render([]);
   }
 
   render(marks) {
     this.marks = marks;
-    const caret = this.element.contains(document.getSelection()?.anchorNode) ? this.units() : null;
+    const caret = document.activeElement === this.element ? this.units() : null;
     const pieces = splitAtMarks(this.index, marks).map((piece) => {
       if (!piece.covering.length) return document.createTextNode(piece.text);
       const ranks = piece.covering.map((mark) => ORDER.indexOf(mark.severity));
@@ -103,13 +107,12 @@ export class MarkableText {
   }
 
   markPending(severity) {
+    this.readSelection(); // the event of a change may still be on its way
     if (!this.pending) return false;
     const [start, end] = this.pending;
     this.pending = null;
+    if (this.units()) this.select(this.index.toUnit(end), this.index.toUnit(end));
     this.handlers.onMark(start, end, severity);
-    if (document.activeElement === this.element) {
-      this.select(this.index.toUnit(end), this.index.toUnit(end));
-    }
     return true;
   }
 
@@ -139,27 +142,32 @@ export class MarkableText {
     }
   }
 
-  // A tap selects a word, a second tap extends the selection to another word.
-  onPointer(event) {
-    const earlier = this.pending;
-    if (event.pointerType === "mouse") {
-      const units = this.units();
-      if (units && units[0] === units[1]) {
-        const point = this.index.toPoint(units[0]);
-        const mark = this.marks.find((m) => m.start < point && point < m.end);
-        if (mark) this.handlers.onOpen(mark, false);
-      }
-      return;
+  // A click on a mark opens it. A tap selects a word, a second tap extends the selection.
+  onClick(event) {
+    const unit = this.unitAt(event.clientX, event.clientY);
+    const selected = this.units();
+    if (unit === null || (selected && selected[0] !== selected[1] && !this.isTouch)) return;
+    const point = this.index.toPoint(unit);
+    const mark = this.marks.find((m) => m.start <= point && point < m.end);
+    if (mark && !this.beforeTap) this.handlers.onOpen(mark, false);
+    if (!this.isTouch || mark) return;
+    let [start, end] = this.index.wordAt(unit);
+    if (this.beforeTap) {
+      start = Math.min(start, this.index.toUnit(this.beforeTap[0]));
+      end = Math.max(end, this.index.toUnit(this.beforeTap[1]));
     }
-    setTimeout(() => {
-      const units = this.units();
-      if (!units || units[0] !== units[1]) return;
-      let [start, end] = this.index.wordAt(units[0]);
-      if (earlier) {
-        start = Math.min(start, this.index.toUnit(earlier[0]));
-        end = Math.max(end, this.index.toUnit(earlier[1]));
-      }
-      this.select(start, end);
-    }, 0);
+    this.select(start, end);
+  }
+
+  // The UTF-16 unit at a point of the window, null if there is no text.
+  unitAt(x, y) {
+    const place = document.caretPositionFromPoint?.(x, y);
+    const range = place ? null : document.caretRangeFromPoint?.(x, y);
+    const node = place?.offsetNode ?? range?.startContainer;
+    if (!node || !this.element.contains(node)) return null;
+    const before = document.createRange();
+    before.setStart(this.element, 0);
+    before.setEnd(node, place?.offset ?? range.startOffset);
+    return before.toString().length;
   }
 }

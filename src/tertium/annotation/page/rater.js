@@ -2,6 +2,7 @@
 
 import { WorkClock } from "/static/clock.js";
 import { letter } from "/static/forms.js";
+import { SEVERITY_KEYS } from "/static/marking.js";
 import { EventQueue } from "/static/queue.js";
 import { fetchJson, token } from "/static/server.js";
 import { TaskView } from "/static/task.js";
@@ -196,10 +197,14 @@ function showHelp() {
   const instructions = campaign.instructions || text(`instructions-${campaign.protocol}`);
   const paragraphs = instructions.split(/\n{2,}/).map((part) => make("p", { dir: "auto", class: "instructions" }, part));
   const keys = [["Ctrl + Enter", "keySubmit"], ["Ctrl + Z", "keyUndo"]];
-  if (campaign.severities.length) {
-    keys.unshift(["← → ↑ ↓", "keyMove"], ["Shift + ← →", "keySelect"], ["1 / 2" + (campaign.severities.includes("critical") ? " / 3" : ""), "keyMark"], ["Delete", "keyRemove"], ["Enter", "keyOpen"]);
+  const severities = Object.entries(SEVERITY_KEYS).filter(([, name]) => campaign.severities.includes(name));
+  const names = severities.map(([, name]) => text(name)).join(" / ");
+  if (severities.length) {
+    const marking = severities.map(([key]) => key).join(" / ");
+    keys.unshift(["← → ↑ ↓", "keyMove"], ["Shift + ← →", "keySelect"], [marking, "keyMark"], ["Delete", "keyRemove"], ["Enter", "keyOpen"]);
   }
-  const rows = keys.map(([key, name]) => make("tr", {}, make("th", { scope: "row" }, make("kbd", {}, key)), make("td", {}, text(name))));
+  const rows = keys.map(([key, name]) =>
+    make("tr", {}, make("th", { scope: "row" }, make("kbd", {}, key)), make("td", {}, text(name, { names }))));
   showDialog(text("help"), [...paragraphs, make("h3", {}, text("keyboard")), make("table", {}, make("tbody", {}, ...rows))]);
 }
 

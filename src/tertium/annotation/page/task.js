@@ -200,7 +200,7 @@ export class TaskView {
       }));
     } else if (campaign.protocol !== "mqm") {
       block.append(scoreSlider({
-        value: draft.outputs[n].score, label: text("scoreOf", { name }), text,
+        value: draft.outputs[n].score, label: task.outputs.length > 1 ? text("scoreOf", { name }) : text("score"), text,
         anchors: [0, 33, 66, 100].map((position) => [position, text(`anchor${position}`)]),
         onChange: (score) => this.change("score", () => (this.draft.outputs[n].score = score)),
       }));
