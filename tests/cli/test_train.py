@@ -498,7 +498,7 @@ def test_blend_is_trained_compared_and_used(tmp_path, capsys):
     texts = ["-t", str(tmp_path / "t.txt"), "-r", str(tmp_path / "r.txt")]
     assert main(["score", *texts, "-m", folder, "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["name"] == "Blend"
-    assert main(["explain", "-t", "the cat sat", "-r", "the cat ran", "-m", folder]) == 0
+    assert main(["explain", *texts, "--segment", "1", "-m", folder]) == 0
     assert "an average translation scores" in capsys.readouterr().out
 
 
