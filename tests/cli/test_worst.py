@@ -10,9 +10,9 @@ import pytest
 
 from tertium.cli import main
 
-SOURCES = ["The train leaves at noon.", "Hi {name}!", "We met <them> there."]
-OUTPUTS = ["", "Hallo {n}!", "Wir trafen <sie> dort."]
-REFERENCES = ["Der Zug fährt mittags.", "Hallo {name}!", "Wir haben <sie> dort getroffen."]
+SOURCES = ["The train leaves at noon.", "Hi {name}!", "We met 5 < 6 there."]
+OUTPUTS = ["", "Hallo {n}!", "Wir trafen 5 < 6 dort."]
+REFERENCES = ["Der Zug fährt mittags.", "Hallo {name}!", "Wir haben 5 < 6 getroffen."]
 
 
 @pytest.fixture
@@ -36,8 +36,7 @@ def test_table_and_files(files: list[str], capsys: pytest.CaptureFixture[str]) -
     assert rows[1][rows[0].index("warnings")] == "empty hypothesis"
     page = Path("w.html").read_text(encoding="utf-8")
     assert "placeholder {name} is missing in the translation" in page
-    assert "&lt;" in page
-    assert "<sie>" not in page
+    assert "Wir trafen 5 &lt; 6 dort." in page
 
 
 def test_workbook_has_texts_scores_and_errors(files: list[str]) -> None:

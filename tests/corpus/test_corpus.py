@@ -44,6 +44,7 @@ from tertium.corpus.readers import ReadBatch
 from tertium.corpus.scoring import score_segments, select_segments
 from tertium.corpus.storage import would_match
 from tertium.corpus.tally import MetricTally, Tally
+from tertium.data.formats import read_records
 from tertium.errors import (
     DataError,
     TertiumError,
@@ -199,6 +200,25 @@ def test_tsv_shards_have_full_precision(tmp_path: Path) -> None:
     header, *lines = (tmp_path / "out" / "rows.tsv").read_text().splitlines()
     place = header.split("\t").index("chrf")
     assert [float(line.split("\t")[place]) for line in lines] == scores_from_totals(ROWS, "chrf")
+
+
+@pytest.mark.parametrize("shards", ["parquet", "jsonl", "tsv"])
+def test_marked_errors_are_written_on_request(shards: Any, tmp_path: Path) -> None:
+    rows = [{"src": "Hi {name}!", "mt": "Hallo {n}!"}, {"src": "Hi!", "mt": "Hallo!"}]
+    file = write_jsonl(tmp_path / "rows.jsonl", rows)
+    out = tmp_path / "out"
+    tertium.score_corpus(
+        file, "checks", out, shards=shards, spans=True, keep="'placeholder' in checks.spans"
+    )
+    [shard] = out.glob(f"rows*.{shards}")
+    [row] = [record for _, record in read_records(shard)]
+    [lost, added] = json.loads(row["checks.spans"])
+    assert (lost["side"], lost["start"], lost["end"]) == ("source", 3, 9)
+    assert added["message"] == "placeholder {n} is not in the source"
+    with pytest.raises(UsageError, match="other settings"):
+        tertium.score_corpus(file, "checks", out, shards=shards, resume=True)
+    with pytest.raises(UsageError, match="chrf cannot mark errors"):
+        tertium.score_corpus(file, "chrf", tmp_path / "other", spans=True)
 
 
 def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:

@@ -72,6 +72,11 @@ def _add_corpus_output(parser: CommandParser) -> None:
         "--resume", action="store_true", help="continue the run in FOLDER, or start one"
     )
     group.add_argument(
+        "--spans",
+        action="store_true",
+        help="also write the errors that metrics mark, as JSON in columns METRIC.spans",
+    )
+    group.add_argument(
         "--shards",
         choices=("parquet", "jsonl", "tsv"),
         default="parquet",
@@ -132,6 +137,7 @@ def run(args: argparse.Namespace) -> int:
             shards=args.shards,
             longest=args.longest,
             part_rows=args.part_rows,
+            spans=args.spans,
             workers=args.workers,
             address=args.address,
             cpus=args.worker_cpus,

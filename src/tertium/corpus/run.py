@@ -22,7 +22,7 @@ from tertium.corpus.shards import ShardFormat, ShardWriter, shard_writer
 from tertium.corpus.storage import SourceFile, find_files, hash_content, is_remote, would_match
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.worker import CorpusJob, check_columns
-from tertium.data.records import WARNINGS_SUFFIX
+from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.errors import BudgetError, DataError, TertiumError, UsageError, short_repr
 from tertium.evaluation.scoring import load_metrics_for
 from tertium.execution import MEGABYTE, Runtime, current_runtime, progress_task, runtime
@@ -111,6 +111,7 @@ def score_corpus(
     shards: ShardFormat = "parquet",
     longest: int = LONGEST,
     part_rows: int = PART_ROWS,
+    spans: bool = False,
     workers: int | None = None,
     address: str | None = None,
     cpus: float = 1,
@@ -142,6 +143,8 @@ def score_corpus(
         Output format, and rows per shard.
     longest
         Maximum number of characters of a text; a row with a longer one is bad.
+    spans
+        Also write the errors that metrics mark, as JSON in a column `METRIC.spans`.
     """
     start_time = time.perf_counter()
     pool = WorkerPool(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
@@ -165,7 +168,9 @@ def score_corpus(
             parts = plan_parts(files, part_rows)
             records = list(sample_records(parts, tuple(fields) if fields else None))
             loaded = load_metrics_for(scoring.reference_texts(records, longest), metrics)
-            job = _make_job(loaded, folder, parts, records, keep, fields, shards, longest, strict)
+            job = _make_job(
+                loaded, folder, parts, records, keep, fields, shards, longest, strict, spans
+            )
         manifest = _describe(job, loaded, files, part_rows)
         with state.lock():
             state.begin(manifest)
@@ -297,8 +302,13 @@ def _make_job(
     shards: str,
     longest: int,
     strict: bool,
+    spans: bool,
 ) -> CorpusJob:
     """Collect the settings of the workers, and test them on one row."""
+    marking = scoring.marking_metrics(metrics) if spans else []
+    if spans and not marking:
+        names = ", ".join(metric.spec for metric in metrics)
+        raise UsageError(f"--spans: {names} cannot mark errors; add a metric that can: checks")
     writer = shard_writer(shards)
     fields = tuple(fields) if fields else None
     where = parts[0].file.path
@@ -306,13 +316,15 @@ def _make_job(
     scoring.check_languages(records, metrics, example, longest)
     for metric in metrics:  # test encoders themselves, but pay for answers of a judge only once
         with runtime(cache=current_runtime().cache and not metric.required_embeddings([example])):
-            scoring.score_segments([metric], [example])
+            scoring.score_segments([metric], [example], with_spans=spans)
     schema = None
     if writer.has_columns and any(part.file.kind == "jsonl" for part in parts):
         schema = infer_schema(records).serialize().to_pybytes()
     columns = schema_of(parts[0].file, fields)
     names = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
-    _check_names(names, [metric.spec for metric in metrics], keep, writer, where)
+    span_columns = [metric.spec + SPANS_SUFFIX for metric in marking]
+    specs = [metric.spec for metric in metrics]
+    _check_names(names, specs, span_columns, keep, writer, where)
     return CorpusJob(
         output=output,
         metrics=tuple(metric.spec for metric in metrics),
@@ -325,14 +337,20 @@ def _make_job(
         schema=schema,
         longest=longest,
         strict=strict,
+        spans=tuple(metric.spec for metric in marking),
     )
 
 
 def _check_names(
-    columns: Sequence[str], specs: Sequence[str], keep: str, writer: type[ShardWriter], where: str
+    columns: Sequence[str],
+    specs: Sequence[str],
+    span_columns: Sequence[str],
+    keep: str,
+    writer: type[ShardWriter],
+    where: str,
 ) -> None:
     """Refuse columns that scores would overwrite, or that the shards or `keep` cannot use."""
-    score_columns = [*specs, *(spec + WARNINGS_SUFFIX for spec in specs)]
+    score_columns = [*specs, *(spec + WARNINGS_SUFFIX for spec in specs), *span_columns]
     if duplicates := [name for name in score_columns if name in columns]:
         raise duplicate_column_error(duplicates[0])
     writer.check_header(columns)
@@ -360,6 +378,7 @@ def _describe(
         "shards": job.shards,
         "longest": job.longest,
         "part_rows": part_rows,
+        "spans": list(job.spans),
         # to detect changes, also of the same size and time
         "inputs": {f.path: [f.size, f.modified, hash_content(f.path)] for f in files},
         "shard names": {f.path: f.name for f in files},  # the same path may get another name

@@ -5,6 +5,7 @@ Scores do not depend on other rows, so every score is identical to that of `tert
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +16,12 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray
 from tertium.corpus.batches import BadRow
 from tertium.corpus.readers import ROW_PLACEHOLDER, ReadBatch, row_error_text
-from tertium.data.records import WARNINGS_SUFFIX, lowercase_known_columns, segment_from_record
+from tertium.data.records import (
+    SPANS_SUFFIX,
+    WARNINGS_SUFFIX,
+    lowercase_known_columns,
+    segment_from_record,
+)
 from tertium.errors import (
     DataError,
     MissingInputError,
@@ -29,18 +35,20 @@ from tertium.metrics.base.metric import Metric, share_encoding
 from tertium.models.trained_model import TrainedModel
 from tertium.registry import METRICS
 from tertium.segment import Segment
+from tertium.spans import Span
 
 WARNING_SEPARATOR = "; "
 
 
 @dataclass(frozen=True)
 class ScoredBatch:
-    """Scores, warnings and usage of rows, by metric spec."""
+    """Scores, warnings, usage and marked errors (JSON) of rows, by metric spec."""
 
     segments: Sequence[Segment]
     scores: Mapping[str, FloatArray]
     warnings: Mapping[str, Sequence[str]]
     usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of judges
+    spans: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def columns(self) -> dict[str, Any]:
         """Return the new columns of the batch as pyarrow arrays; NaN becomes null."""
@@ -50,17 +58,25 @@ class ScoredBatch:
         for spec, scores in self.scores.items():
             columns[spec] = pa.array(scores, pa.float64(), from_pandas=True)
             columns[spec + WARNINGS_SUFFIX] = pa.array(self.warnings[spec], pa.string())
+        for spec, spans in self.spans.items():
+            columns[spec + SPANS_SUFFIX] = pa.array(spans, pa.string())
         return columns
 
 
-def score_segments(metrics: Sequence[Metric], segments: Sequence[Segment]) -> ScoredBatch:
-    """Score segments with all metrics; metrics with the same encoder share its embeddings."""
+def score_segments(
+    metrics: Sequence[Metric], segments: Sequence[Segment], *, with_spans: bool = False
+) -> ScoredBatch:
+    """Score segments with all metrics; metrics with the same encoder share its embeddings.
+
+    `with_spans` also marks errors, with the metrics that can.
+    """
     scores: dict[str, FloatArray] = {}
     warnings: dict[str, list[str]] = {}
     usage: dict[str, dict[str, float]] = {}
+    spans: dict[str, list[str]] = {m.spec: [] for m in marking_metrics(metrics) if with_spans}
     if not segments:
         empty = {metric.spec: np.zeros(0) for metric in metrics}
-        return ScoredBatch((), empty, {spec: [] for spec in empty})
+        return ScoredBatch((), empty, {spec: [] for spec in empty}, spans=spans)
     with share_encoding(metrics, segments):
         for metric in metrics:
             with explain_missing(metric.name):
@@ -69,7 +85,23 @@ def score_segments(metrics: Sequence[Metric], segments: Sequence[Segment]) -> Sc
                 usage[metric.spec] = metric.usage(statistics)
                 row_warnings = locate_warnings(metric, segments)
                 warnings[metric.spec] = [WARNING_SEPARATOR.join(row) for row in row_warnings]
-    return ScoredBatch(segments, scores, warnings, usage)
+                if metric.spec in spans:
+                    spans[metric.spec] = [*map(format_spans, metric.mark_errors(segments))]
+    return ScoredBatch(segments, scores, warnings, usage, spans)
+
+
+def marking_metrics(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return the metrics that mark error spans."""
+    return [metric for metric in metrics if metric.can_mark_errors]
+
+
+def format_spans(spans: Sequence[Span]) -> str:
+    """Return error spans as a JSON list, in the layout that readers of judgments accept.
+
+    >>> format_spans([Span(0, 2, severity="minor")])
+    '[{"start": 0, "end": 2, "side": "hypothesis", "severity": "minor"}]'
+    """
+    return json.dumps([span.as_dict() for span in spans], ensure_ascii=False)
 
 
 def select_segments(

@@ -27,7 +27,7 @@ from tertium.corpus.scoring import score_segments, select_segments
 from tertium.corpus.shards import extend_schema, shard_writer
 from tertium.corpus.storage import HashingStream, check_unchanged, join, write_content
 from tertium.corpus.tally import Tally, reason_kind
-from tertium.data.records import WARNINGS_SUFFIX
+from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.errors import BudgetError, DataError, ModelError, TertiumError, UnknownNameError
 from tertium.execution import Advance, Runtime, resolve_device, runtime
 from tertium.metrics.base.loading import load_metric
@@ -54,6 +54,7 @@ class CorpusJob:
     schema: bytes | None = None  # of JSONL that is converted to columns
     longest: int = 100_000
     strict: bool = False
+    spans: tuple[str, ...] = ()  # metrics whose error spans are written
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ class PartWorker:
             batch = batch.select(good)
             segments = [segment for segment, is_good in zip(segments, good, strict=True) if is_good]
         bad_rows.write(sorted(bad, key=lambda row: row.row), tally)
-        scored = score_segments(self.metrics, segments)
+        scored = score_segments(self.metrics, segments, with_spans=bool(job.spans))
         tally.add(scored, self.metrics)
         batch = batch.extend(scored.columns())
         if self.filter is not None and len(batch):
@@ -159,6 +160,7 @@ class PartWorker:
         score_columns: dict[str, Any] = {}
         for spec in self.job.metrics:
             score_columns |= {spec: pa.float64(), spec + WARNINGS_SUFFIX: pa.string()}
+        score_columns |= {spec + SPANS_SUFFIX: pa.string() for spec in self.job.spans}
         extended = extend_schema(schema, score_columns)
         if self.filter is not None:
             check_columns(self.filter.names, extended.names, self.job.metrics, part.file.path)
@@ -198,7 +200,7 @@ class _BadRowFile:
 
 def resolve_column(name: str, specs: Sequence[str]) -> str:
     """Return the column for a name; a metric may be spelled in another way than its spec."""
-    stem = name.removesuffix(WARNINGS_SUFFIX)
+    stem = name.removesuffix(WARNINGS_SUFFIX).removesuffix(SPANS_SUFFIX)
     suffix = name[len(stem) :]
     if stem in specs:
         return name

@@ -31,6 +31,7 @@ DOCUMENT_NAMES = ("document", "doc", "docid", "doc_id")
 
 MAX_NAME_LENGTH = 40  # characters; a longer column name is probably a text
 WARNINGS_SUFFIX = ".warnings"  # METRIC.warnings is the column of a metric's warnings
+SPANS_SUFFIX = ".spans"  # METRIC.spans is the column of the errors that a metric marks, as JSON
 MISSING_SCORE_MARKS = frozenset({"", "none", "nan", "na", "n/a", "null", "-"})
 
 _INTEGER = re.compile(r"-?[0-9]{1,18}")  # longer numbers are never offsets or counts
