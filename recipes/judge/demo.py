@@ -39,7 +39,7 @@ def judge_examples(url: str, count: int, protocol: str, folder: Path) -> int:
     if code:
         return code
     print(f"\nReasons for one segment of the system {SYSTEMS[-1]}:")
-    return tertium(["explain", *source, "-t", paths[-1], "--segment", "1", *judge, *server, "-q"])
+    return tertium(["explain", *source, "-t", paths[-1], "--segment", "1", *judge, *server])
 
 
 def main() -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -159,6 +161,32 @@ def test_every_command_uses_the_same_answers(
     assert main(["meta", "--human", "human.jsonl", *JUDGE, "-q", "--test", "none"]) == 0
     assert len(server.requests) == answers
     assert SECRET not in page + capsys.readouterr().out
+
+
+def read_page_data(path: Path) -> str:
+    """The data of the segment browser, which holds the explanations."""
+    (data,) = re.findall(r'<script[^>]*id="data"[^>]*>([^<]*)<', path.read_text(encoding="utf-8"))
+    return zlib.decompress(base64.b64decode(data)).decode()
+
+
+def test_a_report_can_explain_with_a_judge_and_score_with_other_metrics(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = (*SYSTEMS, "-r", "theirs.txt", "-m", "chrf", "-q", "-o", "page.html")
+    judge = ("--explain", "1", "--explain-with", "judge:model=tiny,against=source")
+    languages = ("--source-language", "de", "--target-language", "en")
+    assert main(["report", *files, *judge, *languages]) == 0
+    assert len(server.requests) == 2, "one segment of two systems"
+    assert "in German" in server.requests[0]["messages"][0]["content"]
+    explained = read_page_data(Path("page.html"))
+    assert explained.count("Reasons of the judge") == 2
+    assert explained.count(": the first word</li>") == 2
+    assert "Errors: 1 marked" in explained
+    assert main(["report", *files, "--explain-with", "chrf"]) == 2
+    assert "it cannot explain its scores" in capsys.readouterr().err
+    server.status = 401
+    assert main(["report", *files, "--explain-with", "judge:model=other"]) == 2
+    assert "refuses with status 401" in capsys.readouterr().err
 
 
 def write_rows(texts: list[str]) -> None:

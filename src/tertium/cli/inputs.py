@@ -162,6 +162,16 @@ def load_named_metrics(
     ]
 
 
+def load_named_metric(
+    args: argparse.Namespace, spec: str | None, testset: TestSet
+) -> Metric | None:
+    """Load the metric of an option other than -m, in the same precision and languages."""
+    if spec is None:
+        return None
+    own = argparse.Namespace(**{**vars(args), "metrics": [spec]})
+    return load_named_metrics(own, testset=testset)[0]
+
+
 def load_in_precision(specs: Iterable[str], args: argparse.Namespace) -> list[Metric]:
     """Load metrics, in the precision of --precision if they have one."""
     metrics = [load_metric(spec) for spec in specs]

@@ -64,6 +64,11 @@ def add_arguments(parser: CommandParser) -> None:
     group.add_argument(
         "--explain", type=int, default=8, metavar="N", help="segments to explain (default: 8)"
     )
+    group.add_argument(
+        "--explain-with",
+        metavar="METRIC",
+        help="explain them with this metric, such as a judge (default: all metrics that can)",
+    )
     output.add_quiet(parser)
     add_runtime(parser)
     add_dry_run(parser)
@@ -90,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
             human=args.human,
             curves=args.curves,
             explain=args.explain,
+            explain_with=inputs.load_named_metric(args, args.explain_with, testset),
             title=args.title,
             by=inputs.slice_columns(args),
             challenges=args.challenge,

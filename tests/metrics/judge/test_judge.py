@@ -21,6 +21,7 @@ from tests.metrics.judge.fake_server import (
     translation_of,
 )
 
+from tertium.compat import comet, evaluate
 from tertium.errors import (
     BudgetError,
     JudgeServerError,
@@ -537,6 +538,29 @@ def test_signature_names_model_and_prompt(server: FakeServer, usage: Usage) -> N
     template = judge.template.id
     assert f"|model:qwen-7b|served:qwen-7b-2026|prompt:{template}|against:source|" in signature
     assert "|lp:de-en|passes:1|temp:0|" in signature
+
+
+def test_calls_of_other_toolkits_work_with_a_judge(server: FakeServer, usage: Usage) -> None:
+    texts, sources = TEXTS[:2], [segment.source for segment in SEGMENTS[:2]]
+    expected = expected_scores(SEGMENTS[:2])
+    scores = JUDGE.corpus_score(texts, sources=sources)
+    assert (scores.segments.tolist(), scores.usage["answers"]) == (expected, 2)
+    assert JUDGE.sentence_score(texts[0], source=sources[0]) == expected[0]
+    rows = [{"src": source, "mt": text} for source, text in zip(sources, texts, strict=True)]
+    output = JUDGE.predict(rows)
+    assert output.scores == expected
+    (span,) = output.metadata.error_spans[0]
+    assert (span["text"], span["severity"]) == ("the", "minor")
+    assert JUDGE.compute(predictions=texts, sources=sources)["scores"] == expected
+    module = evaluate.load("judge:model=tiny")
+    assert module.compute(predictions=texts, sources=sources)["scores"] == expected
+    comet_model = comet.load_from_checkpoint("judge:model=tiny")
+    assert comet_model.predict(rows, gpus=0).scores == expected
+    assert len(server.requests) == 2, "all of them share the answers"
+    server.faults = {TEXTS[2]: ["refusal"] * 3}
+    missing = JUDGE.predict([{"src": SEGMENTS[2].source, "mt": TEXTS[2]}])
+    assert np.isnan(missing.scores[0])
+    assert missing.metadata.error_spans == [[]]
 
 
 def test_the_plan_counts_requests_without_sending_any(server: FakeServer, usage: Usage) -> None:

@@ -15,12 +15,11 @@ from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_chal
 from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
-from tertium.errors import MissingInputError, TertiumError, UsageError
+from tertium.errors import MissingInputError, UsageError
 from tertium.evaluation.challenge import ChallengeStudy, challenge
 from tertium.evaluation.comparison import Test, add_significance, check_test_options
 from tertium.evaluation.diagnostics.run import DiagnosticReport
 from tertium.evaluation.error_marking import MarkedTranslations, human_marked_errors, mark_errors
-from tertium.evaluation.explaining import add_error_spans
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.meta_inputs import as_list
 from tertium.evaluation.ranking import Ranking, rank
@@ -38,7 +37,6 @@ from tertium.evaluation.scoring import (
     target_texts,
 )
 from tertium.evaluation.slices import Slices, slice_results
-from tertium.execution import track_progress
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.learning_curves import LearningCurve, read_curves
@@ -48,18 +46,12 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.error_span_markup import marked_errors_section
 from tertium.reporting.page import sections
-from tertium.reporting.page.explanations import (
-    SegmentExplanation,
-    explanation_html,
-    win_probability_html,
-)
+from tertium.reporting.page.explained_segments import check_explainer, explain_items
 from tertium.reporting.page.report import Report
 from tertium.reporting.page.translation_grid import (
     TranslationGrid,
     grid_from_aligned_scores,
     grid_from_evaluation,
-    select_items_to_explain,
-    select_systems_to_explain,
 )
 from tertium.reporting.tables.meta_evaluation import (
     agreement_table,
@@ -68,7 +60,6 @@ from tertium.reporting.tables.meta_evaluation import (
 )
 from tertium.reporting.tables.table import Table
 from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
 from tertium.specs import check_unique_names
 
 logger = logging.getLogger(__name__)
@@ -92,6 +83,7 @@ def report(
     human: ScoreMatrix | PathLike | None = None,
     curves: PathLike | Sequence[PathLike] = (),
     explain: int = DEFAULT_EXPLAINED_SEGMENTS,
+    explain_with: str | Metric | None = None,
     title: str = "",
     by: str | Sequence[str] = (),
     challenges: PathLike | Sequence[PathLike] = (),
@@ -111,6 +103,8 @@ def report(
         human: human segment scores, or a file with them.
         curves: JSON files of learning curves.
         explain: number of segments to explain, where metrics, human scores or systems differ most.
+        explain_with: metric that explains them, such as a judge, which then reads only these;
+            default: all metrics that can.
         title: title of the page; default: the names of the test set and systems.
         by: columns to slice the results by (`slice_results`).
         challenges: challenge sets on which to evaluate the metrics (`tertium.challenge`).
@@ -132,6 +126,7 @@ def report(
         human = _name_items(human_data.segment_scores(), testset, documents)
         marked = human_marked_errors(testset, human_data)
     check_unique_names("--by", as_list(by))
+    explainer = None if explain_with is None else check_explainer(explain_with)
     loaded_curves = read_curves(as_list(curves))
     challenge_sets = [read_challenge(source) for source in as_list(challenges)]
     chosen = default_metrics(testset) if metrics is None else metrics
@@ -156,6 +151,7 @@ def report(
         human=human,
         curves=loaded_curves,
         explain=explain,
+        explain_with=explainer,
         title=title,
         slices=[slice_results(results, column, **slice_options) for column in as_list(by)],
         marked=marked,
@@ -189,6 +185,7 @@ def report_results(
     human: ScoreMatrix | None = None,
     curves: Mapping[str, LearningCurve] | None = None,
     explain: int = DEFAULT_EXPLAINED_SEGMENTS,
+    explain_with: Metric | None = None,
     title: str = "",
     slices: Sequence[Slices] = (),
     marked: Sequence[MarkedTranslations] = (),
@@ -215,7 +212,9 @@ def report_results(
         grid=grid,
         results=results,
         agreement=() if human is None else human_agreement_tables(results, human, seed, alpha),
-        explained=tuple(explain_items(results.testset, grid, metrics, ranker, explain)),
+        explained=tuple(
+            explain_items(results.testset, grid, metrics, ranker, explain, explain_with)
+        ),
         curves=curves or {},
         extra_sections=tuple(extra_sections),
     )
@@ -359,41 +358,3 @@ def _locate_warnings(
                 mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
                 mask[place::systems] |= [kind in found_kinds for found_kinds in row_kinds]
     return replace(grid, warnings={**grid.warnings, **masks})
-
-
-def explain_items(
-    testset: TestSet,
-    grid: TranslationGrid,
-    metrics: Sequence[Metric],
-    ranker: Ranker | None,
-    count: int,
-) -> list[SegmentExplanation]:
-    """Explain selected segments with all metrics that can, and with the ranker."""
-    explainers = [metric for metric in metrics if metric.can_explain]
-    items = select_items_to_explain(grid, count) if explainers or ranker else []
-    segments = {system: testset.segments(system) for system in testset.systems} if items else {}
-    explanations: list[SegmentExplanation] = []
-    for item in track_progress(items, "explaining"):
-        group = [segments[system][item] for system in grid.systems]
-        if ranker is not None and len(group) > 1:
-            probabilities = ranker.explain(group, grid.systems).win_probabilities
-            if probabilities is not None:
-                html = win_probability_html(probabilities, ranker.title)
-                explanations.append(SegmentExplanation(item, -1, ranker.title, html))
-        for system in select_systems_to_explain(grid, item):
-            explanations += _explain_translation(explainers, group[system], item, system)
-    return explanations
-
-
-def _explain_translation(
-    metrics: Sequence[Metric], segment: Segment, item: int, system: int
-) -> list[SegmentExplanation]:
-    explanations = []
-    for metric in metrics:
-        try:
-            html = explanation_html(add_error_spans(metric.explain(segment), metric, segment))
-        except TertiumError as error:  # such as an empty output
-            logger.info("segment %d: %s", item + 1, error)
-            continue
-        explanations.append(SegmentExplanation(item, system, metric.label, html))
-    return explanations
