@@ -18,7 +18,7 @@ from pathlib import Path
 
 from recipes.languages.lines import FLORES_DEV_LINES, read_flores
 from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
-from tertium.checks.check import TranslationPair, run_checks
+from tertium.checks.check import CheckRunner, TranslationPair
 from tertium.checks.numbers import NUMBER, find_number_errors, may_be_spelled_out, read_numbers
 from tertium.text.scripts import is_unspaced_script
 
@@ -207,11 +207,11 @@ def main() -> None:
     pairs = [*make_pairs(lines, args.languages or [*lines])]
     alarms: dict[str, Counter[str]] = {check.id: Counter() for check in CHECKS}
     sizes: Counter[str] = Counter()
+    run = CheckRunner(CHECKS)
     start = time.process_time()
-    for pair in pairs:
+    for pair, spans in zip(pairs, run.run(pairs), strict=True):
         languages = f"{pair.source_language}-{pair.target_language}"
         sizes[languages] += 1
-        spans = run_checks(pair, CHECKS)
         for kind in {span.category for span in spans}:
             alarms[kind][languages] += 1
             if kind == args.show:

@@ -6,11 +6,12 @@ import pytest
 
 from tertium.checks.catalog import CHECKS, CHECKS_BY_ID
 from tertium.checks.check import (
+    BATCH_SIZE,
     Check,
+    CheckRunner,
     PairSettings,
     Term,
     TranslationPair,
-    run_checks,
     select_checks,
 )
 from tertium.errors import UnknownNameError
@@ -27,13 +28,13 @@ def messages(check: str, source: str, hypothesis: str, languages: str = "en-de")
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
 def test_right_example_has_no_finding(check: Check) -> None:
     """Nor of any other check."""
-    assert run_checks(check.right.pair, CHECKS) == ()
+    assert CheckRunner(CHECKS)(check.right.pair) == ()
 
 
 @pytest.mark.parametrize("check", CHECKS, **BY_ID)
 def test_wrong_example_has_a_valid_finding(check: Check) -> None:
     pair = check.wrong.pair
-    spans = [span for span in run_checks(pair, CHECKS) if span.category == check.id]
+    spans = [span for span in CheckRunner(CHECKS)(pair) if span.category == check.id]
     assert spans
     for span in spans:
         assert span.severity == check.severity
@@ -71,7 +72,7 @@ def test_checks_are_selected_by_id() -> None:
 
 
 def test_without_source_only_checks_of_the_translation_run() -> None:
-    spans = run_checks(TranslationPair("", "a (b {x}", "", "en"), CHECKS, has_source=False)
+    spans = CheckRunner(CHECKS, has_source=False)(TranslationPair("", "a (b {x}", "", "en"))
     assert {span.category for span in spans} == {"brackets"}
 
 
@@ -196,5 +197,19 @@ def test_terms_match_inflected_forms_and_case() -> None:
 
 
 def test_findings_of_one_check_are_limited() -> None:
-    spans = run_checks(TranslationPair("x " * 50, "{a} " * 50), [CHECKS_BY_ID["placeholders"]])
+    spans = CheckRunner([CHECKS_BY_ID["placeholders"]])(TranslationPair("x " * 50, "{a} " * 50))
     assert len(spans) == 20
+
+
+def test_batches_give_the_findings_of_single_pairs() -> None:
+    runner = CheckRunner(CHECKS)
+    pairs = [example for check in CHECKS for example in (check.right.pair, check.wrong.pair)] * 5
+    assert [*runner.run(pairs)] == [runner(pair) for pair in pairs]
+    assert len(pairs) > BATCH_SIZE
+    assert [*runner.run([])] == []
+
+
+def test_checks_without_their_characters_have_no_finding() -> None:
+    for check in CHECKS:
+        own = frozenset(check.characters)
+        assert not own or not own.isdisjoint(check.wrong.source + check.wrong.hypothesis)

@@ -1,14 +1,16 @@
 """A check: a function from two texts to findings, with its id, description and examples.
 
-A check returns findings `(side, start, end, message)`; `run_checks` turns them into `Span`s whose
-category is the id of the check. Most translations have no finding, so a check tests first whether
-the texts contain anything that it reads.
+A check returns findings `(side, start, end, message)`; a `CheckRunner` turns them into `Span`s
+whose category is the id of the check. Most translations have no finding. A check with `characters`
+runs only if one of them is in one of the texts; others test first if there is anything to read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from tertium.errors import UnknownNameError
 from tertium.spans import Severity, Side, Span
@@ -16,6 +18,7 @@ from tertium.spans import Severity, Side, Span
 Finding = tuple[Side, int, int, str]
 NO_FINDINGS: tuple[Finding, ...] = ()
 EMPTY = "empty"  # id of the check of empty translations
+BATCH_SIZE = 256  # pairs that one check reads before the next
 MAX_FINDINGS = 20  # per check and segment; a broken file repeats the same error
 
 
@@ -43,16 +46,15 @@ NO_SETTINGS = PairSettings()
 class TranslationPair:
     """The texts that a check reads, with their languages (empty if unknown) and settings.
 
-    Checks test the sets of characters first: most texts have nothing that they read.
+    `words`, `lowercase` and `repeated_words` (their number) are of the translation.
     """
 
     __slots__ = (
-        "all_characters",
-        "characters",
         "hypothesis",
+        "lowercase",
+        "repeated_words",
         "settings",
         "source",
-        "source_characters",
         "source_language",
         "source_words",
         "target_language",
@@ -70,9 +72,9 @@ class TranslationPair:
         self.source, self.hypothesis = source, hypothesis
         self.source_language, self.target_language = source_language, target_language
         self.settings = settings
-        self.source_characters, self.characters = {*source}, {*hypothesis}
-        self.all_characters = self.source_characters | self.characters
         self.source_words, self.words = source.split(), hypothesis.split()
+        self.lowercase = hypothesis.lower()
+        self.repeated_words = len(self.words) - len({*self.words})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +93,15 @@ class Example:
         return TranslationPair(self.source, self.hypothesis, source, target, self.settings)
 
 
+PlannedCheck = tuple[Callable[[TranslationPair], Iterable[Finding]], frozenset[str], str, Severity]
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One kind of error that can be found without a model."""
+    """One kind of error that can be found without a model.
+
+    `characters`: a finding needs one of them in one of the texts; empty if it does not.
+    """
 
     id: str
     sentence: str
@@ -103,6 +111,7 @@ class Check:
     find: Callable[[TranslationPair], Iterable[Finding]]
     languages: str = "all"
     reads_source: bool = True
+    characters: str = ""
 
 
 def mark_all(side: Side, text: str, message: str) -> tuple[Finding, ...]:
@@ -125,25 +134,56 @@ def select_checks(
     return tuple(check for check in checks if check.id in chosen)
 
 
-def run_checks(
-    pair: TranslationPair,
-    checks: Iterable[Check],
-    *,
-    has_source: bool = True,
-    severities: Mapping[str, Severity] | None = None,
-) -> tuple[Span, ...]:
-    """Return the findings of some checks in the order of the checks.
+class CheckRunner:
+    """Runs some checks on pairs of texts; prepare it once for many pairs.
 
-    In an empty translation, everything is missing: only the check `empty` is run.
+    Findings are in the order of the checks. In an empty translation, everything is missing: only
+    the check `empty` is run. Without sources, only checks of the translation alone are run.
     """
-    spans: list[Span] = []
-    for check in checks:
-        if (not has_source and check.reads_source) or (not pair.words and check.id != EMPTY):
-            continue
-        if findings := check.find(pair):
-            severity = (severities or {}).get(check.id, check.severity)
-            spans += [
-                Span(start, end, side, severity, check.id, message=message)
-                for side, start, end, message in [*findings][:MAX_FINDINGS]
-            ]
-    return tuple(spans)
+
+    def __init__(
+        self,
+        checks: Iterable[Check],
+        *,
+        has_source: bool = True,
+        severities: Mapping[str, Severity] | None = None,
+    ) -> None:
+        self._checks = [check for check in checks if has_source or not check.reads_source]
+        self._severities = severities or {}
+        characters = "".join(sorted({c for check in self._checks for c in check.characters}))
+        self._find_characters = re.compile(f"[{re.escape(characters)}]" if characters else "(?!)")
+
+    def __call__(self, pair: TranslationPair) -> tuple[Span, ...]:
+        """Return the findings in one pair."""
+        return next(self.run([pair]))
+
+    def run(self, pairs: Iterable[TranslationPair]) -> Iterator[tuple[Span, ...]]:
+        """Yield the findings in each pair.
+
+        One check after the other reads a batch of pairs, which is faster than all checks per pair.
+        """
+        rest = iter(pairs)
+        while batch := [*islice(rest, BATCH_SIZE)]:
+            yield from self._run_batch(batch)
+
+    def _run_batch(self, pairs: Sequence[TranslationPair]) -> Iterator[tuple[Span, ...]]:
+        findall = self._find_characters.findall
+        everything = range(len(pairs))
+        texts = [n for n in everything if pairs[n].words]
+        found = [{*findall(pair.source), *findall(pair.hypothesis)} for pair in pairs]
+        marked = [n for n in texts if found[n]]
+        spans: dict[int, list[Span]] = {}
+        for check in self._checks:
+            chosen: Sequence[int] = everything if check.id == EMPTY else texts
+            if check.characters:
+                own = frozenset(check.characters)
+                chosen = [n for n in marked if not own.isdisjoint(found[n])]
+            severity = self._severities.get(check.id, check.severity)
+            results = map(check.find, map(pairs.__getitem__, chosen))
+            for n, findings in zip(chosen, results, strict=True):
+                if findings:
+                    spans.setdefault(n, []).extend(
+                        Span(start, end, side, severity, check.id, message=message)
+                        for side, start, end, message in [*findings][:MAX_FINDINGS]
+                    )
+        return (tuple(spans.get(n, ())) for n in everything)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from string import ascii_letters
 
 from tertium.checks.check import (
     EMPTY,
@@ -31,7 +30,7 @@ _TRANSLATION = (
 )
 # parts of words; a source that has one may be about translation itself
 CHATTER_WORDS = (
-    *"translat übersetz traduc traduz traduç tradut vertal перев tłumacz překl 翻".split(),
+    *"translat übersetz tradu vertal перев tłumacz překl 翻".split(),
     *("an ai", "artificial intelligence", "language model", "sorry", "assist", "```", "<think"),
     "let me know",
 )
@@ -49,7 +48,6 @@ CHATTER = re.compile(
     r"|```|</?think(?:ing)?>|let me know if you (?:need|have|would)",
     re.IGNORECASE,
 )
-MOJIBAKE_CHARACTERS = frozenset("\ufffdÃÂâïÐÑØÙã")
 MOJIBAKE = re.compile(
     "\ufffd|Ã[\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]|Â[\u00a1-\u00bf]|â€[\u0080-\u00bf™œž“”˜¦¢]"
     "|ï¿½|ï»¿|(?:[ÐÑ][\u0080-\u00bf°±²³´µ¶·¸¹º»¼½¾¿]){2}|(?:[ØÙ][\u0080-\u00bf§¨©ª]){2}"
@@ -62,8 +60,7 @@ CONTROL = re.compile(
 MIXED_WORD = re.compile(
     f"[^\\W\\d_]*(?:[A-Za-z][{BLOCKS['Cyrillic']}]|[{BLOCKS['Cyrillic']}][A-Za-z])[^\\W\\d_]*"
 )
-CYRILLIC_LETTERS = frozenset(map(chr, range(0x400, 0x530)))
-LATIN_LETTERS = frozenset(ascii_letters)
+CYRILLIC_LETTER, LATIN_LETTER = re.compile(f"[{BLOCKS['Cyrillic']}]"), re.compile("[A-Za-z]")
 # letters of these scripts occur in texts of any language: names, units, formulas
 COMMON_SCRIPTS = frozenset({"Latin", "Greek"})
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -71,19 +68,13 @@ KANA = re.compile(f"[{BLOCKS['Kana']}{BLOCKS['Hangul']}]")
 MIN_COPIED_WORDS = 6
 MIN_LOWER_WORDS = 4  # of a copied run; names and titles are often copied
 MIN_WORDS_TO_COMPARE = 3
-MAX_USUAL_CHARACTERS = 20_000
 
 
 def find_chatter(pair: TranslationPair) -> tuple[Finding, ...] | list[Finding]:
     """Report phrases around a translation that a language model adds."""
-    lower = pair.hypothesis.lower()
-    for word in CHATTER_WORDS:
-        if word in lower:
-            break
-    else:
+    if not any(map(pair.lowercase.__contains__, CHATTER_WORDS)):
         return NO_FINDINGS
-    source = pair.source.lower()
-    if any(word in source for word in CHATTER_WORDS):
+    if any(map(pair.source.lower().__contains__, CHATTER_WORDS)):
         return NO_FINDINGS
     matches = CHATTER.finditer(pair.hypothesis)
     text = "a phrase of the model, not part of the translation"
@@ -107,6 +98,8 @@ def find_untranslated(pair: TranslationPair) -> tuple[Finding, ...]:
     source, target = pair.source, pair.hypothesis
     if pair.source_language and pair.source_language == pair.target_language:
         return NO_FINDINGS
+    if not _may_be_equal(source, target):
+        return _find_copied_run(pair)
     if source.strip().casefold() == target.strip().casefold():
         words = WORD.findall(source) if has_translatable_words(source) else []
         lower = sum(word[0].islower() or not word[0].isupper() for word in words)
@@ -116,8 +109,20 @@ def find_untranslated(pair: TranslationPair) -> tuple[Finding, ...]:
     return _find_copied_run(pair)
 
 
+def _may_be_equal(source: str, target: str) -> bool:
+    """Compare the first characters, which is faster than to compare the whole texts."""
+    first, second = source.lstrip()[:1], target.lstrip()[:1]
+    return first == second or first.casefold()[:1] == second.casefold()[:1]
+
+
 def _find_copied_run(pair: TranslationPair) -> tuple[Finding, ...]:
     source_words, target_words = pair.source_words, pair.words
+    if len(source_words) < MIN_COPIED_WORDS or len(target_words) < MIN_COPIED_WORDS:
+        return NO_FINDINGS
+    # of the pairs of neighbors in a run, one starts at every fifth word
+    neighbors = zip(target_words[4::5], target_words[5::5], strict=False)
+    if not any(map(" ".join(source_words).__contains__, map(" ".join, neighbors))):
+        return NO_FINDINGS
     if len({*source_words}.intersection(target_words)) < MIN_COPIED_WORDS:
         return NO_FINDINGS
     family = language_family(pair.source_language)
@@ -155,18 +160,19 @@ def _find_runs(source: list[str], target: list[str]) -> list[tuple[int, int]]:
 def find_wrong_language(pair: TranslationPair) -> tuple[Finding, ...]:
     """Report a translation that is clearly in another language than requested."""
     language, text = pair.target_language, pair.hypothesis
-    if language not in supported_languages() or _has_own_words(text, language):
+    if language not in supported_languages() or _has_own_words(pair):
         return NO_FINDINGS
     if text == pair.source or not is_in_other_language(text, language):
         return NO_FINDINGS  # copies are found by another check
     return mark_all("hypothesis", text, f"the translation is not in the language {language}")
 
 
-def _has_own_words(text: str, language: str) -> bool:
-    """Tell whether a text has enough words or letters that only its language has frequently."""
+def _has_own_words(pair: TranslationPair) -> bool:
+    """Tell whether a translation has many words or letters that only its language has often."""
+    text, language = pair.hypothesis, pair.target_language
     own = _own_letters(language)
     if own is None:
-        return has_frequent_words(text, language)
+        return has_frequent_words(pair.lowercase.split(), language)
     return own.search(text) is not None and (language != "zh" or KANA.search(text) is None)
 
 
@@ -182,26 +188,19 @@ def _own_letters(language: str) -> re.Pattern[str] | None:
 
 def find_mixed_scripts(pair: TranslationPair) -> list[Finding]:
     """Report letters of scripts that neither language uses, and words that mix two alphabets."""
-    text, characters = pair.hypothesis, pair.characters
+    text = pair.hypothesis
     findings: list[Finding] = []
-    if not CYRILLIC_LETTERS.isdisjoint(characters) and not LATIN_LETTERS.isdisjoint(characters):
+    if text.isascii():
+        return findings
+    if CYRILLIC_LETTER.search(text) is not None and LATIN_LETTER.search(text) is not None:
         for match in MIXED_WORD.finditer(text):
             if match[0] not in pair.source:
                 word = f"{match[0]} mixes Latin and Cyrillic letters"
                 findings.append(("hypothesis", *match.span(), word))
     if findings or not pair.target_language:
         return findings
-    usual = _usual_characters(pair.target_language)
-    unusual = characters - usual
-    if not unusual:
-        return findings
-    expected = language_scripts([pair.target_language]) | COMMON_SCRIPTS
-    foreign_letters = {
-        c for c in unusual if c.isalpha() and script_of(c) not in expected and script_of(c)
-    }
-    if len(usual) < MAX_USUAL_CHARACTERS:
-        usual |= unusual - foreign_letters
-    foreign_letters -= pair.source_characters
+    foreign = _foreign_characters(pair.target_language).findall(text)
+    foreign_letters = {c for c in foreign if c.isalpha() and c not in pair.source}
     if not foreign_letters:
         return findings
     return [
@@ -211,15 +210,14 @@ def find_mixed_scripts(pair: TranslationPair) -> list[Finding]:
 
 
 @cache
-def _usual_characters(language: str) -> set[str]:
-    """Characters that were found in texts of a language and belong to it."""
-    return set()
+def _foreign_characters(language: str) -> re.Pattern[str]:
+    """Return a pattern for characters of scripts that texts of a language do not use."""
+    expected = language_scripts([language]) | COMMON_SCRIPTS
+    return re.compile(f"[{''.join(BLOCKS[script] for script in BLOCKS if script not in expected)}]")
 
 
 def find_mojibake(pair: TranslationPair) -> list[Finding]:
     """Report characters of a text that was decoded with the wrong encoding."""
-    if MOJIBAKE_CHARACTERS.isdisjoint(pair.characters):
-        return []
     return [
         ("hypothesis", *match.span(), f"{match[0]} is a sign of a wrong encoding")
         for match in MOJIBAKE.finditer(pair.hypothesis)
@@ -296,6 +294,7 @@ CHECKS = (
         Example("coffee", "cafÃ©", "en-fr"),
         find_mojibake,
         reads_source=False,
+        characters="\ufffdÃÂâïÐÑØÙã",
     ),
     Check(
         "control-characters",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -69,8 +70,21 @@ def length_deviations(pair: TranslationPair) -> float:
     return (math.log(lengths[1] / lengths[0]) - mean) / deviation
 
 
+@cache
+def usual_ratios(source: str, target: str) -> tuple[float, float]:
+    """Return the smallest and largest ratio of lengths that is usual for texts of any length."""
+    expected = expected_log_ratio(source, target)
+    if expected is None:
+        return 0.0, math.inf
+    mean, deviation = expected
+    return math.exp(mean - MAX_DEVIATIONS * deviation), math.exp(mean + MAX_DEVIATIONS * deviation)
+
+
 def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
     """Report a translation that is far shorter or longer than its source suggests."""
+    low, high = usual_ratios(pair.source_language, pair.target_language)
+    if low * len(pair.source) < len(pair.hypothesis) < high * len(pair.source):
+        return NO_FINDINGS
     deviations = length_deviations(pair)
     if abs(deviations) < MAX_DEVIATIONS:
         return NO_FINDINGS
@@ -100,7 +114,10 @@ def find_truncation(pair: TranslationPair) -> tuple[Finding, ...]:
 
 def find_loops(pair: TranslationPair) -> tuple[Finding, ...]:
     """Report words or characters that are repeated again and again."""
-    text = pair.hypothesis
+    text, words = pair.hypothesis, pair.words
+    may_loop = pair.repeated_words > 1 and _repeats_evenly(words)
+    if not may_loop and max(map(len, words), default=0) < MIN_LOOP_CHARACTERS:
+        return NO_FINDINGS
     for start in range(0, len(text) - PROBE, 2 * PROBE):
         if text.count(text[start : start + PROBE]) > 2:
             loop = _read_loop(text, max(0, start - 60))
@@ -109,6 +126,19 @@ def find_loops(pair: TranslationPair) -> tuple[Finding, ...]:
             unit = text[loop[0] : loop[1]][:30].strip()
             return (("hypothesis", *loop, f"{unit!r} repeats the same text"),)
     return NO_FINDINGS
+
+
+def _repeats_evenly(words: list[str]) -> bool:
+    """Tell whether a word occurs three times at equal distances, as in any loop of words."""
+    counts = Counter(words)
+    if max(counts.values()) < 3:
+        return False
+    for word, count in counts.items():
+        if count > 2:
+            places = {n for n, own in enumerate(words) if own == word}
+            if any(2 * b - a in places for a in places for b in places if a < b):
+                return True
+    return False
 
 
 def _read_loop(text: str, start: int) -> tuple[int, int] | None:

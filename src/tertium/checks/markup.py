@@ -17,7 +17,6 @@ PLACEHOLDER = re.compile(
     rf"|(?P<printf>(?<!\d)%(?:\d+\$)?{_PRINTF})|%[A-Za-z_]\w+%"
     r"|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}"
 )
-PLACEHOLDER_CHARACTERS = frozenset("{%")
 ICU = re.compile(r"\{\s*([\w.-]+)\s*,\s*(plural|select|selectordinal)\s*,")
 ICU_SIMPLE = re.compile(
     r"\{\s*([\w.-]+)\s*,\s*(number|date|time|spellout|ordinal|duration)\b[^{}]*\}"
@@ -44,10 +43,8 @@ PATH = re.compile(
     r"|\b[A-Za-z0-9_-]+\.(?:txt|pdf|py|js|ts|json|ya?ml|xml|html?|csv|tsv|docx?|xlsx?|pptx?|zip|exe"
     r"|dll|png|jpe?g|gif|svg|mp[34]|md|sh|bat|ini|cfg|conf|toml|log|sql|php|css|java|cpp)\b"
 )
-SLASHES = frozenset("/\\")
 FILE_SUFFIX = re.compile(r"\.[a-z]{2}")
 CODE_SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+)\1(?!`)")
-MARKDOWN_CHARACTERS = frozenset("*_[~#")
 MARKDOWN = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|\]\(|~~|^#{1,6} |^\s*\* (?=\S)", re.MULTILINE)
 
 
@@ -89,8 +86,6 @@ def compare_tokens(
 def find_placeholder_errors(pair: TranslationPair) -> list[Finding]:
     """Compare the placeholders of both texts; ICU messages are compared branch by branch."""
     texts = pair.source, pair.hypothesis
-    if PLACEHOLDER_CHARACTERS.isdisjoint(pair.all_characters):
-        return []
     findings: list[Finding] = []
     source, target = (read_placeholders(text) for text in texts)
     messages = [[*read_icu_messages(text)] for text in texts]
@@ -218,8 +213,6 @@ def read_tags(text: str) -> Tokens:
 
 def find_tag_errors(pair: TranslationPair) -> list[Finding]:
     """Compare the tags of both texts, then their nesting."""
-    if "<" not in pair.all_characters:
-        return []
     source, target = read_tags(pair.source), read_tags(pair.hypothesis)
     findings = compare_tokens(source, target, "tag")
     if findings or find_bad_nesting(source) is not None:
@@ -249,8 +242,6 @@ def find_bad_nesting(tokens: Sequence[Token]) -> Token | None:
 
 def find_entity_errors(pair: TranslationPair) -> list[Finding]:
     """Compare escaped characters that have to stay escaped; find those that are new."""
-    if "&" not in pair.all_characters:
-        return []
     source, target = (
         [(m[0], *m.span()) for m in ENTITY.finditer(text)]
         for text in (pair.source, pair.hypothesis)
@@ -280,7 +271,8 @@ def _read_urls(text: str) -> Tokens:
 
 def find_url_errors(pair: TranslationPair) -> list[Finding]:
     """Compare web addresses; language codes in paths may differ."""
-    if not any("://" in t or "www." in t for t in (pair.source, pair.hypothesis)):
+    source, target = pair.source, pair.hypothesis
+    if not ("://" in source or "://" in target or "www." in source or "www." in target):
         return []
     return compare_tokens(
         _read_urls(pair.source), _read_urls(pair.hypothesis), "URL", can_repeat=lambda token: True
@@ -289,15 +281,13 @@ def find_url_errors(pair: TranslationPair) -> list[Finding]:
 
 def find_email_errors(pair: TranslationPair) -> list[Finding]:
     """Compare e-mail addresses."""
-    if "@" not in pair.all_characters:
-        return []
     return _compare_matches(EMAIL, pair, "e-mail address")
 
 
 def find_path_errors(pair: TranslationPair) -> list[Finding]:
     """Compare file names and paths outside of URLs and tags."""
-    is_short = SLASHES.isdisjoint(pair.source_characters)
-    if is_short and FILE_SUFFIX.search(pair.source) is None:
+    text = pair.source
+    if not ("/" in text or "\\" in text) and FILE_SUFFIX.search(text) is None:
         return []
     if PATH.search(pair.source) is None:
         return []
@@ -315,8 +305,6 @@ def find_path_errors(pair: TranslationPair) -> list[Finding]:
 
 def find_code_errors(pair: TranslationPair) -> list[Finding]:
     """Compare code between backticks."""
-    if "`" not in pair.all_characters:
-        return []
     source, target = (
         [(f"`{m[2]}`", *m.span()) for m in CODE_SPAN.finditer(text)]
         for text in (pair.source, pair.hypothesis)
@@ -326,8 +314,6 @@ def find_code_errors(pair: TranslationPair) -> list[Finding]:
 
 def find_markdown_errors(pair: TranslationPair) -> list[Finding]:
     """Compare the number of Markdown marks: bold, links, headings, list items."""
-    if MARKDOWN_CHARACTERS.isdisjoint(pair.all_characters):
-        return []
     source, target = (
         [(m[0].strip(), m.start(), m.start() + len(m[0])) for m in MARKDOWN.finditer(text)]
         for text in (pair.source, pair.hypothesis)
@@ -351,6 +337,7 @@ CHECKS = (
         Example("%d files in {folder}", "%d Dateien in {folder}"),
         Example("%d files in {folder}", "Dateien in {Ordner}"),
         find_placeholder_errors,
+        characters="{%",
     ),
     Check(
         "tags",
@@ -359,6 +346,7 @@ CHECKS = (
         Example("Press <b>OK</b>.", "Drücken Sie <b>OK</b>."),
         Example("Press <b>OK</b>.", "Drücken Sie <b>OK<b>."),
         find_tag_errors,
+        characters="<",
     ),
     Check(
         "entities",
@@ -367,6 +355,7 @@ CHECKS = (
         Example("Terms &amp; conditions", "Bestimmungen &amp; Bedingungen"),
         Example("Terms &amp; conditions", "Bestimmungen &amp;amp; Bedingungen"),
         find_entity_errors,
+        characters="&",
     ),
     Check(
         "urls",
@@ -383,6 +372,7 @@ CHECKS = (
         Example("Write to help@example.org.", "Schreiben Sie an help@example.org."),
         Example("Write to help@example.org.", "Schreiben Sie an hilfe@example.org."),
         find_email_errors,
+        characters="@",
     ),
     Check(
         "paths",
@@ -399,6 +389,7 @@ CHECKS = (
         Example("Run `make test`.", "Führen Sie `make test` aus."),
         Example("Run `make test`.", "Führen Sie `mache Test` aus."),
         find_code_errors,
+        characters="`",
     ),
     Check(
         "markdown",
@@ -407,5 +398,6 @@ CHECKS = (
         Example("This is **important**.", "Das ist **wichtig**."),
         Example("This is **important**.", "Das ist **wichtig*."),
         find_markdown_errors,
+        characters="*_[~#",
     ),
 )  # fmt: skip

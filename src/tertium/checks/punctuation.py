@@ -17,8 +17,6 @@ END_MARKS = {  # the last character of a text: the kind of its sentence
 }
 CLOSING = "\"'”’»“›)]）】」』*_ \u00a0\u200e\u200f"
 PLAIN_BRACKETS = str.maketrans("（［｛【〔）］｝】〕", "([{[[)]}]]")
-BRACKETS = frozenset("()[]{}（）［］｛｝【】〔〕")
-QUOTE_CHARACTERS = frozenset("\"“”„‟«»＂'")
 DOUBLE_QUOTES = re.compile("[\"“”„‟«»＂]|''")
 CJK = "\u3040-\u30ff\u3400-\u9fff"
 CJK_ASCII_MARK = re.compile(f"(?<=[{CJK}])[,.;?!](?=$|[\\s{CJK}])")
@@ -106,8 +104,6 @@ def _is_clear_difference(marks: tuple[str, str], source: str, target: str) -> bo
 def find_bracket_errors(pair: TranslationPair) -> tuple[Finding, ...]:
     """Find brackets without a partner, if those of the source have one."""
     text = pair.hypothesis
-    if BRACKETS.isdisjoint(pair.characters):
-        return NO_FINDINGS
     broken = _find_unpaired(text)
     if broken is None or _find_unpaired(pair.source) is not None:
         return NO_FINDINGS
@@ -130,8 +126,6 @@ def _find_unpaired(text: str) -> int | None:
 
 def find_quote_errors(pair: TranslationPair) -> tuple[Finding, ...]:
     """Find an odd number of double quotes, if the source has an even number."""
-    if QUOTE_CHARACTERS.isdisjoint(pair.characters):
-        return NO_FINDINGS
     places = [match.span() for match in DOUBLE_QUOTES.finditer(pair.hypothesis)]
     if len(places) % 2 == 0 or len(DOUBLE_QUOTES.findall(pair.source)) % 2:
         return NO_FINDINGS
@@ -180,7 +174,7 @@ def find_double_words(pair: TranslationPair) -> tuple[Finding, ...]:
     if allowed is None:
         return NO_FINDINGS
     words = pair.words
-    if not any(map(eq, words, words[1:])):
+    if not pair.repeated_words or not any(map(eq, words, words[1:])):
         return NO_FINDINGS
     source = pair.source.lower().split()
     for word, after in pairwise(words):
@@ -220,6 +214,7 @@ CHECKS = (
         Example("Size (in MB)", "Größe (in MB"),
         find_bracket_errors,
         reads_source=False,
+        characters="()[]{}（）［］｛｝【】〔〕",
     ),
     Check(
         "quotes",
@@ -229,6 +224,7 @@ CHECKS = (
         Example('He said "no".', "Er sagte „nein."),
         find_quote_errors,
         reads_source=False,
+        characters="\"“”„‟«»＂'",
     ),
     Check(
         "punctuation-style",

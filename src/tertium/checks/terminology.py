@@ -24,8 +24,8 @@ MAX_ENDING = 4  # letters that an inflected form may add
 IDENTIFIER = re.compile(
     r"\b(?:[A-Z]+[0-9]+[A-Z0-9]*|[a-z]+[A-Z]\w*[a-z]|[A-Za-z]+_\w+[a-z0-9]|[A-Z]{2,}(?:_[A-Z]+)+)\b"
 )
-IDENTIFIER_CHARACTERS = frozenset("_0123456789")
-CAMEL_CASE = re.compile(r"[A-Z](?<=[a-z].)")
+# what every identifier has: _, a digit after a capital letter or a capital after a small one
+IDENTIFIER_HINT = re.compile(r"[_A-Z0-9](?:(?<=_)|(?<=[a-z][A-Z])|(?<=[A-Z][0-9]))")
 
 
 @lru_cache(maxsize=4096)
@@ -81,8 +81,7 @@ def find_translated_names(pair: TranslationPair) -> list[Finding]:
 
 def find_identifier_errors(pair: TranslationPair) -> list[Finding] | tuple[Finding, ...]:
     """Find identifiers and product names such as H5N1, iPhone or max_size that are not copied."""
-    has_hint = not IDENTIFIER_CHARACTERS.isdisjoint(pair.source_characters)
-    if not has_hint and CAMEL_CASE.search(pair.source) is None:
+    if IDENTIFIER_HINT.search(pair.source) is None:
         return NO_FINDINGS
     matches = [m for m in IDENTIFIER.finditer(pair.source) if m[0] not in pair.hypothesis]
     if not matches:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tertium.checks.catalog import CHECKS
-from tertium.checks.check import Check, PairSettings, TranslationPair, run_checks
+from tertium.checks.check import CheckRunner, PairSettings, TranslationPair
 from tertium.checks.configuration import CheckSettings
 from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
 from tertium.data.testset import TestSet
@@ -20,6 +20,8 @@ from tertium.segment import Segment
 from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span, score_spans
 from tertium.text.language_identification import main_language
 
+PLURAL_COLUMN = "plural"  # of localization files: the plural forms of a string differ
+MAX_LENGTH_COLUMN = "max_length"  # column of a test set: most characters of each translation
 FINDING_COLUMNS = tuple("system segment check severity side start end text message".split())
 
 
@@ -138,32 +140,44 @@ def _check_system(
     testset: TestSet, system: str, settings: CheckSettings, own_settings: PairSettings
 ) -> list[tuple[Span, ...]]:
     segments = testset.segments(system)
-    checks = [check for check in CHECKS if check.id in settings.ids]
     languages = settings.source_language, settings.target_language
-    findings = [
-        check_segment(segment, checks, languages, own_settings, settings)
-        for segment in track_progress(segments, "checks")
-    ]
+    limits = testset.columns.get(MAX_LENGTH_COLUMN, ())
+    findings = check_segments(segments, languages, settings, own_settings, limits)
     if CONSISTENCY in settings.ids and testset.sources:
         severity = settings.severity.get(CONSISTENCY, "minor")
-        pairs = zip(findings, find_inconsistencies(segments, severity), strict=True)
-        findings = [own + added for own, added in pairs]
+        forms = testset.columns.get(PLURAL_COLUMN) or [""] * len(segments)
+        found = zip(findings, find_inconsistencies(segments, severity), forms, strict=True)
+        findings = [own if form else own + added for own, added, form in found]
     if settings.suppress:
         findings = [*_drop_suppressed(testset, findings, settings)]
     return findings
 
 
-def check_segment(
-    segment: Segment,
-    checks: Sequence[Check],
+def check_segments(
+    segments: Sequence[Segment],
     languages: tuple[str, str],
-    own_settings: PairSettings,
     settings: CheckSettings,
-) -> tuple[Span, ...]:
-    """Return the findings of one segment."""
-    pair = TranslationPair(segment.source or "", segment.hypothesis, *languages, own_settings)
-    has_source = segment.source is not None
-    return run_checks(pair, checks, has_source=has_source, severities=settings.severity)
+    own_settings: PairSettings | None = None,
+    limits: Sequence[str] = (),
+) -> list[tuple[Span, ...]]:
+    """Return the findings of each segment; all of them have a source, or none has.
+
+    Consistency is not checked. `own_settings` are `settings.pair_settings()`, if they are read.
+    `limits` are the most characters of each translation, as texts; other texts are no limits.
+    """
+    checks = [check for check in CHECKS if check.id in settings.ids]
+    has_source = any(segment.source is not None for segment in segments)
+    runner = CheckRunner(checks, has_source=has_source, severities=settings.severity)
+    own = own_settings or settings.pair_settings()
+    each = [
+        replace(own, max_length=int(limit)) if limit.isdecimal() else own
+        for limit in limits or [""] * len(segments)
+    ]
+    pairs = (
+        TranslationPair(segment.source or "", segment.hypothesis, *languages, own)
+        for segment, own in zip(track_progress(segments, "checks"), each, strict=True)
+    )
+    return [*runner.run(pairs)]
 
 
 def _drop_suppressed(

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +58,7 @@ MARKUP = re.compile(
     r"</?[A-Za-z][^<>]*>|(?:https?://|www\.)\S+|(?<![\w.+-])[\w.+-]+@[\w.-]+"
     r"|\{[^{}]*\}|%\(\w+\)\w"
 )
+MARKUP_CHARACTER = re.compile("[<@{%]")  # one of them, or an address, is in all markup
 MAX_NGRAM = 4  # characters
 MIN_LETTERS = 8  # with fewer letters n-grams are not reliable
 MAX_CHARACTERS = 2000  # of a text that are read
@@ -74,16 +77,23 @@ MAX_SAMPLED_TEXTS = 200  # to find the language of many texts
 SIMILAR_LANGUAGES = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script without own n-grams
 WORD_SHARE = 0.3  # weight of frequent words relative to that of n-grams, in short texts
 MIN_WORD_WEIGHT = 20  # of all frequent words of a text, to decide by them alone
+MIN_WORD_LEAD = 0.95  # of the weight of any other language
+UNKNOWN_CHARACTER = 255  # number of characters that are in no n-gram of a script
 WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
-    """The n-grams and frequent words of a script and their weights, (rows, languages) each."""
+    """The n-grams and frequent words of a script and their weights, (rows, languages) each.
+
+    An n-gram has a key: the numbers of its characters in base 256. `alphabet` maps code points to
+    these numbers, `keys` are sorted, and `weights` are in their order. Weights are whole numbers.
+    """
 
     languages: tuple[str, ...]
-    rows: Mapping[str, int]
-    weights: NDArray[np.int8]
+    alphabet: NDArray[np.uint32]
+    keys: NDArray[np.uint32]
+    weights: NDArray[np.float32]
     words: Mapping[str, int]
     word_weights: NDArray[np.int8]
 
@@ -99,7 +109,7 @@ def identify_language(text: str) -> str:
     >>> identify_language("ok"), identify_language("12:30")
     ('', '')
     """
-    text = MARKUP.sub(" ", text[:MAX_CHARACTERS])
+    text = _remove_markup(text[:MAX_CHARACTERS])
     script = main_script(text)
     if script in LANGUAGE_BY_SCRIPT:
         return LANGUAGE_BY_SCRIPT[script]
@@ -129,7 +139,7 @@ def is_in_other_language(text: str, language: str, min_margin: float = MIN_MARGI
     (False, True)
     """
     language = macrolanguage(language)
-    text = MARKUP.sub(" ", text[:MAX_CHARACTERS])
+    text = _remove_markup(text[:MAX_CHARACTERS])
     script = main_script(text)
     if not script or language not in supported_languages():
         return False
@@ -151,6 +161,11 @@ def is_in_other_language(text: str, language: str, min_margin: float = MIN_MARGI
     without_names = " ".join(w for w in WORD_PATTERN.findall(text) if not _is_name(w))
     weights = _mean_weights(without_names, script)
     return not weights or max(weights, key=weights.__getitem__) != requested
+
+
+def _remove_markup(text: str) -> str:
+    has_markup = MARKUP_CHARACTER.search(text) is not None or "://" in text or "www." in text
+    return MARKUP.sub(" ", text) if has_markup else text
 
 
 def _is_own_except_names(text: str, scripts: frozenset[str]) -> bool:
@@ -354,11 +369,24 @@ def _mean_weights(text: str, script: str) -> dict[str, float]:
     profile = _profiles().get(script)
     if profile is None or sum(map(str.isalpha, text)) < MIN_LETTERS:
         return {}
-    rows = [profile.rows[gram] for gram in character_ngrams(text) if gram in profile.rows]
-    if not rows:
+    keys = _ngram_keys(join_words(text), profile.alphabet)
+    places = np.searchsorted(profile.keys, keys)
+    known = places[profile.keys.take(places, mode="clip") == keys]
+    if not known.size:
         return {}
-    totals = profile.weights[rows].sum(axis=0, dtype=np.int64)
-    return dict(zip(profile.languages, (totals / len(rows)).tolist(), strict=True))
+    counts = np.bincount(known, minlength=len(profile.keys)).astype(np.float32)
+    totals = (counts @ profile.weights).astype(np.int64)  # exact: sums are far below 2**24
+    return dict(zip(profile.languages, (totals / known.size).tolist(), strict=True))
+
+
+def _ngram_keys(line: str, alphabet: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Return the keys of all n-grams of one to four characters."""
+    codes = np.frombuffer(line.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    numbers = alphabet.take(codes, mode="clip")
+    keys = [numbers]
+    for length in range(2, MAX_NGRAM + 1):
+        keys.append((keys[-1][:-1] << 8) | numbers[length - 1 :])
+    return np.concatenate(keys)
 
 
 def _add_word_weights(weights: Mapping[str, float], text: str, script: str) -> dict[str, float]:
@@ -376,31 +404,56 @@ def supported_languages() -> frozenset[str]:
     return frozenset(profiled | set(LANGUAGE_BY_SCRIPT.values()))
 
 
-def has_frequent_words(text: str, language: str) -> bool:
-    """Tell whether the frequent words of a text are those of a language, more than of any other.
+def has_frequent_words(words: Sequence[str], language: str) -> bool:
+    """Tell whether the frequent words of a text are those of a language, as of no other.
+
+    The words are in lower case. A close language may lead by 5 %.
 
     This is faster than identifying the language. On FLORES it holds for about 90 % of lines in
     their language, 1 % of those in others, and 10 % in close ones (Danish and Norwegian).
 
-    >>> has_frequent_words("Der Zug fährt nicht ab und kommt auch nicht an.", "de")
+    >>> has_frequent_words("der zug fährt nicht ab und kommt auch nicht an.".split(), "de")
     True
     """
-    words = text.lower().split()
-    for profile, column in _word_profiles(macrolanguage(language)):
-        rows = [profile.words[word] for word in words if word in profile.words]
+    if sum(map(_word_margins(language).get, words, repeat(0))) >= MIN_WORD_WEIGHT:
+        return True
+    for known, weights, column in _word_profiles(language):
+        rows = [*filter(None, map(known.get, words))]
         if rows:
-            totals = profile.word_weights[rows].sum(axis=0, dtype=np.int64)
-            return bool(totals[column] >= MIN_WORD_WEIGHT and totals[column] == totals.max())
+            totals = np.add.reduce(weights.take(rows, axis=0)).tolist()
+            lead = MIN_WORD_LEAD * max(totals)
+            return bool(totals[column] >= MIN_WORD_WEIGHT and totals[column] >= lead)
     return False
 
 
 @cache
-def _word_profiles(language: str) -> list[tuple[Profile, int]]:
-    """Return the profiles of the scripts of a language, each with its column."""
+def _word_margins(language: str) -> Mapping[str, int]:
+    """Return the weight of each word less its largest weight in another language, if positive.
+
+    Where the margins of a text are large enough, its weights are larger than in any language.
+    """
+    return {
+        word: int(weights[row, column] - max(0, *np.delete(weights[row], column)))
+        for known, weights, column in reversed(_word_profiles(language))
+        for word, row in known.items()
+    }
+
+
+@cache
+def _word_profiles(language: str) -> list[tuple[Mapping[str, int], NDArray[np.int32], int]]:
+    """Return for each script of a language its words, their weights and the language's column.
+
+    Rows count from 1; row 0 is empty.
+    """
+    code = macrolanguage(language)
     return [
-        (profile, profile.languages.index(language))
+        (
+            {word: row + 1 for word, row in profile.words.items()},
+            np.pad(profile.word_weights, ((1, 0), (0, 0))).astype(np.int32),
+            profile.languages.index(code),
+        )
         for profile in _profiles().values()
-        if language in profile.languages
+        if code in profile.languages
     ]
 
 
@@ -410,26 +463,39 @@ def character_ngrams(text: str) -> Iterator[str]:
     >>> list(character_ngrams("Ab 1"))
     ['a', 'b', ' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
     """
-    line = f" {' '.join(WORD_PATTERN.findall(text.lower()))} "
+    line = join_words(text)
     for length in range(1, MAX_NGRAM + 1):
         for start in range(len(line) - length + 1):
             if (gram := line[start : start + length]) != " ":
                 yield gram
 
 
+def join_words(text: str) -> str:
+    """Return the words of a text in lower case, each between blanks."""
+    return f" {' '.join(WORD_PATTERN.findall(text.lower()))} "
+
+
 @cache
 def _profiles() -> Mapping[str, Profile]:
     stored = json.loads(files("tertium.text").joinpath("language_profiles.json").read_text("utf-8"))
-    return {
-        script: Profile(
-            languages=tuple(entry["languages"]),
-            rows={gram: row for row, gram in enumerate(entry["ngrams"])},
-            weights=_decode_weights(entry["weights"], len(entry["languages"])),
-            words={word: row for row, word in enumerate(entry["words"])},
-            word_weights=_decode_weights(entry["word_weights"], len(entry["languages"])),
-        )
-        for script, entry in stored.items()
-    }
+    return {script: _read_profile(entry) for script, entry in stored.items()}
+
+
+def _read_profile(entry: Mapping[str, Any]) -> Profile:
+    grams, count = entry["ngrams"], len(entry["languages"])
+    alphabet = np.full(0x10000, UNKNOWN_CHARACTER, dtype=np.uint32)
+    numbers = {c: n for n, c in enumerate(sorted({c for gram in grams for c in gram}), start=1)}
+    alphabet[[*map(ord, numbers)]] = [*numbers.values()]
+    keys = np.array([int.from_bytes([numbers[c] for c in gram]) for gram in grams], dtype=np.uint32)
+    order = np.argsort(keys)
+    return Profile(
+        languages=tuple(entry["languages"]),
+        alphabet=alphabet,
+        keys=keys[order],
+        weights=_decode_weights(entry["weights"], count)[order].astype(np.float32),
+        words={word: row for row, word in enumerate(entry["words"])},
+        word_weights=_decode_weights(entry["word_weights"], count),
+    )
 
 
 def _decode_weights(text: str, languages: int) -> NDArray[np.int8]:

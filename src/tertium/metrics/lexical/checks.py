@@ -10,7 +10,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.checks.catalog import CHECKS
-from tertium.checks.check import TranslationPair, run_checks, select_checks
+from tertium.checks.check import CheckRunner, TranslationPair, select_checks
 from tertium.metrics.base.metric import SegmentMetric
 from tertium.segment import Segment
 from tertium.spans import Span, score_spans
@@ -70,12 +70,10 @@ class Checks(SegmentMetric):
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         """Return the findings of each segment in text order."""
-        checks = select_checks(CHECKS, self.select, self.ignore)
+        runner = CheckRunner(select_checks(CHECKS, self.select, self.ignore))
         source, target = parse_language_pair(self.lp) or ("", "")
-        findings = (
-            run_checks(TranslationPair(s.source or "", s.hypothesis, source, target), checks)
-            for s in segments
-        )
+        pairs = (TranslationPair(s.source or "", s.hypothesis, source, target) for s in segments)
+        findings = runner.run(pairs)
         return [tuple(sorted(spans, key=lambda span: (span.start, span.end))) for spans in findings]
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:

@@ -38,6 +38,8 @@ class MarkedText(str):
     """Text with a marked part, `text[start:end]`, which a workbook shows in red."""
 
     __slots__ = ("end", "start")
+    start: int
+    end: int
 
     def __new__(cls, text: str, start: int, end: int) -> Self:
         marked = super().__new__(cls, text)
