@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from tertium.decisions.worst import WorstSegments as WorstSegments
     from tertium.decisions.worst import worst as worst
     from tertium.errors import TertiumError as TertiumError
+    from tertium.evaluation.campaign_planning import plan_campaign as plan_campaign
+    from tertium.evaluation.campaign_planning import plan_power as plan_power
     from tertium.evaluation.challenge import ChallengeStudy as ChallengeStudy
     from tertium.evaluation.challenge import challenge as challenge
     from tertium.evaluation.checking import CheckReport as CheckReport
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from tertium.evaluation.meta_evaluation import meta_evaluate as meta_evaluate
     from tertium.evaluation.ranking import Ranking as Ranking
     from tertium.evaluation.ranking import rank as rank
+    from tertium.evaluation.rater_agreement import RaterStudy as RaterStudy
+    from tertium.evaluation.rater_agreement import agree as agree
     from tertium.evaluation.scoring import Evaluation as Evaluation
     from tertium.evaluation.scoring import score as score
     from tertium.evaluation.training import train as train
@@ -86,12 +90,14 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.decisions.routing": "RoutedTranslations apply_route",
     "tertium.decisions.worst": "WorstSegments worst",
     "tertium.errors": "TertiumError",
+    "tertium.evaluation.campaign_planning": "plan_campaign plan_power",
     "tertium.evaluation.challenge": "ChallengeStudy challenge",
     "tertium.evaluation.checking": "CheckReport check",
     "tertium.evaluation.comparison": "Comparison compare",
     "tertium.evaluation.explaining": "explain",
     "tertium.evaluation.meta_evaluation": "AgreementStudy meta_evaluate",
     "tertium.evaluation.ranking": "Ranking rank",
+    "tertium.evaluation.rater_agreement": "RaterStudy agree",
     "tertium.evaluation.scoring": "Evaluation score",
     "tertium.evaluation.training": "train",
     "tertium.execution": "runtime",

@@ -25,10 +25,10 @@ from tertium.version import __version__
 
 COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "Evaluate": ("score", "compare", "rank", "check", "explain", "report", "corpus"),
-    "Decide": ("worst", "route"),
+    "Decide": ("gate", "worst", "route"),
     "Metrics": ("list", "train", "models"),
     "Meta-evaluation": ("meta", "challenge", "analyse", "data", "reproduce"),
-    "Human evaluation": ("plan", "annotate"),
+    "Human evaluation": ("plan", "annotate", "agree"),
     "Maintenance": ("cache", "cite"),
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)

@@ -37,12 +37,15 @@ OUTPUT_OPTIONS = {
     "to_xlsx": "--to-xlsx",
     "report": "--report",
     "plot": "--plot",
+    "junit": "--junit",
+    "sarif": "--sarif",
     "write_back": "--write-back",
 }
 # Destinations of options that may name files to read.
 INPUT_OPTIONS = (
     "translations sources references documents human scores spans curves human_baseline challenge "
-    "sets terms do_not_translate config"
+    "sets terms do_not_translate config baseline candidate pilot campaign answers "
+    "instructions"
 ).split()
 MAX_DECIMALS = 17  # the precision of a double
 

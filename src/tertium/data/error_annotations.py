@@ -108,7 +108,8 @@ def _is_no_error(entry: Mapping[str, Any]) -> bool:
 
 def _read_error(entry: Mapping[str, Any], where: str) -> spans.Span | spans.UnlocatedError:
     severity = read_severity(entry.get("severity"), where)
-    category = str(entry.get("category") or entry.get("error_type") or "")
+    name = entry.get("category") or entry.get("error_type") or ""
+    category = "/".join(map(str, name)) if isinstance(name, list) else str(name)
     rater = "" if entry.get("rater") is None else str(entry["rater"])
     start = entry.get("start", entry.get("start_i"))
     if start is None and not category and entry.get("severity") is None:

@@ -162,7 +162,24 @@ def read_human_segment_scores(source: PathLike, systems: Container[str]) -> Huma
     return sets[0]
 
 
-def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
+def read_rater_judgments(path: PathLike, *, lps: Sequence[str] = ()) -> list[JudgmentSet]:
+    """Read the judgments of single raters, where `read_human_data` averages them."""
+    pairs = [normalize_language_pair(lp) for lp in lps]
+    if not isinstance(path, str | os.PathLike) or not Path(path).is_file():
+        sets = read_human_data(path, lps=lps)
+    else:
+        sets = [*_from_file(Path(path), "segment", "", combine=lambda ratings: ratings)]
+    judgments = [entry for entry in sets if isinstance(entry, JudgmentSet)]
+    return [entry for entry in judgments if not pairs or entry.lp in pairs]
+
+
+def _from_file(
+    path: Path,
+    level: str,
+    gold: str,
+    *,
+    combine: Callable[[JudgmentSet], JudgmentSet] = average_ratings,
+) -> Iterator[HumanData]:
     lp = language_pair_in_path(path)
     if ".score" in path.suffixes:
         _refuse_gold(path, gold)
@@ -170,11 +187,11 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         return
     if ".csv" in path.suffixes and annotation_campaigns.is_appraise(path):
         _refuse_gold(path, gold)
-        yield from _by_pair(average_ratings(annotation_campaigns.read_appraise(path)), lp)
+        yield from _by_pair(combine(annotation_campaigns.read_appraise(path)), lp)
         return
     if ".txt" in path.suffixes and annotation_campaigns.is_span_task_submission(path):
         _refuse_gold(path, gold)
-        yield from _by_pair(average_ratings(annotation_campaigns.read_esa(path)), lp)
+        yield from _by_pair(combine(annotation_campaigns.read_esa(path)), lp)
         return
     if ".tsv" in path.suffixes and annotation_campaigns.is_average_score_file(path):
         _refuse_gold(path, gold)
@@ -183,7 +200,7 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         return
     if reader := annotation_tools.find_reader(path):
         _refuse_gold(path, gold)
-        yield from _by_pair(average_ratings(reader(path)), lp)
+        yield from _by_pair(combine(reader(path)), lp)
         return
     if gold:  # the score column of a table of any layout
         yield from _by_pair(read_judgments(path, score=gold), lp)
@@ -197,10 +214,10 @@ def _from_file(path: Path, level: str, gold: str) -> Iterator[HumanData]:
         yield from _by_pair(read_gold_labels(path), lp)
     elif any(layout <= columns for layout in annotation_campaigns.ESA_LAYOUTS):
         lp = lp or annotation_campaigns.mqm_language_pair(path)
-        yield from _by_pair(average_ratings(annotation_campaigns.read_esa(path)), lp)
+        yield from _by_pair(combine(annotation_campaigns.read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
         lp = lp or annotation_campaigns.mqm_language_pair(path)
-        yield average_ratings(annotation_campaigns.read_mqm(path, lp=lp))
+        yield combine(annotation_campaigns.read_mqm(path, lp=lp))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         for pair, scores in read_system_scores(path).items():
             yield _system_evidence(path.name.split(".")[0], pair, scores)

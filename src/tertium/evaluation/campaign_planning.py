@@ -21,7 +21,7 @@ from tertium.campaigns.sampling import Method, choose_segments, length_labels
 from tertium.campaigns.utilities import output_diversity, score_utilities
 from tertium.campaigns.variance import VarianceComponents, estimate_variance, stored_variance
 from tertium.data.formats import PathLike
-from tertium.data.human_data_files import read_human_data
+from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import DataError, UnknownNameError, UsageError
@@ -101,8 +101,8 @@ def read_variance(pilot: PathLike | JudgmentSet, protocol: str) -> VarianceCompo
     """Estimate variance components from the judgments of a pilot."""
     if isinstance(pilot, JudgmentSet):
         return estimate_variance(pilot, protocol)
-    sets = read_human_data(pilot)
-    if len(sets) != 1 or not isinstance(sets[0], JudgmentSet):
+    sets = read_rater_judgments(pilot)
+    if len(sets) != 1:
         raise DataError(f"{pilot}: a pilot is one set of scores with systems and raters")
     return estimate_variance(sets[0], protocol)
 

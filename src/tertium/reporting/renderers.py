@@ -18,6 +18,7 @@ from tertium.evaluation.error_marking import MarkedTranslations
 from tertium.evaluation.error_spans import SpanStudy
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.ranking import Ranking
+from tertium.evaluation.rater_agreement import RaterStudy
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation
 from tertium.reporting.charts.axes import axis_limits
@@ -34,6 +35,7 @@ from tertium.reporting.tables.explanations import explanation_parts
 from tertium.reporting.tables.findings import finding_counts
 from tertium.reporting.tables.gate import gate_tables
 from tertium.reporting.tables.meta_evaluation import agreement_table
+from tertium.reporting.tables.rater_agreement import study_tables
 from tertium.reporting.tables.routes import outcome_table, route_tables
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, render_table
 from tertium.reporting.tables.worst import worst_table
@@ -141,6 +143,11 @@ def _(study: SpanStudy) -> list[Table]:
         for name in study.human_data
     )
     return [table for set_tables in tables for table in set_tables]
+
+
+@result_tables.register
+def _(study: RaterStudy) -> list[Table]:
+    return study_tables(study)
 
 
 @singledispatch

@@ -1,0 +1,114 @@
+"""Agreement statistics, compared with published examples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tertium.campaigns.reliability import (
+    Resampler,
+    alpha_from_sums,
+    alpha_sums,
+    icc_from_sums,
+    icc_sums,
+    kappa_from_sums,
+    kappa_sums,
+    kendall_statistic,
+    krippendorff_alpha,
+    pearson_statistic,
+    span_statistics,
+    spearman_brown,
+    worst_severities,
+)
+from tertium.spans import ErrorAnnotations, Span, UnlocatedError
+
+X = np.nan
+# Krippendorff (2011), Computing Krippendorff's Alpha-Reliability, section D: 4 observers, 12 units
+KRIPPENDORFF = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, X, X, X],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, X, 3],
+        [X, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, X],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, X],
+    ]
+)
+# Shrout & Fleiss (1979), table 2: 4 judges, 6 targets
+SHROUT_FLEISS = np.array(
+    [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]], dtype=float
+)
+
+
+def resampler(units: int, resamples: int = 300) -> Resampler:
+    return Resampler(clusters=np.arange(units), resamples=resamples, rng=np.random.default_rng(1))
+
+
+def test_alpha_of_krippendorffs_example() -> None:
+    assert krippendorff_alpha(KRIPPENDORFF) == pytest.approx(0.849, abs=0.0005)
+    assert krippendorff_alpha(KRIPPENDORFF, ordinal=True) == pytest.approx(0.815, abs=0.0005)
+    assert krippendorff_alpha(KRIPPENDORFF + 1000) == pytest.approx(0.849, abs=0.0005)
+
+
+def test_icc_of_shrout_and_fleiss() -> None:
+    one = float(icc_from_sums(icc_sums(SHROUT_FLEISS).sum(axis=0)))
+    assert one == pytest.approx(0.17, abs=0.005)
+    assert spearman_brown(one, 4) == pytest.approx(0.44, abs=0.005)
+
+
+def test_kappa_of_cohens_example() -> None:
+    # 50 translations: 20 without an error for both, 15 with, 5 and 10 differ; kappa is .40
+    first = [0] * 25 + [2] * 25
+    second = [0] * 20 + [2] * 5 + [0] * 10 + [2] * 15
+    sums = kappa_sums(np.array([first, second], dtype=float))
+    assert float(kappa_from_sums(sums.sum(axis=0))) == pytest.approx(0.394, abs=0.01)
+
+
+def test_perfect_and_random_raters() -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.normal(70, 15, 300)
+    same = np.stack([truth, truth])
+    assert krippendorff_alpha(same) == pytest.approx(1.0)
+    assert abs(krippendorff_alpha(rng.normal(70, 15, (2, 300)))) < 0.15
+    assert np.isnan(krippendorff_alpha(np.full((2, 9), 5.0)))
+
+
+def test_intervals_contain_the_value_and_shrink() -> None:
+    rng = np.random.default_rng(4)
+    widths = []
+    for size in (60, 600):
+        truth = rng.normal(0, 1, size)
+        ratings = truth + rng.normal(0, 1, (3, size))
+        sums = alpha_sums(ratings)
+        result = resampler(size).summarize("alpha", sums, alpha_from_sums, size)
+        assert result.low < result.value < result.high
+        assert abs(result.value - 0.5) < 0.2
+        widths.append(result.high - result.low)
+    assert widths[1] < widths[0] / 2
+
+
+def test_correlations_are_averaged_over_pairs_of_raters() -> None:
+    rng = np.random.default_rng(5)
+    truth = rng.normal(0, 1, 80)
+    ratings = truth + rng.normal(0, 0.5, (3, 80))
+    ratings[2, 40:] = np.nan
+    expected = np.average(
+        [
+            np.corrcoef(ratings[0], ratings[1])[0, 1],
+            np.corrcoef(ratings[0, :40], ratings[2, :40])[0, 1],
+            np.corrcoef(ratings[1, :40], ratings[2, :40])[0, 1],
+        ],
+        weights=[80, 40, 40],
+    )
+    result = pearson_statistic(ratings, resampler(80))
+    assert result.value == pytest.approx(expected)
+    assert result.low < result.value < result.high
+    kendall = kendall_statistic(ratings, resampler(80, 50))
+    assert 0.4 < kendall.low < kendall.value < kendall.high < result.value + 0.1
+
+
+def test_spans_of_two_raters() -> None:
+    left = ErrorAnnotations((Span(0, 4, severity="major"),))
+    right = ErrorAnnotations((Span(2, 6, severity="minor"),), (UnlocatedError("critical"),))
+    characters, spans = span_statistics([[left], [right]], [9], resampler(1))
+    assert characters.value == pytest.approx(2 * 1 / 8)  # two characters with half credit
+    assert spans.value == pytest.approx(2 * (2 / 6 / 2) / 2)
+    assert worst_severities([left, right, None, ErrorAnnotations()]).tolist() == [2, 3, -1, 0]
