@@ -46,7 +46,8 @@ def test_undecided_says_how_many_more_segments() -> None:
         mixed(0.5, 1), mixed(0.5, 2), "chrf", references=REFERENCES, margin={"chrf": 0.2}
     )
     (test,) = result.tests
-    assert test.more_segments and f"about {test.more_segments:,} more segments" in result.sentence
+    assert test.more_segments
+    assert f"about {test.more_segments:,} more segments" in result.sentence
     assert [result.exit_code(choice) for choice in ("", "pass", "fail")] == [3, 0, 1]
 
 
@@ -62,7 +63,8 @@ def test_conditions_fail_the_gate() -> None:
         maximum={"empty": 0, "wrong language": "1%"},
         minimum={"chrf": 50},
     )
-    assert result.verdict == "fail" and result.exit_code() == 1
+    assert result.verdict == "fail"
+    assert result.exit_code() == 1
     assert [condition.is_met for condition in result.conditions] == [False, True, True]
     assert "empty in 1 of 60 segments (at most 0)" in result.sentence
 
@@ -81,7 +83,8 @@ def test_a_bound_in_the_wrong_direction_is_an_error() -> None:
 
 def test_a_worse_slice_fails_but_an_undecided_one_does_not() -> None:
     domain = ["law", "news", "news"] * 20
-    worse_in_law = [b if d == "law" else r for r, b, d in zip(REFERENCES, DAMAGED, domain)]
+    rows = zip(REFERENCES, DAMAGED, domain, strict=True)
+    worse_in_law = [bad if label == "law" else good for good, bad, label in rows]
     for candidate, expected in ((worse_in_law, "worse"), (REFERENCES, "pass")):
         result = tertium.gate(
             REFERENCES,
@@ -123,7 +126,8 @@ def test_several_language_pairs_give_one_verdict() -> None:
     result = gate_sets([make_set("de-en", REFERENCES), make_set("fr-en", DAMAGED)])
     assert result.verdict == "worse"
     assert [test.verdict for test in result.tests] == ["pass", "worse"]
-    assert "in fr-en" in result.sentence and "de-en" not in result.sentence
+    assert "in fr-en" in result.sentence
+    assert "de-en" not in result.sentence
 
 
 def test_margins_in_human_terms_come_from_the_scale() -> None:

@@ -218,7 +218,7 @@ def _decide(tests: Sequence[tuple[MetricTest, Difference]], alpha: float) -> Ite
     }
     for n, (test, difference) in enumerate(tests):
         p_values = {name: float(adjusted[n]) for name, adjusted in claims.items()}
-        verdict = _choose_verdict(**p_values, alpha=alpha)
+        verdict = choose_verdict(**p_values, alpha=alpha)
         low, high = difference.interval(alpha / len(tests))
         more = None
         if verdict == "undecided":
@@ -226,7 +226,8 @@ def _decide(tests: Sequence[tuple[MetricTest, Difference]], alpha: float) -> Ite
         yield replace(test, **p_values, low=low, high=high, verdict=verdict, more_segments=more)
 
 
-def _choose_verdict(p_pass: float, p_worse: float, p_better: float, alpha: float) -> Verdict:
+def choose_verdict(p_pass: float, p_worse: float, p_better: float, alpha: float) -> Verdict:
+    """Return the verdict of one test from the p-values of its claims."""
     if p_pass <= alpha:
         return "better" if p_better <= alpha else "pass"
     return "worse" if p_worse <= alpha else "undecided"

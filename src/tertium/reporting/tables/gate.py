@@ -81,7 +81,7 @@ def _condition_row(condition: Condition, has_pairs: bool) -> list[Cell | str]:
     ]
 
 
-def margin_table(margins: Sequence[SuggestedMargin], alpha: float) -> Table:
+def margin_table(margins: Sequence[SuggestedMargin], alpha: float, title: str = "") -> Table:
     """Return the suggested margin of each metric, and what it means to human raters."""
     rows: list[list[Cell | str]] = []
     for own in margins:

@@ -1,0 +1,178 @@
+"""Error rates and power of the non-inferiority test of `tertium gate` on WMT data.
+
+Level: 1,000 draws for each row, from systems of WMT17. *Halves*: random halves of the output of one
+system. *Equal*: two systems whose outputs are swapped at random. *Margin*: two systems, with their
+difference on all segments as the margin, so that every "pass" and every "worse" is wrong. Power:
+pairs of systems of WMT22 and WMT24 that human scores separate (paired t-test, p < .05).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
+
+from tertium.arrays import FloatArray, make_rng
+from tertium.data.dataset_folder import DatasetFolder
+from tertium.data.formats import read_records
+from tertium.data.testset import TestSet
+from tertium.decisions.gate import choose_verdict
+from tertium.decisions.gate_rules import GateRules, resolve_margins
+from tertium.decisions.noninferiority import measure_difference
+from tertium.evaluation.scoring import Evaluation, load_metrics_for, score, target_texts
+from tertium.scores import Scores
+
+TASK, PAIRS = "wmt17-metrics-task", ("de-en", "en-cs", "en-tr", "zh-en")
+JUDGED = ("da/wmt22/uk-en", "esa/wmt24/cs-uk", "esa/wmt24/en-is")
+HUMAN_PREFIXES = ("ref", "human")
+SIZES, ALPHA, SEED, RESAMPLES = (50, 100, 200, 500), 0.05, 2026, 500
+Draw = tuple[Scores, Scores, float]
+
+
+def draw(
+    evaluations: Sequence[Evaluation], metric: str, design: str, size: int, rng: np.random.Generator
+) -> Draw:
+    """Return the scores of a candidate and a baseline, and the margin at their true difference."""
+    evaluation = evaluations[rng.integers(len(evaluations))]
+    names = rng.choice(evaluation.systems, 2, replace=False)
+    first, second = (evaluation.scores[name][metric] for name in names)
+    count = len(first)
+    if design == "halves":
+        rows = rng.permutation(count)
+        return first.subset(rows[:size]), first.subset(rows[size : 2 * size]), 0.0
+    rows = rng.integers(0, count, size)
+    if design == "equal":
+        swap = rng.random(size)[:, None] < 0.5
+        one, two = first.statistics[rows], second.statistics[rows]
+        mixed = np.where(swap, two, one), np.where(swap, one, two)
+        parts = (first.subset(rows), second.subset(rows))
+        return *(replace_statistics(s, m) for s, m in zip(parts, mixed, strict=True)), 0.0  # type: ignore[return-value]
+    if first.system > second.system:
+        first, second = second, first
+    return first.subset(rows), second.subset(rows), second.system - first.system
+
+
+def replace_statistics(scores: Scores, statistics: FloatArray) -> Scores:
+    """Return scores of other segments."""
+    return replace(scores, statistics=statistics)
+
+
+def bootstrap_p_values(
+    candidate: Scores, baseline: Scores, margin: float, rng: np.random.Generator
+) -> list[float]:
+    """Return one-sided p-values of the percentile bootstrap."""
+    size = len(candidate)
+    weights = rng.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(float)
+    differences = candidate.aggregate(weights) - baseline.aggregate(weights)
+    return [float(np.mean(differences <= -margin)), float(np.mean(differences >= -margin))]
+
+
+def measure_level(
+    evaluations: Sequence[Evaluation], metric: str, design: str, size: int, draws: int
+) -> list[float]:
+    """Return shares of wrong "pass" and "worse": of the gate, the t-test and the bootstrap."""
+    rng, wrong = make_rng(SEED), []
+    for _ in range(draws):
+        candidate, baseline, margin = draw(evaluations, metric, design, size, rng)
+        own = measure_difference(candidate, baseline)
+        ratio = (own.center + margin) / own.standard_error
+        p_values = [own.p_greater(-margin), own.p_less(-margin)]
+        p_values += [float(student.sf(ratio, size - 1)), float(student.cdf(ratio, size - 1))]
+        p_values += bootstrap_p_values(candidate, baseline, margin, rng)
+        wrong.append(np.array(p_values) <= ALPHA)
+    return [float(share) for share in np.mean(wrong, axis=0)]
+
+
+def print_levels(evaluations: Sequence[Evaluation], draws: int) -> None:
+    """Print a row for each metric, design and number of segments."""
+    print("| metric | design | segments | gate | jackknife t-test | percentile bootstrap |")
+    print("| --- | --- | ---: | --- | --- | --- |")
+    for metric in evaluations[0].metrics:
+        for design in ("halves", "equal", "margin"):
+            for size in SIZES:
+                shares = measure_level(evaluations, metric, design, size, draws)
+                cells = [
+                    f"{a:.3f} / {b:.3f}" for a, b in zip(shares[::2], shares[1::2], strict=True)
+                ]
+                print(f"| {metric} | {design} | {size} | {' | '.join(cells)} |", flush=True)
+
+
+def read_judged(path: Path) -> tuple[TestSet, Mapping[str, FloatArray]]:
+    """Return the outputs that all systems have, and human scores by system."""
+    rows: dict[str, dict[str, dict[str, object]]] = {}
+    for _, record in read_records(path):
+        if record.get("reference") and not str(record["system"]).lower().startswith(HUMAN_PREFIXES):
+            item = f"{record.get('doc')}:{record['segment']}"
+            rows.setdefault(str(record["system"]), {})[item] = record
+    items = sorted(set.intersection(*(set(own) for own in rows.values())))
+    systems = {s: [str(own[i]["hypothesis"]) for i in items] for s, own in rows.items()}
+    first = next(iter(rows.values()))
+    references = [str(first[i]["reference"]) for i in items]
+    human = {s: np.array([float(str(own[i]["score"])) for i in items]) for s, own in rows.items()}
+    return TestSet.from_lists(systems, references=references), human
+
+
+def separated_pairs(human: Mapping[str, FloatArray]) -> Iterator[tuple[str, str]]:
+    """Yield the better and the worse of systems that human scores separate."""
+    for one, two in combinations(human, 2):
+        if ttest_rel(human[one], human[two]).pvalue < ALPHA:
+            is_first = human[one].mean() > human[two].mean()
+            yield (one, two) if is_first else (two, one)
+
+
+def print_power(root: Path, specs: Sequence[str]) -> None:
+    """Print the verdicts on the worse of two systems, and on the better one."""
+    print("| set | metric | segments | margin | pairs | candidate is worse | candidate is better |")
+    print("| --- | --- | ---: | ---: | ---: | --- | --- |")
+    rules = GateRules.from_values({"human": "5%"})
+    for name in JUDGED:
+        testset, human = read_judged(root / "modern" / "dev" / f"{name}.jsonl.gz")
+        texts, pairs = target_texts(testset), [*separated_pairs(human)]
+        metrics = load_metrics_for(texts, list(specs))
+        evaluation, margins = score(testset, metrics), resolve_margins(rules, metrics, texts)
+        for metric, margin in margins.items():
+            verdicts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+            for better, worse in pairs:
+                scores = [evaluation.scores[system][metric] for system in (worse, better)]
+                verdicts[0][judge(*scores, margin)] += 1
+                verdicts[1][judge(*scores[::-1], margin)] += 1
+            cells = [describe_verdicts(counts, len(pairs)) for counts in verdicts]
+            row = f"| {name} | {metric} | {len(testset)} | {margin:.3g} | {len(pairs)} |"
+            print(f"{row} {' | '.join(cells)} |", flush=True)
+
+
+def judge(candidate: Scores, baseline: Scores, margin: float) -> str:
+    """Return the verdict of the gate on two systems."""
+    own = measure_difference(candidate, baseline)
+    return choose_verdict(own.p_greater(-margin), own.p_less(-margin), own.p_greater(0), ALPHA)
+
+
+def describe_verdicts(counts: Counter[str], total: int) -> str:
+    """Return verdicts with their shares."""
+    return ", ".join(f"{name} {100 * count / total:.0f} %" for name, count in counts.most_common())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--metrics", nargs="+", default=["chrf", "bleu"])
+    args = parser.parse_args()
+    data = DatasetFolder.open()
+    task = data.metrics_task(TASK)
+    metrics = partial(score, metrics=["chrf", "bleu"])
+    print(f"wrong pass / wrong worse at alpha = {ALPHA}, {args.draws:,} draws\n")
+    print_levels([metrics(task.testset(lp)) for lp in PAIRS], args.draws)
+    print("\nverdicts on pairs that human scores separate, margin human=5%\n")
+    print_power(data.root, args.metrics)
+
+
+if __name__ == "__main__":
+    main()
