@@ -141,7 +141,6 @@ def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
     ]
     testset = read_project(paths).testset
     folder = tmp_path / "scored"
-    folder.mkdir()
     written = write_back(
         paths, str(folder), testset, rows(testset, lambda _, n: Annotation({"x": float(n)}))
     )
@@ -167,10 +166,12 @@ def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
     testset = read_project([path]).testset
     notes = rows(testset, lambda *_: Annotation())
-    with pytest.raises(UsageError, match="is the input; give another name"):
+    with pytest.raises(UsageError, match="is an input file: give another name"):
         write_back([path], path, testset, notes)
-    with pytest.raises(UsageError, match="for several files, give a folder that exists"):
-        write_back([path, path], str(tmp_path / "x.xlf"), testset, notes)
+    with pytest.raises(UsageError, match="is a file; give a folder for several files"):
+        write_back([path, path], path, testset, notes)
+    with pytest.raises(UsageError, match="two files have the same name"):
+        write_back([path, path], str(tmp_path / "x"), testset, notes)
     with pytest.raises(UsageError, match=r"b.json: scores can be written to .mqxliff"):
         write_back([str(tmp_path / "b.json")], "x", testset, notes)
     compressed = tmp_path / "b.xlf"

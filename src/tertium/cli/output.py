@@ -39,7 +39,6 @@ OUTPUT_OPTIONS = {
     "plot": "--plot",
     "junit": "--junit",
     "sarif": "--sarif",
-    "write_back": "--write-back",
 }
 # Destinations of options that may name files to read.
 INPUT_OPTIONS = (

@@ -259,6 +259,7 @@ def _make_testset(
         "id": [unit_name(unit) for unit in firsts],
         "state": [unit.state for unit in firsts],
         "context": [unit.context for unit in firsts],
+        "plural": [unit.plural for unit in firsts],
         "note": [" / ".join(unit.notes) for unit in firsts],
         "max_length": [str(unit.max_length or "") for unit in firsts],
         "line": [str(unit.line or "") for unit in firsts],

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tertium.atomic import open_atomic
+from tertium.atomic import check_writable, open_atomic
 from tertium.data.formats import default_name, read_records
 from tertium.data.records import SYSTEM_NAMES, lowercase_known_columns, read_name
 from tertium.data.testset import TestSet
@@ -42,10 +42,27 @@ def check_write_back(paths: Sequence[str], output: str) -> None:
         if suffix_of(path) not in WRITABLE_SUFFIXES or Path(path).suffix == ".gz":
             known = ", ".join(sorted(WRITABLE_SUFFIXES))
             raise UsageError(f"--write-back: {path}: scores can be written to {known} only")
-        if Path(output).resolve() == Path(path).resolve():
-            raise UsageError(f"--write-back {output}: is the input; give another name")
-    if len(paths) > 1 and not Path(output).is_dir():
-        raise UsageError(f"--write-back {output}: for several files, give a folder that exists")
+    if len(paths) > 1 and Path(output).is_file():
+        raise UsageError(f"--write-back {output}: is a file; give a folder for several files")
+    copies = _copies(paths, output)
+    if len(paths) > 1:
+        Path(output).mkdir(parents=True, exist_ok=True)
+    for copy in copies:
+        if any(Path(copy).resolve() == Path(path).resolve() for path in paths):
+            raise UsageError(f"--write-back {output}: {copy} is an input file: give another name")
+        check_writable(copy)
+
+
+def _copies(paths: Sequence[str], output: str) -> list[str]:
+    """Return the names of the copies; one folder takes the copies of several files."""
+    if len(paths) == 1 and not Path(output).is_dir():
+        return [output]
+    names = [Path(path).name for path in paths]
+    if len({*names}) < len(names):
+        raise UsageError(
+            f"--write-back {output}: two files have the same name: write one at a time"
+        )
+    return [str(Path(output) / name) for name in names]
 
 
 def write_back(
@@ -71,17 +88,15 @@ def write_back(
     check_write_back(paths, output)
     is_project = len(paths) > 1 and len(testset.systems) == 1
     systems = [*testset.systems]
-    written = []
-    for number, path in enumerate(paths):
+    copies = _copies(paths, output)
+    for number, (path, target) in enumerate(zip(paths, copies, strict=True)):
         system = systems[0] if is_project else systems[number]
-        target = str(Path(output) / Path(path).name) if Path(output).is_dir() else output
         if is_workbook(path):
             _annotate_workbook(path, target, testset, rows)
         else:
             find = _make_lookup(path, testset, system, rows[system], is_project)
             annotate_file(path, target, find, languages)
-        written.append(target)
-    return written
+    return copies
 
 
 def _make_lookup(
