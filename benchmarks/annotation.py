@@ -11,15 +11,23 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from tertium.arrays import FloatArray, IntArray, make_rng
 from tertium.campaigns.power import Design, compute_power, effective_document_size
+from tertium.campaigns.sampling import (
+    choose_segments,
+    weighted_mean,
+    weighted_standard_error,
+)
+from tertium.campaigns.system_scores import assign_clusters
+from tertium.campaigns.utilities import output_diversity, score_utilities
 from tertium.campaigns.variance import (
     COMPONENTS,
     VarianceComponents,
@@ -29,6 +37,9 @@ from tertium.campaigns.variance import (
 )
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import read_records
+from tertium.data.testset import TestSet
+from tertium.evaluation.scoring import score
+from tertium.meta.correlation import spearman
 from tertium.spans import error_weight
 
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
@@ -46,6 +57,8 @@ UNITS = {
 RAW_DA_DEVIATION = 24.0  # points of a rater's scores in da/wmt22liv; other sets are z-scores
 VARIANCE_FILE = Path("src/tertium/campaigns/variance.json")
 SEED = 2024
+CHOICE_SETS = ("esa/wmt24/en-is", "esa/wmt24/cs-uk")  # not used to train our metrics
+MAX_CHOICE_SEGMENTS = 634  # as many as most sets have
 DRAWS = 200
 SAMPLE_SIZES = (50, 100, 200, 400)
 POWER_BINS = (1.0, 2.0, 4.0, 8.0)  # differences in points
@@ -62,6 +75,7 @@ class HumanTable:
     raters: FloatArray
     documents: IntArray
     rows: list[dict[str, Any]]
+    columns: IntArray | None = None  # of the rows, after a choice
 
 
 def read_table(path: Path) -> HumanTable:
@@ -327,9 +341,111 @@ def observe_power(
     return float(np.mean((np.abs(effect) > t.isf(0.025, freedom)) & is_right))
 
 
+def measure_choice() -> None:
+    """Compare ways to choose segments by the rankings and clusters of the systems they give."""
+    metrics = [word for word in sys.argv[2:] if not word.isdecimal()] or ["chrf", "bleu"]
+    count = next((int(word) for word in sys.argv[2:] if word.isdecimal()), 100)
+    rng, results = make_rng(SEED), {}
+    tables = [
+        table for table in read_tables("esa") if table.name in CHOICE_SETS or len(metrics) > 1
+    ]
+    for table in tables:
+        table = complete_segments(table, MAX_CHOICE_SEGMENTS, rng)
+        outputs, scores = score_outputs(table, metrics)
+        true = table.scores.mean(axis=1)
+        ways: dict[str, tuple[str, FloatArray | None]] = {
+            "random": ("random", None),
+            "stratified by document": ("stratified", None),
+            "whole documents": ("documents", None),
+            "informative: diversity": ("informative", output_diversity(outputs)),
+        }
+        for name in ("variance", "consistency", *(("disagreement",) if len(metrics) > 1 else ())):
+            ways[f"informative: {name}"] = "informative", score_utilities(name, scores)
+        strata = [(str(n),) for n in table.documents]
+        for label, (method, utilities) in ways.items():
+            for _ in range(DRAWS):
+                sample = choose_segments(
+                    len(table.documents),
+                    count,
+                    rng,
+                    method=method,  # type: ignore[arg-type]
+                    documents=[*map(str, table.documents)],
+                    strata=strata,
+                    utilities=utilities if utilities is not None else (),
+                )
+                row = rank_from_sample(table.scores, sample.indices, sample.probabilities, true)
+                results.setdefault(label, []).append(row)
+        for name in ("variance", "consistency"):
+            best = np.argsort(-score_utilities(name, scores), kind="stable")[:count]
+            row = rank_from_sample(table.scores, best, np.ones(count), true)
+            results.setdefault(f"{count} highest {name}, plain means", []).append(row)
+    print(f"{count} segments, {len(tables)} sets, {', '.join(metrics)}, {DRAWS} draws")
+    print("choice\tSpearman\tclusters\terror of a mean\tbias of all means")
+    for label, rows in results.items():
+        means = np.mean(rows, axis=0)
+        print(f"{label}\t{means[0]:.3f}\t{means[1]:.2f}\t{means[2]:.2f}\t{means[3]:+.2f}")
+
+
+def complete_segments(table: HumanTable, limit: int, rng: np.random.Generator) -> HumanTable:
+    """Keep segments judged for all systems (without systems that were judged rarely)."""
+    judged = ~np.isnan(table.scores)
+    systems = np.flatnonzero(judged.mean(axis=1) > 0.9)
+    columns = np.flatnonzero(judged[systems].all(axis=0))
+    if len(columns) > limit:
+        columns = np.sort(rng.choice(columns, limit, replace=False))
+    return replace(
+        table,
+        systems=tuple(table.systems[n] for n in systems),
+        scores=table.scores[np.ix_(systems, columns)],
+        raters=table.raters[np.ix_(systems, columns)],
+        documents=table.documents[columns],
+        columns=columns,
+    )
+
+
+def score_outputs(table: HumanTable, metrics: list[str]) -> tuple[list[list[str]], FloatArray]:
+    """Return the outputs by system and the scores of metrics (metrics, systems, segments)."""
+    texts = {(row["system"], row.get("doc", ""), row["segment"]): row for row in table.rows}
+    keys = sorted({(row.get("doc", ""), row["segment"]) for row in table.rows})
+    rows = [[texts[system, *keys[n]] for n in table.columns] for system in table.systems]
+    references = [row.get("reference") for row in rows[0]]
+    testset = TestSet.from_lists(
+        {s: [r["hypothesis"] for r in own] for s, own in zip(table.systems, rows, strict=True)},
+        [row["source"] for row in rows[0]],
+        references if all(references) else None,  # type: ignore[arg-type]
+    )
+    evaluation = score(testset, metrics)
+    values = [
+        [evaluation[system][name].oriented_segments for system in table.systems]
+        for name in evaluation.metrics
+    ]
+    return [[r["hypothesis"] for r in own] for own in rows], np.array(values)
+
+
+def rank_from_sample(
+    scores: FloatArray, indices: IntArray, probabilities: FloatArray, true: FloatArray
+) -> tuple[float, float, float, float]:
+    """Return Spearman's rho with all segments, clusters, and errors of the system means."""
+    chosen = scores[:, indices]
+    means = weighted_mean(chosen, probabilities)
+    order = np.argsort(-means, kind="stable")
+    differences = chosen[order][:, None] - chosen[order][None]
+    effects = weighted_mean(differences, probabilities) / np.maximum(
+        1e-12, weighted_standard_error(differences, probabilities)
+    )
+    clusters = assign_clusters(2 * ndtr(-np.abs(effects)))
+    rho = float(spearman(true, means))
+    errors = means - true
+    return rho, clusters[-1], float(np.abs(errors).mean()), float(errors.mean())
+
+
 def main() -> None:
-    commands = {"variance": measure_variance, "power": measure_power}
-    for name in [word for word in sys.argv[1:] if word in commands] or commands:
+    commands = {
+        "variance": measure_variance,
+        "power": measure_power,
+        "choice": measure_choice,
+    }
+    for name in [word for word in sys.argv[1:2] if word in commands] or commands:
         commands[name]()
 
 

@@ -44,7 +44,7 @@ def simulate(
                             f"r{rater}",
                             "en-de",
                             f"d{document}",
-                        )  # fmt: skip
+                        )
                     )
     return JudgmentSet(name="simulated", judgments=tuple(judgments))
 
@@ -105,11 +105,15 @@ def test_the_scorecard_counts_points_per_thousand_words() -> None:
         judgments=(
             Judgment(Segment("ein Wort", source), -6.0, "1", "a", "r1", error_annotations=marks),
             Judgment(
-                Segment("ein Wort", source), 0.0, "1", "a", "r2",
+                Segment("ein Wort", source),
+                0.0,
+                "1",
+                "a",
+                "r2",
                 error_annotations=ErrorAnnotations(),
             ),
         ),
-    )  # fmt: skip
+    )
     [card] = make_scorecards(
         Ratings.from_judgments(human), resamples=20, rng=np.random.default_rng(1), pass_mark=59
     )

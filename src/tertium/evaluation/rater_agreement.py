@@ -40,7 +40,7 @@ from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.display import Displayable
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, UnknownNameError, UsageError
 from tertium.spans import MQM_WEIGHTS, ErrorAnnotations
 
 CEILING = "ceiling of metrics"
@@ -143,16 +143,16 @@ def agree(
     """
     check_resamples(resamples)
     sets, seconds, checks = _read(judgments, answers, lps)
+    all_ratings = [Ratings.from_judgments(entry, seconds=seconds) for entry in sets]
+    names = {name for ratings in all_ratings for name in ratings.raters}
+    if unknown := [name for name in exclude if name not in names]:
+        raise UnknownNameError("rater", unknown[0], names)
     studies = []
-    for entry in sets:
-        ratings = Ratings.from_judgments(entry, seconds=seconds)
+    for entry, ratings in zip(sets, all_ratings, strict=True):
         if exclude:
             ratings = ratings.without_raters([name for name in exclude if name in ratings.raters])
         study = _study(ratings, checks, weights, pass_mark, resamples, alpha, seed)
         studies.append(replace(study, excluded_counts=dict(entry.excluded_counts)))
-    names = {name for study in studies for name in study.ratings.raters}
-    if unknown := [name for name in exclude if name not in names]:
-        raise UsageError(f"unknown rater {unknown[0]!r} (known: {', '.join(sorted(names))})")
     return studies
 
 
