@@ -41,6 +41,15 @@ def test_pairs_with_enough_rows_have_their_own_thresholds(route: Route) -> None:
     assert set(stage.pooled.pair_precisions) == {"en-de", "en-cs", "en-is"}
 
 
+def test_thresholds_do_not_overlap(judged_rows: JudgedRows) -> None:
+    shares = {"target_precision": 0.5, "bad_precision": 0.2}
+    route = fit_route(judged_rows, "chrf", **shares, bad_score=79, ignore=["wrong-language"])
+    for own in route.stages[0].pairs.values():
+        assert own.publish is not None
+        assert own.retranslate is not None
+        assert own.publish.score > own.retranslate.score
+
+
 def test_published_rows_reach_the_promise(route: Route) -> None:
     rows = make_rows(300, seed=9)
     routed = apply_route(route, TestSet.from_records(rows))

@@ -100,12 +100,19 @@ def intraclass_correlation(labels: BoolArray, clusters: Sequence[str]) -> float:
 
 
 def find_threshold(
-    scores: FloatArray, labels: BoolArray, clusters: Sequence[str], target: float, alpha: float
+    scores: FloatArray,
+    labels: BoolArray,
+    clusters: Sequence[str],
+    target: float,
+    alpha: float,
+    *,
+    above: float = -math.inf,
 ) -> ThresholdSearch:
     """Find the lowest score such that rows at or above it are right with the target precision.
 
     `scores` (n,) are oriented: higher means more probably right. `best` is the threshold with the
-    highest lower bound; it is reported if none reaches the target.
+    highest lower bound; it is reported if none reaches the target. Only thresholds `above` a score
+    are tried.
     """
     order = np.argsort(-scores, kind="stable")
     scores, labels = scores[order], labels[order]
@@ -121,6 +128,7 @@ def find_threshold(
         least = max(min_rows(target, alpha / len(STARTS)), start * len(scores))
         places = np.searchsorted(rows[ends], np.arange(least, len(scores) + 1, step))
         sequence = ends[np.unique(places[places < len(ends)])]
+        sequence = sequence[scores[sequence] > above]
         failed = np.flatnonzero(low[sequence] < target)
         stop = int(failed[0]) if len(failed) else len(sequence)
         tested |= {*sequence[: stop + 1].tolist()}

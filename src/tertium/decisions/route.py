@@ -9,6 +9,7 @@ and post-edited in between. Both thresholds are fitted on judged rows for each l
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -265,7 +266,10 @@ class _StageFitter:
         clusters = [self.judged_rows.clusters[n] for n in np.flatnonzero(usable)]
         rows = int(members.sum())
         publish = find_threshold(scores, self.good[usable], clusters, self.target, self.alpha)
-        discard = find_threshold(-scores, self.bad[usable], clusters, self.bad_target, self.alpha)
+        above = -math.inf if publish.chosen is None else -publish.chosen.score
+        discard = find_threshold(
+            -scores, self.bad[usable], clusters, self.bad_target, self.alpha, above=above
+        )
         return PairThresholds(
             rows=rows,
             good=float(self.good[members].mean()),
