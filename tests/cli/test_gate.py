@@ -124,7 +124,7 @@ def test_margins_are_calibrated(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_files_for_other_programs() -> None:
-    files = ["--junit", "g.xml", "--sarif", "g.sarif", "--summary", "g.md", "--report", "g.html"]
+    files = ["--junit", "g.xml", "--sarif", "g.sarif", "--markdown", "g.md", "--report", "g.html"]
     limits = ["--max", "empty=0", "wrong language=0", "-s", "source.txt", "--by", "length"]
     for _ in range(2):  # the summary is appended
         assert gate("good.txt", "poor.txt", *RULES, *limits, *files, "-q") == 1

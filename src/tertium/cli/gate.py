@@ -90,7 +90,7 @@ def add_arguments(parser: CommandParser) -> None:
     group.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
     group.add_argument("--sarif", metavar="FILE", help="also write findings of checks as SARIF")
     group.add_argument(
-        "--summary", metavar="FILE", help="append Markdown, such as to $GITHUB_STEP_SUMMARY"
+        "--markdown", metavar="FILE", help="append Markdown, such as to $GITHUB_STEP_SUMMARY"
     )
     add_runtime(parser)
     add_dry_run(parser)
@@ -134,7 +134,7 @@ def _run(args: argparse.Namespace) -> int:
         undecided=undecided,
         junit=args.junit,
         sarif=args.sarif,
-        summary=args.summary,
+        summary=args.markdown,
         page=args.report,
     )
     records = result.records() | {"exit_code": result.exit_code(undecided)}

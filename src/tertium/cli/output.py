@@ -39,6 +39,7 @@ OUTPUT_OPTIONS = {
     "plot": "--plot",
     "junit": "--junit",
     "sarif": "--sarif",
+    "markdown": "--markdown",
 }
 # Destinations of options that may name files to read.
 INPUT_OPTIONS = (

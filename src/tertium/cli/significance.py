@@ -115,10 +115,12 @@ def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: flo
 def _print_comparison(
     args: argparse.Namespace, result: Comparison, slices: Sequence[Slices], *, pairs: bool
 ) -> None:
+    from tertium.decisions.verdicts import describe_verdict
     from tertium.reporting.tables import evaluations
 
     if args.format not in output.FORMATS_WITH_NOTES:
-        output.print_warnings(evaluations.format_warnings(result), args.quiet)
+        lines = [*evaluations.format_warnings(result), describe_verdict(result)]
+        output.print_warnings([*filter(None, lines)], args.quiet)
     if args.format == "json":
         output.print_records(result.records() + slice_records(slices))
     elif slices and args.format == "tsv":

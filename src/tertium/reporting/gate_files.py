@@ -148,7 +148,7 @@ def _segment_results(result: GateResult, locations: Mapping[str, Locate]) -> Ite
 
 def gate_page(result: GateResult) -> str:
     """Return a self-contained page that opens with the verdict."""
-    sections = [_section("verdict", f"{result.verdict.capitalize()}", _verdict(result))]
+    sections = [_section("verdict", "Verdict", _verdict(result))]
     titles = ["Metrics"] * bool(result.tests) + ["Conditions"]
     tables = zip(titles, gate_tables(result), strict=False)
     sections += [
@@ -174,7 +174,7 @@ def gate_page(result: GateResult) -> str:
 
 def _verdict(result: GateResult) -> Markup:
     cautions = [element("p", text, class_="note") for text in result.cautions]
-    return join([*cautions, element("p", result.sentence, class_="verdict")])
+    return join([*cautions, element("ul", element("li", result.sentence), class_="findings")])
 
 
 def _section(name: str, title: str, contents: Markup) -> Markup:

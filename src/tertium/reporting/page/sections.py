@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.diagnostics.diagnostic import Diagnostic
@@ -22,7 +23,15 @@ from tertium.meta.correlation import ranks
 from tertium.meta.results import Results
 from tertium.reporting.charts.axes import Scale
 from tertium.reporting.charts.row_charts import describe_direction, dot_chart
-from tertium.reporting.markup import Markup, collapsible, element, escape, join, scrollable
+from tertium.reporting.markup import (
+    Markup,
+    collapsible,
+    element,
+    escape,
+    isolate_names,
+    join,
+    scrollable,
+)
 from tertium.reporting.page.figures import captioned_figure
 from tertium.reporting.page.translation_grid import TranslationGrid
 from tertium.reporting.short_names import name_markup, shorten_names
@@ -53,6 +62,8 @@ def overview_contents(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     cautions = [line for line in format_warnings(evaluation) if is_caution(line)]
     parts = [element("p", line, class_="note") for line in cautions]
     findings = summarize_evaluation(evaluation)
+    if isinstance(evaluation, Comparison) and (verdict := describe_verdict(evaluation)):
+        findings = [element("strong", *isolate_names(verdict, evaluation.systems)), *findings]
     if findings:
         parts.append(element("ul", *(element("li", text) for text in findings), class_="findings"))
     parts.append(system_score_table(evaluation))

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tertium.data.testset import TestSet
+from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.scoring import Evaluation, as_numbers, describe_tokenizers
@@ -118,6 +119,7 @@ def comparison_table(
         *(line for line in lines if not is_caution(line)),
     ]
     cautions = [line for line in lines if is_caution(line)]
+    cautions += filter(None, [describe_verdict(comparison)])
     return Table(header, rows, notes=notes, columns_per_group=3, cautions=cautions)
 
 

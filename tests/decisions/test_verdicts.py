@@ -1,0 +1,109 @@
+"""The verdict in words of comparisons: agreement, ties, disagreement, unfit metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tertium
+from tertium.decisions.verdicts import describe_verdict
+from tertium.evaluation.comparison import Comparison, compare_evaluation
+from tertium.evaluation.scoring import Evaluation
+from tertium.scores import Scores
+
+SIZE = 100
+
+
+def mean_of(totals: np.ndarray) -> np.ndarray:
+    return totals[..., 0] / totals[..., 1]
+
+
+def compare(**means: dict[str, float]) -> Comparison:
+    """Compare systems whose segment scores have these means by metric."""
+    rng = np.random.default_rng(5)
+    metrics = tuple(next(iter(means.values())))
+    scores = {
+        system: {
+            metric: Scores(
+                metric,
+                np.column_stack([own[metric] + rng.normal(0, 0.1, SIZE), np.ones(SIZE)]),
+                mean_of,
+                name=metric,
+            )
+            for metric in metrics
+        }
+        for system, own in means.items()
+    }
+    testset = tertium.TestSet.from_lists({system: ["text"] * SIZE for system in means})
+    evaluation = Evaluation(testset, tuple(means), metrics, scores)
+    return compare_evaluation(evaluation, test="randomization", resamples=500)
+
+
+def test_metrics_that_agree_decide() -> None:
+    text = describe_verdict(compare(a={"x": 0.5, "y": 0.5}, b={"x": 0.6, "y": 0.5}))
+    assert text == "b is better than a under x (p = 0.002); y cannot tell: choose b."
+
+
+def test_metrics_that_disagree_leave_it_to_people() -> None:
+    text = describe_verdict(compare(a={"x": 0.55, "y": 0.5}, b={"x": 0.5, "y": 0.55}))
+    assert text.startswith("x (p = 0.044) prefers a, y (p = 0.024) prefers b: ")
+    assert "no decision; have people judge about 150 segments" in text
+    assert text.endswith("segments: `tertium plan`.")
+
+
+def test_a_tie_says_how_many_more_segments() -> None:
+    text = describe_verdict(compare(a={"x": 0.5}, b={"x": 0.49}))
+    assert text.startswith("The metric does not separate a and b (x: p = 0.")
+    assert "keep a; about " in text
+
+
+def test_equal_systems() -> None:
+    scores = {"a": ["one two"] * 40, "b": ["one two"] * 40}
+    comparison = tertium.compare(scores, "chrf", references=["one two three"] * 40, resamples=50)
+    assert describe_verdict(comparison) == "a and b have the same scores: keep a."
+
+
+def test_three_systems() -> None:
+    clear = compare(a={"x": 0.1, "y": 0.1}, b={"x": 0.5, "y": 0.4}, c={"x": 0.2, "y": 0.2})
+    assert describe_verdict(clear) == "b is better than all others under x and y: choose b."
+    tie = compare(a={"x": 0.1}, b={"x": 0.5}, c={"x": 0.5})
+    assert (
+        describe_verdict(tie)
+        == "No system is better than all others: b and c share the first rank."
+    )
+    split = compare(a={"x": 0.1, "y": 0.1}, b={"x": 0.5, "y": 0.2}, c={"x": 0.2, "y": 0.5})
+    assert describe_verdict(split) == (
+        "x prefers b, y prefers c: no decision; "
+        "have people judge about 30 segments of b and c: `tertium plan`."
+    )
+
+
+@pytest.fixture(scope="module")
+def japanese() -> Comparison:
+    references = ["私は昨日東京へ行きました。", "猫が好きです。", "天気がいいですね。"] * 12
+    systems = {
+        "a": ["私は昨日東京に行きました。", "猫が好きだ。", "天気がいい。"] * 12,
+        "b": ["私は東京へ行きました。", "犬が好きです。", "天気がいいですね。"] * 12,
+    }
+    metrics = ["bleu:tokenize=13a", "chrf"]
+    return tertium.compare(systems, metrics, references=references, resamples=200)
+
+
+def test_an_unfit_metric_is_named_first_and_does_not_count(japanese: Comparison) -> None:
+    text = describe_verdict(japanese)
+    assert text.startswith("BLEU is unfit for these texts")
+    assert text.endswith("b is better than a under chrF (p = 0.005): choose b.")
+
+
+def test_the_table_and_the_report_open_with_the_verdict(
+    japanese: Comparison, tmp_path: Path
+) -> None:
+    from tertium.reporting.page.report_builder import report_results
+
+    printed = str(japanese)
+    assert printed.index("choose b.") < printed.index("baseline")
+    page = report_results(japanese).html()
+    assert page.index("BLEU is unfit") < page.index("System scores")
+    assert "<strong>" in page
