@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean, median, pstdev
 from typing import Any
 
+import numpy as np
+
 from tertium.annotation.state import CampaignState, RaterState
 from tertium.campaigns.answers import Answer, judgment_rows
 from tertium.campaigns.campaign import Campaign
+from tertium.campaigns.reliability import krippendorff_alpha
 from tertium.meta.correlation import pearson
 
 MIN_ANSWERS = 5  # before a rater is called suspicious
@@ -42,14 +45,13 @@ def describe_progress(state: CampaignState) -> dict[str, Any]:
         row["checks"] = {"passed": passed, "failed": failed}
         row["agreement"] = correlate_with_others(rater, scores, campaign)
         row["suspicions"] = _suspicions(row, scores.get(rater, {}), usual)
-    agreements = [row["agreement"] for row in rows if row["agreement"] is not None]
     return {
         "name": campaign.name,
         "protocol": campaign.protocol,
         "is_stopped": state.is_stopped,
         "is_unblinded": state.is_unblinded,
         "raters": rows,
-        "agreement": round(fmean(agreements), 3) if agreements else None,
+        "alpha": compute_alpha(scores, campaign),
         "systems": system_means(answers, campaign) if state.is_unblinded else None,
     }
 
@@ -96,6 +98,17 @@ def correlate_with_others(rater: str, scores: Scores, campaign: Campaign) -> flo
     if pstdev(left) == 0 or pstdev(right) == 0:
         return None
     return round(float(pearson(left, right)), 3)
+
+
+def compute_alpha(scores: Scores, campaign: Campaign) -> float | None:
+    """Compute Krippendorff's alpha (interval) on outputs that several raters judged."""
+    cells = {cell for own in scores.values() for cell in own}
+    units = sorted(cell for cell in cells if campaign.items_by_id[cell[0]].kind == "item")
+    matrix = np.array([[own.get(cell, np.nan) for cell in units] for own in scores.values()])
+    if not units or np.isfinite(matrix).sum(axis=0).max() < 2:
+        return None
+    alpha = krippendorff_alpha(matrix)
+    return round(alpha, 3) if math.isfinite(alpha) else None
 
 
 def system_means(answers: Sequence[Answer], campaign: Campaign) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ function show(progress) {
   document.title = progress.name;
   const tasks = progress.raters.reduce((sum, row) => sum + row.tasks, 0);
   const done = progress.raters.reduce((sum, row) => sum + row.done + row.skipped, 0);
-  const agreement = progress.agreement === null ? "" : ` · mean agreement ${progress.agreement.toFixed(2)}`;
+  const agreement = progress.alpha === null ? "" : ` · Krippendorff's alpha ${progress.alpha.toFixed(2)}`;
   $("progress").value = tasks ? done / tasks : 0;
   $("progress-text").textContent = `${progress.protocol} · ${done} of ${tasks} done${agreement}`;
   $("raters").tBodies[0].replaceChildren(...progress.raters.map(raterRow));
