@@ -296,9 +296,11 @@ def annotate_po(message: Message, annotated: Annotated, file: SourceBytes) -> It
         if scores := describe_scores(annotation):
             lines.append(label + scores)
         lines += [label + describe_finding(span, unit, file) for span in annotation.findings]
-    end = "\r\n" if file.data[_line_end(file.data, message.start) - 2 :][:2] == b"\r\n" else "\n"
+    line_end = (
+        "\r\n" if file.data[_line_end(file.data, message.start) - 2 :][:2] == b"\r\n" else "\n"
+    )
     if lines:
-        text = "".join(OWN_COMMENT + FORBIDDEN.sub("�", line) + end for line in lines)
+        text = "".join(OWN_COMMENT + FORBIDDEN.sub("�", line) + line_end for line in lines)
         yield message.start, message.start, text
 
 

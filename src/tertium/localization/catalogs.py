@@ -78,7 +78,7 @@ def open_groups(
     root = root_element(name)
     if suffix == ".tmx":
         tmx.check_version(root, name)
-        xml = XmlFile(name, tmx.WANTED)
+        xml = XmlFile(name, tmx.WANTED, structure=tmx.STRUCTURE)
         return xml, tmx.read_groups(xml, languages)
     if root.local != "xliff":
         raise DataError(f"{name}, line {root.line}: expected <xliff>, found <{root.local}>")
@@ -86,7 +86,7 @@ def open_groups(
     if version[:2] not in ("1.", "2."):
         raise DataError(f"{name}: XLIFF version {version!r}: expected 1.x or 2.x")
     module: Any = xliff2 if version.startswith("2") else xliff1
-    xml = XmlFile(name, module.WANTED)
+    xml = XmlFile(name, module.WANTED, structure=module.STRUCTURE)
     return xml, module.read_groups(xml, languages)
 
 

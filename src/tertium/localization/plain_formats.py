@@ -100,16 +100,17 @@ def read_fluent(path: str, languages: Languages) -> Iterator[Unit]:
     with explain_missing("a Fluent file"):
         from fluent.syntax import FluentParser, ast
     text = read_unicode(path)
-    for entry in FluentParser().parse(text).body:
+    entries: list[Any] = FluentParser().parse(text).body
+    for entry in entries:
         if isinstance(entry, ast.Junk):
-            start = entry.span.start
+            span: Any = entry.span
             reason = entry.annotations[0].message if entry.annotations else "cannot be read"
-            raise DataError(f"{path}, line {line_at(text, start)}: not Fluent ({reason})")
+            raise DataError(f"{path}, line {line_at(text, span.start)}: not Fluent ({reason})")
         if not isinstance(entry, ast.Message | ast.Term):
             continue
         name = f"-{entry.id.name}" if isinstance(entry, ast.Term) else entry.id.name
         notes = (entry.comment.content,) if entry.comment and entry.comment.content else ()
-        patterns = [(name, entry.value)]
+        patterns: list[tuple[str, Any]] = [(name, entry.value)]
         patterns += [(f"{name}.{part.id.name}", part.value) for part in entry.attributes]
         for key, pattern in patterns:
             for category, value in _read_pattern(pattern, text) if pattern else ():
@@ -122,7 +123,7 @@ def _read_pattern(pattern: Any, text: str) -> Iterator[tuple[str, str]]:
     """Yield (variant, text); the text of a placeable is that of the file without blanks inside."""
     from fluent.syntax import ast
 
-    choices = [
+    choices: list[Any] = [
         e
         for e in pattern.elements
         if isinstance(e, ast.Placeable) and isinstance(e.expression, ast.SelectExpression)

@@ -175,7 +175,7 @@ def _read_plural_rule(header: str, path: str) -> Callable[[int], bool] | None:
     if match is None:
         return None
     try:
-        form_of = gettext.c2py(match[2])  # type: ignore[attr-defined]
+        form_of = gettext.c2py(match[2])
         forms = {form_of(n) for n in range(MAX_TESTED_NUMBER)}
         one = form_of(1)
     except (ValueError, ZeroDivisionError):

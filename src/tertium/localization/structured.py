@@ -136,7 +136,7 @@ def _text_loader() -> Any:
     """Return a safe loader that keeps keys such as `no` as written and refuses duplicate keys."""
     import yaml
 
-    class TextLoader(yaml.SafeLoader):
+    class TextLoader(yaml.SafeLoader):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             seen = set()
             for key, _ in node.value:

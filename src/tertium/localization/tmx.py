@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tertium.errors import DataError, UsageError
 from tertium.localization.inline_markup import InlineReader, Kind, PlaceholderNames
@@ -10,6 +11,7 @@ from tertium.localization.units import Languages, Unit, is_same_language
 from tertium.localization.xml_elements import XML_LANGUAGE, Element, XmlFile
 
 WANTED = ("tu",)
+STRUCTURE = frozenset({"tu", "tuv"})
 CODES: Mapping[str, Kind] = {
     "ph": "single",
     "it": "single",
@@ -33,9 +35,9 @@ def read_groups(file: XmlFile, languages: Languages) -> Iterator[tuple[Element, 
             languages.source = wanted.source or ("" if declared == ALL_LANGUAGES else declared)
         if event == "unit":
             reader = InlineReader(CODES, _code_id, file)
-            unit = _read_unit(element, reader, languages, bool(wanted.target), file.path)
+            unit = _read_unit(element, reader, languages, bool(wanted.target))
             name = element.get("tuid") or _property(element, "id") or f"tu{number}"
-            yield element, [] if unit is None else [Unit(id=name, line=element.line, **unit)]
+            yield element, [] if unit is None else [replace(unit, id=name)]
 
 
 def _code_id(element: Element) -> str:
@@ -53,8 +55,8 @@ def _property(element: Element, kind: str) -> str:
 
 
 def _read_unit(
-    element: Element, reader: InlineReader, languages: Languages, is_wanted: bool, path: str
-) -> dict[str, object] | None:
+    element: Element, reader: InlineReader, languages: Languages, is_wanted: bool
+) -> Unit | None:
     variants = [(language_of(v), seg) for v in element.elements("tuv") if (seg := v.first("seg"))]
     source_language = element.get("srclang").replace(ALL_LANGUAGES, "") or languages.source
     if not source_language and variants:
@@ -62,18 +64,20 @@ def _read_unit(
     source = next((seg for code, seg in variants if is_same_language(code, source_language)), None)
     others = [(code, seg) for code, seg in variants if seg is not source]
     if not is_wanted:
-        _find_target(others, languages, source_language, path, element.line)
+        _find_target(others, languages, source_language, reader.file.path, element.line)
     targets = [seg for code, seg in others if is_same_language(code, languages.target)]
     if source is None or not languages.target:
         return None
     names = PlaceholderNames()
     texts = [reader.read(seg, names) for seg in (source, *targets)]
-    return {
-        "source": texts[0],
-        "target": texts[1] if targets else None,
-        "alternatives": tuple(text.text for text in texts[2:]),
-        "notes": tuple(note.text().strip() for note in element.elements("note")),
-    }
+    return Unit(
+        id="",
+        source=texts[0],
+        target=texts[1] if targets else None,
+        alternatives=tuple(text.text for text in texts[2:]),
+        notes=tuple(note.text().strip() for note in element.elements("note")),
+        line=element.line,
+    )
 
 
 def _find_target(

@@ -16,8 +16,16 @@ from tertium.data.formats import default_name, read_records
 from tertium.data.records import SYSTEM_NAMES, lowercase_known_columns, read_name
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
-from tertium.localization import annotations
-from tertium.localization.annotations import Annotation, Edit, SourceBytes
+from tertium.localization.annotations import (
+    Annotation,
+    Edit,
+    SourceBytes,
+    annotate_po,
+    annotate_tmx,
+    annotate_xliff1,
+    annotate_xliff2,
+    describe_finding,
+)
 from tertium.localization.catalogs import (
     PO_SUFFIXES,
     XLIFF_SUFFIXES,
@@ -25,6 +33,7 @@ from tertium.localization.catalogs import (
     root_element,
     suffix_of,
 )
+from tertium.localization.po import Message
 from tertium.localization.projects import document_label, unit_name
 from tertium.localization.units import InlineText, Languages, Unit
 from tertium.localization.workbook_columns import OWN_PREFIX, Value, add_columns, is_workbook
@@ -134,7 +143,7 @@ def _annotate_workbook(
     metrics = [*dict.fromkeys(name for own in everything for name in own.scores)]
     default = default_name(path)
     waiting = {system: iter(enumerate(own)) for system, own in rows.items()}
-    values: dict[int, list[Value]] = {}
+    values: dict[int, Sequence[Value]] = {}
     for where, raw in read_records(path):
         record = lowercase_known_columns(raw)
         system = read_name(record, SYSTEM_NAMES, where) or default
@@ -147,8 +156,7 @@ def _annotate_workbook(
             target=InlineText(testset.systems[system][row]),
         )
         findings = [
-            annotations.describe_finding(span, unit, SourceBytes(b"", "utf-8"))
-            for span in annotation.findings
+            describe_finding(span, unit, SourceBytes(b"", "utf-8")) for span in annotation.findings
         ]
         scores = [annotation.scores.get(name) for name in metrics]
         cells = [None if score is None or math.isnan(score) else score for score in scores]
@@ -169,12 +177,12 @@ def annotate_file(path: str, output: str, find: Lookup, languages: Languages | N
 
 def _annotator(path: str, suffix: str) -> Annotate:
     if suffix in PO_SUFFIXES:
-        return annotations.annotate_po
+        return annotate_po
     if suffix == ".tmx":
-        return annotations.annotate_tmx
+        return annotate_tmx
     version = root_element(path).get("version", "1.2")
     is_second = version.startswith("2")
-    return annotations.annotate_xliff2 if is_second else annotations.annotate_xliff1
+    return annotate_xliff2 if is_second else annotate_xliff1
 
 
 @contextmanager
@@ -210,7 +218,7 @@ def _check_position(element: Any, source: SourceBytes, path: str) -> None:
         is_tag = source.text(element.start, element.start + width) == "<"
     except (LookupError, UnicodeDecodeError):
         is_tag = False
-    if not is_tag and not isinstance(element, annotations.Message):
+    if not is_tag and not isinstance(element, Message):
         raise DataError(
             f"{path}: the encoding {source.encoding} does not allow to keep all bytes: convert the "
             "file to UTF-8"

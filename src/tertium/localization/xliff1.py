@@ -9,6 +9,7 @@ from tertium.localization.units import Languages, Unit
 from tertium.localization.xml_elements import XML_LANGUAGE, Element, XmlFile
 
 WANTED = ("trans-unit", "bin-unit")
+STRUCTURE = frozenset({"trans-unit", "bin-unit", "alt-trans", "context-group"})
 CODES: Mapping[str, Kind] = {
     "g": "pair",
     "x": "single",

@@ -9,6 +9,19 @@ from tertium.localization.units import Languages, Unit
 from tertium.localization.xml_elements import Element, XmlFile
 
 WANTED = ("unit",)
+STRUCTURE = frozenset(
+    {
+        "unit",
+        "segment",
+        "ignorable",
+        "notes",
+        "originalData",
+        "metadata",
+        "metaGroup",
+        "matches",
+        "match",
+    }
+)
 CODES: Mapping[str, Kind] = {
     "ph": "single",
     "pc": "pair",

@@ -42,6 +42,7 @@ class Element:
     """
 
     name: str
+    local: str  # the name without its prefix
     attributes: dict[str, str]
     start: int
     line: int
@@ -49,11 +50,6 @@ class Element:
     inner_end: int = -1
     end: int = -1
     children: list[Element | Text] = field(default_factory=list)
-
-    @property
-    def local(self) -> str:
-        """The name without its prefix."""
-        return self.name.rpartition(":")[2]
 
     @property
     def is_empty_tag(self) -> bool:
@@ -92,18 +88,26 @@ class XmlFile:
     """An XML file that is read once: iterate over `elements`.
 
     `encoding` is known as soon as the first element was read. `data` is the content, if it was read
-    from an archive; `path` names it in messages.
+    from an archive; `path` names it in messages. `structure` are elements that have no text of
+    their own: their blanks are skipped.
     """
 
     def __init__(
-        self, path: str | Path, wanted: Collection[str], data: bytes | None = None
+        self,
+        path: str | Path,
+        wanted: Collection[str],
+        data: bytes | None = None,
+        structure: Collection[str] = (),
     ) -> None:
         self.path, self.wanted, self.data = str(path), frozenset(wanted), data
         self.encoding, self.is_compressed = "utf-8", False
         self._wanted_depth = 0
         self._ready: list[tuple[str, Element]] = []
         self._stack: list[Element] = []
-        self._pending: list[tuple[Element | Text, str]] = []
+        self._structure: Collection[str] = structure
+        # the last tag or text, whose end is known when the next one begins
+        self._open_tag: Element | None = None
+        self._closed: Element | Text | None = None
         self._has_mark = False
 
     def elements(self) -> Iterator[tuple[str, Element]]:
@@ -186,14 +190,16 @@ class XmlFile:
 
     def _resolve(self, index: int) -> None:
         """Set the ends of tags and texts that are known only when the next one begins."""
-        for node, end in self._pending:
-            setattr(node, end, index)
-        self._pending.clear()
+        if self._open_tag is not None:
+            self._open_tag.inner_start, self._open_tag = index, None
+        elif self._closed is not None:
+            self._closed.end, self._closed = index, None
 
     def _start(self, parser: Any, name: str, attributes: dict[str, str]) -> None:
         index = parser.CurrentByteIndex
         self._resolve(index)
-        element = Element(name, attributes, index, parser.CurrentLineNumber)
+        local = name.rpartition(":")[2] if ":" in name else name
+        element = Element(name, local, attributes, index, parser.CurrentLineNumber)
         if len(self._stack) >= MAX_DEPTH:
             self._refuse(parser, f"more than {MAX_DEPTH} nested elements")
         if self._wanted_depth:
@@ -203,13 +209,13 @@ class XmlFile:
         else:
             self._ready.append(("start", element))
         self._stack.append(element)
-        self._pending.append((element, "inner_start"))
+        self._open_tag = element
 
     def _end(self, index: int) -> None:
         self._resolve(index)
         element = self._stack.pop()
         element.inner_end = index
-        self._pending.append((element, "end"))
+        self._closed = element
         if self._wanted_depth:
             self._wanted_depth -= 1
             if not self._wanted_depth:
@@ -219,7 +225,6 @@ class XmlFile:
 
     def _text(self, index: int, text: str) -> None:
         self._resolve(index)
-        if self._wanted_depth:
-            node = Text(text, index)
-            self._stack[-1].children.append(node)
-            self._pending.append((node, "end"))
+        if self._wanted_depth and self._stack[-1].local not in self._structure:
+            self._closed = Text(text, index)
+            self._stack[-1].children.append(self._closed)
