@@ -106,7 +106,8 @@ def test_sentence_functions_equal_sacrebleu(
 ) -> None:
     fair = example.systems["fair"]
     rows = [*zip(fair, example.references, strict=True), ("", ("a",)), ("a", ("", "b"))]
-    rows.append((" ".join(fair), tuple(map(" ".join, zip(*example.references, strict=True)))))
+    first = zip(*example.references[:5], strict=True)  # sacrebleu's TER is slow on long texts
+    rows.append((" ".join(fair[:5]), tuple(map(" ".join, first))))
     for hypothesis, references in rows:
         theirs = getattr(peer, function)(hypothesis, list(references), **options)
         ours = getattr(sacrebleu, function)(hypothesis, list(references), **options)

@@ -84,6 +84,7 @@ def test_the_command_of_the_guide_with_parts_of_gpus_runs(
     assert len(read_shards(tmp_path / "out")) == 6
 
 
+@pytest.mark.slow
 def test_no_part_waits_behind_another_while_a_worker_is_idle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +107,7 @@ def test_no_part_waits_behind_another_while_a_worker_is_idle(
     assert [one.max_tasks_in_flight_per_actor for one in requested] == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs Linux: it looks for processes")
 def test_a_killed_worker_costs_no_row(corpus: Path, tmp_path: Path) -> None:
     """Ray restarts the actor and repeats the part; the shard is written once."""

@@ -141,7 +141,7 @@ def test_every_file_has_the_rows_listed_in_counts(human_data: Path) -> None:
 
 
 # a sample; `slow` tests run all
-MODERN = ["dev/mqm/ted21", "dev/qe/qe22-test"]
+MODERN = ["dev/qe/qe22-test"]
 
 
 @pytest.mark.parametrize("name", [*MODERN, pytest.param("", marks=pytest.mark.slow)])
@@ -164,7 +164,9 @@ def test_every_row_and_span_of_modern_sets_is_read(human_data: Path, name: str) 
     assert listed
 
 
-@pytest.mark.parametrize("lp", ["en-de", "en-ru", "zh-en"])
+@pytest.mark.parametrize(
+    "lp", ["en-de", *(pytest.param(lp, marks=pytest.mark.slow) for lp in ("en-ru", "zh-en"))]
+)
 def test_span_weights_reproduce_the_published_expert_scores(human_data: Path, lp: str) -> None:
     result = DatasetFolder(human_data).judgments("modern/dev/mqm/ted21", lp)
     computed_scores = [
@@ -175,13 +177,16 @@ def test_span_weights_reproduce_the_published_expert_scores(human_data: Path, lp
     )  # three decimals are published
 
 
-@pytest.mark.parametrize("name", ["wmt08", "wmt11", "wmt12"])
+@pytest.mark.parametrize(
+    "name", ["wmt08", *(pytest.param(name, marks=pytest.mark.slow) for name in ("wmt11", "wmt12"))]
+)
 def test_every_comparison_of_the_rankings_is_used(human_data: Path, name: str) -> None:
     datasets = DatasetFolder(human_data)
     for lp in datasets.find(f"rankings/{name}").lps:
         assert datasets.rankings(f"rankings/{name}", lp).excluded_counts == {}
 
 
+@pytest.mark.slow
 def test_wmt13_has_no_ties_and_no_judges(human_data: Path) -> None:
     result = DatasetFolder(human_data).rankings("rankings/wmt13", "es-en")
     assert len(result) == 67832

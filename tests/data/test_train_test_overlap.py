@@ -98,6 +98,7 @@ def test_the_rankings_of_wmt15_share_segments_with_its_direct_assessments(human_
     assert 0 < remaining.excluded_counts[OVERLAP_REASON] == len(train) - len(remaining)
 
 
+@pytest.mark.slow
 def test_test_sets_share_no_reference_with_other_rankings(human_data: Path) -> None:
     """WMT17 and WMT12 have no overlap, as documented with the data."""
     collection = DatasetFolder(human_data)

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -19,7 +21,7 @@ from tertium.extras import EXTRA_BY_MODULE, explain_missing, is_installed, requi
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="environments consist of links")
-@pytest.mark.parametrize("models", [True, False])
+@pytest.mark.parametrize("models", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_without_extras_every_command_works_or_names_the_extra(
     tmp_path: Path, models: bool
 ) -> None:
@@ -27,8 +29,14 @@ def test_without_extras_every_command_works_or_names_the_extra(
     assert result.returncode == 0, result.stderr
 
 
+@cache
+def find_providers() -> Mapping[str, list[str]]:
+    """The packages that provide each module; reads the metadata of all packages."""
+    return packages_distributions()
+
+
 def test_every_extra_installs_its_modules() -> None:
-    providers = packages_distributions()
+    providers = find_providers()
     for module, extra in EXTRA_BY_MODULE.items():
         listed = PROJECT["optional-dependencies"][extra]
         names = {canonicalize_name(Requirement(text).name) for text in listed}
@@ -37,7 +45,7 @@ def test_every_extra_installs_its_modules() -> None:
 
 
 def test_every_package_of_an_extra_is_listed() -> None:
-    providers = packages_distributions()
+    providers = find_providers()
     listed_packages = {
         canonicalize_name(dist) for module in EXTRA_BY_MODULE for dist in providers.get(module, ())
     }

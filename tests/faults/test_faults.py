@@ -49,10 +49,10 @@ def count_threads() -> int:
 
 def test_sample_of_hostile_model_folders(tmp_path: Path) -> None:
     tally = campaign.Tally(print)
-    campaign.run_folders(tally, tmp_path, 0.02, random.Random(13))
+    campaign.run_folders(tally, tmp_path, 0.01, random.Random(13))
     assert not tally.failures, "\n".join(tally.failures)
-    assert tally.counts["model folder: config.json"]["refused"] > 10
-    assert tally.counts["model folder: weights"]["refused"] > 2
+    assert tally.counts["model folder: config.json"]["refused"] > 5
+    assert tally.counts["model folder: weights"]["refused"] > 1
 
 
 @pytest.mark.parametrize("name", archives.ARCHIVES)
@@ -68,8 +68,7 @@ def test_damaged_judgments(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", corpora.DAMAGES)
 def test_damaged_corpus_runs(name: str, tmp_path: Path) -> None:
     rng = random.Random(15)
-    for n in range(3):
-        corpora.try_damage(name, tmp_path / str(n), rng)
+    corpora.try_damage(name, tmp_path / "run", rng)
 
 
 def test_undamaged_folders_are_accepted(tmp_path: Path) -> None:

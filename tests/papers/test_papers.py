@@ -98,6 +98,7 @@ def test_sentence_bleu_on_wmt16_segments(datasets: DatasetFolder) -> None:
     np.testing.assert_allclose(bleu.measured_values, swapped, atol=0.0105)
 
 
+@pytest.mark.slow
 def test_bleu_on_wmt12_comparisons(datasets: DatasetFolder) -> None:
     (bleu,) = measure_rows(datasets, "guzman2015", "1", "BLEU")
     assert bleu.average == pytest.approx(18.46, abs=0.5)
@@ -105,6 +106,7 @@ def test_bleu_on_wmt12_comparisons(datasets: DatasetFolder) -> None:
     np.testing.assert_allclose(bleu.measured_values, (15.7, 18.3, 19.2, 19.9), atol=0.06)
 
 
+@pytest.mark.slow
 def test_nist_on_wmt12_comparisons(datasets: DatasetFolder) -> None:
     (nist,) = measure_rows(datasets, "guzman2015", "1", "NIST")
     assert nist.average == pytest.approx(21.34, abs=0.5)

@@ -122,7 +122,7 @@ def test_a_shift_is_computed_from_the_first_moved_word(
     assert (table.distances, table.path()) == (expected.distances, expected.path())
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(60, 110), st.sampled_from([0.6, 1.0, 1.7, 55.0]), st.integers(0, 10**6))
 def test_shifts_of_long_texts_equal_those_of_short_ones(rows: int, ratio: float, seed: int) -> None:
     rng = Random(seed)
@@ -149,7 +149,7 @@ def test_shifts_of_long_texts_equal_those_of_short_ones(rows: int, ratio: float,
 sizes = st.integers(1, 70) | st.integers(1, 4) | st.integers(100, 200)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sizes, sizes, st.sampled_from([2, 9, 50]), st.integers(0, 10**6))
 def test_bits_and_cells_agree_within_the_beam(
     rows: int, columns: int, vocabulary: int, seed: int

@@ -32,7 +32,7 @@ def make_layout(
     return symbols, np.array([len(text) for text in texts], dtype=np.int64)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(pairs, st.integers(0, 8), st.sampled_from([1 << 15, 5]), st.sampled_from([64, 30, 14]))
 def test_counts_equal_those_of_counters(
     given_pairs: list[tuple[list[int], list[int]]], order: int, chunk: int, key: int

@@ -146,9 +146,10 @@ def test_batches_and_threads_do_not_change_scores(
     precision: str, atol: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     metric = TertiumMulti(precision=precision)  # type: ignore[arg-type]
+    texts = (GOOD, "train leaves not", "", "word " * 40)
     rows = [
         (t, s, r)
-        for t in (GOOD, "train leaves not", "", "word " * 40)
+        for t in (texts[:1] if precision == "bf16" else texts)  # slow on a CPU
         for s, r in ((SOURCE, REFERENCE), (SOURCE, None), (None, REFERENCE))
     ]
     single = []

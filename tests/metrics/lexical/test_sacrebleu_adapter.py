@@ -39,7 +39,7 @@ def streams(segments: list[Segment]) -> list[list[str]]:
     return [list(column) for column in zip(*(s.references for s in segments), strict=True)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     corpora(),
     st.builds(
@@ -78,7 +78,7 @@ def test_bleu_equals_sacrebleu_to_the_last_bit(
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     corpora(),
     st.builds(
@@ -138,7 +138,7 @@ def test_varying_number_of_references_equals_sacrebleu_with_none() -> None:
 
 def test_real_text_scores_equal_sacrebleu(human_data: Path) -> None:
     with gzip.open(human_data / "da/wmt17/de-en.jsonl.gz", "rt", encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
+        rows = [json.loads(line) for line in lines][::4]
     segments = [Segment(r["hypothesis"], None, (r["reference"],)) for r in rows]
     hypotheses, refs = [s.hypothesis for s in segments], [[s.references[0] for s in segments]]
     for metric, peer in ((BLEU(), SacreBLEU()), (CHRF(word_order=2), SacreChrF(word_order=2))):
@@ -152,7 +152,7 @@ def uneven_corpora(draw: st.DrawFn) -> list[Segment]:
     return [Segment(h, None, tuple(r)) for h, r in draw(st.lists(row, min_size=1, max_size=6))]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     uneven_corpora(),
     st.integers(1, 6),
@@ -184,7 +184,7 @@ def test_bleu_statistics_of_many_segments_equal_those_of_each(numbers: list[int]
     assert BLEU().statistics(segments).tolist() == single
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     uneven_corpora(),
     st.builds(
