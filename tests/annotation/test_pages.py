@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,12 +22,14 @@ from tests.annotation.running_server import (
     RunningServer,
     make_campaign,
     new_event,
+    submit_score,
     with_context_and_suspicions,
 )
 from tests.annotation.test_browser import SAVED, TEXT, open_page
 from tests.reporting.chromium import Browser
 
 import tertium.annotation
+from tertium.annotation.session import AnnotationSession, bind_socket
 from tertium.annotation.store import MANAGER
 from tertium.campaigns.campaign import PROTOCOLS, Campaign, write_campaign
 
@@ -136,6 +139,48 @@ def test_long_texts_with_many_marks_stay_smooth(browser: Browser, serve: Serve) 
     browser.wait(SAVED)
     print(f"\ntime of the last ten marks: {np.mean(times[-10:]):.1f} ms, with the next frame")
     assert len(server.session.state.raters["anna"].states[0].outputs[0].marks) == 31
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_when_the_server_is_killed(tmp_path: Path) -> None:
+    """A client sends each event until it is confirmed, while the server is killed six times."""
+    write_campaign(make_campaign("da"), tmp_path / "campaign.json")
+    with bind_socket("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "tertium", "annotate", "campaign.json", "--port", str(port)]
+    generator = np.random.default_rng(3)
+    links: dict[str, str] = {}
+    confirmed: list[str] = []
+    waiting = [submit_score(n % 4, n % 100) for n in range(400)]
+    for turn in range(7):
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        if turn == 0:
+            links |= dict(process.stdout.readline().split() for _ in range(4))
+        killer = threading.Timer(generator.uniform(0.05, 0.6), process.kill)
+        headers = {"Authorization": f"Bearer {links['anna'].partition('#')[2]}"}
+        with httpx.Client(headers=headers, timeout=20, trust_env=False) as client:
+            while waiting and process.poll() is None:
+                body = {"events": waiting[:3]}  # with those that may be stored already
+                try:
+                    response = client.post(f"http://127.0.0.1:{port}/api/events", json=body)
+                except httpx.HTTPError:
+                    time.sleep(0.01)
+                    continue
+                if turn < 6 and killer.ident is None:
+                    killer.start()  # at some moment from now on
+                saved = response.json()["saved"]
+                confirmed += saved
+                waiting = [event for event in waiting if event["id"] not in saved]
+        killer.cancel()
+        process.kill()
+        process.wait()
+    session = AnnotationSession(make_campaign("da"), tmp_path / "campaign.answers.db")
+    stored = [event.id for event in session.store.events()]
+    session.close()
+    assert not waiting
+    assert len(stored) == len({*stored}) == 400
+    assert {*confirmed} == {*stored}
 
 
 @pytest.mark.slow

@@ -170,6 +170,15 @@ def test_an_incomplete_change_reopens_a_task(connect: Callable[[Campaign], Clien
     assert client.session.state.answers() == []
 
 
+def test_an_empty_correction_is_not_complete(connect: Callable[[Campaign], Client]) -> None:
+    client = connect(make_campaign("post-edit"))
+    client.post(new_event("submit", outputs=[{"edited": "A dog."}]))
+    client.post(new_event("change", outputs=[{"edited": " "}]))  # on the way to another text
+    assert client.states()[0]["status"] == "open"
+    rejected = client.post(new_event("submit", outputs=[{"edited": ""}]))["rejected"]
+    assert "not complete" in rejected[0]["message"]
+
+
 def test_a_resent_event_is_no_duplicate(connect: Callable[[Campaign], Client]) -> None:
     client = connect(make_campaign("esa"))
     event = submit_score(0, 20, ms=1000)

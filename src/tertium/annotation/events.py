@@ -121,9 +121,9 @@ def check_rater_event(
     if len(event.outputs) != len(task.systems):
         raise DataError(f"{len(event.outputs)} answers for {len(task.systems)} translations")
     for answer in to_answers(event, rater, task, campaign):
-        item = check_answer(answer, campaign)
-        if event.kind == "submit" and not answer.is_complete(campaign.protocol):
-            raise DataError(f"the answer to item {item.id!r} is not complete")
+        check_answer(answer, campaign)
+    if event.kind == "submit" and not is_complete(event, rater, task, campaign):
+        raise DataError(f"the answer to item {task.item!r} is not complete")
     for output in event.outputs:
         _check_protocol(output, campaign)
 
@@ -160,8 +160,10 @@ def to_answers(
 
 def is_complete(event: RaterEvent, rater: str, task: Assignment, campaign: Campaign) -> bool:
     """Tell whether all outputs of a task have what the protocol asks for."""
-    return bool(event.outputs) and all(
-        answer.is_complete(campaign.protocol) for answer in to_answers(event, rater, task, campaign)
+    answers = to_answers(event, rater, task, campaign)
+    return bool(answers) and all(
+        answer.is_complete(campaign.protocol) and (answer.edited is None or answer.edited.strip())
+        for answer in answers
     )
 
 
@@ -179,8 +181,6 @@ def _check_protocol(output: OutputAnswer, campaign: Campaign) -> None:
             raise DataError(f"an answer has {name}, which the protocol {protocol!r} does not have")
     if len(output.marks) > MAX_MARKS:
         raise DataError(f"{len(output.marks)} marked errors in one text: at most {MAX_MARKS}")
-    if output.edited is not None and not output.edited.strip():
-        raise DataError("the edited translation is empty")
 
 
 def describe_problem(error: TertiumError) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from tertium.annotation.state import CampaignState, RaterState
 from tertium.campaigns.answers import Answer, judgment_rows
 from tertium.campaigns.campaign import Campaign
+from tertium.campaigns.rater_quality import count_checks
 from tertium.campaigns.reliability import krippendorff_alpha
 from tertium.meta.correlation import pearson
 
@@ -35,15 +36,16 @@ def describe_progress(state: CampaignState) -> dict[str, Any]:
     with state.lock:
         answers = state.answers()
         rows = [_describe_rater(rater, own) for rater, own in state.raters.items()]
-    scores = scores_by_rater(answers, state.campaign_with_checks)
+    scores = scores_by_rater(answers, campaign)
+    checks = count_checks(campaign, answers)
     seconds = {rater: _seconds(answers, rater) for rater in state.raters}
     usual = median([s for own in seconds.values() for s in own] or [math.nan])
     for row in rows:
         rater = row["rater"]
-        passed, failed = count_checks(scores.get(rater, {}), campaign)
+        passed, total = checks.get(rater, (0, 0))
         row["seconds"] = round(median(seconds[rater]), 1) if seconds[rater] else None
-        row["checks"] = {"passed": passed, "failed": failed}
-        row["agreement"] = correlate_with_others(rater, scores, campaign)
+        row["checks"] = {"passed": passed, "failed": total - passed}
+        row["agreement"] = correlate_with_others(rater, scores)
         row["suspicions"] = _suspicions(row, scores.get(rater, {}), usual)
     return {
         "name": campaign.name,
@@ -51,44 +53,23 @@ def describe_progress(state: CampaignState) -> dict[str, Any]:
         "is_stopped": state.is_stopped,
         "is_unblinded": state.is_unblinded,
         "raters": rows,
-        "alpha": compute_alpha(scores, campaign),
+        "alpha": compute_alpha(scores),
         "systems": system_means(answers, campaign) if state.is_unblinded else None,
     }
 
 
 def scores_by_rater(answers: Sequence[Answer], campaign: Campaign) -> Scores:
-    """Return the scores of all complete answers to items of a campaign."""
+    """Return the scores of all complete answers, without attention checks and tutorials."""
     scores: dict[str, dict[Cell, float]] = {}
     for row in judgment_rows(answers, campaign):
         scores.setdefault(row["rater"], {})[row["segment"], row["system"]] = row["score"]
     return scores
 
 
-def count_checks(scores: Mapping[Cell, float], campaign: Campaign) -> tuple[int, int]:
-    """Count attention checks that a rater passed and failed.
-
-    A damaged translation passes if it scores lower than its original. If the rater has not judged
-    the original, it passes below the rater's mean score.
-    """
-    kinds = {item.id: item.kind for item in campaign.items}
-    usual = [score for (item, _), score in scores.items() if kinds[item] == "item"]
-    passed = failed = 0
-    for (name, system), score in scores.items():
-        item = campaign.items_by_id[name]
-        if item.kind != "check" or system not in item.damage:
-            continue
-        limit = scores.get((item.original, system), fmean(usual) if usual else math.nan)
-        passed += score < limit
-        failed += score >= limit
-    return passed, failed
-
-
-def correlate_with_others(rater: str, scores: Scores, campaign: Campaign) -> float | None:
+def correlate_with_others(rater: str, scores: Scores) -> float | None:
     """Correlate a rater with the mean of the others on outputs that both judged (Pearson's r)."""
     pairs = []
     for cell, score in scores.get(rater, {}).items():
-        if campaign.items_by_id[cell[0]].kind != "item":
-            continue
         others = [own[cell] for name, own in scores.items() if name != rater and cell in own]
         if others:
             pairs.append((score, fmean(others)))
@@ -100,10 +81,9 @@ def correlate_with_others(rater: str, scores: Scores, campaign: Campaign) -> flo
     return round(float(pearson(left, right)), 3)
 
 
-def compute_alpha(scores: Scores, campaign: Campaign) -> float | None:
+def compute_alpha(scores: Scores) -> float | None:
     """Compute Krippendorff's alpha (interval) on outputs that several raters judged."""
-    cells = {cell for own in scores.values() for cell in own}
-    units = sorted(cell for cell in cells if campaign.items_by_id[cell[0]].kind == "item")
+    units = sorted({cell for own in scores.values() for cell in own})
     matrix = np.array([[own.get(cell, np.nan) for cell in units] for own in scores.values()])
     if not units or np.isfinite(matrix).sum(axis=0).max() < 2:
         return None

@@ -34,7 +34,7 @@ from tertium.annotation.events import (
     read_event_id,
 )
 from tertium.annotation.progress import describe_progress
-from tertium.annotation.state import CampaignState, blind_answers
+from tertium.annotation.state import CampaignState, blind_names
 from tertium.annotation.store import MANAGER, Event, EventStore
 from tertium.annotation.views import describe_campaign, describe_states, describe_task
 from tertium.campaigns.answers import judgment_rows
@@ -209,10 +209,11 @@ class AnnotationServer:
 
     def _export_lines(self) -> str:
         with self.state.lock:
-            answers, campaign = self.state.answers(), self.campaign
+            answers = self.state.answers()
+        rows = [*judgment_rows(answers, self.campaign)]
         if not self.state.is_unblinded:
-            answers, campaign = blind_answers(answers, campaign)
-        rows = judgment_rows(answers, campaign)
+            names = blind_names(self.campaign)
+            rows = [{**row, "system": names[row["system"]]} for row in rows]
         return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
     async def _manage(self, request: Request) -> Response:

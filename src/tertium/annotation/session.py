@@ -12,7 +12,7 @@ from urllib.parse import quote
 from tertium.annotation.access import create_tokens
 from tertium.annotation.state import CampaignState
 from tertium.annotation.store import MANAGER, EventStore
-from tertium.atomic import PathLike, lock_file
+from tertium.atomic import PathLike, check_writable, lock_file
 from tertium.campaigns.campaign import Campaign
 from tertium.errors import UsageError
 
@@ -60,6 +60,7 @@ class AnnotationSession:
 def open_session(campaign: Campaign, database: PathLike) -> Iterator[AnnotationSession]:
     """Open a campaign for one server; another server on the same database is refused."""
     path = Path(database)
+    check_writable(path)
     with lock_file(path.with_name(f"{path.name}.lock")) as is_locked:
         if not is_locked:
             raise UsageError(f"{path} is in use by another server: stop that one first")

@@ -7,9 +7,8 @@ import math
 import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 
 from tertium.annotation.events import (
     ACTIONS_WITH_ANSWERS,
@@ -69,15 +68,6 @@ class CampaignState:
         }
         self.is_stopped = False
         self.is_unblinded = False
-
-    @cached_property
-    def campaign_with_checks(self) -> Campaign:
-        """The campaign with attention checks as ordinary items, so that they have scores."""
-        items = (
-            replace(item, kind="item", damage={}, original="") if item.kind == "check" else item
-            for item in self.campaign.items
-        )
-        return self.campaign.replace(items=tuple(items))
 
     def apply(self, event: Event) -> None:
         """Add one event."""
@@ -188,21 +178,3 @@ def blind_names(campaign: Campaign) -> Mapping[str, str]:
 
     ordered: Sequence[str] = sorted(campaign.systems, key=key)
     return {system: f"system-{n}" for n, system in enumerate(ordered, start=1)}
-
-
-def blind_answers(answers: Sequence[Answer], campaign: Campaign) -> tuple[list[Answer], Campaign]:
-    """Replace the names of systems in answers and their campaign."""
-    names = blind_names(campaign)
-    items = tuple(
-        replace(
-            item,
-            outputs={names[s]: text for s, text in item.outputs.items()},
-            damage={names[s]: text for s, text in item.damage.items()},
-            suspected={names[s]: spans for s, spans in item.suspected.items()},
-            before=(),
-            after=(),
-        )
-        for item in campaign.items
-    )
-    blinded = campaign.replace(systems=tuple(sorted(names.values())), items=items, assignments={})
-    return [replace(a, system=names[a.system]) for a in answers], blinded

@@ -44,13 +44,19 @@ function isComplete(draft) {
   return draft.outputs.every((output) => {
     if (protocol === "ranking") return output.rank !== null;
     if (protocol === "mqm") return output.marks.every((mark) => mark.category);
-    return protocol === "post-edit" || output.score !== null;
+    if (protocol === "post-edit") return Boolean((output.edited ?? originalText(output)).trim());
+    return output.score !== null;
   });
+}
+
+function originalText(output) {
+  const number = page.draft.outputs.indexOf(output);
+  return page.data.tasks[page.current].outputs[number]?.text ?? "";
 }
 
 function missingPart(draft) {
   const protocol = page.data.campaign.protocol;
-  const keys = { ranking: "needRank", mqm: "needCategory" };
+  const keys = { ranking: "needRank", mqm: "needCategory", "post-edit": "needText" };
   const number = draft.outputs.findIndex((output) => !isComplete({ outputs: [output] }));
   const name = draft.outputs.length > 1 ? text("translationName", { name: letter(number) }) : text("translation");
   return text(keys[protocol] ?? "needScore", { name });

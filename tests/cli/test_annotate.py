@@ -1,0 +1,126 @@
+"""`tertium annotate`: links, export and one clear line for each mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.annotation.running_server import make_campaign, submit_score
+
+from tertium.annotation.session import (
+    AnnotationSession,
+    bind_socket,
+    default_database,
+    is_loopback,
+    make_link,
+    open_session,
+)
+from tertium.annotation.store import MANAGER, Event
+from tertium.campaigns.campaign import write_campaign
+from tertium.cli import main
+from tertium.data.human_data_files import read_human_data
+
+
+@pytest.fixture
+def campaign_file(tmp_path: Path) -> Path:
+    write_campaign(make_campaign("da"), tmp_path / "campaign.json")
+    return tmp_path / "campaign.json"
+
+
+def serve_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AnnotationSession, "serve", lambda self, listener: None)
+
+
+def test_the_first_start_prints_all_links(
+    campaign_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    serve_nothing(monkeypatch)
+    links = campaign_file.with_name("links.tsv")
+    assert main(["annotate", str(campaign_file), "--port", "0", "--links", str(links)]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in rows] == ["manager", "anna", "ben", "chloé"]
+    assert rows == [line.split("\t") for line in links.read_text("utf-8").splitlines()]
+    assert "/manager#" in rows[0][1]
+    assert all(link.startswith("http://127.0.0.1:") for _, link in rows)
+    assert main(["annotate", str(campaign_file), "--port", "0"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "links printed earlier stay valid (--new-links replaces them)" in captured.err
+    assert main(["annotate", str(campaign_file), "--port", "0", "--new-links"]) == 0
+    again = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [name for name, _ in again] == [name for name, _ in rows]
+    assert not {link for _, link in again} & {link for _, link in rows}
+
+
+def test_judgments_are_written_and_read_by_the_other_commands(
+    campaign_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judgments = campaign_file.with_name("judgments.jsonl")
+    assert main(["annotate", str(campaign_file), "-o", str(judgments)]) == 2
+    assert "no answers yet" in capsys.readouterr().err
+    session = AnnotationSession(make_campaign("da"), default_database(campaign_file))
+    assert main(["annotate", str(campaign_file), "-o", str(judgments)]) == 2
+    assert "has no complete answers yet" in capsys.readouterr().err
+    for n, score in enumerate((80, 20)):
+        event = submit_score(n, score)
+        session.store.append([Event(event["id"], "anna", event["body"])])
+    assert main(["annotate", str(campaign_file), "-o", str(judgments)]) == 0  # while it is open
+    session.close()
+    rows = [json.loads(line) for line in judgments.read_text("utf-8").splitlines()]
+    assert [(row["system"], row["score"]) for row in rows] == [("alpha", 80), ("alpha", 20)]
+    [read] = read_human_data(judgments)
+    assert list(read.scores) == [80, 20]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--port", "70000"], "--port 70000: expected a number from 0 to 65535"),
+        (["--host", "256.1.1.1"], "cannot listen on 256.1.1.1"),
+        (["--port", "0", "--database", "other.db"], "holds the answers of another campaign"),
+        (["--port", "0", "--database", "text.db"], "not a usable database"),
+        (["--port", "0", "--database", "no/such/folder.db"], "the folder no/such does not exist"),
+        (["--port", "0", "--links", "no/such/file"], "the folder no/such does not exist"),
+    ],
+)
+def test_mistakes_get_one_line(
+    campaign_file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    message: str,
+) -> None:
+    serve_nothing(monkeypatch)
+    monkeypatch.chdir(campaign_file.parent)
+    AnnotationSession(make_campaign("esa"), "other.db").close()
+    Path("text.db").write_text("this is not a database\n" * 50)
+    assert main(["annotate", "campaign.json", *arguments]) == 2
+    errors = capsys.readouterr().err
+    assert message in errors
+    assert errors.count("\n") == 1
+
+
+def test_a_second_server_on_one_database_is_refused(campaign_file: Path) -> None:
+    campaign = make_campaign("da")
+    database = default_database(campaign_file)
+    with open_session(campaign, database), pytest.raises(Exception, match="another server"):
+        with open_session(campaign, database):
+            pass
+    with open_session(campaign, database):
+        pass
+
+
+def test_a_port_in_use_is_one_line() -> None:
+    with bind_socket("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(Exception, match=f"cannot listen on 127.0.0.1, port {port}"):
+            bind_socket("127.0.0.1", port)
+
+
+def test_hosts_and_links() -> None:
+    assert is_loopback("127.0.0.1")
+    assert is_loopback("::1")
+    assert is_loopback("localhost")
+    assert not is_loopback("0.0.0.0")
+    assert make_link("::1", 80, MANAGER, "t") == "http://[::1]:80/manager#t"
