@@ -9,8 +9,8 @@ Conventions (docs/index.md explains them to readers):
 - A block of any language with title="PATH" is a file that the reader creates.
 - `...` in an output matches anything; white space and blank lines are ignored.
 - A trailing backslash continues a command, `# ...` after it is a comment. A command whose comment
-  says `takes hours`, `takes minutes`, `needs the network` or `needs judgments` is only parsed, by
-  the real parser.
+  says `takes hours`, `takes minutes`, `needs the network`, `needs judgments`, `needs answers` or
+  `runs until you stop it` is only parsed, by the real parser.
 - `<!-- setup` ... `-->` is hidden Python that defines names used by the snippets of the page.
 """
 
@@ -30,7 +30,9 @@ PAGES = [
     ROOT / "examples" / "README.md",
     *sorted(page for page in DOCS.rglob("*.md")),
 ]
-NOT_RUN = re.compile(r"takes (hours|minutes)|needs (the network|judgments)")
+NOT_RUN = re.compile(
+    r"takes (hours|minutes)|needs (the network|judgments|answers)|runs until you stop it"
+)
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<kind>\w*)"
     r'(?: title="(?P<title>[^"\n]+)")?[^\n]*\n'
