@@ -65,7 +65,10 @@ if TYPE_CHECKING:
     from tertium.evaluation.scoring import Evaluation as Evaluation
     from tertium.evaluation.scoring import score as score
     from tertium.evaluation.training import train as train
+    from tertium.evaluation.writing_back import write_back as write_back
     from tertium.execution import runtime as runtime
+    from tertium.localization.projects import Project as Project
+    from tertium.localization.projects import read_project as read_project
     from tertium.metrics.base.explanation import Explanation as Explanation
     from tertium.metrics.base.loading import load_metric as load_metric
     from tertium.metrics.base.metric import Metric as Metric
@@ -100,7 +103,9 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.evaluation.rater_agreement": "RaterStudy agree",
     "tertium.evaluation.scoring": "Evaluation score",
     "tertium.evaluation.training": "train",
+    "tertium.evaluation.writing_back": "write_back",
     "tertium.execution": "runtime",
+    "tertium.localization.projects": "Project read_project",
     "tertium.metrics.base.explanation": "Explanation",
     "tertium.metrics.base.loading": "load_metric",
     "tertium.metrics.base.metric": "Metric SegmentMetric",

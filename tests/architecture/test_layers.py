@@ -60,14 +60,15 @@ ALLOWED: dict[str, set[str]] = {
     "linguistics": BELOW_ENCODERS | {"encoders"},
     "models": BELOW_ENCODERS | {"encoders"},
     "metrics": BELOW_METRICS,
-    "evaluation": BELOW_METRICS | {"metrics", "meta", "campaigns"},
+    "evaluation": BELOW_METRICS | {"metrics", "meta", "campaigns", "localization"},
     "meta": CORE | {"data"},
     "decisions": BELOW_METRICS | {"metrics", "meta", "evaluation"},
     "corpus": BELOW_METRICS | {"metrics", "evaluation"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
     "annotation": CORE | {"text", "data", "meta", "campaigns"},
-    "reporting": CORE | {"data", "campaigns", "checks", "meta", "evaluation", "metrics"},
+    "reporting": CORE
+    | {"data", "campaigns", "checks", "meta", "evaluation", "metrics", "decisions"},
 }
 
 

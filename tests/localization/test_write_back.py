@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,9 +16,9 @@ from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.localization.annotations import Annotation
 from tertium.localization.catalogs import read_catalog
-from tertium.localization.projects import read_project
+from tertium.localization.projects import Project, read_project
 from tertium.localization.units import Catalog, Languages, Unit
-from tertium.localization.write_back import annotate_file, write_back
+from tertium.localization.write_back import annotate_file, annotate_files, check_write_back
 from tertium.spans import Span
 
 
@@ -139,11 +140,11 @@ def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
         write(tmp_path, "a.xlf", examples.XLIFF2),
         write(tmp_path, "b.xlf", examples.XLIFF1),
     ]
-    testset = read_project(paths).testset
+    project = read_project(paths)
+    testset = project.testset
     folder = tmp_path / "scored"
-    written = write_back(
-        paths, str(folder), testset, rows(testset, lambda _, n: Annotation({"x": float(n)}))
-    )
+    notes = rows(testset, lambda _, n: Annotation({"x": float(n)}))
+    written = annotate_files(project, str(folder), notes)
     assert [Path(path).name for path in written] == ["a.xlf", "b.xlf"]
     texts = [Path(path).read_text() for path in written]
     assert [text.count('<mda:meta type="x">') for text in texts] == [3, 0]
@@ -154,33 +155,33 @@ def test_a_project_is_written_to_a_folder(tmp_path: Path) -> None:
 
 def test_each_system_is_written_to_its_file(tmp_path: Path) -> None:
     paths = [write(tmp_path, f"{n}.xlf", examples.XLIFF2.replace("Eins", n)) for n in "ab"]
-    testset = read_project(paths).testset
+    project = read_project(paths)
+    testset = project.testset
     (tmp_path / "out").mkdir()
-    written = write_back(
-        paths, str(tmp_path / "out"), testset, rows(testset, lambda s, _: Annotation({s: 1.0}))
-    )
+    notes = rows(testset, lambda system, _: Annotation({system: 1.0}))
+    written = annotate_files(project, str(tmp_path / "out"), notes)
     assert ['type="b.xlf"' in Path(path).read_text() for path in written] == [False, True]
 
 
 def test_files_that_cannot_be_kept_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path, "a.xlf", examples.XLIFF2)
-    testset = read_project([path]).testset
-    notes = rows(testset, lambda *_: Annotation())
+    project = read_project([path])
+    notes = rows(project.testset, lambda *_: Annotation())
     with pytest.raises(UsageError, match="is an input file: give another name"):
-        write_back([path], path, testset, notes)
+        annotate_files(project, path, notes)
     with pytest.raises(UsageError, match="is a file; give a folder for several files"):
-        write_back([path, path], path, testset, notes)
+        annotate_files(replace(project, paths=(path, path)), path, notes)
     with pytest.raises(UsageError, match="two files have the same name"):
-        write_back([path, path], str(tmp_path / "x"), testset, notes)
+        annotate_files(replace(project, paths=(path, path)), str(tmp_path / "x"), notes)
     with pytest.raises(UsageError, match=r"b.json: scores can be written to .mqxliff"):
-        write_back([str(tmp_path / "b.json")], "x", testset, notes)
+        check_write_back([str(tmp_path / "b.json")], "x")
     compressed = tmp_path / "b.xlf"
     compressed.write_bytes(gzip.compress(examples.XLIFF2.encode()))
     with pytest.raises(DataError, match="compressed: unpack it before writing to it"):
         annotate_file(str(compressed), str(tmp_path / "out.xlf"), annotate)
     write(tmp_path, "a.xlf", examples.XLIFF2.replace("Eins", "Zwei"))
     with pytest.raises(DataError, match="changed while it was scored"):
-        write_back([path], str(tmp_path / "out.xlf"), testset, notes)
+        annotate_files(project, str(tmp_path / "out.xlf"), notes)
     assert not (tmp_path / "out.xlf").exists()
 
 
@@ -200,7 +201,7 @@ def test_workbooks_get_columns(tmp_path: Path) -> None:
         annotations = rows(
             testset, lambda _, n: Annotation({"x": n + 0.5}, [Span(0, 1, message="<w>")] * n)
         )
-        write_back([path], str(tmp_path / name), testset, annotations)
+        annotate_files(Project(testset, Languages(), (path,)), str(tmp_path / name), annotations)
         path = str(tmp_path / name)
     sheet, other = openpyxl.load_workbook(path).worksheets
     assert [*sheet.values] == [

@@ -7,11 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
-from tertium.cli.localization import (
-    add_write_back,
-    check_write_back_option,
-    write_back_findings,
-)
+from tertium.cli.localization import add_write_back, check_write_back_option, write_back_result
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import progress_bars
 from tertium.errors import UsageError
@@ -107,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         report = check(testset, settings=settings)
     for path in args.output:
         write_findings(report, path, inputs.locate_segments(args, testset))
-    write_back_findings(args, report)
+    write_back_result(args, report)
     _print_report(args, report)
     _print_notes(args, report)
     is_failed = args.fail_on is not None and report.has_severity(args.fail_on)

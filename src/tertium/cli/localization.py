@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from tertium.cli.parser import CommandParser
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.localization.annotations import Annotation
 from tertium.localization.catalogs import is_localization_file, root_element, suffix_of
 from tertium.localization.projects import Project, read_project
 from tertium.localization.units import Languages
 from tertium.localization.wmt_xml import ROOTS, read_wmt_xml
-from tertium.localization.write_back import check_write_back, write_back
+from tertium.localization.write_back import check_write_back
 from tertium.text.language_codes import find_language_code
 
 if TYPE_CHECKING:
     from tertium.evaluation.checking import CheckReport
-    from tertium.evaluation.error_marking import MarkedTranslations
     from tertium.evaluation.scoring import Evaluation
+    from tertium.metrics.base.metric import Metric
 
 
 def add_write_back(parser: CommandParser) -> None:
@@ -92,7 +89,7 @@ def _read_wmt(args: argparse.Namespace) -> Project | None:
             "-s, -r and --names"
         )
     languages = Languages()
-    return Project(read_wmt_xml(path, languages), languages)
+    return Project(read_wmt_xml(path, languages), languages, (path,))
 
 
 def wanted_languages(args: argparse.Namespace) -> Languages:
@@ -101,51 +98,13 @@ def wanted_languages(args: argparse.Namespace) -> Languages:
     return Languages(source or "", target or "")
 
 
-def write_back_findings(args: argparse.Namespace, report: CheckReport) -> None:
-    """Write the findings of checks to copies of the input files."""
+def write_back_result(
+    args: argparse.Namespace, result: Evaluation | CheckReport, metrics: Sequence[Metric] = ()
+) -> None:
+    """Write scores or findings to copies of the input files, if --write-back is given."""
+    from tertium.evaluation.writing_back import write_back
+
     if args.write_back:
-        rows = {
-            system: [Annotation(findings=spans) for spans in findings]
-            for system, findings in report.findings.items()
-        }
-        _write(args, report.testset, rows)
-
-
-def write_back_scores(
-    args: argparse.Namespace, evaluation: Evaluation, marked: Sequence[MarkedTranslations]
-) -> None:
-    """Write scores, and error spans of metrics, to copies of the input files."""
-    rows: dict[str, list[Annotation]] = {}
-    confidence_metric = _find_confidence(evaluation)
-    for system in evaluation.systems:
-        scores = {name: evaluation.scores[system][name].segments for name in evaluation.metrics}
-        spans = [
-            [entry.spans for entry in own.translations if entry.system == system] for own in marked
-        ]
-        rows[system] = [
-            Annotation(
-                {name: float(values[n]) for name, values in scores.items()},
-                tuple(span for own in spans for span in own[n]),
-                float(scores[confidence_metric][n]) if confidence_metric else None,
-            )
-            for n in range(len(evaluation.testset))
-        ]
-    _write(args, evaluation.testset, rows)
-
-
-def _find_confidence(evaluation: Evaluation) -> str | None:
-    """Return the first metric whose scores can be read as a confidence: all are from 0 to 1."""
-    for name in evaluation.metrics:
-        scores = [evaluation.scores[system][name] for system in evaluation.systems]
-        values = np.concatenate([own.segments for own in scores])
-        known = values[~np.isnan(values)]
-        is_share = known.size > 0 and known.min() >= 0.0 and known.max() <= 1.0
-        if is_share and all(own.higher_is_better for own in scores):
-            return str(name)
-    return None
-
-
-def _write(
-    args: argparse.Namespace, testset: TestSet, rows: Mapping[str, Sequence[Annotation]]
-) -> None:
-    write_back(args.translations, args.write_back, testset, rows, wanted_languages(args))
+        languages = wanted_languages(args)
+        project = Project(result.testset, languages, tuple(args.translations), languages)
+        write_back(project, result, args.write_back, metrics=metrics)

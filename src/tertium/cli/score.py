@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
 from tertium.cli.judge import add_dry_run, print_plan
-from tertium.cli.localization import (
-    add_write_back,
-    check_write_back_option,
-    write_back_scores,
-)
+from tertium.cli.localization import add_write_back, check_write_back_option, write_back_result
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.cli.significance import (
@@ -155,9 +151,9 @@ def run(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet), runtime_of(args):
         evaluation = scoring.score(testset, metrics, **intervals)
         slices = make_slices(args, evaluation)
-        needs_spans = args.to_spans or args.write_back
-        marked = mark_errors(evaluation, metrics) if needs_spans else []
+        write_back_result(args, evaluation, metrics)
         if args.to_spans:
+            marked = mark_errors(evaluation, metrics)
             write_spans(args.to_spans, marked)
             for entry in marked:
                 if entry.note and not entry.counts():
@@ -165,8 +161,6 @@ def run(args: argparse.Namespace) -> int:
                     logger.warning(message, entry.metric, entry.note)
         if args.report:
             _write_report(args, evaluation, metrics)
-    if args.write_back:
-        write_back_scores(args, evaluation, marked)
     if args.to_json:
         if args.statistics:
             from tertium.decisions.baselines import baseline_records

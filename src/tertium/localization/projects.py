@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tertium.data.consistency import name_systems
@@ -28,10 +28,16 @@ MAX_SHOWN_KEYS = 5
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The test set of localization files, and the languages that they declare."""
+    """The test set of localization files.
+
+    `languages` are those that the files declare, `wanted` those that were read from files with
+    several.
+    """
 
     testset: TestSet
     languages: Languages
+    paths: tuple[str, ...]
+    wanted: Languages = field(default_factory=Languages)
 
 
 def read_project(
@@ -61,6 +67,16 @@ def read_project(
     keep_untranslated
         Keep strings without a translation as empty translations; otherwise they are dropped with a
         warning.
+
+    Returns
+    -------
+    Project
+        `project.testset` is what `score` and `check` take.
+
+    Examples
+    --------
+    >>> read_project(["examples/localization/app.de.xliff"]).testset
+    <TestSet of 6 segments: app.de.xliff>
     """
     catalogs = [read_catalog(path, languages) for path in translations]
     if sources is not None:
@@ -83,7 +99,8 @@ def read_project(
     if not rows:
         raise DataError(f"{', '.join(map(str, translations))}: no translated strings")
     targets = [read_catalog(path, languages) for path in references]
-    return Project(_make_testset(rows, systems, targets), declared)
+    testset = _make_testset(rows, systems, targets)
+    return Project(testset, declared, tuple(map(str, translations)), languages or Languages())
 
 
 Row = tuple[tuple[Unit, ...], str]  # the unit of each system, and the label of its document

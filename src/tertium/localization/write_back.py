@@ -34,7 +34,7 @@ from tertium.localization.catalogs import (
     suffix_of,
 )
 from tertium.localization.po import Message
-from tertium.localization.projects import document_label, unit_name
+from tertium.localization.projects import Project, document_label, unit_name
 from tertium.localization.units import InlineText, Languages, Unit
 from tertium.localization.workbook_columns import OWN_PREFIX, Value, add_columns, is_workbook
 from tertium.localization.xml_elements import XmlFile
@@ -74,26 +74,14 @@ def _copies(paths: Sequence[str], output: str) -> list[str]:
     return [str(Path(output) / name) for name in names]
 
 
-def write_back(
-    paths: Sequence[str],
-    output: str,
-    testset: TestSet,
-    rows: Mapping[str, Sequence[Annotation]],
-    languages: Languages | None = None,
+def annotate_files(
+    project: Project, output: str, rows: Mapping[str, Sequence[Annotation]]
 ) -> list[str]:
-    """Write copies of localization files with annotations; return the names of the copies.
+    """Write copies of localization files with the annotations of each segment by system.
 
-    Parameters
-    ----------
-    paths
-        The files that the test set was read from.
-    output
-        The copy, or a folder for the copies.
-    rows
-        Annotations of each segment by system.
-    languages
-        The languages that were read from files with several.
+    `output` is the copy, or a folder for several. Returns the names of the copies.
     """
+    paths, testset = project.paths, project.testset
     check_write_back(paths, output)
     is_project = len(paths) > 1 and len(testset.systems) == 1
     systems = [*testset.systems]
@@ -104,7 +92,7 @@ def write_back(
             _annotate_workbook(path, target, testset, rows)
         else:
             find = _make_lookup(path, testset, system, rows[system], is_project)
-            annotate_file(path, target, find, languages)
+            annotate_file(path, target, find, project.wanted)
     return copies
 
 
