@@ -11,7 +11,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ class HumanTable:
     raters: FloatArray
     documents: IntArray
     rows: list[dict[str, Any]]
-    columns: IntArray | None = None  # of the rows, after a choice
+    columns: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
 
 def read_table(path: Path) -> HumanTable:
@@ -205,9 +205,9 @@ def fit_rater_scores(table: HumanTable) -> VarianceComponents:
     documents = {name: n for n, name in enumerate(dict.fromkeys(doc for doc, _ in cells))}
     values, labels = [], []
     for number, (a, b) in enumerate(combinations(table.systems, 2)):
-        for segment, (key, scores) in enumerate(cells.items()):
-            if a in scores and b in scores and len(scores[a]) == len(scores[b]):
-                for rater, value in enumerate(scores[a] - scores[b]):
+        for segment, (key, own) in enumerate(cells.items()):
+            if a in own and b in own and len(own[a]) == len(own[b]):
+                for rater, value in enumerate(own[a] - own[b]):
                     values.append(value)
                     labels.append((number, documents[key[0]], segment, rater))
     numbers = np.array(labels).T
@@ -345,7 +345,8 @@ def measure_choice() -> None:
     """Compare ways to choose segments by the rankings and clusters of the systems they give."""
     metrics = [word for word in sys.argv[2:] if not word.isdecimal()] or ["chrf", "bleu"]
     count = next((int(word) for word in sys.argv[2:] if word.isdecimal()), 100)
-    rng, results = make_rng(SEED), {}
+    rng = make_rng(SEED)
+    results: dict[str, list[tuple[float, float, float, float]]] = {}
     tables = [
         table for table in read_tables("esa") if table.name in CHOICE_SETS or len(metrics) > 1
     ]
@@ -390,7 +391,10 @@ def complete_segments(table: HumanTable, limit: int, rng: np.random.Generator) -
     """Keep segments judged for all systems (without systems that were judged rarely)."""
     judged = ~np.isnan(table.scores)
     systems = np.flatnonzero(judged.mean(axis=1) > 0.9)
-    columns = np.flatnonzero(judged[systems].all(axis=0))
+    keys = segment_keys(table)
+    references = find_references(table)
+    has_reference = np.array([bool(references.get(key)) for key in keys])
+    columns = np.flatnonzero(judged[systems].all(axis=0) & has_reference)
     if len(columns) > limit:
         columns = np.sort(rng.choice(columns, limit, replace=False))
     return replace(
@@ -403,16 +407,28 @@ def complete_segments(table: HumanTable, limit: int, rng: np.random.Generator) -
     )
 
 
+def segment_keys(table: HumanTable) -> list[tuple[str, str]]:
+    return sorted({(row.get("doc", ""), row["segment"]) for row in table.rows})
+
+
+def find_references(table: HumanTable) -> dict[tuple[str, str], str]:
+    return {
+        (row.get("doc", ""), row["segment"]): row["reference"]
+        for row in table.rows
+        if row.get("reference")
+    }
+
+
 def score_outputs(table: HumanTable, metrics: list[str]) -> tuple[list[list[str]], FloatArray]:
     """Return the outputs by system and the scores of metrics (metrics, systems, segments)."""
     texts = {(row["system"], row.get("doc", ""), row["segment"]): row for row in table.rows}
-    keys = sorted({(row.get("doc", ""), row["segment"]) for row in table.rows})
+    keys, known = segment_keys(table), find_references(table)
     rows = [[texts[system, *keys[n]] for n in table.columns] for system in table.systems]
-    references = [row.get("reference") for row in rows[0]]
+    references = [known[keys[n]] for n in table.columns]
     testset = TestSet.from_lists(
         {s: [r["hypothesis"] for r in own] for s, own in zip(table.systems, rows, strict=True)},
         [row["source"] for row in rows[0]],
-        references if all(references) else None,  # type: ignore[arg-type]
+        references,
     )
     evaluation = score(testset, metrics)
     values = [

@@ -203,9 +203,10 @@ def detectable_difference(segments: int, variance: VarianceComponents, design: D
     return float((critical + ndtri(design.target_power)) * np.sqrt(spread))
 
 
-def degrees_of_freedom(segments: FloatArray, design: Design) -> FloatArray:
+def degrees_of_freedom(segments: ArrayLike, design: Design) -> FloatArray:
     """Return the number of independent units, segments or documents, minus 1."""
-    return np.maximum(1.0, segments / max(1.0, design.segments_per_document) - 1)
+    count = np.asarray(segments, dtype=np.float64)
+    return np.maximum(1.0, count / max(1.0, design.segments_per_document) - 1)
 
 
 def effective_document_size(documents: Sequence[str]) -> float:

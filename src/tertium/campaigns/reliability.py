@@ -26,7 +26,7 @@ from tertium.meta.correlation import ranks
 from tertium.meta.error_spans import count_characters, f1_from_totals, match_spans
 from tertium.meta.pairwise import kendall_b
 from tertium.meta.replicates import draw_counts, kendall_b_replicate
-from tertium.spans import ErrorAnnotations
+from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 Reduce = Callable[[FloatArray], FloatArray]  # sums (..., k) -> (...)
 MIN_SHARED = 3  # translations for a correlation of two raters
@@ -214,7 +214,7 @@ def worst_severities(annotations: Sequence[ErrorAnnotations | None]) -> IntArray
         if marks is None:
             levels.append(-1)
             continue
-        errors = [*marks.spans, *marks.missing]
+        errors: list[Span | UnlocatedError] = [*marks.spans, *marks.missing]
         levels.append(max((SEVERITY_LEVELS[error.severity] for error in errors), default=0))
     return np.array(levels, dtype=np.int64)
 
@@ -265,7 +265,7 @@ def span_sums(
     return sums
 
 
-def _spans(marks: ErrorAnnotations | None) -> tuple[object, ...]:
+def _spans(marks: ErrorAnnotations | None) -> tuple[Span, ...]:
     return () if marks is None else marks.spans
 
 

@@ -170,4 +170,5 @@ def weighted_standard_error(values: ArrayLike, probabilities: ArrayLike) -> Floa
     count = (weights > 0).sum(axis=-1)
     residuals = np.nan_to_num(scores) - weighted_mean(values, probabilities)[..., None]
     spread: FloatArray = ((weights * residuals) ** 2).sum(axis=-1)
-    return np.sqrt(spread * count / np.maximum(1, count - 1))
+    errors: FloatArray = np.sqrt(spread * count / np.maximum(1, count - 1))
+    return errors

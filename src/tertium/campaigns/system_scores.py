@@ -19,7 +19,7 @@ from tertium.arrays import FloatArray, IntArray, divide
 from tertium.campaigns.ratings import Ratings
 from tertium.campaigns.reliability import quantiles
 from tertium.meta.replicates import draw_counts
-from tertium.spans import MQM_WEIGHTS, error_weight
+from tertium.spans import MQM_WEIGHTS, Span, UnlocatedError, error_weight
 from tertium.text.perturbations import units
 
 BLOCK_NUMBERS = 1 << 22  # weights in memory at a time
@@ -181,7 +181,7 @@ def make_scorecards(
     for n, entry in enumerate(annotated.judgments):
         marks = entry.error_annotations
         assert marks is not None
-        own = [*marks.spans, *marks.missing]
+        own: list[Span | UnlocatedError] = [*marks.spans, *marks.missing]
         points[n] = sum(error_weight(e.severity, e.category, {"bad": 1.0, **weights}) for e in own)
         words[n] = len(units(entry.segment.source or entry.segment.hypothesis))
         errors.setdefault(int(annotated.system[n]), Counter()).update(e.severity for e in own)

@@ -30,17 +30,20 @@ def score_utilities(name: str, scores: FloatArray) -> FloatArray:
         deviations > 0, deviations, 1.0
     )
     if name == "variance":
-        return np.nan_to_num(np.nanstd(standardized, axis=1).mean(axis=0))
+        spread: FloatArray = np.nan_to_num(np.nanstd(standardized, axis=1).mean(axis=0))
+        return spread
     if name == "disagreement":
         if len(scores) < 2:
             raise UsageError("disagreement between metrics needs two metrics or more")
-        return np.nan_to_num(np.nanstd(standardized, axis=0).mean(axis=0))
+        gaps: FloatArray = np.nan_to_num(np.nanstd(standardized, axis=0).mean(axis=0))
+        return gaps
     systems = np.nanmean(standardized, axis=2, keepdims=True)
     centered = standardized - np.nanmean(standardized, axis=1, keepdims=True)
     systems = systems - systems.mean(axis=1, keepdims=True)
     top = np.nansum(centered * systems, axis=1)
     bottom = np.sqrt(np.nansum(centered**2, axis=1) * (systems**2).sum(axis=1))
-    return np.clip(np.nan_to_num(divide(top, bottom)).mean(axis=0), 0.0, None)
+    correlations: FloatArray = np.nan_to_num(divide(top, bottom)).mean(axis=0)
+    return np.maximum(correlations, 0.0)
 
 
 def output_diversity(outputs: Sequence[Sequence[str]]) -> FloatArray:

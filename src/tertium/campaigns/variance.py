@@ -17,7 +17,6 @@ estimated (`python -m benchmarks annotation variance`).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from importlib.resources import files
@@ -25,6 +24,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.judgments import JudgmentSet
@@ -60,7 +60,7 @@ class VarianceComponents:
         return replace(self, **scaled, origin=origin)
 
     def mean_variance(
-        self, segments: FloatArray, raters: int, segments_per_document: float
+        self, segments: ArrayLike, raters: int, segments_per_document: float
     ) -> FloatArray:
         """Compute the variance of the mean difference over a number of segments.
 
@@ -129,9 +129,9 @@ def paired_differences(pilot: JudgmentSet) -> tuple[FloatArray, IntArray]:
     cells: dict[tuple[str, str, str], dict[str, float]] = {}
     documents: dict[tuple[str, str], str] = {}
     for judgment in pilot.judgments:
-        item = (judgment.lp, judgment.item)
-        documents[item] = judgment.document or judgment.item
-        scores = cells.setdefault((*item, judgment.annotator), {})
+        documents[judgment.lp, judgment.item] = judgment.document or judgment.item
+        key = (judgment.lp, judgment.item, judgment.annotator)
+        scores = cells.setdefault(key, {})
         scores[judgment.system] = judgment.score
     if len({judgment.system for judgment in pilot.judgments}) < 2:
         raise DataError(f"{pilot.title}: one system; a difference needs judgments of two")
@@ -142,7 +142,7 @@ def paired_differences(pilot: JudgmentSet) -> tuple[FloatArray, IntArray]:
             rows.append((f"{lp}\t{a}\t{b}", f"{lp}\t{documents[lp, item]}", f"{lp}\t{item}", rater))
             values.append(scores[a] - scores[b])
     columns = [np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True)]
-    labels: IntArray = np.array(columns or [[]] * 4, dtype=np.int64)
+    labels: IntArray = np.array(columns, dtype=np.int64).reshape(4, -1)
     return center_by_group(np.array(values), labels[0]), labels
 
 
@@ -194,7 +194,7 @@ def _mean_product(products: FloatArray) -> float | None:
     return float(products[0] / products[1]) if products[1] > 0.5 else None
 
 
-def select_close_pairs(differences: Sequence[float], share: float = 2 / 3) -> BoolArray:
+def select_close_pairs(differences: ArrayLike, share: float = 2 / 3) -> BoolArray:
     """Mark the system pairs with the smallest differences, for which campaigns are planned."""
     sizes = np.abs(np.asarray(differences, dtype=np.float64))
     close: BoolArray = sizes <= np.quantile(sizes, share)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tertium.cli import output
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.significance import add_alpha, add_seed
+from tertium.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from tertium.campaigns.answers import Answer
+
+DATABASE_SUFFIX = ".db"
 
 HELP = "measure agreement between raters, rank systems by them"
 DESCRIPTION = (
@@ -16,20 +24,26 @@ DESCRIPTION = (
 EPILOG = """\
 examples:
   tertium agree ratings.csv
-  tertium agree campaign.json --answers answers.jsonl
+  tertium agree campaign.json
+  tertium agree campaign.json --answers answers.jsonl -o judgments.jsonl
   tertium agree mqm_newstest.tsv --pass-mark 25
   tertium agree ratings.csv --exclude rater-3 -f json
 
-HUMAN is a campaign of `tertium plan` with --answers, or judgments with rater names: TSV, CSV or
-JSONL, MQM, ESA, Appraise, Pearmut, Label Studio. `tertium agree campaign.json --answers FILE -o
-judgments.jsonl` also writes judgments for meta, train, route and report.
+HUMAN is a campaign that raters answered in `tertium annotate`, or judgments with rater names: TSV,
+CSV or JSONL, MQM, ESA, Appraise, Pearmut, Label Studio. -o writes the judgments of a campaign;
+meta, train, route and report read them.
 """
 
 
 def add_arguments(parser: CommandParser) -> None:
     group = parser.groups["Input"]
     group.add_argument("human", metavar="HUMAN", help="judgments with raters, or a campaign")
-    group.add_argument("--answers", metavar="FILE", help="answers of raters to a campaign (.jsonl)")
+    group.add_argument(
+        "--answers",
+        metavar="FILE",
+        help="answers to a campaign: the database of `tertium annotate` or .jsonl (default: the "
+        "database next to the campaign)",
+    )
     add_list(group, "--exclude", metavar="RATER", help="raters to leave out")
     add_list(group, "--lps", metavar="LP", help="only these language pairs (default: all)")
     group = parser.groups["Statistics"]
@@ -62,9 +76,10 @@ def run(args: argparse.Namespace) -> int:
     from tertium.reporting.tables.rater_agreement import human_score_table, study_tables
 
     output.check_outputs(args)
+    answers = _read_answers(args)
     studies = agree(
         args.human,
-        answers=args.answers,
+        answers=answers,
         exclude=args.exclude,
         lps=args.lps,
         pass_mark=args.pass_mark,
@@ -73,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     if args.output:
-        _write_judgments(args)
+        _write_judgments(args, answers)
     records = [study.records() for study in studies]
     if args.to_json:
         output.write_json(args.to_json, records)
@@ -90,13 +105,38 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_judgments(args: argparse.Namespace) -> None:
-    """Write the judgments of a campaign, without those of excluded raters."""
-    from tertium.campaigns.answers import read_answers, write_judgments
+def _read_answers(args: argparse.Namespace) -> list[Answer] | None:
+    """Return the answers to a campaign, or None if the input is not a campaign."""
+    from tertium.annotation.session import AnnotationSession, default_database
+    from tertium.campaigns.answers import read_answers
     from tertium.campaigns.campaign import is_campaign_file, read_campaign
-    from tertium.errors import UsageError
 
     if not is_campaign_file(args.human):
+        if args.answers:
+            raise UsageError(f"--answers is for a campaign, but {args.human} is not one")
+        return None
+    campaign = read_campaign(args.human)
+    path = Path(args.answers or default_database(args.human))
+    if not path.is_file():
+        raise DataError(
+            f"{args.human} is a campaign: give the answers of its raters (--answers); {path} does "
+            "not exist"
+        )
+    if path.suffix != DATABASE_SUFFIX:
+        return read_answers(path)
+    session = AnnotationSession(campaign, path)
+    try:
+        return session.state.answers()
+    finally:
+        session.close()
+
+
+def _write_judgments(args: argparse.Namespace, answers: list[Answer] | None) -> None:
+    """Write the judgments of a campaign, without those of excluded raters."""
+    from tertium.campaigns.answers import write_judgments
+    from tertium.campaigns.campaign import read_campaign
+
+    if answers is None:
         raise UsageError("-o writes the judgments of a campaign: give a campaign and --answers")
-    answers = [a for a in read_answers(args.answers) if a.rater not in args.exclude]
-    write_judgments(answers, read_campaign(args.human), args.output)
+    chosen = [answer for answer in answers if answer.rater not in args.exclude]
+    write_judgments(chosen, read_campaign(args.human), args.output)

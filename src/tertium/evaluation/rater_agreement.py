@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, make_rng
-from tertium.campaigns.answers import judgment_rows, latest_answers, read_answers
+from tertium.campaigns.answers import Answer, judgment_rows, latest_answers, read_answers
 from tertium.campaigns.campaign import is_campaign_file, read_campaign
 from tertium.campaigns.rater_quality import RaterQuality, count_checks, describe_raters
 from tertium.campaigns.ratings import Ratings
@@ -99,7 +100,7 @@ class RaterStudy(Displayable):
 def agree(
     judgments: PathLike | JudgmentSet,
     *,
-    answers: PathLike | None = None,
+    answers: PathLike | Sequence[Answer] | None = None,
     exclude: Sequence[str] = (),
     lps: Sequence[str] = (),
     weights: Mapping[str, float] = MQM_WEIGHTS,
@@ -116,7 +117,7 @@ def agree(
         A campaign of `tertium plan` with `answers`, a file of judgments with raters in any known
         format, or a `JudgmentSet`.
     answers
-        The answer file of a campaign.
+        The answer file of a campaign, or its answers.
     exclude
         Raters to leave out.
     lps
@@ -157,7 +158,9 @@ def agree(
 
 
 def _read(
-    judgments: PathLike | JudgmentSet, answers: PathLike | None, lps: Sequence[str]
+    judgments: PathLike | JudgmentSet,
+    answers: PathLike | Sequence[Answer] | None,
+    lps: Sequence[str],
 ) -> tuple[
     list[JudgmentSet], dict[tuple[str, str, str], float], Mapping[str, tuple[int, int]] | None
 ]:
@@ -173,14 +176,16 @@ def _read(
         return sets, {}, None
     if answers is None:
         raise UsageError(f"{judgments} is a campaign: give the answers of its raters (--answers)")
-    campaign, given_answers = read_campaign(judgments), read_answers(answers)
-    in_order = sorted(latest_answers(given_answers), key=lambda answer: answer.time)
+    campaign = read_campaign(judgments)
+    is_file = isinstance(answers, str | os.PathLike)
+    entries = read_answers(answers) if is_file else [*answers]  # type: ignore[arg-type, misc]
+    in_order = sorted(latest_answers(entries), key=lambda answer: answer.time)
     rows = [*judgment_rows(in_order, campaign)]
     if not rows:
-        raise DataError(f"{answers}: no complete answers to {campaign.name!r} yet")
+        raise DataError(f"no complete answers to the campaign {campaign.name!r} yet")
     seconds = {(a.rater, a.system, a.item): a.seconds for a in in_order if a.seconds is not None}
     judgment_set = read_judgments(rows, name=campaign.name, repeats=True)
-    return [judgment_set], seconds, count_checks(campaign, given_answers)
+    return [judgment_set], seconds, count_checks(campaign, entries)
 
 
 def _study(
