@@ -30,6 +30,7 @@ def test_public_names_are_pinned() -> None:
         "Judgment",
         "Metric",
         "Preference",
+        "Project",
         "Ranker",
         "Ranking",
         "Report",
@@ -49,11 +50,13 @@ def test_public_names_are_pinned() -> None:
         "load_ranker",
         "meta_evaluate",
         "rank",
+        "read_project",
         "report",
         "runtime",
         "score",
         "score_corpus",
         "train",
+        "write_back",
     ]
     assert dir(tertium) == sorted(tertium.__all__)
 
