@@ -61,7 +61,11 @@ def test_files_in_one_language_are_aligned_by_key(
     target = write(
         tmp_path, "pl.json", '{"n_one": "1", "n_few": "2", "n_many": "5", "a": "Ą", "q": "Q"}'
     )
-    testset = read_project([target], source).testset
+    project = read_project([target], source)
+    testset = project.testset
+    assert [*project.languages] == ["en", "pl"]
+    wanted = read_project([target], source, languages=Languages(target="pl")).languages
+    assert [*wanted] == ["en", "pl"]
     assert testset.items == ("a", "n[one]", "n[few]", "n[many]")
     assert testset.sources == ("A", "%d x", "%d xs", "%d xs")
     assert testset.systems["pl.json"] == ("Ą", "1", "2", "5")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,12 @@ from tertium.localization import (
 )
 from tertium.localization.units import Catalog, Languages, Unit
 from tertium.localization.xml_elements import Element, XmlFile
+from tertium.text.language_codes import LANGUAGE_CODES
 
 XLIFF_SUFFIXES = frozenset({".xlf", ".xliff", ".xlf2", ".sdlxliff", ".mqxliff", ".mxliff"})
 PO_SUFFIXES = frozenset({".po", ".pot"})
+LOCALE_FOLDERS = frozenset("locales locale _locales i18n l10n lang languages translations".split())
+_LANGUAGE = re.compile(r"(?:.*[._-])?([a-z]{2})(?:[-_](?:r?[A-Z]{2}|[A-Z][a-z]{3}))*")
 Group = tuple[Any, list[Unit]]  # an element or message of the file, and its units
 
 _READERS: Mapping[str, Callable[[str, Languages], Iterator[Unit]]] = {
@@ -118,4 +122,26 @@ def read_catalog(path: str | Path, languages: Languages | None = None) -> Catalo
         The languages wanted of a file with several; others are those that the file declares.
     """
     declared = Languages(languages.source, languages.target) if languages else Languages()
-    return Catalog(str(path), tuple(read_units(path, declared)), declared)
+    units = tuple(read_units(path, declared))
+    if suffix_of(path) not in BILINGUAL_SUFFIXES:
+        declared.target = declared.target or language_in_path(path)
+    return Catalog(str(path), units, declared)
+
+
+def language_in_path(path: str | Path) -> str:
+    """Return the language in the name of a file or of its folder, where it is usual, or nothing.
+
+    >>> [language_in_path(p) for p in ("res/values-de-rDE/strings.xml", "app_pt_BR.arb", "de.json")]
+    ['de', 'pt', 'de']
+    >>> [language_in_path(p) for p in ("fr.lproj/Main.strings", "locales/ja/a.ftl", "my/app.json")]
+    ['fr', 'ja', '']
+    """
+    file = Path(path)
+    folder = file.parent.name
+    names = [file.name.removesuffix(".gz").rpartition(".")[0]]
+    if folder.endswith(".lproj") or folder.startswith("values-"):
+        names.append(folder.removesuffix(".lproj"))
+    elif file.parent.parent.name in LOCALE_FOLDERS:
+        names.append(folder)
+    matches = filter(None, map(_LANGUAGE.fullmatch, names))
+    return next((match[1] for match in matches if match[1] in LANGUAGE_CODES), "")

@@ -80,7 +80,8 @@ def read_project(
     """
     catalogs = [read_catalog(path, languages) for path in translations]
     if sources is not None:
-        source_catalog = read_catalog(sources, languages)
+        own_language = Languages(target=languages.source if languages else "")
+        source_catalog = read_catalog(sources, own_language)
         catalogs = [align_with_source(catalog, source_catalog) for catalog in catalogs]
     for catalog in catalogs:
         warn_about_duplicates(catalog)
@@ -243,7 +244,7 @@ def unit_name(unit: Unit) -> str:
     """Return the name of a unit in tables: its id, cut if it is long, as PO ids are.
 
     >>> unit_name(Unit(id="menu.open")), unit_name(Unit(id="a " * 40, line=7))[-9:]
-    ('menu.open', '… (line 7)'[1:])
+    ('menu.open', ' (line 7)')
     """
     name = " ".join(unit.name.split())
     if len(name) <= MAX_NAME_LENGTH:
