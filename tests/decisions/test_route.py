@@ -74,7 +74,12 @@ def test_other_pairs_and_other_scores_are_reported(route: Route) -> None:
     rows = make_rows(100, "en-fi", 5) + [
         {**row, "mt": row["ref"]} for row in make_rows(100, "en-de", 6)
     ]
-    notes = apply_route(route, TestSet.from_records(rows)).notes
+    routed = apply_route(route, TestSet.from_records(rows))
+    assert routed.counts()["en-fi"]["publish"] == 0
+    pooled = apply_route(route, TestSet.from_records(rows), use_pooled=True)
+    assert pooled.counts()["en-fi"]["publish"] > 0
+    assert any("all pairs together are used, without a promise" in n for n in pooled.notes)
+    notes = routed.notes
     assert any("en-fi: 100 rows, but fewer than 100 judged rows" in note for note in notes)
     assert any("en-de: scores of chrf are unlike those of the judged rows" in n for n in notes)
 

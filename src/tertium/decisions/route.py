@@ -83,7 +83,10 @@ class PairThresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class RouteStage:
-    """One metric of a route; `pooled` has the thresholds of pairs without enough judged rows."""
+    """One metric of a route; `pooled` has the thresholds of all pairs together.
+
+    They promise nothing for a single pair, and are used for pairs without judged rows on request.
+    """
 
     metric: str
     signatures: tuple[str, ...]
@@ -91,9 +94,9 @@ class RouteStage:
     pairs: Mapping[str, PairThresholds]
     pooled: PairThresholds | None = None
 
-    def thresholds(self, lp: str) -> PairThresholds | None:
-        """Return the thresholds of a language pair; None if there are none."""
-        return self.pairs.get(lp, self.pooled)
+    def thresholds(self, lp: str, *, use_pooled: bool = False) -> PairThresholds | None:
+        """Return the thresholds of a language pair, or the pooled ones, or None."""
+        return self.pairs.get(lp, self.pooled if use_pooled else None)
 
     def check_signatures(self, scores: RowScores) -> None:
         """Raise an error if scores were computed in another way than those of the fit."""

@@ -133,6 +133,7 @@ def apply_route(
     sources: Sequence[str] | None = None,
     references: References = None,
     lp: str = "",
+    use_pooled: bool = False,
 ) -> RoutedTranslations:
     """Decide for each translation whether to publish, post-edit or translate it again.
 
@@ -147,14 +148,17 @@ def apply_route(
         Texts for each segment, if `testset` is a list or a dictionary of lists.
     lp
         The language pair of all rows, if there is no column.
+    use_pooled
+        Decide rows of pairs without judged rows by the thresholds of all pairs together, without a
+        promise. By default, their scores decide nothing: they are post-edited.
     """
     rows = rows_of_testset(as_testset(testset, sources, references), lp)
-    return _Router(route, rows).run()
+    return _Router(route, rows, use_pooled=use_pooled).run()
 
 
 class _Router:
-    def __init__(self, route: Route, rows: Sequence[Row]) -> None:
-        self.route, self.rows = route, rows
+    def __init__(self, route: Route, rows: Sequence[Row], *, use_pooled: bool) -> None:
+        self.route, self.rows, self.use_pooled = route, rows, use_pooled
         self.findings = find_errors(rows)
         decisions = decide_by_conditions(self.findings, route.conditions)
         self.outcomes: list[Outcome | None] = [outcome for outcome, _ in decisions]
@@ -216,7 +220,7 @@ class _Router:
                 )
             consequence = (
                 "the thresholds of all pairs together are used, without a promise"
-                if stage.pooled
+                if stage.pooled and self.use_pooled
                 else "its scores decide nothing"
             )
             self.notes.append(
@@ -230,7 +234,7 @@ class _Router:
         stage.check_signatures(scores)
         for position, n in enumerate(undecided):
             self.scores[n][stage.metric] = float(scores.values[position])
-            own = stage.thresholds(rows[position].lp)
+            own = stage.thresholds(rows[position].lp, use_pooled=self.use_pooled)
             if not scores.is_reliable(position):
                 kinds = [kind for kind in scores.warnings[position] if kind]
                 self.reasons[n] = f"{stage.metric}: {', '.join(kinds)}"

@@ -77,8 +77,8 @@ def _describe_failures(pairs: dict[str, PairThresholds]) -> list[str]:
             span = f"{100 * low:.1f} % ({first})"
             span += f" to {100 * high:.1f} % ({last})" if first != last else ""
             notes.append(
-                f"{lp}: used for other pairs, without a promise; good among the published judged "
-                f"rows: {span}"
+                f"{lp}: for other pairs with --use-pooled, without a promise; good among the "
+                f"published judged rows: {span}"
             )
     return notes
 
