@@ -30,7 +30,9 @@ def annotate(unit: Unit) -> Annotation:
 
 
 def contents(catalog: Catalog) -> list[tuple[object, ...]]:
-    return [(u.key, u.source and u.source.text, u.target and u.target.text) for u in catalog]
+    return [
+        (u.key, u.source and u.source.text, u.target and u.target.text, u.notes) for u in catalog
+    ]
 
 
 def check_round_trip(path: str, folder: Path, languages: Languages | None = None) -> bytes:

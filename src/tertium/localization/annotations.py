@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
 from tertium.localization.po import OWN_COMMENT, Message
-from tertium.localization.units import InlineText, Unit
+from tertium.localization.units import OWN, InlineText, Unit
 from tertium.localization.xml_elements import Element
 from tertium.spans import Span
 
-OWN = "tertium"
 ITS = "http://www.w3.org/2005/11/its"
 METADATA = "urn:oasis:names:tc:xliff:metadata:2.0"
 PRIORITIES = {"critical": "1", "major": "2", "minor": "3"}

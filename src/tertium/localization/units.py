@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+OWN = "tertium"  # marks the notes that we write
 Piece = tuple[int, int, int]  # offset in the text, first byte in the file, byte after the last
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tertium.localization.inline_markup import InlineReader, Kind, PlaceholderNames
-from tertium.localization.units import Languages, Unit
+from tertium.localization.units import OWN, Languages, Unit
 from tertium.localization.xml_elements import XML_LANGUAGE, Element, XmlFile
 
 WANTED = ("trans-unit", "bin-unit")
@@ -57,7 +57,11 @@ def _read_unit(
         source=reader.read(source, names) if source is not None else None,
         target=reader.read(target, names) if target is not None else None,
         alternatives=tuple(_read_alternatives(element, reader)),
-        notes=tuple(text for note in element.elements("note") if (text := note.text().strip())),
+        notes=tuple(
+            text
+            for note in element.elements("note")
+            if note.get("from") != OWN and (text := note.text().strip())
+        ),
         state=_read_state(element, target),
         context=" ".join(
             context.text().strip()

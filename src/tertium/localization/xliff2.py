@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tertium.localization.inline_markup import InlineReader, Kind, PlaceholderNames
-from tertium.localization.units import Languages, Unit
+from tertium.localization.units import OWN, Languages, Unit
 from tertium.localization.xml_elements import Element, XmlFile
 
 WANTED = ("unit",)
@@ -65,7 +65,7 @@ def _read_unit(
         text
         for group in element.elements("notes")
         for note in group.elements("note")
-        if (text := note.text().strip())
+        if note.get("category") != OWN and (text := note.text().strip())
     )
     names = PlaceholderNames()
     for number, segment in enumerate(segments, start=1):
