@@ -1,7 +1,8 @@
 """Fit the bundled blend and the constants of untrained blends: `python -m recipes.blend FILE`.
 
     python -m recipes.blend scores.jsonl            # score what is missing, fit, and report
-    python -m recipes.blend scores.jsonl --write    # also write the model and the constants
+    python -m recipes.blend scores.jsonl --write    # also write the constants, and the model if it
+                                                    # is better than each of its metrics
 
 Metrics score samples of the development sets with references (papers.modern: whole segments, about
 1,000 translations per language pair). Scores are appended to FILE and are not computed again unless
@@ -47,9 +48,11 @@ from tertium.reporting.tables.table import render_table
 
 DEV, SETS, JUDGED_SET = "modern/dev", ("da/wmt22", "esa/wmt24", "mqm/ted21"), "esa/wmt25"
 JUDGES = {"strong": "gemba_gpt41", "weak": "gemba_commanda"}
-PARTS = ("chrf", "tertium-multi:against=reference")
+STATISTICS = ("pearson", "acc-eq*", "spa", "accuracy")
+MULTI = "tertium-multi:against=reference"
+PARTS = ("chrf", MULTI)
 # Known to untrained blends. Not TER: it has no bound, and a few outputs determine its deviation.
-CONSTANT_METRICS = ("bleu", "chrf", "chrf:word_order=2", "tertium-multi:against=reference")
+CONSTANT_METRICS = ("bleu", "chrf", "chrf:word_order=2", MULTI, "tertium-multi:against=both")
 CONSTANTS_FILE = Path(__file__).parents[1] / "src/tertium/metrics/regression" / CONSTANTS
 NOTE = "human scores of modern/dev (da/wmt22, esa/wmt24, mqm/ted21), standardized per language pair"
 
@@ -122,26 +125,32 @@ def fit_weights(sets: Sequence[JudgmentSet], specs: Sequence[str]) -> BlendWeigh
     return fit_blend(specs, known_scores(parts, sets), targets, groups)
 
 
-def compare(sets: Sequence[JudgmentSet], specs: Sequence[str], resamples: int) -> None:
-    """Print the agreement of a blend that was not fitted on the set, and of its metrics."""
+def compare(sets: Sequence[JudgmentSet], specs: Sequence[str], resamples: int) -> bool:
+    """Print the agreement of a blend that was not fitted on the set, and of its metrics.
+
+    Return whether the blend has a higher average than each metric in all of `STATISTICS`.
+    """
     parts = [load_metric(spec) for spec in specs]
     aligned = []
     for n, one in enumerate(sets):
         values = known_scores(parts, [one])
-        others = [*sets[:n], *sets[n + 1 :]]
+        other_sets = [*sets[:n], *sets[n + 1 :]]
         equal = ((values - values.mean(axis=0)) / values.std(axis=0)).sum(axis=1)
         columns: Mapping[str, FloatArray] = {
             **dict(zip(specs, values.T, strict=True)),
             "equal weights": equal,
-            "blend": fit_weights(others, specs).predict(values),
+            "blend": fit_weights(other_sets, specs).predict(values),
         }
         matrices = [one.to_score_matrix(v, name) for name, v in columns.items()]
         aligned.append(AlignedScores.align(one.title, matrices, human=one.matrix()))
-    names = [one.name for one in aligned]
-    for statistic in ("pearson", "acc-eq*", "spa", "accuracy"):
+    names, is_better = [one.name for one in aligned], True
+    for statistic in STATISTICS:
         tasks = tasks_for(names, statistic, resamples=resamples)
         results = MetaEvaluation(aligned).run(tasks)
         print(render_table(agreement_table(results, intervals=True), "text"), flush=True)
+        averages = dict(zip(results.metrics, results.average.values.tolist(), strict=True))
+        is_better &= averages["blend"] > max(averages[spec] for spec in specs)
+    return is_better
 
 
 def write_constants(sets: Sequence[JudgmentSet], specs: Sequence[str]) -> None:
@@ -155,6 +164,7 @@ def write_constants(sets: Sequence[JudgmentSet], specs: Sequence[str]) -> None:
         mean = np.mean([own.mean() for own in values])
         deviation = np.sqrt(np.mean([own.var() for own in values]))
         content["specs"][spec] = {"mean": round(mean, 4), "deviation": round(deviation, 4)}
+    content["specs"]["tertium-multi"] = content["specs"]["tertium-multi:against=both"]
     write_text(CONSTANTS_FILE, json.dumps(content, indent=1) + "\n")
 
 
@@ -199,10 +209,12 @@ def main() -> None:
     with runtime(device=args.device):
         sets = add_scores(read_sets(data, args.size), specs, args.scores)
         centered = center(sets, args.parts)
-        compare(centered, args.parts, args.resamples)
+        is_better = compare(centered, args.parts, args.resamples)
         print("weights:", fit_weights(centered, args.parts).full.coefficients)
+        print("the blend is", "better" if is_better else "not better", "than each of its metrics")
         if args.write:
             write_constants(sets, CONSTANT_METRICS)
+        if args.write and is_better:
             blend = Blend.train(centered, metrics=tuple(args.parts), note=NOTE)
             blend.save(bundled_models_folder() / Blend.name)
         report_judges(data, args.parts, args.resamples)

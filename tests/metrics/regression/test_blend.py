@@ -32,6 +32,7 @@ from tertium.models.trained_model import load_checkpoint
 from tertium.reporting.page.explanations import explanation_html
 from tertium.reporting.tables.blends import blend_tables
 from tertium.segment import Judgment, Segment
+from tertium.testing import check_metric
 
 WORDS = "the cat sat on a mat while two dogs barked at it and nobody came home".split()
 
@@ -160,6 +161,16 @@ def test_untrained_blend_is_a_weighted_mean_of_z_scores() -> None:
     assert "|parts:chrF+BLEU|weights:0.75+0.25|" in blend.score(segments).signature
     empty = blend.score([replace(segments[0], hypothesis="")]).system
     assert empty == -MAX_Z_SCORE
+
+
+def test_untrained_blend_passes_the_plugin_checks() -> None:
+    check_metric(load_metric("blend:metrics=chrf+bleu"), [row.segment for row in DATA[:5]])
+
+
+def test_documented_metrics_have_constants() -> None:
+    for spec in ("tertium-multi", "chrf++", "judge:model=x", "judge:model=x,protocol=da"):
+        metric = load_metric(f'blend:metrics="chrf+[{spec}]"')
+        assert len(metric.coefficients) == 2
 
 
 @pytest.mark.parametrize(
