@@ -26,7 +26,6 @@ examples:
     --margin human=5% --max "empty=0" "wrong language=0" "truncated=1%" --min chrf=50
   tertium gate -t systems.jsonl --baseline main --candidate new --margin human=5% --by domain
   tertium gate calibrate --baseline run1.txt --candidate run2.txt -r ref.txt -m chrf
-  tertium gate
 
 Without files, settings and language pairs are read from the table [gate] of tertium.toml (or
 [tool.tertium.gate] of pyproject.toml). `calibrate` suggests margins from two runs of one system.
@@ -35,7 +34,7 @@ exit codes: 0 pass or better, 1 worse or a failed condition, 3 undecided, 2 usag
 
 
 def add_arguments(parser: CommandParser) -> None:
-    parser.add_argument(
+    parser.groups["Input"].add_argument(
         "action",
         nargs="?",
         choices=("calibrate",),
@@ -85,13 +84,16 @@ def add_arguments(parser: CommandParser) -> None:
         choices=("pass", "fail"),
         help="exit with 0 or 1 instead of 3 if the verdict is undecided",
     )
-    output.add_output(parser, formats=("text", "json", "tsv", "md"))
+    output.add_format(parser, ("text", "json", "tsv", "md"))
     group = parser.groups["Output"]
+    group.add_argument("--to-json", metavar="FILE", help="also write all results as JSON")
+    group.add_argument("--report", metavar="FILE", help="also write an HTML page")
     group.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
     group.add_argument("--sarif", metavar="FILE", help="also write findings of checks as SARIF")
     group.add_argument(
         "--markdown", metavar="FILE", help="append Markdown, such as to $GITHUB_STEP_SUMMARY"
     )
+    output.add_quiet(parser)
     add_runtime(parser)
     add_dry_run(parser)
 

@@ -106,5 +106,5 @@ def read_baseline(path: str | Path) -> StoredBaseline:
     if len(systems) > 1:
         names = ", ".join(systems)
         raise UsageError(f"{path}: results of several systems ({names}); store only the baseline")
-    whole = [record for record in records if "slice" not in record]
-    return StoredBaseline(str(path), systems[0], MetricDict({r["spec"]: r for r in whole}))
+    overall = [record for record in records if "slice" not in record]
+    return StoredBaseline(str(path), systems[0], MetricDict({r["spec"]: r for r in overall}))

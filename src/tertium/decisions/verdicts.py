@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from tertium.decisions.noninferiority import POWER, measure_difference
 from tertium.evaluation.comparison import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Comparison
@@ -163,7 +163,7 @@ def _segments_for_people(
         scores = [comparison.scores[system][metric] for system in (second, first)]
         own = measure_difference(*scores)
         if own.is_testable and own.center and own.standard_error:
-            quantiles = float(norm.ppf(1 - comparison.alpha / 2) + norm.ppf(POWER))
+            quantiles = float(ndtri(1 - comparison.alpha / 2) + ndtri(POWER))
             counts.append(own.segments * (quantiles * own.standard_error / own.center) ** 2)
     smallest = min(counts, default=math.inf)
     return smallest if smallest < MAX_SEGMENTS else 0.0
