@@ -18,10 +18,10 @@ from tertium.campaigns.campaign import (
     SIDE_BY_SIDE_PROTOCOLS,
     Assignment,
     Campaign,
-    Item,
+    CampaignItem,
+    DisplayOptions,
+    GlossaryTerm,
     Neighbor,
-    Options,
-    Term,
 )
 from tertium.spans import Span
 
@@ -43,7 +43,9 @@ def make_campaign(
     items = []
     for n, (source, output) in enumerate(texts):
         outputs = {"alpha": output, "beta": f"{output} Indeed."}
-        items.append(Item(id=f"i{n}", document="talk", position=n, source=source, outputs=outputs))
+        items.append(
+            CampaignItem(id=f"i{n}", document="talk", position=n, source=source, outputs=outputs)
+        )
     raters = ("anna", "ben", "chloé")
     shown = ("beta", "alpha") if protocol in SIDE_BY_SIDE_PROTOCOLS else ("alpha",)
     assignments = {r: tuple(Assignment(item=i.id, systems=shown) for i in items) for r in raters}
@@ -55,7 +57,7 @@ def make_campaign(
         "items": tuple(items),
         "raters": raters,
         "assignments": assignments,
-        "glossary": (Term(source="Kommission", target="Commission"),),
+        "glossary": (GlossaryTerm(source="Kommission", target="Commission"),),
     }
     return Campaign(protocol=protocol, **{**defaults, **settings})
 
@@ -64,14 +66,14 @@ def with_context_and_suspicions(campaign: Campaign) -> Campaign:
     """Add the segment before each item, and a span that is marked in advance."""
     first = campaign.items[0]
     neighbor = Neighbor(source="Davor.", outputs={"alpha": "Before."})
-    changed = Item(
+    changed = CampaignItem(
         **{
             **{name: getattr(first, name) for name in first.__dataclass_fields__},
             "before": (neighbor,),
             "suspected": {"alpha": (Span(8, 9, severity="major"),)},
         }
     )
-    options = Options(context_size=1, suspicions="tertium-multi")
+    options = DisplayOptions(context_size=1, suspicions="tertium-multi")
     return campaign.replace(items=(changed, *campaign.items[1:]), options=options)
 
 

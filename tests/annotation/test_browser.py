@@ -21,7 +21,7 @@ from tests.annotation.test_store import fill_disk
 from tests.reporting.chromium import Browser
 
 from tertium.annotation.store import MANAGER
-from tertium.campaigns.answers import Answer
+from tertium.campaigns.answers import RaterAnswer
 from tertium.campaigns.campaign import Campaign
 
 TAB, ENTER, LEFT, RIGHT, HOME, END, DELETE = 9, 13, 37, 39, 36, 35, 46
@@ -67,7 +67,7 @@ def draft(server: RunningServer, task: int = 0, person: str = "anna") -> dict[st
     return {"status": state.status, "score": output.score, "marks": marks}
 
 
-def answers(server: RunningServer) -> list[Answer]:
+def answers(server: RunningServer) -> list[RaterAnswer]:
     return server.session.state.answers()
 
 

@@ -23,7 +23,7 @@ from tertium.annotation.access import MAX_BAD_TOKENS
 from tertium.annotation.server import AnnotationServer
 from tertium.annotation.session import AnnotationSession
 from tertium.annotation.store import MANAGER
-from tertium.campaigns.campaign import Assignment, Campaign, Item
+from tertium.campaigns.campaign import Assignment, Campaign, CampaignItem
 
 
 class Client:
@@ -190,6 +190,10 @@ def test_a_resent_event_is_no_duplicate(connect: Callable[[Campaign], Client]) -
     assert client.session.state.answers() == [answer]
 
 
+def change_marks(mark: dict[str, Any]) -> dict[str, Any]:
+    return new_event("change", outputs=[{"marks": [mark]}])
+
+
 @pytest.mark.parametrize(
     ("event", "message"),
     [
@@ -198,9 +202,9 @@ def test_a_resent_event_is_no_duplicate(connect: Callable[[Campaign], Client]) -
         (new_event("submit", outputs=[{"score": 101}]), "a score from 0 to 100"),
         (new_event("submit", outputs=[{"score": 1}, {"score": 1}]), "2 answers for 1"),
         (new_event("change", outputs=[{"rank": 1}]), "has a rank"),
-        (new_event("change", outputs=[{"marks": [{"start": 0, "end": 99, "severity": "minor"}]}]), "99"),
-        (new_event("change", outputs=[{"marks": [{"start": 5, "end": 5, "severity": "minor"}]}]), "span"),
-        (new_event("change", outputs=[{"marks": [{"severity": "awful"}]}]), "severity"),
+        (change_marks({"start": 0, "end": 99, "severity": "minor"}), "99"),
+        (change_marks({"start": 5, "end": 5, "severity": "minor"}), "span"),
+        (change_marks({"severity": "awful"}), "severity"),
         (new_event("change", outputs=[{}], comment="\ud83d"), "surrogate"),
         (new_event("skip", reason="\udc00"), "surrogate"),
         (new_event("skip", reason=" "), "without a reason"),
@@ -209,7 +213,7 @@ def test_a_resent_event_is_no_duplicate(connect: Callable[[Campaign], Client]) -
         ({"id": "1", "body": {"kind": "open"}}, "32 hexadecimal digits"),
         (7, "not an object"),
     ],
-)  # fmt: skip
+)
 def test_invalid_events_are_rejected_and_do_not_hold_up_others(
     connect: Callable[[Campaign], Client], event: Any, message: str
 ) -> None:
@@ -328,7 +332,7 @@ def test_the_manager_sees_progress_checks_and_suspicious_raters(
     connect: Callable[[Campaign], Client],
 ) -> None:
     campaign = make_campaign("da", texts=tuple((f"Satz {n}.", f"Sentence {n}.") for n in range(8)))
-    check = Item(
+    check = CampaignItem(
         id="check",
         source="Satz 0.",
         outputs={"alpha": "Car."},

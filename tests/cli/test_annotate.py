@@ -20,6 +20,7 @@ from tertium.annotation.store import MANAGER, Event
 from tertium.campaigns.campaign import write_campaign
 from tertium.cli import main
 from tertium.data.human_data_files import read_human_data
+from tertium.errors import UsageError
 
 
 @pytest.fixture
@@ -104,9 +105,12 @@ def test_mistakes_get_one_line(
 def test_a_second_server_on_one_database_is_refused(campaign_file: Path) -> None:
     campaign = make_campaign("da")
     database = default_database(campaign_file)
-    with open_session(campaign, database), pytest.raises(Exception, match="another server"):
-        with open_session(campaign, database):
-            pass
+    with (
+        open_session(campaign, database),
+        pytest.raises(UsageError, match="in use by another server"),
+        open_session(campaign, database),
+    ):
+        pass
     with open_session(campaign, database):
         pass
 
@@ -114,7 +118,7 @@ def test_a_second_server_on_one_database_is_refused(campaign_file: Path) -> None
 def test_a_port_in_use_is_one_line() -> None:
     with bind_socket("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(Exception, match=f"cannot listen on 127.0.0.1, port {port}"):
+        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1, port {port}"):
             bind_socket("127.0.0.1", port)
 
 

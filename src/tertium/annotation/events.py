@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from tertium.campaigns.answers import Answer, check_answer
+from tertium.campaigns.answers import RaterAnswer, check_answer
 from tertium.campaigns.campaign import (
     PROTOCOLS_WITH_SCORES,
     PROTOCOLS_WITH_SPANS,
@@ -134,15 +134,15 @@ def to_answers(
     task: Assignment,
     campaign: Campaign,
     **fields: Any,
-) -> list[Answer]:
-    """Convert the answer to a task to one answer per system; `fields` are those of `Answer`."""
+) -> list[RaterAnswer]:
+    """Convert the answer to a task to one answer per system; `fields` are those of `RaterAnswer`."""
     answers = []
     for system, output in zip(task.systems, event.outputs, strict=True):
         errors = [
             mark.to_error(campaign.options.suspicions or "the campaign") for mark in output.marks
         ]
         answers.append(
-            Answer(
+            RaterAnswer(
                 rater=rater,
                 item=task.item,
                 system=system,

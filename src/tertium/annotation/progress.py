@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tertium.annotation.state import CampaignState, RaterState
-from tertium.campaigns.answers import Answer, judgment_rows
+from tertium.campaigns.answers import RaterAnswer, judgment_rows
 from tertium.campaigns.campaign import Campaign
 from tertium.campaigns.rater_quality import count_checks
 from tertium.campaigns.reliability import krippendorff_alpha
@@ -58,7 +58,7 @@ def describe_progress(state: CampaignState) -> dict[str, Any]:
     }
 
 
-def scores_by_rater(answers: Sequence[Answer], campaign: Campaign) -> Scores:
+def scores_by_rater(answers: Sequence[RaterAnswer], campaign: Campaign) -> Scores:
     """Return the scores of all complete answers, without attention checks and tutorials."""
     scores: dict[str, dict[Cell, float]] = {}
     for row in judgment_rows(answers, campaign):
@@ -70,9 +70,9 @@ def correlate_with_others(rater: str, scores: Scores) -> float | None:
     """Correlate a rater with the mean of the others on outputs that both judged (Pearson's r)."""
     pairs = []
     for cell, score in scores.get(rater, {}).items():
-        others = [own[cell] for name, own in scores.items() if name != rater and cell in own]
-        if others:
-            pairs.append((score, fmean(others)))
+        other_scores = [own[cell] for name, own in scores.items() if name != rater and cell in own]
+        if other_scores:
+            pairs.append((score, fmean(other_scores)))
     if len(pairs) < MIN_OVERLAP:
         return None
     left, right = zip(*pairs, strict=True)
@@ -91,7 +91,7 @@ def compute_alpha(scores: Scores) -> float | None:
     return round(alpha, 3) if math.isfinite(alpha) else None
 
 
-def system_means(answers: Sequence[Answer], campaign: Campaign) -> list[dict[str, Any]]:
+def system_means(answers: Sequence[RaterAnswer], campaign: Campaign) -> list[dict[str, Any]]:
     """Return the mean score of each system, best first."""
     scores: dict[str, list[float]] = {system: [] for system in campaign.systems}
     for row in judgment_rows(answers, campaign):
@@ -116,7 +116,7 @@ def _describe_rater(rater: str, own: RaterState) -> dict[str, Any]:
     }
 
 
-def _seconds(answers: Sequence[Answer], rater: str) -> list[float]:
+def _seconds(answers: Sequence[RaterAnswer], rater: str) -> list[float]:
     own = [a for a in answers if a.rater == rater and not a.skipped]
     return [answer.seconds for answer in own if answer.seconds is not None]
 

@@ -68,7 +68,7 @@ SHARED_FILES = ("charts.css", "script/theme.js", "script/elements.js")  # of the
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-class RequestError(Exception):
+class RejectedRequest(Exception):
     """A request that is answered with an error of one line."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -119,26 +119,26 @@ class AnnotationServer:
             return entry[0]
         address = request.client.host if request.client else ""
         if self._limit.is_exceeded(address):
-            raise RequestError(429, "too many links that are not valid: wait a minute")
+            raise RejectedRequest(429, "too many links that are not valid: wait a minute")
         if entry is not None:
-            raise RequestError(
+            raise RejectedRequest(
                 401, "this link was replaced by a newer one: ask the manager for your new link"
             )
-        raise RequestError(
+        raise RejectedRequest(
             401, "this link is not valid for this campaign: ask the manager for your link"
         )
 
     def _rater(self, request: Request) -> str:
         person = self._person(request)
         if person == MANAGER:
-            raise RequestError(
+            raise RejectedRequest(
                 403, "this is the manager's link: open it with /manager before the #"
             )
         return person
 
     def _require_manager(self, request: Request) -> None:
         if self._person(request) != MANAGER:
-            raise RequestError(403, "this page is for the manager: use the manager's link")
+            raise RejectedRequest(403, "this page is for the manager: use the manager's link")
 
     async def _tasks(self, request: Request) -> Response:
         rater = self._rater(request)
@@ -170,7 +170,7 @@ class AnnotationServer:
         rater = self._rater(request)
         entries = (await _read_json(request)).get("events")
         if not isinstance(entries, list) or len(entries) > MAX_EVENTS:
-            raise RequestError(400, f"expected a list of at most {MAX_EVENTS} events")
+            raise RejectedRequest(400, f"expected a list of at most {MAX_EVENTS} events")
         events: list[Event] = []
         rejected: list[dict[str, str]] = []
         for entry in entries:
@@ -246,7 +246,7 @@ def _guard(handler: Handler) -> Handler:
     async def guarded(request: Request) -> Response:
         try:
             return await handler(request)
-        except RequestError as error:
+        except RejectedRequest as error:
             return JSONResponse({"error": str(error)}, error.status)
         except WriteError as error:  # a full disk: the page keeps its answers and tries again
             return JSONResponse({"error": describe_problem(error)}, 507)
@@ -263,14 +263,14 @@ async def _read_json(request: Request) -> Mapping[str, Any]:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_BODY_BYTES:
-                raise RequestError(413, f"a request has more than {MAX_BODY_BYTES} bytes")
+                raise RejectedRequest(413, f"a request has more than {MAX_BODY_BYTES} bytes")
         value = json.loads(body)
     except ClientDisconnect:
-        raise RequestError(400, "the connection was closed") from None
+        raise RejectedRequest(400, "the connection was closed") from None
     except (ValueError, RecursionError):
-        raise RequestError(400, "the request is not valid JSON") from None
+        raise RejectedRequest(400, "the request is not valid JSON") from None
     if not isinstance(value, Mapping):
-        raise RequestError(400, "the request is not a JSON object")
+        raise RejectedRequest(400, "the request is not a JSON object")
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +17,8 @@ from tertium.campaigns.campaign import Campaign
 from tertium.errors import UsageError
 
 LOOPBACK = "127.0.0.1"
+SHUTDOWN_SECONDS = 3
+ANY_ADDRESS = ("0.0.0.0", "::")
 DATABASE_SUFFIX = ".answers.db"
 
 
@@ -47,9 +49,15 @@ class AnnotationSession:
 
         app = AnnotationServer(self.campaign, self.store, self.state).app
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, lifespan="off", server_header=False
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_SECONDS,
         )
-        uvicorn.Server(config).run(sockets=[listener])
+        with suppress(KeyboardInterrupt):  # uvicorn raises it again after an orderly end
+            uvicorn.Server(config).run(sockets=[listener])
 
     def close(self) -> None:
         """Close the database."""
@@ -93,6 +101,19 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def public_address(host: str) -> str:
+    """Return the address for links: if the server listens on all, that of the default network."""
+    if host not in ANY_ADDRESS:
+        return host
+    family = socket.AF_INET if host == "0.0.0.0" else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1" if family == socket.AF_INET else "2001:db8::1", 9))
+            return str(probe.getsockname()[0])  # nothing was sent
+        except OSError:
+            return socket.gethostname()
 
 
 def make_link(host: str, port: int, person: str, token: str) -> str:

@@ -20,7 +20,7 @@ from tertium.annotation.events import (
     to_answers,
 )
 from tertium.annotation.store import MANAGER, Event
-from tertium.campaigns.answers import Answer
+from tertium.campaigns.answers import RaterAnswer
 from tertium.campaigns.campaign import Assignment, Campaign
 from tertium.errors import DataError, UnknownNameError
 from tertium.schema import read_dataclass
@@ -107,7 +107,7 @@ class CampaignState:
         elif state.status == "new":
             state.status = "open"
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[RaterAnswer]:
         """Return the answers of all raters: done or skipped tasks, one answer per system."""
         answers = []
         for rater, own in self.raters.items():
@@ -115,7 +115,7 @@ class CampaignState:
                 answers += self._task_answers(rater, own.tasks[number], state)
         return answers
 
-    def _task_answers(self, rater: str, task: Assignment, state: TaskState) -> list[Answer]:
+    def _task_answers(self, rater: str, task: Assignment, state: TaskState) -> list[RaterAnswer]:
         if state.status not in ("done", "skipped"):
             return []
         is_skipped = state.status == "skipped"

@@ -10,7 +10,7 @@ from tertium.campaigns.campaign import (
     PROTOCOLS_WITH_SPANS,
     Assignment,
     Campaign,
-    Item,
+    CampaignItem,
     Neighbor,
     to_json,
 )
@@ -41,7 +41,7 @@ def describe_campaign(campaign: Campaign) -> dict[str, Any]:
 
 def describe_task(task: Assignment, campaign: Campaign) -> dict[str, Any]:
     """Return one task; attention checks look like any other task."""
-    item: Item = campaign.items_by_id[task.item]
+    item: CampaignItem = campaign.items_by_id[task.item]
     options = campaign.options
     return {
         "kind": "tutorial" if item.kind == "tutorial" else "item",
@@ -92,9 +92,9 @@ def _describe_state(task_state: TaskState) -> dict[str, Any]:
 def _prefilled_mark(span: Mapping[str, Any]) -> dict[str, Any]:
     names = ("start", "end", "side", "severity", "category")
     mark = {name: span[name] for name in names if name in span}
-    severity = mark.get("severity", "bad")
-    known = severity if severity in MQM_SEVERITIES else "minor"  # of unknown severity
-    return {**mark, "severity": known, "prefilled": True}
+    if mark.get("severity") not in MQM_SEVERITIES:
+        mark["severity"] = "minor"  # the severity is unknown
+    return {**mark, "prefilled": True}
 
 
 def _describe_neighbor(neighbor: Neighbor, task: Assignment) -> dict[str, Any]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tertium.cli import output
 from tertium.cli.parser import CommandParser
-from tertium.errors import UsageError
+from tertium.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from tertium.annotation.session import AnnotationSession
+    from tertium.campaigns.campaign import Campaign
 
 DEFAULT_PORT = 8000
 
@@ -67,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     campaign = read_campaign(args.campaign)
     database = args.database or default_database(args.campaign)
     if args.output:
-        return _export(args, database)
+        return _export(campaign, database, args.output)
     if not 0 <= args.port <= 65535:
         raise UsageError(f"--port {args.port}: expected a number from 0 to 65535")
     require_modules("starlette", "uvicorn", purpose="`tertium annotate`")
@@ -80,20 +82,15 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _export(args: argparse.Namespace, database: str) -> int:
-    from pathlib import Path
-
+def _export(campaign: Campaign, database: str | Path, judgments: str) -> int:
     from tertium.annotation.session import AnnotationSession
     from tertium.campaigns.answers import write_judgments
-    from tertium.campaigns.campaign import read_campaign
-    from tertium.errors import DataError
 
     if not Path(database).exists():
         raise DataError(f"{database} does not exist: no answers yet, or give --database FILE")
-    campaign = read_campaign(args.campaign)
     session = AnnotationSession(campaign, database)
     try:
-        write_judgments(session.state.answers(), campaign, args.output)
+        write_judgments(session.state.answers(), campaign, judgments)
     finally:
         session.close()
     return 0
@@ -101,14 +98,14 @@ def _export(args: argparse.Namespace, database: str) -> int:
 
 def _print_links(args: argparse.Namespace, session: AnnotationSession, port: int) -> None:
     from tertium.annotation.access import describe_person
-    from tertium.annotation.session import is_loopback, make_link
+    from tertium.annotation.session import is_loopback, make_link, public_address
     from tertium.atomic import check_writable, write_text
 
     if args.links:
         check_writable(args.links)
-    tokens = session.new_tokens(replace=args.new_links)
+    tokens, host = session.new_tokens(replace=args.new_links), public_address(args.host)
     links: Mapping[str, str] = {
-        describe_person(person): make_link(args.host, port, person, token)
+        describe_person(person): make_link(host, port, person, token)
         for person, token in tokens.items()
     }
     if args.links and links:

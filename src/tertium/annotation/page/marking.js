@@ -15,6 +15,7 @@ export class MarkableText {
     this.marks = [];
     this.pending = null; // [start, end] in code points
     this.isComposing = false;
+    this.taps = 0; // a tap selects a word, the next one extends the selection
     this.element = make("div", {
       class: "text markable",
       contenteditable: "true",
@@ -43,6 +44,7 @@ export class MarkableText {
     this.element.addEventListener("keydown", (event) => this.onKey(event));
     this.element.addEventListener("pointerdown", (event) => {
       this.isTouch = event.pointerType === "touch";
+      this.readSelection();
       this.beforeTap = this.pending;
     });
     this.element.addEventListener("click", (event) => this.onClick(event));
@@ -142,7 +144,7 @@ export class MarkableText {
     }
   }
 
-  // A click on a mark opens it. A tap selects a word, a second tap extends the selection.
+  // A click on a mark opens it. A tap selects a word, the next tap extends the selection to another.
   onClick(event) {
     const unit = this.unitAt(event.clientX, event.clientY);
     const selected = this.units();
@@ -152,7 +154,8 @@ export class MarkableText {
     if (mark && !this.beforeTap) this.handlers.onOpen(mark, false);
     if (!this.isTouch || mark) return;
     let [start, end] = this.index.wordAt(unit);
-    if (this.beforeTap) {
+    this.taps = this.beforeTap && this.taps === 1 ? 2 : 1;
+    if (this.taps === 2) {
       start = Math.min(start, this.index.toUnit(this.beforeTap[0]));
       end = Math.max(end, this.index.toUnit(this.beforeTap[1]));
     }

@@ -125,6 +125,7 @@ function showNext() {
 }
 
 function open(number, addToHistory = true) {
+  page.view?.commit();
   if (page.view && page.draft) send("leave", { task: page.current, ms: page.clock.take() });
   page.current = number;
   const task = page.data.tasks[number];
@@ -254,6 +255,7 @@ function applyWaiting(states) {
 }
 
 async function refresh() {
+  page.view?.commit();
   if (document.hidden || !page.data || page.queue.keys().length) return;
   try {
     const answer = await fetchJson("/api/states");
@@ -272,6 +274,15 @@ async function refresh() {
   } catch {
     /* the queue shows problems of the connection */
   }
+}
+
+async function sendEvents(events) {
+  const answer = await fetchJson("/api/events", { events });
+  if (answer.is_stopped && page.view) {
+    page.view.commit();
+    showStopped();
+  }
+  return answer;
 }
 
 function showStopped() {
@@ -298,6 +309,7 @@ function bind() {
       /* no storage */
     }
     applyLanguage();
+    page.view?.commit();
     if (page.view) showTask();
     page.queue?.report();
   });
@@ -358,7 +370,7 @@ async function start() {
   $("name").textContent = campaign.name;
   document.title = campaign.name;
   const prefix = `tertium/${campaign.id}/${rater}/`;
-  page.queue = new EventQueue(prefix, (events) => fetchJson("/api/events", { events }), showStatus);
+  page.queue = new EventQueue(prefix, sendEvents, showStatus);
   page.states = applyWaiting(page.data.states);
   page.queue.report();
   page.queue.flush();

@@ -1,6 +1,8 @@
 // Requests to the annotation server. The token is the fragment of the address: it is sent in a
 // header, never in a cookie or an address.
 
+const MAX_KEEPALIVE = 20000; // characters; browsers allow 64 KiB
+
 export const token = decodeURIComponent(location.hash.slice(1));
 
 export async function request(path, body) {
@@ -9,6 +11,7 @@ export async function request(path, body) {
     options.method = "POST";
     options.headers["Content-Type"] = "application/json";
     options.body = JSON.stringify(body);
+    options.keepalive = options.body.length < MAX_KEEPALIVE; // also while the page is closed
   }
   let response;
   try {

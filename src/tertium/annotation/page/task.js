@@ -96,7 +96,7 @@ export class TaskView {
 
   toolbar(markable) {
     const buttons = this.campaign.severities.map((severity) => {
-      const node = make("button", { type: "button", class: `severity ${severity}`, tabindex: "-1", on: () => {
+      const node = make("button", { type: "button", class: `severity ${severity}`, on: () => {
         if (!markable.markPending(severity)) this.announce(this.text("selectFirst"));
       } }, this.text(severity));
       node.addEventListener("pointerdown", (event) => event.preventDefault()); // keeps the selection
@@ -133,10 +133,12 @@ export class TaskView {
   }
 
   removeMark(output, mark) {
+    const wasInList = this.lists[output].contains(document.activeElement);
     this.change("unmark", () => {
       const marks = this.draft.outputs[output].marks;
       marks.splice(marks.indexOf(mark), 1);
     });
+    if (wasInList) this.texts.find((entry) => entry.side !== "source" && entry.output === output).markable.element.focus();
     this.announce(this.text("unmarked", { words: this.quote(output, mark) }));
   }
 
