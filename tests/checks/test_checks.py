@@ -112,6 +112,20 @@ RIGHT = [
     ("quotes", 'a 5" disk', 'eine 5"-Scheibe'),
     ("double-words", "that is what they saw", "dass die die Stadt sahen"),
     ("identifiers", "the iPod", "das IPOD-Gerät"),
+    ("identifiers", "iPadille ja iPhonesta", "for the iPad and from the iPhone"),
+    ("identifiers", "the A310", "der А310"),  # a Cyrillic letter
+    ("identifiers", "noooOOOooo", "neeein"),
+    ("numbers", "a 6 inch pipe", "ein Rohr von 15 cm"),
+    ("numbers", "at 95 °F", "bei 35 °C"),
+    ("numbers", "220 km (140 miles) away", "220 km entfernt"),
+    ("numbers", "since the 1970s", "seit den Siebzigern"),
+    ("numbers", "110 million", "1,1 Mrd."),
+    ("numbers", "61 percent", "Einundsechzig Prozent"),
+    ("emails", "@user29@user30.engineer hi", "@user29@user30 hallo"),
+    ("end-mark", "She says that. You know.", "Das sagt sie. Weißt du?"),
+    ("end-mark", "data from our own site.", "Daten von uns"),
+    ("units", "5 GB, 10%, 160 km/h", "5 GB, 10 %, 160 km pro Stunde"),
+    ("acronyms", "the UN and NASA", "die Vereinten Nationen"),
 ]  # fmt: skip
 
 WRONG = [
@@ -143,6 +157,13 @@ WRONG = [
     ("mojibake", "Größe", "GrÃ¶Ãe", "wrong encoding"),
     ("truncation", "He came home, and then he slept.", "Er kam heim und (", "cut"),
     ("blanks", "a b", "a  b", "two blanks"),
+    ("numbers", "a 6 inch pipe", "ein Rohr von 20 cm", "6 in the source, 20"),
+    ("numbers", "61 percent", "sechs Prozent", "61 is missing"),
+    ("units", "It costs $20.", "Es kostet 20 €.", "$ in the source, € in the translation"),
+    ("units", "16 GB of memory", "16 МБ", "GB in the source, MB"),
+    ("acronyms", "Use HTTPS.", "Nutzen Sie HTTP.", "HTTPS is not in the translation"),
+    ("chatter", "Hello", "Es tut mir leid, aber ich kann das nicht übersetzen.", "a phrase"),
+    ("chatter", "Hello", "抱歉，我无法翻译", "a phrase of the model"),
     ("blanks", " a", "a", "starts with a blank"),
     ("end-mark", "Really?", "Wirklich.", "ends with ?"),
 ]  # fmt: skip
@@ -213,3 +234,21 @@ def test_checks_without_their_characters_have_no_finding() -> None:
     for check in CHECKS:
         own = frozenset(check.characters)
         assert not own or not own.isdisjoint(check.wrong.source + check.wrong.hypothesis)
+
+
+def test_double_blanks_are_usual_in_some_languages() -> None:
+    assert messages("blanks", "a b", "ಅ  ಬ", "en-kn") == []
+    assert messages("blanks", "a b", "ಅ ಬ ", "en-kn") == ["the source does not end with a blank"]
+
+
+def test_quotations_in_japanese_end_without_a_full_stop() -> None:
+    assert messages("end-mark", 'He said: "No."', "彼は「いいえ」", "en-ja") == []
+    assert messages("end-mark", "Is it open?", "開いています。", "en-ja") != []
+
+
+def test_added_sentences_are_marked_without_the_translation() -> None:
+    check = CHECKS_BY_ID["added-text"]
+    ((side, start, end, message),) = check.find(check.wrong.pair)
+    text = check.wrong.hypothesis
+    assert text[:start] == "Die Tür ist jetzt offen. "
+    assert (side, end, message) == ("hypothesis", len(text), "text is added: 3 sentences for 1")

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from tertium.checks import language, length, markup, numbers, punctuation, terminology
+from tertium.checks import (
+    language,
+    length,
+    markup,
+    numbers,
+    punctuation,
+    quantities,
+    terminology,
+)
 
 CHECKS = (
     *markup.CHECKS,
     *numbers.CHECKS,
+    *quantities.CHECKS,
     *language.CHECKS,
     *length.CHECKS,
     *punctuation.CHECKS,

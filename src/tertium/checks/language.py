@@ -32,7 +32,7 @@ _TRANSLATION = (
 CHATTER_WORDS = (
     *"translat übersetz tradu vertal перев tłumacz překl 翻".split(),
     *("an ai", "artificial intelligence", "language model", "sorry", "assist", "```", "<think"),
-    "let me know",
+    *("let me know", "désolé", "lo siento", "tut mir leid", "抱歉", "申し訳"),
 )
 CHATTER = re.compile(
     r"(?:^|\n)\W{0,4}(?:(?:sure|certainly|of course|okay|ok)[,!.]|here(?:'s| is| are)|hier ist"
@@ -45,6 +45,9 @@ CHATTER = re.compile(
     r"|\bas an? (?:ai|artificial intelligence|language model)\b"
     r"|\bi(?:'m| am) sorry,? (?:but )?i (?:can't|cannot|can not|am unable|am not able)"
     r"|\bi (?:can't|cannot|am unable to) (?:assist|help with|translate|fulfill|provide a trans)"
+    r"|\bje suis désolée?,? (?:mais )?je ne (?:peux|suis)|\blo siento,? (?:pero )?no puedo"
+    r"|\bes tut mir leid,? (?:aber )?(?:ich kann|das kann ich|dabei kann ich)"
+    r"|抱歉，?我(?:无法|不能)|申し訳(?:ありません|ございません)が、[^\n]{0,20}でき"
     r"|```|</?think(?:ing)?>|let me know if you (?:need|have|would)",
     re.IGNORECASE,
 )

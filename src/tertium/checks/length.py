@@ -27,6 +27,8 @@ from tertium.checks.check import (
 
 MIN_RATIO_CHARACTERS = 25  # of the longer text; shorter ones vary too much
 MAX_DEVIATIONS = 6.0
+MIN_TAIL_DEVIATIONS = 3.5  # of a translation with more sentences than its source
+SENTENCE = re.compile(r"\S[^.!?。！？؟।॥።។။۔։\n]*(?:[.!?؟।॥።។။۔։]+(?=\s|$|[\"'”’»)])|[。！？\n]|$)")
 MEASURED_CHARACTERS = 130  # mean length of the lines that the ratios were measured on
 MIN_LOOP_CHARACTERS = 24
 LOOP = re.compile(r"(?=(\S.{0,59}?)(\1{3,}))")
@@ -71,13 +73,15 @@ def length_deviations(pair: TranslationPair) -> float:
 
 
 @cache
-def usual_ratios(source: str, target: str) -> tuple[float, float]:
+def usual_ratios(
+    source: str, target: str, deviations: float = MAX_DEVIATIONS
+) -> tuple[float, float]:
     """Return the smallest and largest ratio of lengths that is usual for texts of any length."""
     expected = expected_log_ratio(source, target)
     if expected is None:
         return 0.0, math.inf
     mean, deviation = expected
-    return math.exp(mean - MAX_DEVIATIONS * deviation), math.exp(mean + MAX_DEVIATIONS * deviation)
+    return math.exp(mean - deviations * deviation), math.exp(mean + deviations * deviation)
 
 
 def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
@@ -91,6 +95,23 @@ def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
     kind = "short" if deviations < 0 else "long"
     lengths = f"{len(pair.hypothesis)} characters for {len(pair.source)}"
     return mark_all("hypothesis", pair.hypothesis, f"the translation is too {kind}: {lengths}")
+
+
+def find_added_text(pair: TranslationPair) -> tuple[Finding, ...]:
+    """Report sentences after the end of the translation, if it is far too long."""
+    low, high = usual_ratios(pair.source_language, pair.target_language, MIN_TAIL_DEVIATIONS)
+    if low * len(pair.source) < len(pair.hypothesis) < high * len(pair.source):
+        return NO_FINDINGS
+    if length_deviations(pair) < MIN_TAIL_DEVIATIONS:
+        return NO_FINDINGS
+    sentences = max(1, len(SENTENCE.findall(pair.source)))
+    ends = [match.end() for match in SENTENCE.finditer(pair.hypothesis)]
+    if len(ends) <= sentences or not pair.hypothesis[ends[sentences - 1] :].strip():
+        return NO_FINDINGS
+    start = ends[sentences - 1]
+    start += len(pair.hypothesis[start:]) - len(pair.hypothesis[start:].lstrip())
+    count = f"{len(ends)} sentences for {sentences}"
+    return (("hypothesis", start, len(pair.hypothesis), f"text is added: {count}"),)
 
 
 def find_truncation(pair: TranslationPair) -> tuple[Finding, ...]:
@@ -195,6 +216,19 @@ CHECKS = (
             "Das Parlament tagte.",
         ),
         find_length_error,
+        languages="59 languages",
+    ),
+    Check(
+        "added-text",
+        "The translation has no sentences after the end of the source.",
+        "major",
+        Example("The door is open now.", "Die Tür ist jetzt offen."),
+        Example(
+            "The door is open now.",
+            "Die Tür ist jetzt offen. Der Vater kam gestern Abend sehr spät nach Hause und fand "
+            "niemanden mehr. Am nächsten Morgen war alles anders.",
+        ),
+        find_added_text,
         languages="59 languages",
     ),
     Check(

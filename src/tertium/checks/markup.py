@@ -37,7 +37,7 @@ RESERVED_ENTITIES = frozenset({"&amp;", "&lt;", "&gt;"})
 
 URL = re.compile(r"(?:https?|ftp)://[!-~]+|www\.[!-~]+", re.IGNORECASE)
 LANGUAGE_IN_PATH = re.compile(r"(?<=[/.=])[a-z]{2}(?:[-_][A-Za-z]{2})?(?=[/.&?]|$)")
-EMAIL = re.compile(r"[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
+EMAIL = re.compile(r"(?<![@\w.+-])[A-Za-z0-9_.+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+")
 PATH = re.compile(
     r"(?<![\w:/\\.<])(?:[A-Za-z]:\\|~/|\.{1,2}/|/)[A-Za-z0-9_.-]+(?:[/\\][A-Za-z0-9_.-]+)+"
     r"|\b[A-Za-z0-9_-]+\.(?:txt|pdf|py|js|ts|json|ya?ml|xml|html?|csv|tsv|docx?|xlsx?|pptx?|zip|exe"

@@ -2,7 +2,8 @@
 
 Numbers are compared by value, so that 1,234.5 equals 1.234,5 and ٣ equals 3. A number may be
 written with a word for its magnitude (1.5 million, 150万), a time on the 12-hour or 24-hour clock,
-and a year in another calendar. Small and round numbers may be written as words.
+and a year in another calendar. Small and round numbers may be written as words, and quantities in
+other units (`quantities`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tertium.checks.check import Check, Example, Finding, TranslationPair
+from tertium.checks.quantities import is_converted, is_decade, is_spelled_out
 
 # digits with separators between them; a comma or blank between two numbers needs groups of three
 NUMBER = re.compile(
@@ -21,6 +23,7 @@ DIGIT, DIGITS = re.compile(r"\d"), re.compile(r"\d+")
 SEPARATORS = re.compile(r"[ \u00a0\u2009\u202f'’,.\u066b\u066c]")
 CLOCK = re.compile(r"\d[:.h]\d\d|[ap]\.?\s?m\b|o.clock", re.IGNORECASE)
 MONTHS = 12
+MAX_UNIT = 12  # characters after a number that may be its unit
 MAX_SPELLED = 31  # numbers that are often written as words or Roman numerals
 # difference of the year in other calendars, as (smallest, largest)
 CALENDAR_OFFSETS = {"th": (543, 543), "fa": (-622, -621), "ne": (56, 57), "am": (-8, -7)}
@@ -89,6 +92,7 @@ def find_number_errors(pair: TranslationPair) -> list[Finding]:
     if not missing:
         return []
     missing, extra = explain_differences(missing, extra, pair)
+    missing, extra = _match_units(missing, extra, numbers, pair)
     findings: list[Finding] = []
     for number in missing:
         if extra:
@@ -96,10 +100,37 @@ def find_number_errors(pair: TranslationPair) -> list[Finding]:
             extra.remove(other)
             text = f"{number.text} in the source, {other.text} in the translation"
             findings.append(("hypothesis", other.start, other.end, text))
-        elif not may_be_spelled_out(number):
+        elif not may_be_spelled_out(number) and not _is_written_as_words(number, pair):
             text = f"{number.text} is missing in the translation"
             findings.append(("source", number.start, number.end, text))
     return findings
+
+
+def _match_units(
+    missing: Sequence[Number],
+    extra: Sequence[Number],
+    numbers: Sequence[Number],
+    pair: TranslationPair,
+) -> tuple[list[Number], list[Number]]:
+    """Drop quantities in other units: 6 inches and 15 cm, or 140 miles of 220 km (140 miles)."""
+    left, unexplained = [*extra], []
+    may_be_dropped = not extra and pair.source.count("(") > pair.hypothesis.count("(")
+    for number in missing:
+        value, rest = number.values[0], pair.source[number.end : number.end + MAX_UNIT]
+        partner = next((o for o in left if is_converted(value, o.values[0], rest)), None)
+        others = (o.values[0] for o in numbers if o is not number)
+        if partner is not None:
+            left.remove(partner)
+        elif not may_be_dropped or not any(is_converted(value, o, rest) for o in others):
+            unexplained.append(number)
+    return unexplained, left
+
+
+def _is_written_as_words(number: Number, pair: TranslationPair) -> bool:
+    value = number.values[0]
+    if is_decade(value, pair.source[number.end : number.end + 4]):
+        return True
+    return is_spelled_out(value, pair.target_language, pair.hypothesis)
 
 
 def _distance(number: Number, other: Number) -> tuple[int, float]:
@@ -186,6 +217,8 @@ def _are_equivalent(number: Number, other: Number, is_clock: bool, offsets: Sequ
                 return True  # 1960s and 60er, 2008-09 and 2008-2009
             if high % 100 == 0 and high in YEARS_OF_CENTURIES and high / 100 + 1 == low:
                 return True  # the 8th century and 700-luku
+            if high % 10 == 0 and high in YEARS and high % 100 / 10 + 1 == low:
+                return True  # the 1970s and the 8th decade
             if offsets and value in YEARS and min(offsets) <= theirs - value <= max(offsets):
                 return True
     return False
@@ -198,7 +231,7 @@ def _is_other_magnitude(value: float, theirs: float) -> bool:
     (True, False)
     """
     low, high = sorted((value, theirs))
-    if low <= 0 or high < 100 * low:
+    if low <= 0 or high < 99.9 * low:
         return False
     return f"{low:.6e}".split("e")[0] == f"{high:.6e}".split("e")[0]
 

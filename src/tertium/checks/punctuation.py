@@ -21,6 +21,9 @@ DOUBLE_QUOTES = re.compile("[\"“”„‟«»＂]|''")
 CJK = "\u3040-\u30ff\u3400-\u9fff"
 CJK_ASCII_MARK = re.compile(f"(?<=[{CJK}])[,.;?!](?=$|[\\s{CJK}])")
 FRENCH_MARK = re.compile(r"(?<=[^\W\d_]{2})(?:[?!;](?=\s|$)|:(?=\s))|(?<=[^\W\d_])»|«(?=[^\W\d_])")
+CJK_QUOTES = ("」", "』", "”", "）")
+SENTENCE_END = re.compile(r"[.!?。！？]\W*\s")
+MAX_LABEL = 60  # characters of a text without a mark, such as a button or a title
 SPANISH_END = {"?": "¿", "!": "¡"}
 # words that may stand twice in a row
 REPEATABLE_WORDS = {
@@ -40,6 +43,8 @@ REPEATABLE_WORDS = {
     "ru": "что да нет и",
     "ro": "se ce a și",
 }
+# languages whose human translations have double blanks in 2 of 100 lines or more (FLORES dev)
+DOUBLE_BLANK_LANGUAGES = frozenset("bn gu he hu kn ml mr my ru ta te".split())
 MAX_SHOWN = 20  # characters of a text in a message
 
 
@@ -52,11 +57,15 @@ def find_blank_errors(pair: TranslationPair) -> list[Finding]:
         return []
     if len(stripped) != len(target) or len(source.strip()) != len(source):
         findings += _compare_end_blanks(source, target)
-    is_spaced = pair.target_language not in UNMARKED_LANGUAGES  # others separate sentences
-    if is_spaced and "  " in stripped and "  " not in source.strip():
+    if "  " in stripped and "  " not in source.strip() and _is_single_spaced(pair.target_language):
         start = target.index("  ", len(target) - len(target.lstrip()))
         findings.append(("hypothesis", start, start + 2, "two blanks in a row"))
     return findings
+
+
+def _is_single_spaced(language: str) -> bool:
+    """Tell whether a double blank is an error; without spaces, blanks separate sentences."""
+    return language not in UNMARKED_LANGUAGES and language not in DOUBLE_BLANK_LANGUAGES
 
 
 def _compare_end_blanks(source: str, target: str) -> list[Finding]:
@@ -88,6 +97,10 @@ def find_end_mark_error(pair: TranslationPair) -> tuple[Finding, ...]:
         return NO_FINDINGS  # the Greek question mark
     if not _is_clear_difference(marks, source, target):
         return NO_FINDINGS
+    if marks == (".", "") and (pair.target_language in ("ja", "zh") or source[0].islower()):
+        return NO_FINDINGS  # quotations and titles have none, nor have informal texts
+    if pair.target_language in ("ja", "zh") and pair.hypothesis.rstrip().endswith(CJK_QUOTES):
+        return NO_FINDINGS  # no mark at the end of a quotation
     end = len(target)
     ours, theirs = (f"with {mark}" if mark else "without a mark" for mark in marks)
     return (("hypothesis", end - 1, end, f"the source ends {ours}, the translation {theirs}"),)
@@ -96,8 +109,11 @@ def find_end_mark_error(pair: TranslationPair) -> tuple[Finding, ...]:
 def _is_clear_difference(marks: tuple[str, str], source: str, target: str) -> bool:
     if marks[0] and not marks[1]:
         return target[-1].isalpha()
+    if SENTENCE_END.search(source) is not None:
+        return False  # of several sentences, the last one may be split or joined
     if marks[1] and not marks[0]:
-        return source[-1].isalpha() and len(source) >= 4 and marks[1] != "."
+        is_label = 4 <= len(source) <= MAX_LABEL
+        return source[-1].isalpha() and is_label and marks[1] != "."
     return "?" in marks or ":" in marks
 
 
@@ -196,6 +212,7 @@ CHECKS = (
         Example("Name: ", "Name: "),
         Example("Name: ", "Name:"),
         find_blank_errors,
+        languages=f"all; double blanks not in {', '.join(sorted(DOUBLE_BLANK_LANGUAGES))}",
     ),
     Check(
         "end-mark",

@@ -17,13 +17,23 @@ from tertium.checks.check import (
 )
 from tertium.segment import Segment
 from tertium.spans import Severity, Span
-from tertium.text.scripts import is_unspaced_script
+from tertium.text.scripts import is_unspaced_script, language_scripts
 
 MIN_STEM = 4  # letters of a term that an inflected form keeps
 MAX_ENDING = 4  # letters that an inflected form may add
 IDENTIFIER = re.compile(
     r"\b(?:[A-Z]+[0-9]+[A-Z0-9]*|[a-z]+[A-Z]\w*[a-z]|[A-Za-z]+_\w+[a-z0-9]|[A-Z]{2,}(?:_[A-Z]+)+)\b"
 )
+CAPITALS = re.compile(r"(?<![^\W_])[A-Z]{2,5}(?![^\W_])")
+# acronyms that all languages copy; names of organizations and of people are often translated
+ACRONYMS = frozenset(
+    "PDF HTML XML CSV JSON YAML USB CPU GPU RAM SSD HDD BIOS UEFI API SDK URL HTTP HTTPS FTP SFTP "
+    "SSH SSL TLS DNS TCP UDP DHCP VPN WLAN SQL PHP CSS SVG JPEG GIF GPS GSM LTE NFC RFID LED LCD "
+    "OLED HDMI VGA DVD IMEI SMTP IMAP RGB CMYK EXIF UTF ASCII".split()
+)
+COPYING_SCRIPTS = frozenset({"Latin", "Cyrillic", "Greek", "Han", "Kana", "Hangul"})
+STRETCHED = re.compile(r"([^\W\d_])\1\1")
+LETTERS_AND_NUMBER = re.compile(r"[a-z]{1,2}(\d{2,})")
 # what every identifier has: _, a digit after a capital letter or a capital after a small one
 IDENTIFIER_HINT = re.compile(r"[_A-Z0-9](?:(?<=_)|(?<=[a-z][A-Z])|(?<=[A-Z][0-9]))")
 
@@ -90,8 +100,39 @@ def find_identifier_errors(pair: TranslationPair) -> list[Finding] | tuple[Findi
     return [
         ("source", *match.span(), f"{match[0]} is not in the translation")
         for match in matches
-        if match[0].casefold() not in target
+        if not any(form in target for form in _written_forms(match[0].casefold()))
     ]
+
+
+def find_acronym_errors(pair: TranslationPair) -> list[Finding]:
+    """Find technical acronyms such as PDF or USB that are not copied."""
+    if CAPITALS.search(pair.source) is None:
+        return []
+    if COPYING_SCRIPTS.isdisjoint(language_scripts([pair.target_language])):
+        return []  # others transliterate acronyms
+    target = pair.hypothesis.upper()
+    return [
+        ("source", *match.span(), f"{match[0]} is not in the translation")
+        for match in CAPITALS.finditer(pair.source)
+        if match[0] in ACRONYMS and match[0] not in target
+    ]
+
+
+def _written_forms(name: str) -> tuple[str, ...]:
+    """Return texts of which a translation has one, if it has the identifier (in lower case).
+
+    An inflected name loses its ending (Finnish iPadille), a code of a letter and digits may have
+    the letter in another script (A310), and stretched words (nOOOOo) are not identifiers.
+
+    >>> _written_forms("ipadille"), _written_forms("a310"), _written_forms("h5n1")
+    (('ipadille', 'ipad'), ('a310', '310'), ('h5n1',))
+    """
+    if STRETCHED.search(name):
+        return ("",)
+    if name.isalpha():
+        return name, name[: max(MIN_STEM, len(name) - MAX_ENDING)]
+    code = LETTERS_AND_NUMBER.fullmatch(name)
+    return (name, code[1]) if code else (name,)
 
 
 CONSISTENCY = "consistency"
@@ -156,5 +197,14 @@ CHECKS = (
         Example("Set max_size on the iPhone.", "Setzen Sie max_size auf dem iPhone."),
         Example("Set max_size on the phone.", "Setzen Sie max_größe auf dem Telefon."),
         find_identifier_errors,
+    ),
+    Check(
+        "acronyms",
+        "Technical acronyms such as PDF, USB or HTTP are copied.",
+        "minor",
+        Example("Save as PDF.", "Als PDF speichern."),
+        Example("Save as PDF.", "Als PFD speichern."),
+        find_acronym_errors,
+        languages="those in Latin, Cyrillic, Greek, Chinese, Japanese and Korean letters",
     ),
 )
