@@ -118,7 +118,7 @@ def _key(row: Row) -> tuple[str, str, str, str]:
     return row.lp, row.system, row.document, row.segment.hypothesis + (row.segment.source or "")
 
 
-def judged(rows: Sequence[dict[str, object]]) -> JudgedRows:
+def to_judged_rows(rows: Sequence[dict[str, object]]) -> JudgedRows:
     return read_judged_rows([*read_judgments(rows).split_by_language_pair().values()])
 
 
@@ -141,7 +141,7 @@ def describe(
     experiment: Experiment, cache: RowCache, metric: str, target: float
 ) -> list[Cell | str]:
     """Fit and apply one route; return a row of the table."""
-    fit, test = judged(experiment.fit), judged(experiment.test)
+    fit, test = to_judged_rows(experiment.fit), to_judged_rows(experiment.test)
     head: list[Cell | str] = [experiment.fitted, experiment.applied, number_cell(100 * target, 0)]
     with (
         mock.patch.object(route_module, "score_rows", cache.score),
@@ -171,7 +171,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--train", type=int, default=2000, help="judged rows of a training pair")
     args = parser.parse_args(arguments)
     samples = [read_sample(TRAIN, args.train), read_sample(DEV, DEV_ROWS)]
-    rows = judged([row for part in samples for own in part.values() for row in own]).rows
+    rows = to_judged_rows([row for part in samples for own in part.values() for row in own]).rows
     header = ["fitted on", "applied to", "target %", "published %", "good %", "95 % interval", ""]
     cache = RowCache(rows, args.metric)
     lines = [

@@ -41,6 +41,6 @@ def make_rows(
 
 def write_rows(path: Path, rows: list[dict[str, Any]], *, with_scores: bool = True) -> str:
     """Write records as JSONL, with human scores or without."""
-    kept = [{k: v for k, v in row.items() if with_scores or k != "score"} for row in rows]
-    path.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
+    records = [{k: v for k, v in row.items() if with_scores or k != "score"} for row in rows]
+    path.write_text("".join(json.dumps(row) + "\n" for row in records), encoding="utf-8")
     return str(path)

@@ -51,15 +51,15 @@ def test_a_promise_is_broken_as_rarely_as_stated() -> None:
 def test_clusters_shrink_the_number_of_rows() -> None:
     rng = make_rng(5)
     scores, labels = rng.standard_normal(300), rng.random(300) < 0.95
-    apart = find_threshold(scores, labels, [str(n) for n in range(300)], 0.8, 0.05).chosen
+    separate = find_threshold(scores, labels, [str(n) for n in range(300)], 0.8, 0.05).chosen
     # each row repeated: the same evidence, not three times as much
     repeated = find_threshold(
         np.repeat(scores, 3), np.repeat(labels, 3), [str(n // 3) for n in range(900)], 0.8, 0.05
     ).chosen
-    assert apart is not None
+    assert separate is not None
     assert repeated is not None
     assert repeated.effective_rows == pytest.approx(repeated.rows / 3, rel=0.01)
-    assert repeated.low == pytest.approx(apart.low, abs=0.02)
+    assert repeated.low == pytest.approx(separate.low, abs=0.02)
 
 
 def test_labels_of_unrelated_clusters_are_not_alike() -> None:
