@@ -225,9 +225,9 @@ def run(args: argparse.Namespace) -> int:
             device=args.device or "auto", threads=args.threads, judge=judge.judge_options(args)
         ),
     ):
-        data = _read_scores(args.train, args.gold)
-        if is_blend := blend.combines_metrics(plan.cls):
-            data = blend.read_scored_sets(args, plan.settings)
+        data, scored_sets = _read_scores(args.train, args.gold), []
+        if blend.combines_metrics(plan.cls):
+            data = scored_sets = blend.read_scored_sets(args, plan.settings)
         metric = train(
             args.metric,
             [*data, *args.preferences],
@@ -241,8 +241,8 @@ def run(args: argparse.Namespace) -> int:
         )
     if not args.quiet:
         _print_search(metric.checkpoint.training.get("search", ()))
-        if is_blend:
-            blend.print_study(metric, data, plan)
+        if scored_sets:
+            blend.print_study(metric, scored_sets, plan)
         print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
     return 0
 

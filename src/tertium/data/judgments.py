@@ -321,8 +321,8 @@ class JudgmentCollector:
         lp = records.read_language_pair(record)
         document = records.get_text(record, records.DOCUMENT_NAMES)
         row_scores = records.read_metric_scores(record, where)
-        names = (item, system, annotator, lp, document)
-        judgment = Judgment(segment, score, *names, annotations, row_scores)
+        labels = (item, system, annotator, lp, document)
+        judgment = Judgment(segment, score, *labels, annotations, row_scores)
         self._label(record, judgment)
         self.add_judgment(judgment)
 

@@ -240,8 +240,8 @@ def _select_row_scores(
     for metric in wanted or names:
         for name in (name for name, own in by_set.items() if metric in own):
             matrix = human_data[name].to_score_matrix(by_set[name][metric], metric, level)
-            has_scores = ~np.isnan(matrix.values).all(axis=1)
-            systems = tuple(compress(matrix.systems, has_scores))
+            has_scores = np.asarray(~np.isnan(matrix.values).all(axis=1))
+            systems = tuple(compress(matrix.systems, has_scores.tolist()))
             segments = replace(matrix, systems=systems, values=matrix.values[has_scores])
             entry = MetricScores(metric=metric, lp=human_data[name].lp, segments=segments)
             selected.append((name, entry))

@@ -170,6 +170,7 @@ def test_untrained_blend_passes_the_plugin_checks() -> None:
 def test_documented_metrics_have_constants() -> None:
     for spec in ("tertium-multi", "chrf++", "judge:model=x", "judge:model=x,protocol=da"):
         metric = load_metric(f'blend:metrics="chrf+[{spec}]"')
+        assert isinstance(metric, Blend)
         assert len(metric.coefficients) == 2
 
 

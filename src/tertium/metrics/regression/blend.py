@@ -110,6 +110,8 @@ class Blend(Trainable):
     and 0 is the mean of translations of WMT21 to WMT24 by the systems of that time. The means and
     deviations of common metrics are stored with tertium; train a blend for other metrics.
 
+    Ma et al. (2017) combined metrics in this way, with support vector regression.
+
     Inputs: those of its metrics.
 
     Settings:
@@ -134,6 +136,13 @@ class Blend(Trainable):
         for name in ("published", "ours")
     }
     accepted_data: ClassVar[tuple[str, ...]] = ("scores",)
+    citation: ClassVar[str] = """\
+@inproceedings{ma-etal-2017-blend,
+    title = "Blend: a Novel Combined {MT} Metric Based on Direct Assessment",
+    author = "Ma, Qingsong and Graham, Yvette and Wang, Shugen and Liu, Qun",
+    booktitle = "Proceedings of the Second Conference on Machine Translation", year = "2017",
+    pages = "598--603"
+}"""
     train_examples: ClassVar[str] = """\
   tertium train blend -m chrf tertium-multi --train mine.jsonl -o models/blend
 """
@@ -188,8 +197,8 @@ class Blend(Trainable):
             return _load_weights(self.checkpoint, self.location)
         weights = np.array(self.weights or [1.0] * len(self.metrics))
         names = tuple(part.spec for part in self.parts)
-        constants = np.array([_find_constants(part) for part in self.parts])
-        return BlendWeights.from_constants(names, *constants.T, weights)
+        mean, deviation = np.array([_find_constants(part) for part in self.parts]).T
+        return BlendWeights.from_constants(names, mean, deviation, weights)
 
     @property
     def coefficients(self) -> dict[str, float]:
@@ -270,7 +279,8 @@ class Blend(Trainable):
         counts = {NO_SCORE: int((~has_score).sum())}
         for part, missing in zip(self.parts, statistics[has_score, 2:].T, strict=True):
             counts[f"scored without {part.spec}"] = int(missing.sum())
-        return replace(scores, warnings=scores.warnings | {k: n for k, n in counts.items() if n})
+        added = {kind: count for kind, count in counts.items() if count}
+        return replace(scores, warnings={**scores.warnings, **added})
 
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
         counts = super().warnings(segments)
@@ -298,8 +308,10 @@ class Blend(Trainable):
         ]
         bias = model.bias if model else np.nan
         if beyond := score - (bias + math.fsum(contributions)):
-            bound = {"feature": SCALE_BOUNDS, "group": SCALE_BOUNDS, "value": beyond}
-            rows += [Contribution(**bound, contribution=beyond)] if rows else []
+            bound = Contribution(
+                feature=SCALE_BOUNDS, group=SCALE_BOUNDS, value=beyond, contribution=beyond
+            )
+            rows += [bound] if rows else []
         attribution = FeatureAttribution(
             hypothesis=segment.hypothesis,
             reference="",

@@ -131,7 +131,8 @@ def unpack(mask: int, count: int) -> BoolArray:
     >>> unpack(5, 3)
     array([ True, False,  True])
     """
-    return (mask >> np.arange(count)) % 2 == 1
+    used: BoolArray = (mask >> np.arange(count)) % 2 == 1
+    return used
 
 
 def _ranks(values: FloatArray, quantiles: FloatArray) -> FloatArray:
