@@ -267,13 +267,13 @@ def measure_power() -> None:
     results: dict[tuple[str, int, int], list[tuple[float, float, float]]] = {}
     for table in read_tables("esa"):
         raters = int(Counter(table.raters[~np.isnan(table.raters)].tolist()).most_common(1)[0][0])
-        others = [total for name, total in stored["sets"].items() if name != table.name]
-        public = shares.scale_to(float(np.mean(others)), "other language pairs")
+        other_totals = [total for name, total in stored["sets"].items() if name != table.name]
+        public = shares.scale_to(float(np.mean(other_totals)), "other language pairs")
         pilot = shares.scale_to(stored["sets"][table.name], "same language pair")
         for a, b in combinations(range(len(table.systems)), 2):
             difference = table.scores[a] - table.scores[b]
-            judged = ~np.isnan(difference)
-            values, documents = difference[judged], table.documents[judged]
+            has_both = ~np.isnan(difference)
+            values, documents = difference[has_both], table.documents[has_both]
             _, documents = np.unique(documents, return_inverse=True)
             true = float(values.mean())
             size_bin = int(np.searchsorted(POWER_BINS, abs(true)))
@@ -389,12 +389,12 @@ def measure_choice() -> None:
 
 def complete_segments(table: HumanTable, limit: int, rng: np.random.Generator) -> HumanTable:
     """Keep segments judged for all systems (without systems that were judged rarely)."""
-    judged = ~np.isnan(table.scores)
-    systems = np.flatnonzero(judged.mean(axis=1) > 0.9)
+    has_score = ~np.isnan(table.scores)
+    systems = np.flatnonzero(has_score.mean(axis=1) > 0.9)
     keys = segment_keys(table)
     references = find_references(table)
     has_reference = np.array([bool(references.get(key)) for key in keys])
-    columns = np.flatnonzero(judged[systems].all(axis=0) & has_reference)
+    columns = np.flatnonzero(has_score[systems].all(axis=0) & has_reference)
     if len(columns) > limit:
         columns = np.sort(rng.choice(columns, limit, replace=False))
     return replace(
@@ -422,9 +422,9 @@ def find_references(table: HumanTable) -> dict[tuple[str, str], str]:
 def score_outputs(table: HumanTable, metrics: list[str]) -> tuple[list[list[str]], FloatArray]:
     """Return the outputs by system and the scores of metrics (metrics, systems, segments)."""
     texts = {(row["system"], row.get("doc", ""), row["segment"]): row for row in table.rows}
-    keys, known = segment_keys(table), find_references(table)
+    keys, by_segment = segment_keys(table), find_references(table)
     rows = [[texts[system, *keys[n]] for n in table.columns] for system in table.systems]
-    references = [known[keys[n]] for n in table.columns]
+    references = [by_segment[keys[n]] for n in table.columns]
     testset = TestSet.from_lists(
         {s: [r["hypothesis"] for r in own] for s, own in zip(table.systems, rows, strict=True)},
         [row["source"] for row in rows[0]],

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 from tests.annotation.running_server import (
     EMOJI,
@@ -123,6 +124,38 @@ def test_offsets_count_code_points_and_never_cut_a_character(
     assert parts == ["👩‍👩‍👧", "i\u0301", "👩‍👩‍👧"]
     assert marks[0] == (2, 7, "major")
     assert content(browser, TEXT) == FAMILY
+
+
+def test_offsets_agree_with_python(browser: Browser, serve: Serve) -> None:
+    """Of random strings with characters of one to several UTF-16 units and code points."""
+    browser.allowed_host = (server := serve(make_campaign("da"))).address
+    browser.open(server.address)
+    generator = np.random.default_rng(1)
+    pieces = ["a", " ", "é", "e\u0301", "中", "🐶", "👩‍👩‍👧", "🇩🇪", "\u200f", "ש", "𝒳", "क्षि"]
+    texts = ["".join(generator.choice(pieces, 12)) for _ in range(50)]
+    actual = browser.evaluate(
+        "import('/static/offsets.js').then(({TextIndex}) => "
+        f"{json.dumps(texts)}.map((text) => {{ const index = new TextIndex(text, 'en');"
+        "return [index.length, Array.from({length: index.length}, (_, n) => index.slice(n, n + 1)),"
+        "index.units.map((unit) => index.toPoint(unit))]; }))"
+    )
+    for text, (length, characters, points) in zip(texts, actual, strict=True):
+        assert (length, characters) == (len(text), [*text])
+        assert points == [*range(len(text) + 1)]
+
+
+def test_idle_time_is_not_counted(browser: Browser, serve: Serve) -> None:
+    browser.allowed_host = (server := serve(make_campaign("da"))).address
+    browser.open(server.address)
+    steps = (
+        "let now = 0; const clock = new WorkClock(() => now); const times = [];"
+        "clock.start(); now = 10_000; times.push(clock.take());"
+        "now += 3_600_000; times.push(clock.take());"  # an hour without an action
+        "now += 5_000; clock.stop(); now += 50_000; clock.start(); now += 1_000;"
+        "times.push(clock.take()); return times;"
+    )
+    script = f"import('/static/clock.js').then(({{WorkClock}}) => {{ {steps} }})"
+    assert browser.evaluate(script) == [10_000, 30_000, 6_000]
 
 
 def test_the_text_cannot_be_edited(browser: Browser, serve: Serve) -> None:

@@ -34,6 +34,16 @@ def test_events_are_read_in_the_order_of_arrival(tmp_path: Path) -> None:
     assert [event.number for event in seen] == [1, 2, 3, 4, 5]
 
 
+def test_a_changed_clock_does_not_change_the_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EventStore(tmp_path / "a.db", "id")
+    for n, now in enumerate((2e9, 1e9, 3e9)):
+        monkeypatch.setattr(time, "time", lambda now=now: now)
+        store.append([make_event(task=n)])
+    assert [event.body["task"] for event in store.events()] == [0, 1, 2]
+
+
 def test_an_event_sent_twice_is_stored_once(tmp_path: Path) -> None:
     seen: list[Event] = []
     store = EventStore(tmp_path / "a.db", "id", seen.append)

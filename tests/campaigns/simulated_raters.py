@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tertium.campaigns.answers import Answer
+from tertium.campaigns.answers import RaterAnswer
 from tertium.campaigns.campaign import Campaign
 from tertium.spans import Span
 
@@ -33,7 +33,7 @@ def simulate_answers(
     noise: float = 6.0,
     careless: tuple[str, ...] = (),
     seed: int = 1,
-) -> list[Answer]:
+) -> list[RaterAnswer]:
     """Answer all assignments; careless raters give random scores."""
     known = example_quality() if quality is None else quality
     answers = []
@@ -51,7 +51,7 @@ def simulate_answers(
                 minutes += seconds / 60
                 day, minute = divmod(int(minutes), 480)
                 answers.append(
-                    Answer(
+                    RaterAnswer(
                         rater=rater,
                         item=item.id,
                         system=system,

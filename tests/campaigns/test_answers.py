@@ -9,14 +9,14 @@ import pytest
 from tests.campaigns.test_campaign import make_campaign
 
 from tertium.campaigns.answers import (
-    Answer,
+    RaterAnswer,
     judgment_rows,
     latest_answers,
     read_answers,
     write_answers,
     write_judgments,
 )
-from tertium.campaigns.campaign import Item
+from tertium.campaigns.campaign import CampaignItem
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError
@@ -27,8 +27,8 @@ MARKS = (Span(4, 5, severity="major"),)  # the emoji, by code points
 
 def test_answers_round_trip(tmp_path: Path) -> None:
     answers = [
-        Answer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, seconds=12.5),
-        Answer(rater="ben", item="2", system="a", skipped="not my language", revision=2),
+        RaterAnswer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, seconds=12.5),
+        RaterAnswer(rater="ben", item="2", system="a", skipped="not my language", revision=2),
     ]
     write_answers(answers, tmp_path / "a.jsonl")
     assert read_answers(tmp_path / "a.jsonl") == answers
@@ -43,10 +43,10 @@ def test_a_score_outside_the_scale_is_refused(tmp_path: Path) -> None:
 def test_judgments_of_a_campaign_are_read_as_human_data(tmp_path: Path) -> None:
     campaign = make_campaign()
     answers = [
-        Answer(rater="anna", item="1", system="a", score=10.0),
-        Answer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, revision=2),
-        Answer(rater="anna", item="1", system="b", score=90.0),
-        Answer(rater="ben", item="2", system="a", skipped="broken"),
+        RaterAnswer(rater="anna", item="1", system="a", score=10.0),
+        RaterAnswer(rater="anna", item="1", system="a", score=60.0, spans=MARKS, revision=2),
+        RaterAnswer(rater="anna", item="1", system="b", score=90.0),
+        RaterAnswer(rater="ben", item="2", system="a", skipped="broken"),
     ]
     write_judgments(answers, campaign, tmp_path / "j.jsonl")
     [judgments] = read_human_data(tmp_path / "j.jsonl")
@@ -63,32 +63,32 @@ def test_judgments_of_a_campaign_are_read_as_human_data(tmp_path: Path) -> None:
 
 def test_scores_depend_on_the_protocol() -> None:
     mqm = make_campaign(protocol="mqm")
-    marked = Answer(
+    marked = RaterAnswer(
         rater="anna", item="1", system="a", spans=MARKS, missing=(UnlocatedError("minor"),)
     )
     assert [row["score"] for row in judgment_rows([marked], mqm)] == [-6.0]
     ranked = [
-        Answer(rater="anna", item="1", system="a", rank=1),
-        Answer(rater="anna", item="1", system="b", rank=1),
-        Answer(rater="ben", item="2", system="a", rank=2),
-        Answer(rater="ben", item="2", system="b", rank=1),
+        RaterAnswer(rater="anna", item="1", system="a", rank=1),
+        RaterAnswer(rater="anna", item="1", system="b", rank=1),
+        RaterAnswer(rater="ben", item="2", system="a", rank=2),
+        RaterAnswer(rater="ben", item="2", system="b", rank=1),
     ]
     rows = judgment_rows(ranked, make_campaign(protocol="ranking"))
     assert [row["score"] for row in rows] == [0.5, 0.5, 0.0, 1.0]
-    edited = Answer(rater="anna", item="1", system="b", edited="Ein schöner Satz.")
+    edited = RaterAnswer(rater="anna", item="1", system="b", edited="Ein schöner Satz.")
     [row] = judgment_rows([edited], make_campaign(protocol="post-edit"))
     assert row["score"] == pytest.approx(-100 / 3)
 
 
 def test_checks_and_incomplete_answers_do_not_count() -> None:
     base = make_campaign()
-    check = Item(
+    check = CampaignItem(
         id="c", source="x", outputs={"a": "y"}, kind="check", damage={"a": "omission"}, original="1"
     )
     campaign = base.replace(items=(*base.items, check))
     answers = [
-        Answer(rater="anna", item="c", system="a", score=1.0),
-        Answer(rater="anna", item="1", system="a"),
+        RaterAnswer(rater="anna", item="c", system="a", score=1.0),
+        RaterAnswer(rater="anna", item="1", system="a"),
     ]
     counts: Counter[str] = Counter()
     assert not [*judgment_rows(answers, campaign, excluded_counts=counts)]
@@ -97,9 +97,9 @@ def test_checks_and_incomplete_answers_do_not_count() -> None:
 
 def test_answers_of_another_campaign_are_refused() -> None:
     with pytest.raises(DataError, match="belong to another campaign"):
-        [*judgment_rows([Answer(rater="anna", item="9", system="a")], make_campaign())]
+        [*judgment_rows([RaterAnswer(rater="anna", item="9", system="a")], make_campaign())]
 
 
 def test_the_highest_revision_counts_in_any_order() -> None:
-    new, old = (Answer(rater="x", item="1", system="a", score=1.0, revision=n) for n in (2, 1))
+    new, old = (RaterAnswer(rater="x", item="1", system="a", score=1.0, revision=n) for n in (2, 1))
     assert latest_answers([new, old]) == latest_answers([old, new]) == [new]

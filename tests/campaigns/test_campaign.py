@@ -12,7 +12,7 @@ from tertium.campaigns.campaign import (
     MQM_TYPOLOGY,
     Assignment,
     Campaign,
-    Item,
+    CampaignItem,
     is_campaign_file,
     read_campaign,
     to_json,
@@ -25,8 +25,8 @@ from tertium.spans import Span
 def make_campaign(**changes: Any) -> Campaign:
     outputs = {"a": "Ein 🙂 Satz.", "b": "Ein Satz."}
     items = (
-        Item(id="1", source="A sentence.", outputs=outputs, suspected={"a": (Span(4, 5),)}),
-        Item(id="2", source="Another.", outputs={"a": "Noch einer.", "b": "Mehr."}),
+        CampaignItem(id="1", source="A sentence.", outputs=outputs, suspected={"a": (Span(4, 5),)}),
+        CampaignItem(id="2", source="Another.", outputs={"a": "Noch einer.", "b": "Mehr."}),
     )
     settings: dict[str, Any] = {
         **{"name": "demo", "protocol": "esa", "source_language": "en", "target_language": "de"},
@@ -86,13 +86,13 @@ def test_bad_files_are_one_clear_line(tmp_path: Path, changes: Any, message: str
 
 
 def test_bad_items_and_assignments_are_refused() -> None:
-    item = Item(id="1", source="x", outputs={"a": "y"})
+    item = CampaignItem(id="1", source="x", outputs={"a": "y"})
     with pytest.raises(DataError, match="the item '1' occurs twice"):
         make_campaign(items=(item, item), assignments={})
     with pytest.raises(DataError, match="item '1': the source is empty"):
-        Item(id="1", source=" ", outputs={"a": "y"})
+        CampaignItem(id="1", source=" ", outputs={"a": "y"})
     with pytest.raises(DataError, match="a span ends at 9"):
-        Item(id="1", source="x", outputs={"a": "y"}, suspected={"a": (Span(0, 9),)})
+        CampaignItem(id="1", source="x", outputs={"a": "y"}, suspected={"a": (Span(0, 9),)})
     with pytest.raises(DataError, match="the item '7' does not exist"):
         make_campaign(assignments={"anna": (Assignment(item="7", systems=("a",)),)})
     twice = (Assignment(item="1", systems=("a", "a")),)

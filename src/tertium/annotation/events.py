@@ -136,6 +136,7 @@ def to_answers(
     **fields: Any,
 ) -> list[RaterAnswer]:
     """Convert the answer to a task to one answer per system; `fields` are those of `RaterAnswer`."""
+    marked_by = campaign.options.suspicions or "the campaign"
     answers = []
     for system, output in zip(task.systems, event.outputs, strict=True):
         errors = [

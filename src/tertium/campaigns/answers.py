@@ -28,7 +28,7 @@ from tertium.campaigns.campaign import (
     PROTOCOLS_WITH_SCORES,
     PROTOCOLS_WITH_SPANS,
     Campaign,
-    Item,
+    CampaignItem,
     to_json,
 )
 from tertium.data.formats import read_jsonl
@@ -54,7 +54,7 @@ IN_SCALE = Rule(lambda value: 0 <= value <= MAX_SCORE, "a score from 0 to 100")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class RaterAnswer:
     """What a rater answered about one output of an item.
 
     `score` is on a scale from 0 to 100; `rank` is 1 for the best of the systems shown together, and
@@ -93,24 +93,24 @@ class Answer:
         return protocol == "mqm" or self.edited is not None
 
 
-def read_answers(path: PathLike) -> list[Answer]:
+def read_answers(path: PathLike) -> list[RaterAnswer]:
     """Read an answer file."""
     answers = []
     for where, record in read_jsonl(path):
         try:
-            answers.append(read_dataclass(Answer, record, where))
+            answers.append(read_dataclass(RaterAnswer, record, where))
         except ModelError as error:
             raise DataError(str(error)) from None
     return answers
 
 
-def write_answers(answers: Iterable[Answer], path: PathLike) -> None:
+def write_answers(answers: Iterable[RaterAnswer], path: PathLike) -> None:
     """Write an answer file."""
     lines = (json.dumps(to_json(answer), ensure_ascii=False) + "\n" for answer in answers)
     write_text(path, lines)
 
 
-def check_answer(answer: Answer, campaign: Campaign) -> Item:
+def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
     """Return the item of an answer; raise an error if the answer does not fit the campaign."""
     if answer.rater not in campaign.raters:
         raise UnknownNameError("rater", answer.rater, campaign.raters)
@@ -128,9 +128,9 @@ def check_answer(answer: Answer, campaign: Campaign) -> Item:
     return item
 
 
-def latest_answers(answers: Iterable[Answer]) -> list[Answer]:
+def latest_answers(answers: Iterable[RaterAnswer]) -> list[RaterAnswer]:
     """Keep the highest revision of each (rater, item, system), in order of first appearance."""
-    latest: dict[tuple[str, str, str], Answer] = {}
+    latest: dict[tuple[str, str, str], RaterAnswer] = {}
     for answer in answers:
         earlier = latest.get(answer.key)
         if earlier is None or answer.revision >= earlier.revision:
@@ -139,7 +139,7 @@ def latest_answers(answers: Iterable[Answer]) -> list[Answer]:
 
 
 def judgment_rows(
-    answers: Iterable[Answer],
+    answers: Iterable[RaterAnswer],
     campaign: Campaign,
     *,
     weights: Mapping[str, float] = MQM_WEIGHTS,
@@ -161,7 +161,7 @@ def judgment_rows(
             yield _judgment_row(answer, item, campaign, score)
 
 
-def write_judgments(answers: Iterable[Answer], campaign: Campaign, path: PathLike) -> None:
+def write_judgments(answers: Iterable[RaterAnswer], campaign: Campaign, path: PathLike) -> None:
     """Write the judgment rows of a campaign as JSONL; log how many answers were left out."""
     counts: Counter[str] = Counter()
     rows = [*judgment_rows(answers, campaign, excluded_counts=counts)]
@@ -173,7 +173,7 @@ def write_judgments(answers: Iterable[Answer], campaign: Campaign, path: PathLik
 
 
 def score_answer(
-    answer: Answer, campaign: Campaign, weights: Mapping[str, float] = MQM_WEIGHTS
+    answer: RaterAnswer, campaign: Campaign, weights: Mapping[str, float] = MQM_WEIGHTS
 ) -> float:
     """Return the score of a complete answer; see the module docstring. Ranks need all systems."""
     if campaign.protocol == "mqm":
@@ -203,9 +203,9 @@ def mark_rater(spans: Sequence[Any], rater: str) -> list[dict[str, Any]]:
     return [{**to_json(span), "severity": span.severity, "rater": rater} for span in spans]
 
 
-def _ranking_scores(answers: Sequence[Answer]) -> dict[tuple[str, str, str], float]:
+def _ranking_scores(answers: Sequence[RaterAnswer]) -> dict[tuple[str, str, str], float]:
     """Compute the share of other systems that each answer ranks lower, ties counting 1/2."""
-    groups: dict[tuple[str, str], list[Answer]] = {}
+    groups: dict[tuple[str, str], list[RaterAnswer]] = {}
     for answer in answers:
         if answer.rank is not None and not answer.skipped:
             groups.setdefault((answer.rater, answer.item), []).append(answer)
@@ -220,7 +220,9 @@ def _ranking_scores(answers: Sequence[Answer]) -> dict[tuple[str, str, str], flo
     return scores
 
 
-def _judgment_row(answer: Answer, item: Item, campaign: Campaign, score: float) -> dict[str, Any]:
+def _judgment_row(
+    answer: RaterAnswer, item: CampaignItem, campaign: Campaign, score: float
+) -> dict[str, Any]:
     row: dict[str, Any] = {"lp": campaign.lp} if campaign.lp else {}
     row |= {"document": item.document} if item.document else {}
     row |= {"segment": item.id, "system": answer.system}

@@ -14,7 +14,7 @@ from tertium.campaigns.campaign import (
     SIDE_BY_SIDE_PROTOCOLS,
     Assignment,
     Campaign,
-    Item,
+    CampaignItem,
 )
 from tertium.campaigns.item_builder import ItemBuilder, leftover_of, read_spans, write_spans
 from tertium.data.records import read_object, read_object_list
@@ -56,7 +56,7 @@ def read_content(content: Sequence[Any], name: str, protocol: str | None = None)
     )
 
 
-def _read_item(entry: Mapping[str, Any], position: int) -> tuple[Item, dict[str, Any]]:
+def _read_item(entry: Mapping[str, Any], position: int) -> tuple[CampaignItem, dict[str, Any]]:
     leftover = {key: value for key, value in entry.items() if key not in TEXT_FIELDS}
     if "targets" in entry:
         outputs = {
@@ -75,7 +75,7 @@ def _read_item(entry: Mapping[str, Any], position: int) -> tuple[Item, dict[str,
     name = ":".join(filter(None, (document, str(entry["itemID"]))))
     is_control = kind in CONTROL_RANGES
     [*systems] = outputs
-    item = Item(
+    item = CampaignItem(
         id=f"{name}#{kind.lower()}" if is_control else name,
         document=document,
         position=position,

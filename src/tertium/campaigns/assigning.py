@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tertium.arrays import make_rng
-from tertium.campaigns.campaign import SIDE_BY_SIDE_PROTOCOLS, Assignment, Item
+from tertium.campaigns.campaign import SIDE_BY_SIDE_PROTOCOLS, Assignment, CampaignItem
 from tertium.errors import UsageError
 
 ASSIGNMENT_STREAM, CHECK_STREAM = 1, 2  # numbers of random generators
 
 
 def assign_items(
-    items: Sequence[Item],
+    items: Sequence[CampaignItem],
     raters: Sequence[str],
     protocol: str,
     *,
@@ -41,7 +41,7 @@ def assign_items(
     rng = make_rng(seed, ASSIGNMENT_STREAM)
     groups = _group_by_document([item for item in items if item.kind == "item"])
     order = [groups[n] for n in rng.permutation(len(groups))]
-    turns: dict[str, list[list[Item]]] = {rater: [] for rater in raters}
+    turns: dict[str, list[list[CampaignItem]]] = {rater: [] for rater in raters}
     loads = dict.fromkeys(raters, 0)
     is_common = _mark_common(order, common)
     for group, for_all in zip(order, is_common, strict=True):
@@ -50,7 +50,7 @@ def assign_items(
             turns[rater].append(group)
             loads[rater] += sum(len(item.outputs) for item in group)
     tutorials = [item for item in items if item.kind == "tutorial"]
-    checks: dict[str, list[Item]] = {}
+    checks: dict[str, list[CampaignItem]] = {}
     for item in items:
         if item.kind == "check":
             checks.setdefault(item.original, []).append(item)
@@ -60,14 +60,14 @@ def assign_items(
     }
 
 
-def _group_by_document(items: Sequence[Item]) -> list[list[Item]]:
-    groups: dict[str, list[Item]] = {}
+def _group_by_document(items: Sequence[CampaignItem]) -> list[list[CampaignItem]]:
+    groups: dict[str, list[CampaignItem]] = {}
     for item in items:
         groups.setdefault(item.document or f"\0{item.id}", []).append(item)
     return [sorted(group, key=lambda item: item.position) for group in groups.values()]
 
 
-def _mark_common(groups: Sequence[Sequence[Item]], common: int) -> list[bool]:
+def _mark_common(groups: Sequence[Sequence[CampaignItem]], common: int) -> list[bool]:
     """Mark whole groups until `common` items are reached."""
     marks, count = [], 0
     for group in groups:
@@ -79,9 +79,9 @@ def _mark_common(groups: Sequence[Sequence[Item]], common: int) -> list[bool]:
 def _order_for_rater(
     rater: str,
     number: int,
-    tutorials: Sequence[Item],
-    groups: Sequence[Sequence[Item]],
-    checks: Mapping[str, Sequence[Item]],
+    tutorials: Sequence[CampaignItem],
+    groups: Sequence[Sequence[CampaignItem]],
+    checks: Mapping[str, Sequence[CampaignItem]],
     protocol: str,
     seed: int,
 ) -> tuple[Assignment, ...]:
@@ -100,7 +100,9 @@ def _order_for_rater(
     return (*first, *turns)
 
 
-def _show(group: Sequence[Item], protocol: str, rng: np.random.Generator) -> list[Assignment]:
+def _show(
+    group: Sequence[CampaignItem], protocol: str, rng: np.random.Generator
+) -> list[Assignment]:
     """Return the turns of one document: side by side, or one system after the other."""
     systems = list(dict.fromkeys(system for item in group for system in item.outputs))
     if protocol in SIDE_BY_SIDE_PROTOCOLS:

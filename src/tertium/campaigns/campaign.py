@@ -80,7 +80,7 @@ MQM_TYPOLOGY = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class DisplayOptions:
     """What raters see besides the source and the translations.
 
     `context_size` is the number of document segments shown on each side. `suspicions` names the
@@ -93,7 +93,7 @@ class Options:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Term:
+class GlossaryTerm:
     """A glossary entry."""
 
     source: str
@@ -110,7 +110,7 @@ class Neighbor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class CampaignItem:
     """A source segment with the outputs to judge, by system; an output may be empty.
 
     An item of kind `check` has damaged outputs: `damage` gives the kind of damage by system, and
@@ -186,10 +186,10 @@ class Campaign:
     target_language: str = ""
     instructions: str = ""
     typology: tuple[Category, ...] = ()
-    options: Options = Options()
-    glossary: tuple[Term, ...] = ()
+    options: DisplayOptions = DisplayOptions()
+    glossary: tuple[GlossaryTerm, ...] = ()
     systems: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[CampaignItem, ...]
     raters: tuple[str, ...]
     assignments: Mapping[str, tuple[Assignment, ...]]
     extras: Mapping[str, str] = field(default_factory=dict)
@@ -235,7 +235,7 @@ class Campaign:
                 cells.add((item.id, system))
 
     @cached_property
-    def items_by_id(self) -> Mapping[str, Item]:
+    def items_by_id(self) -> Mapping[str, CampaignItem]:
         return {item.id: item for item in self.items}
 
     @property

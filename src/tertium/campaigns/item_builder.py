@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tertium.campaigns.campaign import Assignment, Item
+from tertium.campaigns.campaign import Assignment, CampaignItem
 from tertium.spans import Severity, Span
 
 UNKNOWN_SYSTEM = "system"
@@ -18,10 +18,10 @@ class ItemBuilder:
     """Merges outputs of the same segment into items; `tool` is the key of their extras."""
 
     tool: str
-    items: dict[str, Item] = field(default_factory=dict)
+    items: dict[str, CampaignItem] = field(default_factory=dict)
     assignments: dict[str, list[Assignment]] = field(default_factory=dict)
 
-    def add(self, rater: str, item: Item, leftover: Mapping[str, Any]) -> None:
+    def add(self, rater: str, item: CampaignItem, leftover: Mapping[str, Any]) -> None:
         """Add an item with the outputs of one turn, and assign it to a rater.
 
         `leftover` are fields of the tool, which `leftover_of` returns for the same turn. An item
@@ -48,7 +48,7 @@ class ItemBuilder:
         self.items[name] = merged
         self.assignments.setdefault(rater, []).append(Assignment(item=name, systems=systems))
 
-    def _fits(self, name: str, item: Item, rater: str) -> bool:
+    def _fits(self, name: str, item: CampaignItem, rater: str) -> bool:
         earlier = self.items.get(name)
         if earlier is None:
             return True
@@ -59,10 +59,12 @@ class ItemBuilder:
             item.kind,
             item.document,
         ) and all(earlier.outputs[system] == item.outputs[system] for system in shared)
-        taken = {s for a in self.assignments.get(rater, ()) if a.item == name for s in a.systems}
-        return is_same_text and not taken & {*item.outputs}
+        own_systems = {
+            s for a in self.assignments.get(rater, ()) if a.item == name for s in a.systems
+        }
+        return is_same_text and not own_systems & {*item.outputs}
 
-    def _load(self, item: Item) -> dict[str, Any]:
+    def _load(self, item: CampaignItem) -> dict[str, Any]:
         stored: dict[str, Any] = json.loads(item.extras.get(self.tool, "{}"))
         return stored
 
@@ -76,7 +78,9 @@ class ItemBuilder:
         return {rater: tuple(turns) for rater, turns in self.assignments.items()}
 
 
-def leftover_of(item: Item, tool: str, rater: str, systems: Sequence[str]) -> dict[str, Any] | None:
+def leftover_of(
+    item: CampaignItem, tool: str, rater: str, systems: Sequence[str]
+) -> dict[str, Any] | None:
     """Return the stored fields of a turn, or None if it did not come from this tool."""
     if tool not in item.extras:
         return None

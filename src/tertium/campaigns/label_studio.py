@@ -12,7 +12,7 @@ from tertium.campaigns.campaign import (
     SIDE_BY_SIDE_PROTOCOLS,
     Assignment,
     Campaign,
-    Item,
+    CampaignItem,
 )
 from tertium.campaigns.item_builder import ItemBuilder
 from tertium.data.records import read_object
@@ -34,7 +34,9 @@ def make_content(campaign: Campaign) -> list[dict[str, Any]]:
     return tasks
 
 
-def _task_data(campaign: Campaign, rater: str, item: Item, turn: Assignment) -> dict[str, Any]:
+def _task_data(
+    campaign: Campaign, rater: str, item: CampaignItem, turn: Assignment
+) -> dict[str, Any]:
     [system] = turn.systems
     data = {
         "rater": rater,
@@ -55,7 +57,7 @@ def _task_data(campaign: Campaign, rater: str, item: Item, turn: Assignment) -> 
     return {key: value for key, value in data.items() if value not in ("", None)}
 
 
-def _predict(item: Item, turn: Assignment) -> dict[str, Any]:
+def _predict(item: CampaignItem, turn: Assignment) -> dict[str, Any]:
     """Return suspected spans as a prediction, which Label Studio shows marked."""
     results = [
         {
@@ -92,7 +94,7 @@ def read_content(content: Sequence[Any], name: str, protocol: str | None = None)
         data = read_object(task.get("data"), "data", f"task {number}")
         system = str(data.get("system", "system"))
         pairs.add(str(data.get("lp", "")))
-        item = Item(
+        item = CampaignItem(
             id=str(data.get("item", task.get("id", number))),
             document=str(data.get("document", "")),
             position=int(data.get("position", 0)),

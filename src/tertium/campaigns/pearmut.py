@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tertium.campaigns.campaign import Assignment, Campaign, Item, Protocol
+from tertium.campaigns.campaign import Assignment, Campaign, CampaignItem, Protocol
 from tertium.campaigns.item_builder import (
     UNKNOWN_SYSTEM,
     ItemBuilder,
@@ -37,12 +37,12 @@ def read_content(content: Mapping[str, Any], protocol: str | None = None) -> Cam
     if isinstance(content["data"], Mapping):
         settings["raters"] = [*tasks]
     name = str(info.get("protocol", "ESA"))
-    known: dict[str, Protocol] = {"DA": "da", "ESA": "esa", "MQM": "mqm"}
-    if protocol is None and name not in known:
+    protocols: dict[str, Protocol] = {"DA": "da", "ESA": "esa", "MQM": "mqm"}
+    if protocol is None and name not in protocols:
         raise DataError(f"the protocol {name!r} of Pearmut is not known: give --protocol")
     return Campaign(
         name=str(content["campaign_id"]),
-        protocol=protocol or known[name],  # type: ignore[arg-type]
+        protocol=protocol or protocols[name],  # type: ignore[arg-type]
         systems=builder.systems(),
         items=tuple(builder.items.values()),
         raters=tuple(tasks),
@@ -80,7 +80,7 @@ def _add_document(builder: ItemBuilder, rater: str, document: Any, default: str)
         first = read_object_list(entries, "a document", rater)[0]
         builder.add(
             rater,
-            Item(
+            CampaignItem(
                 id=name,
                 document=str(first.get("doc_id") or first.get("item_id") or default),
                 position=position,
@@ -181,7 +181,7 @@ def _write_document(
 
 
 def _optional_fields(
-    campaign: Campaign, item: Item, turn: Assignment, number: int
+    campaign: Campaign, item: CampaignItem, turn: Assignment, number: int
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {"doc_id": item.document} if item.document else {}
     if campaign.options.show_reference and item.reference is not None:

@@ -18,11 +18,11 @@ from tertium.campaigns.campaign import (
     PROTOCOLS,
     PROTOCOLS_WITH_SPANS,
     Campaign,
-    Item,
+    CampaignItem,
+    DisplayOptions,
+    GlossaryTerm,
     Neighbor,
-    Options,
     Protocol,
-    Term,
 )
 from tertium.campaigns.sampling import Sample
 from tertium.data.challenge_sets import wrong_language_sentence
@@ -76,7 +76,7 @@ class CampaignSettings:
     show_reference: bool = False
     context_size: int = 0
     instructions: str = ""
-    glossary: Sequence[Term] = ()
+    glossary: Sequence[GlossaryTerm] = ()
     suspicions: str = ""
     suspected: Mapping[str, Sequence[Sequence[Span]]] = field(default_factory=dict)
     seed: int = 12345
@@ -108,7 +108,7 @@ def make_campaign(testset: TestSet, sample: Sample, settings: CampaignSettings) 
         common=settings.common,
         seed=settings.seed,
     )
-    options = Options(
+    options = DisplayOptions(
         show_reference=settings.show_reference,
         context_size=settings.context_size,
         suspicions=settings.suspicions,
@@ -137,14 +137,16 @@ def default_instructions(settings: CampaignSettings) -> str:
     return languages + INSTRUCTIONS[settings.protocol]
 
 
-def _make_item(testset: TestSet, row: int, probability: float, settings: CampaignSettings) -> Item:
+def _make_item(
+    testset: TestSet, row: int, probability: float, settings: CampaignSettings
+) -> CampaignItem:
     document = testset.documents[row] if testset.documents else ""
     rows = [n for n, name in enumerate(testset.documents) if name == document] if document else []
     position = rows.index(row) if rows else row
     size = settings.context_size
     references = testset.references[row] if testset.references else ()
     labels = {name: values[row] for name, values in testset.columns.items()}
-    return Item(
+    return CampaignItem(
         id=testset.items[row],
         document=document,
         position=position,
@@ -169,10 +171,10 @@ def _neighbor(testset: TestSet, row: int) -> Neighbor:
 
 
 def _check_items(
-    items: Sequence[Item], count: int, language: str, rng: np.random.Generator
-) -> list[Item]:
+    items: Sequence[CampaignItem], count: int, language: str, rng: np.random.Generator
+) -> list[CampaignItem]:
     """Return copies of random items with one damaged output each."""
-    checks: list[Item] = []
+    checks: list[CampaignItem] = []
     for number in rng.permutation(len(items)):
         if len(checks) == count:
             break
@@ -183,7 +185,7 @@ def _check_items(
         if text is None:
             continue
         checks.append(
-            Item(
+            CampaignItem(
                 id=f"check-{len(checks) + 1}",
                 source=item.source,
                 reference=item.reference,
@@ -202,7 +204,12 @@ def _check_items(
 
 
 def _damage(
-    text: str, item: Item, other: Item, language: str, rng: np.random.Generator, turn: int
+    text: str,
+    item: CampaignItem,
+    other: CampaignItem,
+    language: str,
+    rng: np.random.Generator,
+    turn: int,
 ) -> tuple[str, str | None]:
     """Apply a kind of damage; kinds take turns, and one that does not apply is passed over."""
     original = PerturbationInput(
@@ -224,7 +231,7 @@ def _damage(
 
 def _tutorial_items(
     testset: TestSet, sample: Sample, settings: CampaignSettings, rng: np.random.Generator
-) -> list[Item]:
+) -> list[CampaignItem]:
     """Return a correct and a damaged reference, if possible of a segment that is not judged."""
     if not testset.references:
         raise DataError("tutorials show references as correct translations: give -r")
@@ -241,14 +248,14 @@ def _tutorial_items(
             continue
         shared = {"source": item.source, "kind": "tutorial"}
         return [
-            Item(
+            CampaignItem(
                 id="tutorial-1",
                 outputs={system: str(item.reference)},
                 notes=TUTORIAL_CORRECT.format(correct=correct),
                 expected={system: (80.0, 100.0)},
                 **shared,  # type: ignore[arg-type]
             ),
-            Item(
+            CampaignItem(
                 id="tutorial-2",
                 outputs={system: text},
                 notes=TUTORIAL_DAMAGED.format(kind=kind, damaged=damaged),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.campaigns.answers import Answer, latest_answers, score_answer
+from tertium.campaigns.answers import RaterAnswer, latest_answers, score_answer
 from tertium.campaigns.campaign import Campaign
 from tertium.campaigns.ratings import Ratings
 from tertium.campaigns.reliability import MIN_SHARED, krippendorff_alpha
@@ -67,10 +67,10 @@ def describe_raters(
         if not own.any():
             continue
         rest = counts - present[number]
-        others = np.where(
+        other_means = np.where(
             rest > 0, (totals - np.nan_to_num(matrix[number])) / np.maximum(1, rest), np.nan
         )
-        difference = matrix[number] - others
+        difference = matrix[number] - other_means
         shared = ~np.isnan(difference)
         remaining = np.delete(matrix, number, axis=0)
         without = krippendorff_alpha(remaining) if len(remaining) > 1 else math.nan
@@ -79,7 +79,7 @@ def describe_raters(
         passed, count = (checks or {}).get(name, (0, 0))
         agreement = math.nan
         if shared.sum() >= MIN_SHARED:
-            agreement = float(correlate(matrix[number], others, shared))
+            agreement = float(correlate(matrix[number], other_means, shared))
         qualities.append(
             RaterQuality(
                 rater=name,
@@ -123,7 +123,7 @@ def fit_drift(differences: FloatArray) -> tuple[float, float]:
     return DRIFT_STEP * slope, DRIFT_STEP * error
 
 
-def count_checks(campaign: Campaign, answers: Sequence[Answer]) -> dict[str, tuple[int, int]]:
+def count_checks(campaign: Campaign, answers: Sequence[RaterAnswer]) -> dict[str, tuple[int, int]]:
     """Return passed and answered attention checks by rater.
 
     A check is passed if its score is lower than that of the original by the same rater, or within
@@ -147,5 +147,5 @@ def count_checks(campaign: Campaign, answers: Sequence[Answer]) -> dict[str, tup
 
 
 def _median(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else math.nan
+    defined = values[~np.isnan(values)]
+    return float(np.median(defined)) if len(defined) else math.nan

@@ -57,7 +57,7 @@ class Ratings:
         items, item = _number([entry.item for entry in entries])
         _, cluster = _number([_cluster_name(entry) for entry in entries])
         labels = judgments.columns.get(PROBABILITY_COLUMN, {})
-        known = {key: float(value) for key, value in labels.items() if value}
+        chances = {key: float(value) for key, value in labels.items() if value}
         times = seconds or {}
         return cls(
             name=judgments.title,
@@ -70,7 +70,7 @@ class Ratings:
             item=item,
             cluster=cluster,
             scores=np.array([entry.score for entry in entries], dtype=np.float64),
-            probabilities=np.array([known.get((e.lp, e.item), 1.0) for e in entries]),
+            probabilities=np.array([chances.get((e.lp, e.item), 1.0) for e in entries]),
             seconds=np.array([times.get((e.annotator, e.system, e.item), np.nan) for e in entries]),
         )
 

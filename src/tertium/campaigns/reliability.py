@@ -73,10 +73,10 @@ class Resampler:
 
 def quantiles(samples: FloatArray) -> tuple[float, float]:
     """Return the bounds of a 95 % interval; NaN without samples."""
-    known = samples[~np.isnan(samples)]
-    if not len(known):
+    defined = samples[~np.isnan(samples)]
+    if not len(defined):
         return math.nan, math.nan
-    low, high = np.quantile(known, [0.025, 0.975])
+    low, high = np.quantile(defined, [0.025, 0.975])
     return float(low), float(high)
 
 
@@ -278,6 +278,6 @@ def span_statistics(
     statistics = []
     for name, by_spans in (("F1 of characters", False), ("F1 of spans, partial credit", True)):
         sums = span_sums(marks, lengths, by_spans=by_spans)
-        judged = sum(any(m[n] is not None for m in marks) for n in range(len(lengths)))
-        statistics.append(resampler.summarize(name, sums, f1_from_totals, judged))
+        count = sum(any(m[n] is not None for m in marks) for n in range(len(lengths)))
+        statistics.append(resampler.summarize(name, sums, f1_from_totals, count))
     return statistics

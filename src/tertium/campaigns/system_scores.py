@@ -67,7 +67,7 @@ def score_systems(
     p_values = p_values[np.ix_(order, order)]
     clusters = assign_clusters(p_values, alpha)
     bounds = [quantiles(samples[:, n]) for n in range(count)]
-    judged = Counter(ratings.system.tolist())
+    counts = Counter(ratings.system.tolist())
     scores = [
         SystemScore(
             system=ratings.systems[n],
@@ -75,11 +75,11 @@ def score_systems(
             low=bounds[n][0],
             high=bounds[n][1],
             standardized=float(standardized[n]),
-            judgments=judged[n],
+            judgments=counts[n],
             cluster=clusters[place],
         )
         for place, n in enumerate(order)
-        if judged[n]
+        if counts[n]
     ]
     return scores, p_values[: len(scores), : len(scores)]
 

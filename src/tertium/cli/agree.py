@@ -12,7 +12,7 @@ from tertium.cli.significance import add_alpha, add_seed
 from tertium.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from tertium.campaigns.answers import Answer
+    from tertium.campaigns.answers import RaterAnswer
 
 DATABASE_SUFFIX = ".db"
 
@@ -26,7 +26,6 @@ examples:
   tertium agree ratings.csv
   tertium agree campaign.json
   tertium agree campaign.json --answers answers.jsonl -o judgments.jsonl
-  tertium agree mqm_newstest.tsv --pass-mark 25
   tertium agree ratings.csv --exclude rater-3 -f json
 
 HUMAN is a campaign that raters answered in `tertium annotate`, or judgments with rater names: TSV,
@@ -105,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read_answers(args: argparse.Namespace) -> list[Answer] | None:
+def _read_answers(args: argparse.Namespace) -> list[RaterAnswer] | None:
     """Return the answers to a campaign, or None if the input is not a campaign."""
     from tertium.annotation.session import AnnotationSession, default_database
     from tertium.campaigns.answers import read_answers
@@ -131,7 +130,7 @@ def _read_answers(args: argparse.Namespace) -> list[Answer] | None:
         session.close()
 
 
-def _write_judgments(args: argparse.Namespace, answers: list[Answer] | None) -> None:
+def _write_judgments(args: argparse.Namespace, answers: list[RaterAnswer] | None) -> None:
     """Write the judgments of a campaign, without those of excluded raters."""
     from tertium.campaigns.answers import write_judgments
     from tertium.campaigns.campaign import read_campaign

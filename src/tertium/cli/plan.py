@@ -34,8 +34,7 @@ DESCRIPTION = (
 EPILOG = """\
 examples:
   tertium plan --protocol esa --difference 3
-  tertium plan --protocol mqm --budget 8h --raters-per-segment 2
-  tertium plan -s source.txt -t a.txt b.txt --difference 3 --raters anna ben -o campaign.json
+  tertium plan --protocol mqm --budget 8h
   tertium plan -s source.txt -t a.txt b.txt --segments 200 --choose informative -m chrf \\
     --raters 3 --checks 10 -o campaign.json
   tertium plan --from campaign.json --as pearmut -o pearmut.json
@@ -221,13 +220,13 @@ def _plan_power(args: argparse.Namespace, testset: TestSet | None) -> list[Power
     from tertium.campaigns.power import plan_difference
 
     numbers = [n for n in (1, 2, 3) if n != args.raters_per_segment]
-    others = [
+    other_plans = [
         plan_difference(
             first.difference, first.variance, dataclasses.replace(first.design, raters=n)
         )
         for n in numbers
     ]
-    return [first, *others]
+    return [first, *other_plans]
 
 
 def _make_campaign(
@@ -281,14 +280,14 @@ def _rater_names(args: argparse.Namespace) -> list[str]:
 
 
 def _read_glossary(args: argparse.Namespace) -> list[Any]:
-    from tertium.campaigns.campaign import Term
+    from tertium.campaigns.campaign import GlossaryTerm
     from tertium.checks.configuration import read_terms
 
     if not args.terms:
         return []
     terms = read_terms(args.terms, args.source_language or "", args.target_language or "")
     return [
-        Term(source=term.source, target=" | ".join(term.targets), note="")
+        GlossaryTerm(source=term.source, target=" | ".join(term.targets), note="")
         for term in terms
         if term.targets
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, make_rng
-from tertium.campaigns.answers import Answer, judgment_rows, latest_answers, read_answers
+from tertium.campaigns.answers import RaterAnswer, judgment_rows, latest_answers, read_answers
 from tertium.campaigns.campaign import is_campaign_file, read_campaign
 from tertium.campaigns.rater_quality import RaterQuality, count_checks, describe_raters
 from tertium.campaigns.ratings import Ratings
@@ -100,7 +100,7 @@ class RaterStudy(Displayable):
 def agree(
     judgments: PathLike | JudgmentSet,
     *,
-    answers: PathLike | Sequence[Answer] | None = None,
+    answers: PathLike | Sequence[RaterAnswer] | None = None,
     exclude: Sequence[str] = (),
     lps: Sequence[str] = (),
     weights: Mapping[str, float] = MQM_WEIGHTS,
@@ -159,7 +159,7 @@ def agree(
 
 def _read(
     judgments: PathLike | JudgmentSet,
-    answers: PathLike | Sequence[Answer] | None,
+    answers: PathLike | Sequence[RaterAnswer] | None,
     lps: Sequence[str],
 ) -> tuple[
     list[JudgmentSet], dict[tuple[str, str, str], float], Mapping[str, tuple[int, int]] | None

@@ -83,11 +83,11 @@ def campaign_table(campaign: Campaign) -> Table:
     for rater in campaign.raters:
         turns = campaign.assignments.get(rater, ())
         kinds = Counter(campaign.items_by_id[turn.item].kind for turn in turns)
-        judged = {turn.item for turn in turns if campaign.items_by_id[turn.item].kind == "item"}
+        segments = {turn.item for turn in turns if campaign.items_by_id[turn.item].kind == "item"}
         outputs = sum(
             len(turn.systems) for turn in turns if campaign.items_by_id[turn.item].kind == "item"
         )
-        counts = (len(judged), outputs, kinds["check"], kinds["tutorial"])
+        counts = (len(segments), outputs, kinds["check"], kinds["tutorial"])
         rows.append([rater, *(Cell(f"{count:,}", count) for count in counts)])
     items = sum(item.kind == "item" for item in campaign.items)
     return Table(
