@@ -357,6 +357,23 @@ def test_the_budget_is_never_exceeded(server: FakeServer) -> None:
     assert server.completions.total() == len(SEGMENTS)
 
 
+def test_a_budget_in_python_applies_to_all_calls_with_the_same_options(server: FakeServer) -> None:
+    judge = replace(JUDGE, max_tokens=100)
+    one_answer = (PROMPT_TOKENS + COMPLETION_TOKENS) / 1000
+    options = JudgeOptions(url=server.url, price=(1000.0, 1000.0), budget=12 * one_answer)
+
+    def score_one_by_one() -> None:
+        for segment in SEGMENTS:
+            with runtime(judge=options):
+                judge.score([segment])
+
+    with pytest.raises(BudgetError):
+        score_one_by_one()
+    assert 0 < server.completions.total() < len(SEGMENTS)
+    with runtime(judge=replace(options)):  # a new budget
+        judge.score(SEGMENTS[-1:])
+
+
 def test_lost_answers_count_against_the_budget_with_their_maximum(server: FakeServer) -> None:
     server.faults = {text: ["truncated"] for text in TEXTS}
     options = JudgeOptions(url=server.url, price=(1.0, 1.0), budget=0.01, concurrency=1)

@@ -1,4 +1,4 @@
-"""The budget of a run: cost that is spent and reserved, shared by all processes of the run.
+"""The budget of a run: cost and reservations, shared by all processes of the run.
 
 The cost of a request is known only after its answer. Until then an upper bound of it is reserved,
 so that concurrent requests cannot exceed the budget together. The sums are one row of an SQLite
@@ -21,24 +21,24 @@ LOCK_TIMEOUT = 60.0  # seconds to wait for another process
 class CostLedger:
     """Cost of finished requests, and upper bounds for those in progress."""
 
-    def __init__(self, path: str = "", spent: float = 0.0) -> None:
+    def __init__(self, path: str = "", cost: float = 0.0) -> None:
         self.database = sqlite3.connect(
             path or ":memory:", LOCK_TIMEOUT, isolation_level=None, check_same_thread=False
         )
         self.database.execute("PRAGMA synchronous = OFF")  # of use only while the run lasts
         self.database.execute(
             "CREATE TABLE IF NOT EXISTS ledger (id INTEGER PRIMARY KEY, "
-            "spent REAL DEFAULT 0, reserved REAL DEFAULT 0, requests INTEGER DEFAULT 0)"
+            "cost REAL DEFAULT 0, reserved REAL DEFAULT 0, requests INTEGER DEFAULT 0)"
         )
-        self.database.execute("INSERT OR IGNORE INTO ledger (id, spent) VALUES (0, ?)", [spent])
+        self.database.execute("INSERT OR IGNORE INTO ledger (id, cost) VALUES (0, ?)", [cost])
 
     def close(self) -> None:
         self.database.close()
 
     @property
-    def spent(self) -> float:
+    def cost(self) -> float:
         """Cost of finished requests; one without reported tokens counts with its maximum."""
-        return float(self._read("spent"))
+        return float(self._read("cost"))
 
     @property
     def active_requests(self) -> int:
@@ -50,14 +50,14 @@ class CostLedger:
         if budget is None:
             self.database.execute(change, [bound])
             return True
-        condition = " WHERE spent + reserved + ? <= ?"
+        condition = " WHERE cost + reserved + ? <= ?"
         return self.database.execute(change + condition, [bound, bound, budget]).rowcount == 1
 
     def settle(self, bound: float, cost: float) -> None:
         """Replace a reservation by the actual cost."""
         self.database.execute(
             "UPDATE ledger SET reserved = CASE requests WHEN 1 THEN 0 ELSE reserved - ? END, "
-            "spent = spent + ?, requests = requests - 1",
+            "cost = cost + ?, requests = requests - 1",
             [bound, cost],
         )
 
@@ -103,7 +103,7 @@ class Budget:
 
     def _error(self, bound: float) -> BudgetError:
         return BudgetError(
-            f"judge: the budget of {self.limit:g} is reached: {self.ledger.spent:.6g} used, and "
+            f"judge: the budget of {self.limit:g} is reached: {self.ledger.cost:.6g} used, and "
             f"the next request may cost {bound:.3g}; answers so far are cached: run the same "
             "command with a new --budget to continue"
         )

@@ -79,7 +79,7 @@ class Usage:
     @property
     def cost_so_far(self) -> float | None:
         """Cost of all processes, None without a price; lost answers count with their maximum."""
-        return None if self.price is None or self.ledger is None else self.ledger.spent
+        return None if self.price is None or self.ledger is None else self.ledger.cost
 
     def count_failure(self, kind: str) -> None:
         self.failures += 1
@@ -196,7 +196,7 @@ def _ledger_file(usage: Usage) -> Iterator[str]:
         try:
             yield path
         finally:
-            usage.ledger = CostLedger(spent=ledger.spent)
+            usage.ledger = CostLedger(cost=ledger.cost)
             ledger.close()
 
 
