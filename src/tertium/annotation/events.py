@@ -135,13 +135,11 @@ def to_answers(
     campaign: Campaign,
     **fields: Any,
 ) -> list[RaterAnswer]:
-    """Convert the answer to a task to one answer per system; `fields` are those of `RaterAnswer`."""
+    """Convert the answer to a task to one per system; `fields` are those of `RaterAnswer`."""
     marked_by = campaign.options.suspicions or "the campaign"
     answers = []
     for system, output in zip(task.systems, event.outputs, strict=True):
-        errors = [
-            mark.to_error(campaign.options.suspicions or "the campaign") for mark in output.marks
-        ]
+        errors = [mark.to_error(marked_by) for mark in output.marks]
         answers.append(
             RaterAnswer(
                 rater=rater,
