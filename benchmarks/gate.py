@@ -44,7 +44,7 @@ def draw(
     evaluations: Sequence[Evaluation], metric: str, design: str, size: int, rng: np.random.Generator
 ) -> Draw:
     """Return the scores of a candidate and a baseline, and the margin at their true difference."""
-    evaluation = evaluations[rng.integers(len(evaluations))]
+    evaluation = evaluations[int(rng.integers(len(evaluations)))]
     names = rng.choice(evaluation.systems, 2, replace=False)
     first, second = (evaluation.scores[name][metric] for name in names)
     count = len(first)
@@ -133,9 +133,9 @@ def print_power(root: Path, specs: Sequence[str]) -> None:
         for metric, margin in margins.items():
             verdicts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
             for better, worse in pairs:
-                scores = [evaluation.scores[system][metric] for system in (worse, better)]
-                verdicts[0][judge(*scores, margin)] += 1
-                verdicts[1][judge(*scores[::-1], margin)] += 1
+                low, high = (evaluation.scores[system][metric] for system in (worse, better))
+                verdicts[0][judge(low, high, margin)] += 1
+                verdicts[1][judge(high, low, margin)] += 1
             cells = [describe_verdicts(counts, len(pairs)) for counts in verdicts]
             row = f"| {name} | {metric} | {len(testset)} | {margin:.3g} | {len(pairs)} |"
             print(f"{row} {' | '.join(cells)} |", flush=True)

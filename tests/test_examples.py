@@ -132,7 +132,7 @@ def test_there_are_two_preferences_per_pair_and_segment(example: TestSet) -> Non
 
 def test_every_file_is_in_the_readme() -> None:
     text = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    names = {path.name for path in EXAMPLES.iterdir()} - {"README.md"}
+    names = {f"{p.name}/" if p.is_dir() else p.name for p in EXAMPLES.iterdir()} - {"README.md"}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from lxml import etree
+from lxml import etree  # type: ignore[import-untyped]
 
 from tertium.cli import main
 

@@ -29,7 +29,7 @@ from tertium.decisions.gate_result import (
     Verdict,
 )
 from tertium.decisions.gate_rules import GateRules, match_rules, resolve_margins
-from tertium.decisions.noninferiority import Difference, measure_difference
+from tertium.decisions.noninferiority import Difference, measure_difference, round_up
 from tertium.decisions.verdicts import find_unfit_metrics
 from tertium.errors import UsageError
 from tertium.evaluation.checking import CheckReport, check
@@ -217,7 +217,7 @@ def _decide(tests: Sequence[tuple[MetricTest, Difference]], alpha: float) -> Ite
         for name in ("p_pass", "p_worse", "p_better")
     }
     for n, (test, difference) in enumerate(tests):
-        p_values = {name: float(adjusted[n]) for name, adjusted in claims.items()}
+        p_values: dict[str, Any] = {name: float(values[n]) for name, values in claims.items()}
         verdict = choose_verdict(**p_values, alpha=alpha)
         low, high = difference.interval(alpha / len(tests))
         more = None
@@ -238,8 +238,7 @@ def _count_missing(difference: Difference, margin: float, alpha: float) -> int |
     missing = difference.segments_to_decide(-margin, alpha) - difference.segments
     if not missing < MAX_MORE_SEGMENTS:
         return None
-    unit = 10 ** max(0, int(math.log10(max(missing, 1))) - 1)
-    return max(1, math.ceil(missing / unit) * unit)
+    return max(1, math.ceil(round_up(missing)))
 
 
 def _run_checks(own: GateSet) -> CheckReport | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from tertium.data.configuration import read_toml
 from tertium.errors import ModelError, UsageError
@@ -28,6 +28,7 @@ from tertium.text.language_codes import check_language_code
 UNDECIDED = ("pass", "fail")
 FILES = ("baseline", "candidate", "sources", "references", "documents")
 RULES = ("margin", "max", "min")
+Files = TypeVar("Files", bound="PairFiles")
 Undecided = Annotated[str, Rule(lambda v: v in ("", *UNDECIDED), "pass or fail")]
 
 
@@ -101,7 +102,7 @@ def read_gate_settings(path: str | Path) -> GateSettings:
     return replace(_resolve_files(settings, folder), pairs=pairs)
 
 
-def _resolve_files(settings: Any, folder: Path) -> Any:
+def _resolve_files(settings: Files, folder: Path) -> Files:
     changes: dict[str, Any] = {}
     for name in FILES:
         value = getattr(settings, name)

@@ -133,7 +133,7 @@ class GateResult(Displayable):
             return "fail"
         for verdict in ("undecided", "better"):
             if verdict in verdicts:
-                return verdict  # type: ignore[return-value]
+                return verdict
         return "pass"
 
     def exit_code(self, undecided: str = "") -> int:

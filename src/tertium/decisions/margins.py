@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from tertium.decisions.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference
+from tertium.decisions.noninferiority import (
+    MIN_SEGMENTS_TO_TEST,
+    measure_difference,
+    round_up,
+)
 from tertium.errors import UsageError
 from tertium.evaluation.comparison import find_scales
 from tertium.evaluation.scoring import Evaluation
@@ -56,15 +59,3 @@ def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> list[Sugg
             )
         )
     return margins
-
-
-def round_up(value: float) -> float:
-    """Round up to two significant digits.
-
-    >>> round_up(0.4123), round_up(12.01), round_up(0.0)
-    (0.42, 13.0, 0.0)
-    """
-    if value <= 0:
-        return 0.0
-    places = 1 - math.floor(math.log10(value))
-    return math.ceil(round(value * 10**places, 9)) / 10**places

@@ -139,3 +139,15 @@ def add_skewness(quantile: float, skewness: float) -> float:
         return quantile
     cube = 1 + skewness * (quantile - skewness / 6)
     return 3 / skewness * (math.copysign(abs(cube) ** (1 / 3), cube) - 1)
+
+
+def round_up(value: float) -> float:
+    """Round up to two significant digits; 0 for negative values.
+
+    >>> round_up(0.4123), round_up(12.01), round_up(1234), round_up(0.0)
+    (0.42, 13.0, 1300.0, 0.0)
+    """
+    if value <= 0:
+        return 0.0
+    places = 1 - math.floor(math.log10(value))
+    return float(math.ceil(round(value * 10.0**places, 9)) / 10.0**places)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from scipy.special import ndtri
 
-from tertium.decisions.noninferiority import POWER, measure_difference
+from tertium.decisions.noninferiority import POWER, measure_difference, round_up
 from tertium.evaluation.comparison import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Comparison
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
@@ -80,7 +80,7 @@ def _describe_tie(comparison: Comparison, metrics: Sequence[str]) -> str:
     p = _format_p(comparison.p_value(smallest, second))
     subject = "No metric separates" if len(metrics) > 1 else "The metric does not separate"
     count = _segments_for_people(comparison, metrics, first, second)
-    more = _round(max(1, count - len(comparison.testset)))
+    more = math.ceil(round_up(max(1, count - len(comparison.testset))))
     advice = f"; about {more:,} more segments would show such a difference" if count else ""
     name = comparison.names[smallest]
     return f"{subject} {first} and {second} ({name}: {p}): keep {first}{advice}."
@@ -149,7 +149,7 @@ def _ask_people(
 ) -> str:
     first, second = systems or comparison.systems
     count = _segments_for_people(comparison, metrics, first, second)
-    segments = f"about {_round(max(count, MIN_SEGMENTS)):,} segments" if count else "segments"
+    segments = f"about {round_up(max(count, MIN_SEGMENTS)):,.0f} segments" if count else "segments"
     pair = f" of {first} and {second}" if len(comparison.systems) > 2 else ""
     return f"have people judge {segments}{pair}: `tertium plan`"
 
@@ -167,13 +167,3 @@ def _segments_for_people(
             counts.append(own.segments * (quantiles * own.standard_error / own.center) ** 2)
     smallest = min(counts, default=math.inf)
     return smallest if smallest < MAX_SEGMENTS else 0.0
-
-
-def _round(count: float) -> int:
-    """Round up to two digits.
-
-    >>> _round(123.4), _round(8)
-    (130, 8)
-    """
-    unit = 10 ** max(0, int(math.log10(max(count, 1))) - 1)
-    return math.ceil(count / unit) * unit

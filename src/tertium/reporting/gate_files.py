@@ -49,8 +49,8 @@ def write_gate_files(
     if page:
         write_text(page, gate_page(result))
     if summary:
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(markdown_summary(result))
+        earlier = Path(summary).read_text(encoding="utf-8") if Path(summary).exists() else ""
+        write_text(summary, earlier + markdown_summary(result))
 
 
 def junit_xml(result: GateResult, undecided: str = "") -> str:
@@ -60,7 +60,9 @@ def junit_xml(result: GateResult, undecided: str = "") -> str:
     skipped, because they do not decide the gate.
     """
     suites = ElementTree.Element("testsuites", name=f"tertium gate: {result.verdict}")
-    pairs = dict.fromkeys(row.pair for row in (*result.tests, *result.conditions))
+    pairs = dict.fromkeys(
+        [test.pair for test in result.tests] + [own.pair for own in result.conditions]
+    )
     for number, pair in enumerate(pairs):
         suite = ElementTree.SubElement(suites, "testsuite")
         ElementTree.SubElement(suite, "properties")
