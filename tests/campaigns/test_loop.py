@@ -106,3 +106,36 @@ def test_bad_options_are_one_clear_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_raters_of_other_formats_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    header = "system doc doc_id seg_id rater source target category severity".split()
+    rows = [
+        [system, "d1", "1", segment, rater, "A cat sat.", target, category, severity]
+        for segment, system, rater, target, category, severity in (
+            ("1", "a", "r1", "<v>Eine</v> Katze.", "Accuracy/Mistranslation", "Major"),
+            ("1", "a", "r2", "<v>Eine</v> Katze.", "Accuracy/Mistranslation", "Minor"),
+            ("1", "b", "r1", "Die Katze.", "No-error", "No-error"),
+            ("1", "b", "r2", "Die Katze.", "No-error", "No-error"),
+            ("2", "a", "r1", "Ein <v>Hund</v>.", "Fluency/Grammar", "Minor"),
+            ("2", "a", "r2", "Ein Hund.", "No-error", "No-error"),
+        )
+    ]
+    lines = ["\t".join(row) for row in [header, *rows]]
+    Path("mqm_x_ende.tsv").write_text("\n".join(lines) + "\n")
+    assert main(["agree", "mqm_x_ende.tsv", "--resamples", "20", "--pass-mark", "90", "-q"]) == 0
+    printed = capsys.readouterr().out
+    assert "Agreement of raters (2): mqm_x_ende en-de" in printed
+    assert "F1 of spans" in printed
+    assert "pass" in printed
+    export = {
+        "annotation": {"a": {"score": 80, "error_spans": []}, "b": {"score": 60}},
+        "item": {"item_id": "1", "src": "A cat.", "tgt": {"a": "Katze.", "b": "Kater."}},
+    }
+    rows = [{**export, "user_id": user, "item_i": 0} for user in ("anna", "ben")]
+    Path("export.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert main(["agree", "export.jsonl", "--resamples", "20", "-q"]) == 0
+    assert "Agreement of raters (2): export" in capsys.readouterr().out

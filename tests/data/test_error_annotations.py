@@ -274,3 +274,11 @@ def test_rater_of_one_item_is_excluded_from_standardization(tmp_path: Path) -> N
     result = standardize_ratings(read_judgments(write_jsonl(tmp_path / "a.jsonl", *rows)))
     assert result.excluded_counts == {"annotator with fewer than two different ratings": 1}
     assert len(average_ratings(result)) == 3
+
+
+def test_lists_of_error_types_are_category_paths() -> None:
+    entry = {"start_i": 0, "end_i": 2, "severity": "minor"}
+    path = {**entry, "error_type": ["Accuracy", "Mistranslation"]}
+    assert read({"errors": [path]}).spans == (
+        Span(0, 3, severity="minor", category="Accuracy/Mistranslation"),
+    )
