@@ -39,7 +39,8 @@ from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics import load_metric
-from tertium.metrics.regression.blend import CONSTANTS, Blend, known_scores
+from tertium.metrics.regression.blend import Blend
+from tertium.metrics.regression.blend_inputs import CONSTANTS, known_scores
 from tertium.metrics.regression.blend_weights import BlendWeights, fit_blend
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.reporting.tables.blends import blend_tables

@@ -55,8 +55,8 @@ def run_json(capsys, *argv):
 
 
 def test_judgments_keep_the_scores_of_their_row(human):
-    judged = read_judgments(human[0])
-    scores = judged.metric_scores()
+    judgment_set = read_judgments(human[0])
+    scores = judgment_set.metric_scores()
     assert list(scores) == ["cometkiwi_xl", "metricx24xl", "gemba_gpt41"]
     assert np.isnan(scores["gemba_gpt41"]).sum() == 6 + 3  # references, and missing answers
     assert np.isnan(scores["metricx24xl"]).sum() == 6

@@ -74,6 +74,19 @@ def commands() -> dict[tuple[str, ...], set[str]]:
         ("meta", "--human", "judgments.jsonl", "-m", "chrf"): set(),
         ("meta", "--human", "judgments.jsonl", "-m", "chrf", "--plot", "x.svg"): set(),
         ("train", "bleu-r", "--train", "judgments.jsonl", "-o", "trained", "-q"): set(),
+        (
+            "train",
+            "blend",
+            "-m",
+            "chrf",
+            "bleu",
+            "--train",
+            "judgments.jsonl",
+            "-o",
+            "b",
+            "-q",
+        ): set(),
+        ("score", *texts, "-m", "blend:metrics=chrf+bleu"): set(),
         ("train", "svr", "--train", "judgments.jsonl", "-o", "svr", "-q"): {"learn", *NEURAL},
         ("list",): set(),
         ("models",): set(),
@@ -83,7 +96,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
     scored: dict[tuple[str, ...], set[str]] = {
         ("score", *texts, "-m", name): NEEDS.get(name, set())
         for name in METRICS.builtin
-        if name != "judge"  # needs a server
+        if name not in ("blend", "judge")  # need training or a server
     }
     return {**plain, **scored}
 

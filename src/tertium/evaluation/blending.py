@@ -18,7 +18,11 @@ from tertium.meta.results import Results
 from tertium.meta.tasks import Test, tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.regression.blend import collect_judgments, known_scores, number_documents
+from tertium.metrics.regression.blend_inputs import (
+    collect_judgments,
+    known_scores,
+    number_documents,
+)
 from tertium.metrics.regression.blend_weights import (
     MIN_SYSTEMS,
     STRENGTHS,

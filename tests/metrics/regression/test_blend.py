@@ -20,7 +20,8 @@ from tertium.evaluation.training import train
 from tertium.execution import JudgeOptions, runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
-from tertium.metrics.regression.blend import Blend, read_constants
+from tertium.metrics.regression.blend import Blend
+from tertium.metrics.regression.blend_inputs import read_constants
 from tertium.metrics.regression.blend_weights import (
     BlendWeights,
     _ranks,

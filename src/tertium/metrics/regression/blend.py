@@ -7,21 +7,17 @@ explains the result.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from importlib.resources import files
+from functools import cached_property
 from itertools import chain, compress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray, divide
-from tertium.data.judgments import JudgmentSet
-from tertium.data.train_test_overlap import number_shared_texts
+from tertium.arrays import FloatArray, divide
 from tertium.encoders import Encoder
 from tertium.errors import ModelError, UsageError
 from tertium.metrics.base.explanation import (
@@ -31,8 +27,16 @@ from tertium.metrics.base.explanation import (
     FeatureAttribution,
 )
 from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, share_encoding
+from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
 from tertium.metrics.base.trainable import Trainable
+from tertium.metrics.regression.blend_inputs import (
+    check_metrics,
+    collect_judgments,
+    find_constants,
+    known_scores,
+    number_documents,
+    score_parts,
+)
 from tertium.metrics.regression.blend_weights import (
     QUANTILES,
     STRENGTHS,
@@ -53,11 +57,9 @@ from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe
 from tertium.scores import Scores
-from tertium.segment import Judgment, Segment
+from tertium.segment import Segment
 from tertium.specs import Range
 
-MAX_METRICS = 6  # every subset of the metrics has weights
-CONSTANTS = "blend_constants.json"  # mean and deviation of scores, for blends without training
 HOW_TO_CHOOSE = (
     "give them with -m (tertium train blend -m chrf tertium-multi ...), or in the spec, "
     "blend:metrics=[chrf]+[tertium-multi]"
@@ -197,7 +199,7 @@ class Blend(Trainable):
             return _load_weights(self.checkpoint, self.location)
         weights = np.array(self.weights or [1.0] * len(self.metrics))
         names = tuple(part.spec for part in self.parts)
-        mean, deviation = np.array([_find_constants(part) for part in self.parts]).T
+        mean, deviation = np.array([find_constants(part) for part in self.parts]).T
         return BlendWeights.from_constants(names, mean, deviation, weights)
 
     @property
@@ -372,73 +374,6 @@ class Blend(Trainable):
                 "weights": rounded,
             },
         )
-
-
-def check_metrics(metrics: Sequence[str]) -> None:
-    """Raise for one metric or more than `MAX_METRICS`; none at all is left to the caller."""
-    if len(metrics) == 1 or len(metrics) > MAX_METRICS:
-        raise UsageError(f"a blend has 2 to {MAX_METRICS} metrics, not {len(metrics)}")
-
-
-def score_parts(parts: Sequence[Metric], segments: Sequence[Segment]) -> FloatArray:
-    """Return the oriented scores of metrics, (n, metrics); NaN if there is none."""
-    columns = []
-    with share_encoding(parts, segments):
-        for part in parts:
-            values = part.reduce_segments(part.compute_statistics(segments))
-            columns.append(values if part.higher_is_better else -values)
-    return np.column_stack(columns)
-
-
-def collect_judgments(sets: Sequence[JudgmentSet]) -> list[Judgment]:
-    """List the judgments of all sets."""
-    return [judgment for judgment_set in sets for judgment in judgment_set.judgments]
-
-
-def known_scores(parts: Sequence[Metric], sets: Sequence[JudgmentSet]) -> FloatArray:
-    """Return the oriented scores of metrics for all judgments, (n, metrics).
-
-    Scores that the judgments of a set contain are used; the others are computed.
-    """
-    rows = []
-    for judgment_set in sets:
-        stored = judgment_set.metric_scores()
-        columns = []
-        for part in parts:
-            if part.spec in stored:
-                columns.append(stored[part.spec] if part.higher_is_better else -stored[part.spec])
-            else:
-                part.check(judgment_set.segments)
-                columns.append(score_parts([part], judgment_set.segments)[:, 0])
-        rows.append(np.column_stack(columns))
-    return np.concatenate(rows)
-
-
-def number_documents(data: Sequence[Judgment]) -> IntArray:
-    """Number the document of each judgment, (n,); without one, segments that share a text."""
-    shared = number_shared_texts([judgment.segment for judgment in data]).tolist()
-    names = [one.document or f"#{number}" for one, number in zip(data, shared, strict=True)]
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
-@lru_cache(maxsize=1)
-def read_constants() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
-    """Return mean and deviation of oriented scores by spec, and of judges by label."""
-    content = files("tertium.metrics.regression").joinpath(CONSTANTS).read_text(encoding="utf-8")
-    constants: Mapping[str, Mapping[str, Mapping[str, float]]] = json.loads(content)
-    return constants
-
-
-def _find_constants(part: Metric) -> tuple[float, float]:
-    constants = read_constants()
-    own = constants["specs"].get(part.scale_spec) or constants["labels"].get(part.label)
-    if own is None:
-        known = ", ".join([*constants["specs"], *map(str.lower, constants["labels"])])
-        raise UsageError(
-            f"the scores of {part.spec} have no known mean and deviation: train a blend with it "
-            f"(tertium train blend), or use some of {known}"
-        )
-    return own["mean"], own["deviation"]
 
 
 @cache_by_checkpoint(maxsize=16)
