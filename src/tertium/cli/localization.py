@@ -41,11 +41,11 @@ def check_write_back_option(args: argparse.Namespace) -> None:
 def is_localization(args: argparse.Namespace) -> bool:
     """Tell whether -t names localization files; a mixture with other files is an error."""
     files: list[str] = args.translations
-    known = [file for file in files if _is_localization_file(file, args.sources)]
-    if known and len(known) < len(files):
-        other = next(file for file in files if file not in known)
-        raise UsageError(f"{known[0]} is a localization file, {other} is not: give one kind")
-    return bool(known)
+    localized = [file for file in files if _is_localization_file(file, args.sources)]
+    if localized and len(localized) < len(files):
+        other = next(file for file in files if file not in localized)
+        raise UsageError(f"{localized[0]} is a localization file, {other} is not: give one kind")
+    return bool(localized)
 
 
 def _is_localization_file(path: str, sources: str | None) -> bool:
@@ -80,10 +80,10 @@ def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> T
 
 def _read_wmt(args: argparse.Namespace) -> Project | None:
     """Read a test set of WMT, if -t is one."""
-    [path, *others] = args.translations
+    [path, *more] = args.translations
     if suffix_of(path) != ".xml" or root_element(path).local not in ROOTS:
         return None
-    if others or args.sources or args.references or args.names:
+    if more or args.sources or args.references or args.names:
         raise UsageError(
             f"{path} is a test set with sources, references and systems: give it alone, without "
             "-s, -r and --names"

@@ -146,8 +146,8 @@ def _check_system(
     if CONSISTENCY in settings.ids and testset.sources:
         severity = settings.severity.get(CONSISTENCY, "minor")
         forms = testset.columns.get(PLURAL_COLUMN) or [""] * len(segments)
-        found = zip(findings, find_inconsistencies(segments, severity), forms, strict=True)
-        findings = [own if form else own + added for own, added, form in found]
+        rows = zip(findings, find_inconsistencies(segments, severity), forms, strict=True)
+        findings = [own if form else own + added for own, added, form in rows]
     if settings.suppress:
         findings = [*_drop_suppressed(testset, findings, settings)]
     return findings

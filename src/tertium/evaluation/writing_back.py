@@ -86,8 +86,8 @@ def _find_confidence(evaluation: Evaluation) -> str | None:
     for name in evaluation.metrics:
         scores = [evaluation.scores[system][name] for system in evaluation.systems]
         values = np.concatenate([own.segments for own in scores])
-        known = values[~np.isnan(values)]
-        is_share = known.size > 0 and known.min() >= 0.0 and known.max() <= 1.0
+        finite = values[~np.isnan(values)]
+        is_share = finite.size > 0 and finite.min() >= 0.0 and finite.max() <= 1.0
         if is_share and all(own.higher_is_better for own in scores):
             return str(name)
     return None

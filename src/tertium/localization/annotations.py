@@ -162,9 +162,9 @@ def _confidence_edits(
         yield position, position + len(old[0].encode(file.encoding)), ""
     elif "its:mtConfidence" in target.attributes:
         return  # of another tool
-    known = [value for value in confidences if value is not None and not math.isnan(value)]
-    if known:
-        value = format_score(sum(known) / len(known))
+    numbers = [value for value in confidences if value is not None and not math.isnan(value)]
+    if numbers:
+        value = format_score(sum(numbers) / len(numbers))
         yield (
             position,
             position,

@@ -191,9 +191,9 @@ def _lines(one: Unit, other: Unit) -> str:
 def _warn_about_keys(path: str, problem: str, keys: Iterable[str]) -> None:
     names = sorted(keys)
     if names:
-        shown = ", ".join(map(repr, names[:MAX_SHOWN_KEYS]))
+        examples = ", ".join(map(repr, names[:MAX_SHOWN_KEYS]))
         more = ", ..." if len(names) > MAX_SHOWN_KEYS else ""
-        logger.warning("warning: %s: keys %s: %d (%s%s)", path, problem, len(names), shown, more)
+        logger.warning("warning: %s: keys %s: %d (%s%s)", path, problem, len(names), examples, more)
 
 
 def _is_wanted(unit: Unit) -> bool:
@@ -210,8 +210,8 @@ def _common_languages(catalogs: Sequence[Catalog], wanted: Languages | None) -> 
             raise UsageError(
                 f"{catalogs[0].path} is in {a}, {catalog.path} in {b}: give files in one language"
             )
-    asked = wanted or Languages()
-    return Languages(asked.source or first.source, asked.target or first.target)
+    options = wanted or Languages()
+    return Languages(options.source or first.source, options.target or first.target)
 
 
 def _have_same_strings(catalogs: Sequence[Catalog]) -> bool:

@@ -170,18 +170,18 @@ def read_xcstrings(path: str, languages: Languages) -> Iterator[Unit]:
     if not isinstance(content, dict) or not isinstance(content.get("strings"), dict):
         raise DataError(f"{path}: expected a string catalog with the field strings")
     languages.source = str(content.get("sourceLanguage", ""))
-    found = {
+    codes = {
         code: None
         for entry in content["strings"].values()
         for code in entry.get("localizations", {})
         if code != languages.source
     }
     target = languages.target
-    if not target and len(found) > 1:
+    if not target and len(codes) > 1:
         raise UsageError(
-            f"{path}: translations into {', '.join(found)}: choose one with --target-language"
+            f"{path}: translations into {', '.join(codes)}: choose one with --target-language"
         )
-    matches = [code for code in found if not target or is_same_language(code, target)]
+    matches = [code for code in codes if not target or is_same_language(code, target)]
     languages.target = matches[0] if matches else target
     for key, entry in content["strings"].items():
         yield from _read_catalog_entry(key, entry, languages)

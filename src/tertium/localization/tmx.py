@@ -62,10 +62,10 @@ def _read_unit(
     if not source_language and variants:
         source_language = languages.source = variants[0][0]
     source = next((seg for code, seg in variants if is_same_language(code, source_language)), None)
-    others = [(code, seg) for code, seg in variants if seg is not source]
+    translations = [(code, seg) for code, seg in variants if seg is not source]
     if not is_wanted:
-        _find_target(others, languages, source_language, reader.file.path, element.line)
-    targets = [seg for code, seg in others if is_same_language(code, languages.target)]
+        _find_target(translations, languages, source_language, reader.file.path, element.line)
+    targets = [seg for code, seg in translations if is_same_language(code, languages.target)]
     if source is None or not languages.target:
         return None
     names = PlaceholderNames()
@@ -81,9 +81,9 @@ def _read_unit(
 
 
 def _find_target(
-    others: list[tuple[str, Element]], languages: Languages, source: str, path: str, line: int
+    translations: list[tuple[str, Element]], languages: Languages, source: str, path: str, line: int
 ) -> None:
-    for code, _ in others:
+    for code, _ in translations:
         if is_same_language(code, source):
             continue
         languages.target = languages.target or code

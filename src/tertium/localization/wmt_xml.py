@@ -30,7 +30,7 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
             raise DataError(f"{path}, line {document.line}: a document without <src>")
         languages.source = languages.source or source.get("lang")
         segments = _read_segments(source, path)
-        others = [_read_like(segments, e, path) for e in document.elements("ref")]
+        own_references = [_read_like(segments, e, path) for e in document.elements("ref")]
         for output in document.elements("hyp"):
             languages.target = languages.target or output.get("language") or output.get("lang")
             system = output.get("system") or "system"
@@ -39,7 +39,7 @@ def read_wmt_xml(path: str, languages: Languages) -> TestSet:
                 raise DataError(f"{path}, line {output.line}: system {system!r} lacks a document")
             texts += _read_like(segments, output, path)
         sources += segments.values()
-        references += [[own[n] for own in others] for n in range(len(segments))]
+        references += [[own[n] for own in own_references] for n in range(len(segments))]
         documents += [document.get("id") or str(number)] * len(segments)
         ids += segments
     if not systems:

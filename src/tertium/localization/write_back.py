@@ -49,8 +49,8 @@ def check_write_back(paths: Sequence[str], output: str) -> None:
     """Raise an error if scores cannot be written to a copy of these files."""
     for path in paths:
         if suffix_of(path) not in WRITABLE_SUFFIXES or Path(path).suffix == ".gz":
-            known = ", ".join(sorted(WRITABLE_SUFFIXES))
-            raise UsageError(f"--write-back: {path}: scores can be written to {known} only")
+            suffixes = ", ".join(sorted(WRITABLE_SUFFIXES))
+            raise UsageError(f"--write-back: {path}: scores can be written to {suffixes} only")
     if len(paths) > 1 and Path(output).is_file():
         raise UsageError(f"--write-back {output}: is a file; give a folder for several files")
     copies = _copies(paths, output)
@@ -194,7 +194,7 @@ def _collect_edits(
             raise DataError(f"{file.path}: compressed: unpack it before writing to it")
         source = SourceBytes(data, file.encoding)
         _check_position(element, source, file.path)
-        annotated = [(unit, found) for unit in units if (found := find(unit)) is not None]
+        annotated = [(unit, own) for unit in units if (own := find(unit)) is not None]
         yield from sorted(annotate(element, annotated, source), key=lambda edit: edit[:2])
 
 
