@@ -21,7 +21,7 @@ from tests.annotation.running_server import (
 from tests.annotation.test_store import fill_disk
 from tests.reporting.chromium import Browser
 
-from tertium.annotation.store import MANAGER
+from tertium.annotation.store import MANAGER, Event
 from tertium.campaigns.answers import RaterAnswer
 from tertium.campaigns.campaign import Campaign
 
@@ -388,6 +388,15 @@ def test_the_manager_page_shows_progress_and_acts(browser: Browser, serve: Serve
     browser.wait("document.querySelector('#stop').textContent === 'Reopen'")
     browser.open(server.link("anna"))
     assert content(browser, "h2") == "This campaign is closed"
+
+
+def test_an_open_page_learns_that_the_campaign_is_closed(browser: Browser, serve: Serve) -> None:
+    server = serve(make_campaign("da"))
+    open_page(browser, server)
+    server.session.store.append([Event("0" * 32, MANAGER, {"kind": "stop"})])
+    browser.choose("input[type=range]", "10")
+    browser.wait("document.querySelector('h2').textContent === 'This campaign is closed'")
+    assert draft(server)["score"] == 10  # the action was not lost
 
 
 @pytest.mark.parametrize(

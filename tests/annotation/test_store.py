@@ -120,6 +120,22 @@ def test_a_full_disk_is_an_error_and_later_events_are_stored(tmp_path: Path) -> 
     assert len(seen) == len([*store.events()]) == 2
 
 
+def test_no_event_is_confirmed_after_an_unexpected_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = EventStore(tmp_path / "a.db", "id")
+
+    def fail(batch: object) -> None:
+        raise RuntimeError("unexpected")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_insert", fail)
+        with pytest.raises(RuntimeError, match="unexpected"):
+            store.append([make_event()])
+    assert store.append([make_event()]) == []
+    assert len([*store.events()]) == 1
+
+
 WRITER = """
     import sys
     from tertium.annotation.store import Event, EventStore

@@ -122,13 +122,12 @@ class EventStore:
             with _explain(self.path), self._transaction():
                 for batch in batches:
                     stored += self._insert(batch)
-        except (WriteError, DataError) as error:
+        except Exception as error:  # nobody may believe that an event is stored
             for batch in batches:
                 batch.error = error
             stored = []
-        finally:
-            for batch in batches:
-                batch.is_done = True
+        for batch in batches:
+            batch.is_done = True
         for event in stored:
             self._on_stored(event)
 
