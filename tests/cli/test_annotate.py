@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,7 @@ def test_the_first_start_prints_all_links(
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [name for name, _ in rows] == ["manager", "anna", "ben", "chloé"]
     assert rows == [line.split("\t") for line in links.read_text("utf-8").splitlines()]
+    assert os.name != "posix" or links.stat().st_mode & 0o077 == 0
     assert "/manager#" in rows[0][1]
     assert all(link.startswith("http://127.0.0.1:") for _, link in rows)
     assert main(["annotate", str(campaign_file), "--port", "0"]) == 0

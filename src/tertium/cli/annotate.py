@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tertium.campaigns.campaign import Campaign
 
 DEFAULT_PORT = 8000
+OWNER_ONLY = 0o600  # links are passwords
 
 HELP = "judge translations in the browser, with several raters"
 DESCRIPTION = "Serve a campaign: raters judge translations in their browsers."
@@ -110,6 +111,7 @@ def _print_links(args: argparse.Namespace, session: AnnotationSession, port: int
     }
     if args.links and links:
         write_text(args.links, "".join(f"{name}\t{link}\n" for name, link in links.items()))
+        Path(args.links).chmod(OWNER_ONLY)
     width = max(map(len, links), default=0)
     for name, link in links.items():
         print(f"{name:<{width}}  {link}")
@@ -118,7 +120,7 @@ def _print_links(args: argparse.Namespace, session: AnnotationSession, port: int
             f"serving on port {port}; links printed earlier stay valid (--new-links replaces them)",
             file=sys.stderr,
         )
-    if not is_loopback(args.host):
+    if not is_loopback(args.host) and not args.quiet:
         print(
             "tertium: warning: other machines can connect, without encryption: use a trusted "
             "network or a proxy with TLS",
