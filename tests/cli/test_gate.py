@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 from lxml import etree  # type: ignore[import-untyped]
 
-from tertium.cli import main
+from tertium.cli import main, make_parser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCHEMA = Path(__file__).parents[1] / "reporting" / "junit.xsd"
@@ -157,3 +158,15 @@ def test_the_bundled_example_passes(
     monkeypatch.chdir(EXAMPLES / "gate")
     assert main(["gate"]) == 0
     assert "Better: system-good.en.txt is better" in capsys.readouterr().out
+
+
+def test_the_workflow_and_the_hook_run_the_command() -> None:
+    import yaml
+
+    workflow = yaml.safe_load((EXAMPLES / "gate" / "workflow.yml").read_text())
+    lines = [step["run"] for step in workflow["jobs"]["gate"]["steps"] if "run" in step]
+    (hook,) = yaml.safe_load((EXAMPLES.parent / ".pre-commit-hooks.yaml").read_text())
+    for line in (lines[-1], hook["entry"]):
+        program, *arguments = shlex.split(line)
+        assert program == "tertium"
+        assert make_parser().parse_args(arguments).command == "gate"

@@ -209,3 +209,17 @@ def test_printed_result_starts_with_the_verdict() -> None:
     result = tertium.gate(REFERENCES, DAMAGED, "chrf", references=REFERENCES, margin={"chrf": 0.5})
     assert str(result).startswith("Worse: candidate is worse than baseline by more than the margin")
     assert "<table" in result._repr_html_()
+
+
+def test_metrics_that_disagree_are_left_to_people() -> None:
+    # more n-grams match, but words are repeated
+    longer = [f"{text} in the in the in the" for text in REFERENCES]
+    result = tertium.gate(
+        DAMAGED,
+        longer,
+        ["chrf:beta=3", "ter"],
+        references=REFERENCES,
+        margin={"chrf:beta=3": 0.1, "ter": 0.1},
+    )
+    assert [test.verdict for test in result.tests] == ["better", "worse"]
+    assert "prefers it: have people judge about 30 segments (`tertium plan`)." in result.sentence

@@ -33,6 +33,7 @@ from tertium.decisions.noninferiority import Difference, measure_difference, rou
 from tertium.decisions.verdicts import find_unfit_metrics
 from tertium.errors import UsageError
 from tertium.evaluation.checking import CheckReport, check
+from tertium.evaluation.comparison import MIN_SEGMENTS
 from tertium.evaluation.scoring import (
     Evaluation,
     References,
@@ -151,6 +152,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         conditions += [*_check_limits(own, report), *_check_scores(own, evaluation)]
         findings |= {own.name: report} if report else {}
         cautions += find_unfit_metrics(evaluation).values()
+    sizes = [d.segments_to_decide(0.0, alpha / 2) for test, d in tests if not test.is_slice]
     return GateResult(
         tests=tuple(_decide(tests, alpha)),
         conditions=tuple(conditions),
@@ -159,6 +161,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         alpha=alpha,
         findings=findings,
         cautions=tuple(dict.fromkeys(cautions)),
+        people_segments=round_up(max(MIN_SEGMENTS, min(sizes, default=math.inf))),
     )
 
 

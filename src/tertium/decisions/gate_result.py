@@ -58,6 +58,8 @@ class MetricTest:
     def describe(self) -> str:
         """Return the difference and the margin in words."""
         where = f" in {self.place}" if self.place else ""
+        if self.difference != self.difference:
+            return f"no score of {self.name}{where}"
         change = f"{self.difference:+z.{self.decimals}f} {self.name}"
         return f"{change} (margin {self.margin:.{max(2, self.decimals)}g}){where}"
 
@@ -113,6 +115,8 @@ class GateResult(Displayable):
         The findings of checks by pair; empty without limits of checks.
     cautions
         What makes a metric unfit for the texts.
+    people_segments
+        How many segments people should judge if metrics disagree.
     """
 
     tests: tuple[MetricTest, ...]
@@ -122,6 +126,7 @@ class GateResult(Displayable):
     alpha: float = 0.05
     findings: Mapping[str, CheckReport] = field(default_factory=dict, repr=False)
     cautions: tuple[str, ...] = ()
+    people_segments: float = math.inf
 
     @property
     def verdict(self) -> Verdict:
@@ -188,7 +193,8 @@ def _describe_better(result: GateResult) -> str:
 
 
 def _describe_worse(result: GateResult) -> str:
-    worse, better = result._with_verdict("worse"), result._with_verdict("better")
+    worse = sorted(result._with_verdict("worse"), key=lambda test: test.is_slice)
+    better = [test for test in result._with_verdict("better") if not test.is_slice]
     failed = [condition.describe() for condition in result.conditions if not condition.is_met]
     text = (
         f"Worse: {result.candidate} is worse than {result.baseline} by more than the margin: "
@@ -196,7 +202,9 @@ def _describe_worse(result: GateResult) -> str:
     )
     if better:
         names = _list(dict.fromkeys(test.name for test in better))
-        text += f"; {names} finds it better: have people judge a sample (`tertium plan`)"
+        count = result.people_segments
+        sample = f"about {count:,.0f} segments" if count < MAX_MORE_SEGMENTS else "a sample"
+        text += f"; {names} prefers it: have people judge {sample} (`tertium plan`)"
     return f"{text}{'; also ' + _list(failed) if failed else ''}."
 
 

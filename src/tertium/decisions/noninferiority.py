@@ -147,7 +147,7 @@ def round_up(value: float) -> float:
     >>> round_up(0.4123), round_up(12.01), round_up(1234), round_up(0.0)
     (0.42, 13.0, 1300.0, 0.0)
     """
-    if value <= 0:
-        return 0.0
+    if not 0 < value < math.inf:
+        return max(value, 0.0)
     places = 1 - math.floor(math.log10(value))
     return float(math.ceil(round(value * 10.0**places, 9)) / 10.0**places)

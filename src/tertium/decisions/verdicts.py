@@ -9,9 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from scipy.special import ndtri
-
-from tertium.decisions.noninferiority import POWER, measure_difference, round_up
+from tertium.decisions.noninferiority import measure_difference, round_up
 from tertium.evaluation.comparison import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Comparison
 from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
@@ -162,8 +160,6 @@ def _segments_for_people(
     for metric in metrics:
         scores = [comparison.scores[system][metric] for system in (second, first)]
         own = measure_difference(*scores)
-        if own.is_testable and own.center and own.standard_error:
-            quantiles = float(ndtri(1 - comparison.alpha / 2) + ndtri(POWER))
-            counts.append(own.segments * (quantiles * own.standard_error / own.center) ** 2)
+        counts.append(own.segments_to_decide(0.0, comparison.alpha / 2))
     smallest = min(counts, default=math.inf)
     return smallest if smallest < MAX_SEGMENTS else 0.0
