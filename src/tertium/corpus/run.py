@@ -50,7 +50,7 @@ class CorpusSummary:
     bad
         Number of rejected rows by reason.
     metrics
-        Count, mean, deciles, warnings and signature by metric spec.
+        Count, mean, deciles, warnings, marked errors and signature by metric spec.
     scored, seconds
         Rows and time of this call; less than `rows` if it resumed an earlier run.
     """
@@ -85,6 +85,7 @@ class CorpusSummary:
                     "warnings": dict(sorted(tally.warnings.items())),
                     "signature": tally.signature_text(),
                     **({"usage": dict(tally.usage)} if tally.usage else {}),
+                    **({"errors": dict(tally.errors.most_common())} if tally.errors else {}),
                 }
                 for spec, tally in self.metrics.items()
             },
@@ -307,8 +308,8 @@ def _make_job(
     """Collect the settings of the workers, and test them on one row."""
     marking = scoring.marking_metrics(metrics) if spans else []
     if spans and not marking:
-        names = ", ".join(metric.spec for metric in metrics)
-        raise UsageError(f"--spans: {names} cannot mark errors; add a metric that can: checks")
+        listed = ", ".join(metric.spec for metric in metrics)
+        raise UsageError(f"--spans: {listed} cannot mark errors; add a metric that can: checks")
     writer = shard_writer(shards)
     fields = tuple(fields) if fields else None
     where = parts[0].file.path

@@ -13,6 +13,7 @@ from tertium.data.rankings import RankingSet
 from tertium.decisions.rows import Row
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.meta_inputs import Sources, as_list, read_sets
+from tertium.spans import ErrorAnnotations
 
 MAJOR = ("major", "critical")  # severities of a serious error
 # Human score that a good translation reaches, and below which a translation is bad.
@@ -134,8 +135,7 @@ def read_judged_rows(
                 continue
             errors = annotations.get((system, item))
             annotated += errors is not None
-            marks = () if errors is None else (*errors.spans, *errors.missing)
-            majors.append(any(error.severity in MAJOR for error in marks))
+            majors.append(errors is not None and _has_major(errors))
             scores.append(score)
             document = documents.get(item, "")
             row = Row(segment=segment, system=system, item=item, lp=entry.lp, document=document)
@@ -149,3 +149,8 @@ def read_judged_rows(
         is_annotated=2 * annotated > len(rows),
         clusters=[f"{row.lp} {row.document or row.item}" for row in rows],
     )
+
+
+def _has_major(errors: ErrorAnnotations) -> bool:
+    severities = {span.severity for span in errors.spans} | {e.severity for e in errors.missing}
+    return not severities.isdisjoint(MAJOR)

@@ -48,7 +48,6 @@ Outcome = Literal["publish", "post-edit", "retranslate"]
 OUTCOMES: tuple[Outcome, ...] = ("publish", "post-edit", "retranslate")
 PUBLISH, POST_EDIT, RETRANSLATE = OUTCOMES
 MIN_JUDGED_ROWS = 100  # of a route, and of a language pair with its own thresholds
-FORMAT = "tertium-route-1"
 OpenShare = Annotated[float, Rule(lambda value: 0 < value < 1, "a number between 0 and 1")]
 # Outcome of translations with a finding of a check; other checks do not matter.
 DEFAULT_CONDITIONS: Mapping[str, Outcome] = {
@@ -118,7 +117,7 @@ class Route(Displayable):
     criteria: QualityCriteria
     conditions: Mapping[str, Outcome]
     stages: tuple[RouteStage, ...]
-    format: Literal["tertium-route-1"] = FORMAT
+    format: Literal["tertium-route-1"] = "tertium-route-1"
 
     def __post_init__(self) -> None:
         for name in self.conditions:
@@ -212,7 +211,14 @@ def fit_route(
         stage, remaining = fitter.fit(spec, remaining)
         stages.append(stage)
     _check_target_reached(stages, target_precision, alpha)
-    return Route(**shares, criteria=criteria, conditions=conditions, stages=tuple(stages))
+    return Route(
+        target_precision=target_precision,
+        bad_precision=bad_precision,
+        alpha=alpha,
+        criteria=criteria,
+        conditions=conditions,
+        stages=tuple(stages),
+    )
 
 
 class _StageFitter:
@@ -236,7 +242,7 @@ class _StageFitter:
         indices = np.flatnonzero(remaining)
         if not len(indices):
             raise DataError(f"{metric.spec}: no judged row is left to fit it")
-        scores = score_rows([self.judged_rows.rows[n] for n in indices], metric.spec)
+        scores = score_rows([self.judged_rows.rows[n] for n in indices.tolist()], metric.spec)
         usable = np.array([scores.is_reliable(n) for n in range(len(indices))], dtype=np.bool_)
         oriented = np.full(len(remaining), np.nan)
         oriented[indices[usable]] = scores.oriented[usable]
@@ -266,7 +272,7 @@ class _StageFitter:
     def _thresholds(self, oriented: np.ndarray, members: BoolArray) -> PairThresholds:
         usable = members & np.isfinite(oriented)
         scores = oriented[usable]
-        clusters = [self.judged_rows.clusters[n] for n in np.flatnonzero(usable)]
+        clusters = [self.judged_rows.clusters[n] for n in np.flatnonzero(usable).tolist()]
         rows = int(members.sum())
         publish = find_threshold(scores, self.good[usable], clusters, self.target, self.alpha)
         above = -math.inf if publish.chosen is None else -publish.chosen.score

@@ -87,7 +87,9 @@ def outcome_table(routed: RoutedTranslations) -> Table:
     """Return the number and share of each outcome by language pair."""
     counts = routed.counts()
     if len(counts) > 1:
-        total = {name: sum(own[name] for own in counts.values()) for name in OUTCOMES}
+        total: dict[str, int] = {
+            name: sum(own[name] for own in counts.values()) for name in OUTCOMES
+        }
         counts = {**counts, POOLED: total}
     header = ["pair", "rows", *(column for name in OUTCOMES for column in (name, "%"))]
     rows: list[list[Cell | str]] = []
