@@ -102,7 +102,7 @@ def test_wmt_xml_is_scored(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "message"),
     [
         (["-t", XLIFF, "plain.txt"], "is a localization file, plain.txt is not: give one kind"),
-        (["-t", XLIFF, "--write-back", XLIFF], "is an input file: give another name"),
+        (["-t", XLIFF, "--write-back", XLIFF], "is also an input file: give another name"),
         (["-t", "de.json", "--write-back", "x.json"], "scores can be written to"),
         (["-t", "plain.txt", "--write-back", "x.txt"], "scores can be written to"),
         (["-t", "missing.xliff"], "missing.xliff: no such file"),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
 FORMATS_WITH_NOTES = ("text", "md", "latex")  # warnings are printed below the table
+WRITE_BACK = "--write-back"  # the only one that may name a folder
 # Options of all commands that name files to write, by destination.
 OUTPUT_OPTIONS = {
     "output": "-o",
@@ -37,6 +38,7 @@ OUTPUT_OPTIONS = {
     "to_xlsx": "--to-xlsx",
     "report": "--report",
     "plot": "--plot",
+    "write_back": WRITE_BACK,
     "junit": "--junit",
     "sarif": "--sarif",
     "markdown": "--markdown",
@@ -102,7 +104,8 @@ def check_outputs(args: argparse.Namespace) -> None:
     for n, (option, path) in enumerate(outputs):
         if path == "-":
             raise UsageError(f"{option} -: expected a file name; use /dev/stdout for stdout")
-        check_writable(path)
+        if option != WRITE_BACK or not Path(path).is_dir():
+            check_writable(path)
         for other_option, other_path in outputs[n + 1 :]:
             if _is_same_file(path, other_path):
                 raise UsageError(f"{option} and {other_option} both write {path}: give two files")
