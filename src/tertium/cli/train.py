@@ -46,6 +46,7 @@ examples:
 {NOTES}"""
 DATA_OPTIONS = {  # meaning, and the kind of data ("": used by all)
     "--train": ("translations with human scores to train on", "scores"),
+    "--human": ("the same as --train", "scores"),
     "--preferences": ("human comparisons to train on", "comparisons"),
     "--dev": ("translations with human scores for model selection", "scores"),
     "--dev-preferences": ("human comparisons for model selection", "comparisons"),
@@ -120,8 +121,7 @@ def _add_data_options(parser: CommandParser, classes: Sequence[type[TrainedModel
     accepted = {"", *(kind for cls in classes for kind in cls.accepted_data)}
     for option, (text, kind) in DATA_OPTIONS.items():
         help_text = text if kind in accepted else argparse.SUPPRESS
-        names = (option, "--human") if option == "--train" else (option,)
-        add_list(group, *names, metavar="FILE", help=help_text)
+        add_list(group, option, metavar="FILE", help=help_text)
     help_text = GOLD_HELP if "scores" in accepted else argparse.SUPPRESS
     group.add_argument("--gold", metavar="NAME", help=help_text)
 
@@ -210,6 +210,7 @@ def run(args: argparse.Namespace) -> int:
     if args.metrics:
         args.metric = blend.add_metrics(args.metric, args.metrics)
     plan = TrainingPlan.make(args.metric, args.recipe, **options)  # check before files are read
+    args.train = [*args.train, *args.human]
     if not args.train and not args.preferences:
         raise UsageError("no training data: give --train FILE... or --preferences FILE...")
     if args.gold is not None and not args.train:
