@@ -207,9 +207,10 @@ def test_marked_errors_are_written_on_request(shards: Any, tmp_path: Path) -> No
     rows = [{"src": "Hi {name}!", "mt": "Hallo {n}!"}, {"src": "Hi!", "mt": "Hallo!"}]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
     out = tmp_path / "out"
-    tertium.score_corpus(
+    summary = tertium.score_corpus(
         file, "checks", out, shards=shards, spans=True, keep="'placeholder' in checks.spans"
     )
+    assert summary.record()["metrics"]["checks"]["errors"] == {"placeholders": 1}  # rows
     [shard] = out.glob(f"rows*.{shards}")
     [row] = [record for _, record in read_records(shard)]
     [lost, added] = json.loads(row["checks.spans"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.reporting.chromium import Browser
@@ -77,3 +78,12 @@ def test_a_page_without_findings_says_so() -> None:
 def test_notebooks_and_print_show_the_counts(report: CheckReport) -> None:
     assert "placeholders" in str(report)
     assert "clean segments (%)" in report._repr_html_()
+
+
+def test_a_report_has_a_section_of_findings() -> None:
+    texts = {"bad": BAD, "good": GOOD}
+    options: dict[str, Any] = {"sources": SOURCES, "references": GOOD, "explain": 0}
+    page = tertium.report(texts, "chrf", checks=True, **options).html()
+    assert '<h2 id="checks-title">Checks</h2>' in page
+    assert "placeholder {count} is missing in the translation" in page
+    assert 'id="checks-title"' not in tertium.report(texts, "chrf", **options).html()

@@ -24,6 +24,8 @@ SEPARATORS = re.compile(r"[ \u00a0\u2009\u202f'’,.\u066b\u066c]")
 CLOCK = re.compile(r"\d[:.h]\d\d|[ap]\.?\s?m\b|o.clock", re.IGNORECASE)
 MONTHS = 12
 MAX_UNIT = 12  # characters after a number that may be its unit
+FIRST_WORD = re.compile(r"[\s\u00a0\u202f-]*([^\W\d_]+)")
+DECADE_LANGUAGES = frozenset("ar fa he is mt".split())  # write decades as words
 MAX_SPELLED = 31  # numbers that are often written as words or Roman numerals
 # difference of the year in other calendars, as (smallest, largest)
 CALENDAR_OFFSETS = {"th": (543, 543), "fa": (-622, -621), "ne": (56, 57), "am": (-8, -7)}
@@ -73,7 +75,8 @@ def find_numbers(text: str) -> Iterator[re.Match[str]]:
     while (digit := DIGIT.search(text, end)) is not None:
         match = NUMBER.match(text, digit.start())
         assert match is not None, "a digit is a number"
-        yield match
+        if not text.startswith("&#", match.start() - 2):  # an escaped character
+            yield match
         end = match.end()
 
 
@@ -117,8 +120,12 @@ def _match_units(
     may_be_dropped = not extra and pair.source.count("(") > pair.hypothesis.count("(")
     for number in missing:
         value, rest = number.values[0], pair.source[number.end : number.end + MAX_UNIT]
-        partner = next((o for o in left if is_converted(value, o.values[0], rest)), None)
-        others = (o.values[0] for o in numbers if o is not number)
+        unit = _read_unit(pair.source, number)
+        converted = (o for o in left if is_converted(value, o.values[0], rest))
+        partner = next(
+            (o for o in converted if not unit or _read_unit(pair.hypothesis, o) != unit), None
+        )
+        others = (o.values[0] for o in numbers if o not in missing)
         if partner is not None:
             left.remove(partner)
         elif not may_be_dropped or not any(is_converted(value, o, rest) for o in others):
@@ -126,11 +133,16 @@ def _match_units(
     return unexplained, left
 
 
+def _read_unit(text: str, number: Number) -> str:
+    word = FIRST_WORD.match(text, number.end)
+    return word[1].lower() if word else ""
+
+
 def _is_written_as_words(number: Number, pair: TranslationPair) -> bool:
-    value = number.values[0]
+    value, language, text = number.values[0], pair.target_language, pair.hypothesis
     if is_decade(value, pair.source[number.end : number.end + 4]):
-        return True
-    return is_spelled_out(value, pair.target_language, pair.hypothesis)
+        return language in DECADE_LANGUAGES or is_spelled_out(value % 100, language, text)
+    return is_spelled_out(value, language, text)
 
 
 def _distance(number: Number, other: Number) -> tuple[int, float]:
@@ -163,10 +175,13 @@ def explain_differences(
         *CALENDAR_OFFSETS.get(pair.target_language, ()),
         *(-offset for offset in CALENDAR_OFFSETS.get(pair.source_language, ())),
     ]
+    has_decades = not {"lt", "lv"}.isdisjoint((pair.source_language, pair.target_language))
     values = {value for number in read_numbers(pair.hypothesis) for value in number.values}
     unexplained, left = [], [*extra]
     for number in missing:
         partner = next((o for o in left if _are_equivalent(number, o, is_clock, offsets)), None)
+        if partner is None and has_decades:
+            partner = next((o for o in left if _is_decade_number(number, o)), None)
         if partner is not None:
             left.remove(partner)
         else:
@@ -217,11 +232,15 @@ def _are_equivalent(number: Number, other: Number, is_clock: bool, offsets: Sequ
                 return True  # 1960s and 60er, 2008-09 and 2008-2009
             if high % 100 == 0 and high in YEARS_OF_CENTURIES and high / 100 + 1 == low:
                 return True  # the 8th century and 700-luku
-            if high % 10 == 0 and high in YEARS and high % 100 / 10 + 1 == low:
-                return True  # the 1970s and the 8th decade
             if offsets and value in YEARS and min(offsets) <= theirs - value <= max(offsets):
                 return True
     return False
+
+
+def _is_decade_number(number: Number, other: Number) -> bool:
+    """Tell whether a year and a number are the same decade: the 1970s and the 8th decade."""
+    low, high = sorted((number.values[0], other.values[0]))
+    return high % 10 == 0 and high in YEARS and high % 100 / 10 + 1 == low
 
 
 def _is_other_magnitude(value: float, theirs: float) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FAIL_ON = ("minor", "major", "critical")
 FINDINGS_EXIT_CODE = 3
 SETTINGS_FILE = "tertium.toml"
+CHECK_OPTIONS = "source_language target_language select ignore terms max_length".split()
 MAX_SHOWN = 32  # characters of the marked text in a table
 
 HELP = "find errors without a model: placeholders, tags, numbers"
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         check_findings_file(path)
     check_write_back_option(args)
     testset = inputs.read_inputs(args, keep_untranslated=True)
-    settings = _read_settings(args)
+    settings = read_check_settings(args)
     with progress_bars(args.quiet):
         report = check(testset, settings=settings)
     for path in args.output:
@@ -110,22 +111,17 @@ def run(args: argparse.Namespace) -> int:
     return FINDINGS_EXIT_CODE if is_failed else 0
 
 
-def _read_settings(args: argparse.Namespace) -> CheckSettings:
+def read_check_settings(args: argparse.Namespace) -> CheckSettings:
+    """Read the settings of checks: those options that a command has, and `tertium.toml`."""
     from tertium.checks.configuration import CheckSettings, read_names, read_settings
     from tertium.data.configuration import find_configuration
 
-    path = args.config or find_configuration("check")
+    path = getattr(args, "config", None) or find_configuration("check")
     fields = read_settings(path) if path else {}
-    options = {
-        "source_language": args.source_language,
-        "target_language": args.target_language,
-        "select": tuple(args.select),
-        "ignore": tuple(args.ignore),
-        "terms": args.terms,
-        "max_length": args.max_length,
-    }
-    fields |= {name: value for name, value in options.items() if value}
-    if args.do_not_translate:
+    for name in CHECK_OPTIONS:
+        if value := getattr(args, name, None):
+            fields[name] = tuple(value) if isinstance(value, list) else value
+    if getattr(args, "do_not_translate", None):
         fields["do_not_translate"] = read_names(args.do_not_translate)
     return CheckSettings(**fields)
 

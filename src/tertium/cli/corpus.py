@@ -192,5 +192,8 @@ def _make_notes(summary: CorpusSummary, output: str) -> list[str]:
         if tally.missing:
             notes.append(f"{spec}: {tally.missing:,} {NO_SCORE}")
         notes += [f"{spec}: {count:,} {kind}" for kind, count in sorted(tally.warnings.items())]
+        if tally.errors:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in tally.errors.most_common())
+            notes.append(f"{spec}: rows with errors: {kinds}")
         notes.append(tally.signature_text())
     return notes

@@ -6,6 +6,7 @@ import argparse
 from functools import partial
 
 from tertium.cli import inputs, output
+from tertium.cli.check import read_check_settings
 from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
@@ -47,6 +48,11 @@ def add_arguments(parser: CommandParser) -> None:
         "--challenge",
         metavar="SET",
         help="also evaluate the metrics on a challenge set: damage, or files",
+    )
+    group.add_argument(
+        "--checks",
+        action="store_true",
+        help="also show errors that can be found without a model, as `tertium check` does",
     )
     inputs.add_slices(parser)
     add_paired_tests(parser)
@@ -99,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
             title=args.title,
             by=inputs.slice_columns(args),
             challenges=args.challenge,
+            checks=args.checks and read_check_settings(args),
             **options,
             alpha=args.alpha,
         )

@@ -6,6 +6,7 @@ Scores do not depend on other rows, so every score is identical to that of `tert
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ class ScoredBatch:
     warnings: Mapping[str, Sequence[str]]
     usage: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # of judges
     spans: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    errors: Mapping[str, Counter[str]] = field(default_factory=dict)  # rows by kind of error
 
     def columns(self) -> dict[str, Any]:
         """Return the new columns of the batch as pyarrow arrays; NaN becomes null."""
@@ -74,6 +76,7 @@ def score_segments(
     warnings: dict[str, list[str]] = {}
     usage: dict[str, dict[str, float]] = {}
     spans: dict[str, list[str]] = {m.spec: [] for m in marking_metrics(metrics) if with_spans}
+    errors: dict[str, Counter[str]] = {}
     if not segments:
         empty = {metric.spec: np.zeros(0) for metric in metrics}
         return ScoredBatch((), empty, {spec: [] for spec in empty}, spans=spans)
@@ -86,13 +89,24 @@ def score_segments(
                 row_warnings = locate_warnings(metric, segments)
                 warnings[metric.spec] = [WARNING_SEPARATOR.join(row) for row in row_warnings]
                 if metric.spec in spans:
-                    spans[metric.spec] = [*map(format_spans, metric.mark_errors(segments))]
-    return ScoredBatch(segments, scores, warnings, usage, spans)
+                    marked = metric.mark_errors(segments)
+                    spans[metric.spec] = [*map(format_spans, marked)]
+                    errors[metric.spec] = count_error_kinds(marked)
+    return ScoredBatch(segments, scores, warnings, usage, spans, errors)
 
 
 def marking_metrics(metrics: Sequence[Metric]) -> list[Metric]:
     """Return the metrics that mark error spans."""
     return [metric for metric in metrics if metric.can_mark_errors]
+
+
+def count_error_kinds(marked: Iterable[Sequence[Span]]) -> Counter[str]:
+    """Count the rows with each kind of error: its category, or its severity without one.
+
+    >>> count_error_kinds([(Span(0, 1, category="tags"), Span(2, 3, category="tags")), ()])
+    Counter({'tags': 1})
+    """
+    return Counter(kind for row in marked for kind in {s.category or s.severity for s in row})
 
 
 def format_spans(spans: Sequence[Span]) -> str:

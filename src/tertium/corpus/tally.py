@@ -27,7 +27,7 @@ _SHIFT = 52 - MANTISSA_BITS
 
 @dataclass
 class MetricTally:
-    """Statistics of one metric: count, sum, range, histogram, warnings and signature."""
+    """Statistics of one metric: count, sum, range, histogram, warnings, errors and signature."""
 
     count: int = 0
     missing: int = 0
@@ -38,6 +38,7 @@ class MetricTally:
     warnings: Counter[str] = field(default_factory=Counter)
     signature: dict[str, str] = field(default_factory=dict)
     usage: Counter[str] = field(default_factory=Counter)  # tokens and cost of a judge's answers
+    errors: Counter[str] = field(default_factory=Counter)  # rows by kind of marked error
 
     def add(self, scores: FloatArray, warnings: Sequence[str]) -> None:
         valid = scores[~np.isnan(scores)] + 0.0  # turns -0.0 into 0.0
@@ -68,6 +69,7 @@ class MetricTally:
         self.buckets.update(other.buckets)
         self.warnings.update(other.warnings)
         self.usage.update(other.usage)
+        self.errors.update(other.errors)
         self.signature = merge_signatures([self.signature, other.signature])
 
     @property
@@ -103,6 +105,7 @@ class MetricTally:
             "warnings": dict(sorted(self.warnings.items())),
             "signature": self.signature,
             "usage": dict(self.usage),
+            "errors": dict(sorted(self.errors.items())),
         }
 
     @classmethod
@@ -120,6 +123,7 @@ class MetricTally:
             warnings=_read_counts(record["warnings"]),
             signature={key: _read_text(value) for key, value in record["signature"].items()},
             usage=Counter({key: _read_number(n) for key, n in record.get("usage", {}).items()}),
+            errors=_read_counts(record.get("errors", {})),
         )
 
 
@@ -137,6 +141,7 @@ class Tally:
             tally = self.metrics.setdefault(metric.spec, MetricTally())
             tally.add(batch.scores[metric.spec], batch.warnings[metric.spec])
             tally.usage.update(batch.usage.get(metric.spec, {}))
+            tally.errors.update(batch.errors.get(metric.spec, {}))
             if batch.segments:
                 tally.add_signature(metric, batch.segments)
 

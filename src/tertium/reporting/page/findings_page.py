@@ -17,28 +17,14 @@ from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span
 from tertium.version import __version__
 
 MAX_LISTED_FINDINGS = 10_000  # browsers get slow with more rows
+MAX_IN_REPORT = 100
 SCRIPTS = ("elements", "tables", "findings")
 HEADER = ("segment", "system", "severity", "check", "finding")
 
 
 def findings_page(report: CheckReport, title: str = "") -> str:
     """Return a self-contained page that lists each finding with its marked texts."""
-    total = sum(len(spans) for rows in report.findings.values() for spans in rows)
-    has_systems = len(report.findings) > 1
-    listed = islice(list_findings(report), MAX_LISTED_FINDINGS)
-    rows = [_describe_row(*row, has_systems) for row in listed]
-    head = (
-        element("th", sort_button(name), scope="col", aria_sort="none")
-        for name in HEADER
-        if has_systems or name != "system"
-    )
-    table = element(
-        "table",
-        element("thead", element("tr", *head)),
-        element("tbody", *rows),
-        class_="sortable found",
-        id="findings",
-    )
+    total = count_findings(report)
     more = f"The page lists the first {MAX_LISTED_FINDINGS:,}: write .xlsx or .tsv for all."
     segments = len(report.testset) * len(report.findings)
     values = {
@@ -50,13 +36,51 @@ def findings_page(report: CheckReport, title: str = "") -> str:
         "unit": escape("findings"),
         "counts": render_html_table(finding_counts(report)),
         "filters": _make_filters(report),
-        "findings": scrollable(table, "Findings") if rows else element("p", "No findings."),
-        "note": element("p", more, class_="note") if total > len(rows) else Markup(""),
+        "findings": list_rows(list_findings(report), len(report.findings) > 1),
+        "note": element("p", more, class_="note") if total > MAX_LISTED_FINDINGS else Markup(""),
         "version": escape(__version__),
     }
     return fill_template(
         "findings.html", values, join_scripts(EARLY_SCRIPT), join_scripts(*SCRIPTS)
     )
+
+
+def findings_section(report: CheckReport) -> Markup:
+    """Return a section of a report: counts of each check, and the most severe findings."""
+    rows = sorted(list_findings(report), key=lambda row: -MQM_WEIGHTS.get(row[3].severity, 0.0))
+    more = f"The {MAX_IN_REPORT} most severe of {len(rows):,} findings. "
+    hint = element("code", "tertium check -o findings.html")
+    note = element("p", more, hint, " lists all.", class_="note")
+    return join(
+        [
+            render_html_table(finding_counts(report)),
+            list_rows(rows[:MAX_IN_REPORT], len(report.findings) > 1),
+            note if len(rows) > MAX_IN_REPORT else "",
+        ]
+    )
+
+
+def count_findings(report: CheckReport) -> int:
+    """Return the number of all findings."""
+    return sum(len(spans) for rows in report.findings.values() for spans in rows)
+
+
+def list_rows(rows: Iterable[tuple[str, Any, Segment, Span]], has_systems: bool) -> Markup:
+    """Return a sortable table of findings."""
+    listed = [_describe_row(*row, has_systems) for row in islice(rows, MAX_LISTED_FINDINGS)]
+    head = (
+        element("th", sort_button(name), scope="col", aria_sort="none")
+        for name in HEADER
+        if has_systems or name != "system"
+    )
+    table = element(
+        "table",
+        element("thead", element("tr", *head)),
+        element("tbody", *listed),
+        class_="sortable found",
+        id="findings",
+    )
+    return scrollable(table, "Findings") if listed else element("p", "No findings.")
 
 
 def _languages(report: CheckReport) -> str:

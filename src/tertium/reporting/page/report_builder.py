@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import BoolArray
+from tertium.checks.configuration import CheckSettings
 from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_human_segment_scores
 from tertium.data.testset import TestSet
 from tertium.errors import MissingInputError, UsageError
 from tertium.evaluation.challenge import ChallengeStudy, challenge
+from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.comparison import Test, add_significance, check_test_options
 from tertium.evaluation.diagnostics.run import DiagnosticReport
 from tertium.evaluation.error_marking import MarkedTranslations, human_marked_errors, mark_errors
@@ -47,6 +49,7 @@ from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.error_span_markup import marked_errors_section
 from tertium.reporting.page import sections
 from tertium.reporting.page.explained_segments import check_explainer, explain_items
+from tertium.reporting.page.findings_page import findings_section
 from tertium.reporting.page.report import Report
 from tertium.reporting.page.translation_grid import (
     TranslationGrid,
@@ -67,6 +70,7 @@ logger = logging.getLogger(__name__)
 # name and title of sections
 SLICES_SECTION = ("slices", "Slices")
 ERRORS_SECTION = ("errors", "Error spans")
+CHECKS_SECTION = ("checks", "Checks")
 CHALLENGE_SECTION = ("challenge", "Challenge set")
 DIAGNOSTICS_SECTION = ("diagnostics", "Diagnostics")
 AGREEMENT_RESAMPLES = 1000
@@ -87,6 +91,7 @@ def report(
     title: str = "",
     by: str | Sequence[str] = (),
     challenges: PathLike | Sequence[PathLike] = (),
+    checks: CheckSettings | bool = False,
     test: Test | None = None,
     resamples: int | None = None,
     slice_resamples: int | None = None,
@@ -108,6 +113,7 @@ def report(
         title: title of the page; default: the names of the test set and systems.
         by: columns to slice the results by (`slice_results`).
         challenges: challenge sets on which to evaluate the metrics (`tertium.challenge`).
+        checks: also show the findings of `tertium.check`, with these settings or by default.
         test: significance test; default: bootstrap, and randomization for slices.
         resamples: resamples of the test; `slice_resamples` for slices without `test`.
         seed: seed of all tests.
@@ -156,9 +162,16 @@ def report(
         slices=[slice_results(results, column, **slice_options) for column in as_list(by)],
         marked=marked,
         challenge_study=challenge_study,
+        findings=_find_errors(testset, checks),
         seed=seed,
         alpha=alpha,
     )
+
+
+def _find_errors(testset: TestSet, checks: CheckSettings | bool) -> CheckReport | None:
+    if not checks:
+        return None
+    return check(testset, settings=checks if isinstance(checks, CheckSettings) else None)
 
 
 def _run_challenge(pairs: ChallengeSet, metrics: Sequence[Metric]) -> ChallengeStudy:
@@ -190,6 +203,7 @@ def report_results(
     slices: Sequence[Slices] = (),
     marked: Sequence[MarkedTranslations] = (),
     challenge_study: ChallengeStudy | None = None,
+    findings: CheckReport | None = None,
     seed: int = 12345,
     alpha: float = 0.05,
 ) -> Report:
@@ -205,6 +219,8 @@ def report_results(
     extra_sections = [(*SLICES_SECTION, sections.slices_contents(slices))] if slices else []
     all_marked = [*marked, *mark_errors(results, metrics)]
     extra_sections += [(*ERRORS_SECTION, marked_errors_section(all_marked))] if all_marked else []
+    if findings is not None:
+        extra_sections.append((*CHECKS_SECTION, findings_section(findings)))
     if challenge_study is not None:
         extra_sections.append((*CHALLENGE_SECTION, sections.challenge_contents(challenge_study)))
     return Report(
