@@ -187,6 +187,30 @@ def attend_ragged(query: Tensor, key: Tensor, value: Tensor, within: Ragged) -> 
     return result if isinstance(result, Tensor) else result[0]
 
 
+def has_ragged_attention(device: str) -> bool:
+    """Return whether the ragged attention kernel works, forward and backward."""
+    starts = torch.tensor([0, 5, 40, 47], dtype=torch.int32, device=device)
+    owner = torch.repeat_interleave(torch.arange(3, device=device), starts.diff().long())
+    place = torch.arange(47, device=device) - starts.long()[owner]
+    within = Ragged(starts, 35, owner, place)
+    results = []
+    try:
+        for attend in (attend_padded, attend_ragged):
+            torch.manual_seed(1)
+            qkv = torch.randn(47, 3, 12, 32, device=device).bfloat16().requires_grad_()
+            query, key, value = qkv.unbind(1)
+            out = attend(query, key, value, within)
+            out.float().square().sum().backward()
+            results.append((out.float(), qkv.grad.float()))  # type: ignore[union-attr]
+    except Exception as error:  # the kernel is optional
+        print("no ragged attention:", str(error)[:200], flush=True)
+        return False
+    (a, b), (c, d) = results
+    close = torch.allclose(a, c, atol=0.03) and torch.allclose(b, d, atol=0.1)
+    print("ragged attention", close, flush=True)
+    return close
+
+
 class Layer(nn.Module):
     """A transformer layer with post-norm."""
 
@@ -333,6 +357,14 @@ class MultiNetwork(nn.Module):
         return self
 
     def forward(self, batch: Batch) -> Prediction:
+        features, pieces, is_piece = self.pooled_states(batch)
+        out = self.head(features)
+        count = len(SCALES)
+        tags = self.tagger(pieces).float()
+        return Prediction(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, is_piece)
+
+    def pooled_states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Return features of rows, features of hypothesis pieces, and the mask of pieces."""
         states = self.words(batch.ids) + self.positions(batch.positions.clamp(max=511))
         # a matrix product: the gradient of a lookup in so small a table is slow
         roles = F.one_hot(batch.roles, 3).to(states.dtype) @ self.roles.weight
@@ -346,9 +378,11 @@ class MultiNetwork(nn.Module):
                 matched[number] = states
             if number in MIXED_LAYERS:
                 mixed = mixed + states * shares[MIXED_LAYERS.index(number)].to(states.dtype)
-        return self._predict(batch, mixed, list(matched.values()))
+        return self._pool(batch, mixed, list(matched.values()))
 
-    def _predict(self, batch: Batch, mixed: Tensor, matched: list[Tensor]) -> Prediction:
+    def _pool(
+        self, batch: Batch, mixed: Tensor, matched: list[Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
         hypothesis, is_piece = _pad_role(mixed, batch, HYPOTHESIS)
         matched_left = [_pad_role(states, batch, HYPOTHESIS)[0] for states in matched]
         mean = _pool(hypothesis, is_piece)[0]
@@ -385,10 +419,7 @@ class MultiNetwork(nn.Module):
                 piece_features = piece_features.index_copy(0, positions, forth)
             features.append(comparison_features)
             piece_inputs.append(piece_features)
-        out = self.head(torch.cat(features, -1))
-        count = len(SCALES)
-        tags = self.tagger(torch.cat(piece_inputs, -1)).float()
-        return Prediction(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, is_piece)
+        return torch.cat(features, -1), torch.cat(piece_inputs, -1), is_piece
 
 
 def _pad_role(states: Tensor, batch: Batch, role: int) -> tuple[Tensor, Tensor]:

@@ -34,10 +34,8 @@ from recipes.multi.e5 import BLOCK_BYTES, Pieces, load_weights
 from recipes.multi.losses import LossWeights
 from recipes.multi.network import (
     MultiNetwork,
-    Ragged,
     Texts,
-    attend_padded,
-    attend_ragged,
+    has_ragged_attention,
     load_encoder,
 )
 from recipes.multi.packed_rows import Outputs, Shares
@@ -107,30 +105,6 @@ def build_network(
         network.ragged = has_ragged_attention(args.device)
         return network.to_bfloat16().to(args.device)
     return network
-
-
-def has_ragged_attention(device: str) -> bool:
-    """Return whether the ragged attention kernel works, forward and backward."""
-    starts = torch.tensor([0, 5, 40, 47], dtype=torch.int32, device=device)
-    owner = torch.repeat_interleave(torch.arange(3, device=device), starts.diff().long())
-    place = torch.arange(47, device=device) - starts.long()[owner]
-    within = Ragged(starts, 35, owner, place)
-    results = []
-    try:
-        for attend in (attend_padded, attend_ragged):
-            torch.manual_seed(1)
-            qkv = torch.randn(47, 3, 12, 32, device=device).bfloat16().requires_grad_()
-            query, key, value = qkv.unbind(1)
-            out = attend(query, key, value, within)
-            out.float().square().sum().backward()
-            results.append((out.float(), qkv.grad.float()))  # type: ignore[union-attr]
-    except Exception as error:  # the kernel is optional
-        print("no ragged attention:", str(error)[:200], flush=True)
-        return False
-    (a, b), (c, d) = results
-    close = torch.allclose(a, c, atol=0.03) and torch.allclose(b, d, atol=0.1)
-    print("ragged attention", close, flush=True)
-    return close
 
 
 def run_stage(
