@@ -278,6 +278,7 @@ def test_skip_break_and_the_end(browser: Browser, serve: Serve) -> None:
     assert content(browser, "#problem") == "Translation: give a score first"
     browser.click("#break")
     browser.press("Escape", 27)
+    browser.wait("!document.querySelector('#dialog').open")
     browser.click("#skip-task")
     browser.choose("#skip-more", "typo")
     browser.evaluate("document.querySelectorAll('#dialog .primary')[0].click()")
@@ -314,6 +315,7 @@ def test_mqm_asks_for_categories(browser: Browser, serve: Serve) -> None:
     assert [error.category for error in answer.missing] == ["Other"]
 
 
+@pytest.mark.slow
 def test_ranking_and_post_editing(browser: Browser, serve: Serve) -> None:
     server = serve(make_campaign("ranking"))
     open_page(browser, server)
@@ -334,6 +336,7 @@ def test_ranking_and_post_editing(browser: Browser, serve: Serve) -> None:
     assert [a.edited for a in answers(server)] == ["The dog 🐶 barks loudly.", FAMILY]
 
 
+@pytest.mark.slow
 def test_suspicions_context_and_glossary_are_shown(browser: Browser, serve: Serve) -> None:
     server = serve(with_context_and_suspicions(make_campaign("esa")))
     open_page(browser, server)
@@ -348,6 +351,7 @@ def test_suspicions_context_and_glossary_are_shown(browser: Browser, serve: Serv
     assert content(browser, ".glossary dl") == "KommissionCommission"
 
 
+@pytest.mark.slow
 def test_languages_and_directions(browser: Browser, serve: Serve) -> None:
     campaign = make_campaign("da", target_language="ar")
     open_page(browser, serve(campaign))
@@ -360,6 +364,7 @@ def test_languages_and_directions(browser: Browser, serve: Serve) -> None:
     browser.wait("document.documentElement.dir === 'ltr'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 360])
 def test_nothing_is_wider_than_the_window(browser: Browser, serve: Serve, width: int) -> None:
     campaign = make_campaign("contrastive-esa")
@@ -372,6 +377,7 @@ def test_nothing_is_wider_than_the_window(browser: Browser, serve: Serve, width:
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_the_manager_page_shows_progress_and_acts(browser: Browser, serve: Serve) -> None:
     server = serve(make_campaign("da"))
     browser.allowed_host = server.address

@@ -12,6 +12,7 @@ from tests.reporting.chromium import Browser
 from tertium.campaigns.campaign import read_campaign
 from tertium.cli import main
 from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -46,6 +47,7 @@ def test_plan_annotate_agree(
         server.stop()
     assert main(["annotate", "campaign.json", "-o", "judgments.jsonl"]) == 0
     [judgments] = read_human_data(tmp_path / "judgments.jsonl")
+    assert isinstance(judgments, JudgmentSet)
     assert len(judgments.judgments) == 8
     assert all(j.error_annotations.spans for j in judgments.judgments)
     capsys.readouterr()

@@ -21,6 +21,7 @@ from tertium.annotation.store import MANAGER, Event
 from tertium.campaigns.campaign import write_campaign
 from tertium.cli import main
 from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
 from tertium.errors import UsageError
 
 
@@ -73,6 +74,7 @@ def test_judgments_are_written_and_read_by_the_other_commands(
     rows = [json.loads(line) for line in judgments.read_text("utf-8").splitlines()]
     assert [(row["system"], row["score"]) for row in rows] == [("alpha", 80), ("alpha", 20)]
     [read] = read_human_data(judgments)
+    assert isinstance(read, JudgmentSet)
     assert list(read.scores) == [80, 20]
 
 

@@ -107,10 +107,18 @@ class Browser:
     def wait(self, expression: str) -> None:
         """Wait until an expression is true."""
         end = time.monotonic() + TIMEOUT_SECONDS
-        while not self.evaluate(f"Boolean({expression})"):
+        while not self._is_true(expression):
             if time.monotonic() > end:
                 raise TimeoutError(expression)
             time.sleep(0.02)
+
+    def _is_true(self, expression: str) -> bool:
+        try:
+            return bool(self.evaluate(f"Boolean({expression})"))
+        except RuntimeError as error:
+            if "navigated" in str(error) or "context" in str(error):  # another page is loading
+                return False
+            raise
 
     def click(self, selector: str) -> None:
         """Click the first element that matches a selector."""

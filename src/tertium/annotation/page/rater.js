@@ -195,7 +195,7 @@ function showDialog(title, contents, onClose = () => {}) {
   const close = make("button", { type: "button", class: "primary", on: () => dialog.close() }, text("close"));
   dialog.setAttribute("aria-label", title);
   dialog.replaceChildren(make("h2", {}, title), ...contents, make("p", { class: "buttons" }, close));
-  dialog.onclose = onClose;
+  dialog.addEventListener("close", onClose, { once: true }); // is called later, maybe after a new one
   dialog.showModal();
 }
 
