@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from lxml import etree  # type: ignore[import-untyped]
+from tests.reporting.test_sarif import check_structure
 
 from tertium.cli import main, make_parser
 
@@ -135,7 +136,7 @@ def test_files_for_other_programs() -> None:
     assert cases["chrF"] == cases["max empty"] == ["failure"]
     assert suite.get("tests") == str(len(cases))
     sarif = json.loads(Path("g.sarif").read_text())
-    (result,) = sarif["runs"][0]["results"]
+    (result,) = check_structure(sarif)
     place = result["locations"][0]["physicalLocation"]
     assert (result["ruleId"], place["artifactLocation"]["uri"]) == ("empty", "poor.txt")
     assert place["region"]["startLine"] == 24
