@@ -43,7 +43,9 @@ APPRAISE = [
 ]
 
 
-def judged(campaign: Campaign) -> dict[str, list[tuple[str, tuple[str, ...], tuple[str, ...]]]]:
+def shown_texts(
+    campaign: Campaign,
+) -> dict[str, list[tuple[str, tuple[str, ...], tuple[str, ...]]]]:
     """What each rater sees, in order."""
     return {
         rater: [
@@ -75,8 +77,8 @@ def test_our_campaigns_show_the_same_texts_in_other_tools(tmp_path: Path, tool: 
     campaign = plan(overlap=2, checks=2, tutorials=True, source_language="de")
     write_any_campaign(campaign, tmp_path / "theirs.json", tool)
     again = read_any_campaign(tmp_path / "theirs.json")
-    seen = [*judged(again).values()]
-    assert seen == [*judged(campaign).values()]
+    seen = [*shown_texts(again).values()]
+    assert seen == [*shown_texts(campaign).values()]
     kinds = [item.kind for item in again.items]
     assert kinds.count("check") == 2
     if tool == "label-studio":

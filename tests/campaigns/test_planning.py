@@ -48,8 +48,8 @@ def test_every_translation_is_judged_by_as_many_raters_as_asked() -> None:
 
 def test_common_items_go_to_all_raters_and_the_seed_decides() -> None:
     campaign = plan(common=3)
-    judged = [{turn.item for turn in turns} for turns in campaign.assignments.values()]
-    assert len(set.intersection(*judged)) >= 3
+    items = [{turn.item for turn in turns} for turns in campaign.assignments.values()]
+    assert len(set.intersection(*items)) >= 3
     assert plan(common=3).id == campaign.id
     assert plan(common=3, seed=2).id != campaign.id
 
