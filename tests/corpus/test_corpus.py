@@ -622,11 +622,11 @@ def test_two_processes_do_not_write_to_one_folder(
     file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
     messages: list[str] = []
 
-    def meanwhile(*args: Any) -> Any:
+    def meanwhile(*args: Any, **options: Any) -> Any:
         with pytest.raises(UsageError) as caught:
             tertium.score_corpus(file, "chrf", out, part_rows=20, resume=True)
         messages.append(str(caught.value))
-        return score_segments(*args)
+        return score_segments(*args, **options)
 
     monkeypatch.setattr("tertium.corpus.worker.score_segments", meanwhile)
     tertium.score_corpus(file, "chrf", out, part_rows=20)
@@ -671,10 +671,10 @@ def test_a_file_that_grows_while_it_is_read_is_not_done(
     """Regression: new rows were not read, and the summary did not mention it."""
     file = write_jsonl(tmp_path / "rows.jsonl", ROWS)
 
-    def growing(*args: Any) -> Any:
+    def growing(*args: Any, **options: Any) -> Any:
         with file.open("ab") as stream:
             stream.write(b'{"mt": "late", "ref": "late"}\n')
-        return score_segments(*args)
+        return score_segments(*args, **options)
 
     monkeypatch.setattr("tertium.corpus.worker.score_segments", growing)
     with pytest.raises(TertiumError, match=r"rows\.jsonl changed while it was read"):
