@@ -145,8 +145,8 @@ def _apply(args: argparse.Namespace) -> int:
     if args.human or args.metrics or args.escalate:
         raise UsageError("--human, -m and --escalate are for `route fit`: the route has its metric")
     if args.output and Path(args.output).suffix not in APPLY_SUFFIXES:
-        known = ", ".join(APPLY_SUFFIXES)
-        raise UsageError(f"-o {args.output}: labeled rows are written to {known}")
+        suffixes = ", ".join(APPLY_SUFFIXES)
+        raise UsageError(f"-o {args.output}: labeled rows are written to {suffixes}")
     output.check_outputs(args)
     route = Route.load(args.route)
     testset = inputs.read_inputs(args)

@@ -19,8 +19,8 @@ WORST_SUFFIXES = (".xlsx", ".csv", ".jsonl", ".html")
 def check_worst_file(path: str) -> None:
     """Raise `UsageError` if the worst translations cannot be written to a file of this name."""
     if Path(path).suffix not in WORST_SUFFIXES:
-        known = ", ".join(WORST_SUFFIXES[:-1]) + f" or {WORST_SUFFIXES[-1]}"
-        raise UsageError(f"-o {path}: expected a file that ends in {known}")
+        suffixes = ", ".join(WORST_SUFFIXES[:-1]) + f" or {WORST_SUFFIXES[-1]}"
+        raise UsageError(f"-o {path}: expected a file that ends in {suffixes}")
     if Path(path).suffix == ".xlsx":
         require_modules("openpyxl", purpose=path, hint="or write .csv")
 
