@@ -24,7 +24,7 @@ def write_set(root: Path, name: str, lp: str, seed: int, *, judges: bool = False
         for system in ("A", "B", "C", "D", "refA"):
             wrong = int(rng.integers(0, 6)) if system != "refA" else 0
             score = 90 - 10 * wrong + float(rng.normal(0, 8))
-            row = {
+            row: dict[str, object] = {
                 "lp": lp, "doc": f"doc{n // 2}", "segment": str(n % 2), "system": system,
                 "source": f"x {lp} {n}", "reference": " ".join(reference),
                 "hypothesis": " ".join(["bad"] * wrong + reference[wrong:]), "score": score,
