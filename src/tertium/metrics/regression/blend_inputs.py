@@ -79,9 +79,9 @@ def find_constants(part: Metric) -> tuple[float, float]:
     constants = read_constants()
     own = constants["specs"].get(part.scale_spec) or constants["labels"].get(part.label)
     if own is None:
-        known = ", ".join([*constants["specs"], *map(str.lower, constants["labels"])])
+        supported = ", ".join([*constants["specs"], *map(str.lower, constants["labels"])])
         raise UsageError(
             f"the scores of {part.spec} have no known mean and deviation: train a blend with it "
-            f"(tertium train blend), or use some of {known}"
+            f"(tertium train blend), or use some of {supported}"
         )
     return own["mean"], own["deviation"]
