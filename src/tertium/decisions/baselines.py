@@ -51,8 +51,8 @@ class StoredBaseline:
         Raises `UsageError` if the signature, the number of segments or the texts differ.
         """
         if scores.metric not in self.records:
-            known = ", ".join(self.records)
-            raise UsageError(f"{self.path} has no scores of {scores.metric} (it has: {known})")
+            names = ", ".join(self.records)
+            raise UsageError(f"{self.path} has no scores of {scores.metric} (it has: {names})")
         record = self.records[scores.metric]
         where = f"{self.path}: {record['name'] or scores.metric}"
         if record["signature"] != scores.signature:

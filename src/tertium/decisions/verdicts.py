@@ -134,8 +134,8 @@ def _list(texts: Iterable[str]) -> str:
     >>> _list(["a", "b", "c"])
     'a, b and c'
     """
-    *others, last = texts
-    return f"{', '.join(others)} and {last}" if others else last
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _format_p(p: float) -> str:

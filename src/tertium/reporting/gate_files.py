@@ -189,8 +189,8 @@ def _list_findings(pair: str, report: CheckReport) -> Iterator[Markup]:
     rows = zip(
         report.testset.items, report.testset.segments(system), report.findings[system], strict=True
     )
-    found = ((item, segment, spans) for item, segment, spans in rows if spans)
-    for item, segment, spans in islice(found, MAX_PAGE_FINDINGS):
+    with_findings = ((item, segment, spans) for item, segment, spans in rows if spans)
+    for item, segment, spans in islice(with_findings, MAX_PAGE_FINDINGS):
         messages = "; ".join(span.message for span in spans)
         where = ", ".join(filter(None, (pair, f"segment {item}")))
         yield element("h3", where)

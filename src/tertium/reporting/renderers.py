@@ -112,8 +112,8 @@ def _(study: ChallengeStudy) -> list[Table]:
 
 @result_tables.register
 def _(result: GateResult) -> list[Table]:
-    first, *others = gate_tables(result)
-    return [replace(first, cautions=[*result.cautions, result.sentence]), *others]
+    first, *rest = gate_tables(result)
+    return [replace(first, cautions=[*result.cautions, result.sentence]), *rest]
 
 
 @result_tables.register
