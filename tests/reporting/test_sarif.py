@@ -11,7 +11,7 @@ import pytest
 import tertium
 from tertium.checks.catalog import CHECKS
 from tertium.cli import main
-from tertium.data.locations import Location
+from tertium.data.locations import FileLocation
 from tertium.reporting.sarif import SarifResult, SarifRule, check_rules, file_uri, sarif_log
 
 TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
@@ -198,7 +198,10 @@ def test_results_of_other_commands_may_have_no_place() -> None:
     results = [
         SarifResult(rule="threshold", message="chrF is 40"),
         SarifResult(
-            rule="threshold", message="chrF is 2", severity="minor", location=Location("a.xliff")
+            rule="threshold",
+            message="chrF is 2",
+            severity="minor",
+            location=FileLocation("a.xliff"),
         ),
     ]
     plain, located = check_structure(sarif_log(results, [rule]))

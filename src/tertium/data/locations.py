@@ -15,7 +15,7 @@ LINE_NUMBER = re.compile(r"line (\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Location:
+class FileLocation:
     """A file and, if known, the line of a text and the column of its first character, from 1.
 
     Columns count code points. Without a column, the text is written differently in the line.
@@ -26,19 +26,19 @@ class Location:
     column: int | None = None
 
 
-Locate = Callable[[str, int, Side], Location | None]  # of a system, a segment from 0 and a side
+Locate = Callable[[str, int, Side], FileLocation | None]  # of a system, a segment from 0 and a side
 
 
 def locate_lines(systems: Mapping[str, str], sources: str | None = None) -> Locate:
     """Locate the texts of parallel files, by the file of each system and of the sources.
 
     >>> locate_lines({"ours": "ours.txt"})("ours", 2, "hypothesis")
-    Location(file='ours.txt', line=3, column=1)
+    FileLocation(file='ours.txt', line=3, column=1)
     """
 
-    def locate(system: str, segment: int, side: Side) -> Location | None:
+    def locate(system: str, segment: int, side: Side) -> FileLocation | None:
         file = sources if side == "source" else systems[system]
-        return None if file is None or is_stdin(file) else Location(file, segment + 1, 1)
+        return None if file is None or is_stdin(file) else FileLocation(file, segment + 1, 1)
 
     return locate
 
@@ -64,12 +64,12 @@ def locate_records(
             lines.setdefault(system, []).append(int(match[1]) if match else 1)
         raw = split_lines(read_text(path), path)
 
-    def locate(system: str, segment: int, side: Side) -> Location | None:
+    def locate(system: str, segment: int, side: Side) -> FileLocation | None:
         if system not in lines:
-            return None if is_stdin(path) else Location(path)
+            return None if is_stdin(path) else FileLocation(path)
         line = lines[system][segment]
         text = (sources if side == "source" else systems[system])[segment]
         is_clear = bool(text) and raw[line - 1].count(text) == 1
-        return Location(path, line, raw[line - 1].index(text) + 1 if is_clear else None)
+        return FileLocation(path, line, raw[line - 1].index(text) + 1 if is_clear else None)
 
     return locate

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tertium.data.consistency import name_systems
-from tertium.data.locations import Locate, Location
+from tertium.data.locations import FileLocation, Locate
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 from tertium.localization.catalogs import read_catalog
@@ -300,7 +300,7 @@ def locate_units(paths: Sequence[str], testset: TestSet) -> Locate:
     by_name = {Path(path).name: path for path in paths}
     lines = testset.columns.get("line", ())
 
-    def locate(system: str, segment: int, _side: Side) -> Location:
+    def locate(system: str, segment: int, _side: Side) -> FileLocation:
         if len(paths) == len(systems):  # the lines are those of the first file
             path = paths[systems.index(system)]
             has_line = bool(lines) and system == systems[0]
@@ -308,7 +308,7 @@ def locate_units(paths: Sequence[str], testset: TestSet) -> Locate:
             path = by_name[testset.documents[segment].partition(":")[0]]
             has_line = bool(lines)
         line = int(lines[segment] or 0) if has_line else 0
-        return Location(path, line or None)
+        return FileLocation(path, line or None)
 
     return locate
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from tertium.checks.catalog import CHECKS
 from tertium.checks.terminology import CONSISTENCY, CONSISTENCY_SENTENCE, CONSISTENCY_SEVERITY
-from tertium.data.locations import Locate, Location
+from tertium.data.locations import FileLocation, Locate
 from tertium.evaluation.checking import CheckReport
 from tertium.segment import Segment
 from tertium.spans import Severity, Span
@@ -54,12 +54,12 @@ class SarifResult:
     rule: str
     message: str
     severity: Severity = "major"
-    location: Location | None = None
+    location: FileLocation | None = None
     start: int | None = None
     end: int | None = None
     snippet: str = ""
     segment: str = ""
-    related: tuple[tuple[Location, int, int], ...] = ()
+    related: tuple[tuple[FileLocation, int, int], ...] = ()
     identity: tuple[str, ...] = ()
     properties: Mapping[str, Any] = field(default_factory=dict)
 
@@ -170,7 +170,7 @@ def _describe_result(result: SarifResult, rule: int) -> dict[str, Any]:
 
 
 def _describe_place(
-    location: Location, start: int | None, end: int | None, snippet: str = ""
+    location: FileLocation, start: int | None, end: int | None, snippet: str = ""
 ) -> dict[str, Any]:
     place: dict[str, Any] = {"artifactLocation": {"uri": file_uri(location.file)}}
     if location.line is not None:
