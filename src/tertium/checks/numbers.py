@@ -23,6 +23,7 @@ DIGIT, DIGITS = re.compile(r"\d"), re.compile(r"\d+")
 SEPARATORS = re.compile(r"[ \u00a0\u2009\u202f'’,.\u066b\u066c]")
 CLOCK = re.compile(r"\d[:.h]\d\d|[ap]\.?\s?m\b|o.clock", re.IGNORECASE)
 MONTHS = 12
+MAX_EXACT_DIGITS = 15  # of a floating-point number
 MAX_UNIT = 12  # characters after a number that may be its unit
 FIRST_WORD = re.compile(r"[\s\u00a0\u202f-]*([^\W\d_]+)")
 DECADE_LANGUAGES = frozenset("ar fa he is mt".split())  # write decades as words
@@ -50,7 +51,7 @@ def read_values(text: str) -> tuple[float, ...]:
     ((1234.5,), (1234.0, 1.234), (3.0,))
     """
     if text.isdecimal():
-        return (float(int(text)),)
+        return (float(int(text)) if len(text) <= MAX_EXACT_DIGITS else int(text),)
     parts = SEPARATORS.split(text)
     marks = SEPARATORS.findall(text)
     digits = "".join(str(int(part)).zfill(len(part)) for part in parts)
@@ -215,7 +216,8 @@ def _match_parts(
         groups = [int(part) for part in DIGITS.findall(number.text)]
         years = [part for part in groups if part in YEARS and shared[part]]
         spelled = MONTHS if len(groups) == 3 and years else -1
-        return any(not shared[part] and part > spelled for part in groups)  # 5.9.2021: September
+        counts = Counter(groups)  # 5.9.2021: September
+        return any(counts[part] > shared[part] and part > spelled for part in groups)
 
     return [n for n in missing if is_unmatched(n)], [n for n in extra if is_unmatched(n)]
 
@@ -258,6 +260,8 @@ def _is_other_magnitude(value: float, theirs: float) -> bool:
 def may_be_spelled_out(number: Number) -> bool:
     """Tell whether a number is often written as a word: small or round."""
     value = number.values[0]
+    if value % 0.5:
+        return False
     return value <= MAX_SPELLED or value % 100 == 0 or len(number.text.strip("0.,")) <= 1
 
 

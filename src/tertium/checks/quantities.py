@@ -60,10 +60,9 @@ UNITS = {  # as written: the same unit in other languages has the same name
     **dict.fromkeys("%％٪", "%"),
 }
 _UNIT = "|".join(re.escape(unit) for unit in sorted(UNITS, key=len, reverse=True))
-_MARK = "[$€£¥₽₹₩]"
-QUANTITY = re.compile(
-    rf"({_MARK})\s?(\d[\d.,]*\d|\d)|(\d[\d.,]*\d|\d)[\s\u00a0\u202f]?({_UNIT})(?![^\W\d_])"
-)
+UNIT_AFTER = re.compile(rf"[\s\u00a0\u202f]?({_UNIT})(?![^\W\d_])")
+DIGITS = re.compile(r"\d(?:[\d.,]*\d)?")
+CURRENCIES = frozenset("$€£¥₽₹₩")
 DECADE_ENDING = re.compile(r"['’]?s\b|er[njs]?\b|-?x\b")
 
 
@@ -107,17 +106,25 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
     {'16': {'GB': (0, 5)}, '1200': {'$': (10, 16)}}
     """
     found: dict[str, dict[str, tuple[int, int]]] = {}
-    for match in QUANTITY.finditer(text):
-        unit, number = match[1] or match[4], match[2] or match[3]
-        digits = re.sub(r"\D", "", number)
-        found.setdefault(digits, {})[UNITS[unit]] = match.span()
+    end = 0
+    while (digit := DIGIT.search(text, end)) is not None:
+        number = DIGITS.match(text, digit.start())
+        assert number is not None, "a digit is a number"
+        start, end = number.span()
+        before = text[max(0, start - 2) : start].rstrip()[-1:]
+        after = UNIT_AFTER.match(text, end)
+        units = {}
+        if before in CURRENCIES:
+            units[before] = (text.rindex(before, 0, start), end)
+        elif after is not None:
+            units[UNITS[after[1]]] = (start, after.end())
+        if units:
+            found.setdefault(re.sub(r"\D", "", number[0]), {}).update(units)
     return found
 
 
 def find_unit_errors(pair: TranslationPair) -> list[Finding]:
     """Find numbers that have another unit or currency than in the source."""
-    if DIGIT.search(pair.source) is None or DIGIT.search(pair.hypothesis) is None:
-        return []
     source = read_quantities(pair.source)
     target = read_quantities(pair.hypothesis) if source else {}
     findings: list[Finding] = []

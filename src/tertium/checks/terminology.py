@@ -24,6 +24,7 @@ MAX_ENDING = 4  # letters that an inflected form may add
 IDENTIFIER = re.compile(
     r"\b(?:[A-Z]+[0-9]+[A-Z0-9]*|[a-z]+[A-Z]\w*[a-z]|[A-Za-z]+_\w+[a-z0-9]|[A-Z]{2,}(?:_[A-Z]+)+)\b"
 )
+TWO_CAPITALS = re.compile("[A-Z](?<=[A-Z][A-Z])")
 CAPITALS = re.compile(r"(?<![^\W_])[A-Z]{2,5}(?![^\W_])")
 # acronyms that all languages copy; names of organizations and of people are often translated
 ACRONYMS = frozenset(
@@ -106,7 +107,7 @@ def find_identifier_errors(pair: TranslationPair) -> list[Finding] | tuple[Findi
 
 def find_acronym_errors(pair: TranslationPair) -> list[Finding]:
     """Find technical acronyms such as PDF or USB that are not copied."""
-    if CAPITALS.search(pair.source) is None:
+    if TWO_CAPITALS.search(pair.source) is None:
         return []
     if COPYING_SCRIPTS.isdisjoint(language_scripts([pair.target_language])):
         return []  # others transliterate acronyms
