@@ -7,7 +7,7 @@ from typing import Any
 
 from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.scoring import as_numbers
-from tertium.reporting.tables.spreadsheet import MarkedText, Value
+from tertium.reporting.tables.spreadsheet import HighlightedText, Value
 from tertium.reporting.tables.table import Cell, Table, number_cell
 from tertium.segment import Segment
 from tertium.spans import Span
@@ -46,6 +46,6 @@ def workbook_rows(report: CheckReport) -> Iterator[tuple[Value, ...]]:
     for system, item, segment, span in list_findings(report):
         source, translation = segment.source or "", segment.hypothesis
         text = translation if span.side == "hypothesis" else source
-        marked = MarkedText(text, span.start, span.end)
+        marked = HighlightedText(text, span.start, span.end)
         texts = (source, marked) if span.side == "hypothesis" else (marked, translation)
         yield (item, system, span.severity, span.category, span.message, *texts, span.of(text))

@@ -34,7 +34,7 @@ MARK_COLOR = "C00000"
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
-class MarkedText(str):
+class HighlightedText(str):
     """Text with a marked part, `text[start:end]`, which a workbook shows in red."""
 
     __slots__ = ("end", "start")
@@ -155,7 +155,7 @@ def _make_cell(sheet: WriteOnlyWorksheet, value: Value, font: Font | None = None
         return WriteOnlyCell(sheet, None)
     if isinstance(value, int | float) and math.isfinite(value):
         return WriteOnlyCell(sheet, value)
-    text = _mark_text(value) if isinstance(value, MarkedText) else _clean(value)
+    text = _mark_text(value) if isinstance(value, HighlightedText) else _clean(value)
     cell = WriteOnlyCell(sheet, text)
     cell.data_type = "s"  # openpyxl takes "=..." for a formula and "#N/A" for an error
     cell.alignment = Alignment(wrap_text=True, vertical="top")
@@ -168,7 +168,7 @@ def _clean(value: Value) -> str:
     return _CONTROL_CHARACTERS.sub("\ufffd", str(value))
 
 
-def _mark_text(value: MarkedText) -> CellRichText:
+def _mark_text(value: HighlightedText) -> CellRichText:
     from openpyxl.cell.rich_text import CellRichText, TextBlock
     from openpyxl.cell.text import InlineFont
 
