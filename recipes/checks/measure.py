@@ -208,13 +208,13 @@ def make_pairs(lines: dict[str, list[str]], languages: Sequence[str]) -> Iterato
 
 def read_wmt(data: Path, part: str, field: str) -> list[TranslationPair]:
     """Return sources with their references or outputs (`field`), each pair of texts once."""
-    pairs: dict[tuple[str, ...], None] = {}
+    pairs: dict[tuple[str, str, str, str], None] = {}
     for file in (file for name in WMT_SETS[part] for file in sorted((data / name).glob("*.gz"))):
         with gzip.open(file, "rt", encoding="utf-8") as stream:
             for row in map(json.loads, stream):
                 if row.get(field) and row["source"]:
-                    languages = row["lp"].split("-")
-                    pairs[row["source"].strip(), row[field].strip(), *languages] = None
+                    source, _, target = row["lp"].partition("-")
+                    pairs[row["source"].strip(), row[field].strip(), source, target] = None
     return [TranslationPair(*texts) for texts in pairs]
 
 
@@ -232,7 +232,8 @@ def read_outputs(data: Path, lines: dict[str, list[str]], part: slice) -> list[T
             assert stream is not None
             texts = io.TextIOWrapper(stream, encoding="utf-8").read().split("\n")[part]
             both = zip(lines[languages[0]], texts, strict=False)
-            pairs += [TranslationPair(a, b.strip(), *languages) for a, b in both if b.strip()]
+            source, target = languages
+            pairs += [TranslationPair(a, b.strip(), source, target) for a, b in both if b.strip()]
     return pairs
 
 
@@ -310,8 +311,9 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=1, help="measure every Nth line")
     parser.add_argument("--show", metavar="ID", default="", help="print errors of one check")
     args = parser.parse_args()
-    ends = (0, FLORES_DEV_LINES) if args.part == "dev" else (FLORES_DEV_LINES, None)
-    part = slice(*ends, args.step)
+    part = slice(0, FLORES_DEV_LINES, args.step)
+    if args.part == "test":
+        part = slice(FLORES_DEV_LINES, None, args.step)
     lines = read_flores(args.data, part)
     lines = {code: [t.strip() for t in texts if t] for code, texts in lines.items()}
     pairs = [*make_pairs(lines, args.languages or [*lines])]

@@ -170,14 +170,14 @@ class CheckRunner:
         findall = self._find_characters.findall
         everything = range(len(pairs))
         texts = [n for n in everything if pairs[n].words]
-        found = [{*findall(pair.source), *findall(pair.hypothesis)} for pair in pairs]
-        marked = [n for n in texts if found[n]]
+        triggers = [{*findall(pair.source), *findall(pair.hypothesis)} for pair in pairs]
+        marked = [n for n in texts if triggers[n]]
         spans: dict[int, list[Span]] = {}
         for check in self._checks:
             chosen: Sequence[int] = everything if check.id == EMPTY else texts
             if check.characters:
                 own = frozenset(check.characters)
-                chosen = [n for n in marked if not own.isdisjoint(found[n])]
+                chosen = [n for n in marked if not own.isdisjoint(triggers[n])]
             severity = self._severities.get(check.id, check.severity)
             results = map(check.find, map(pairs.__getitem__, chosen))
             for n, findings in zip(chosen, results, strict=True):

@@ -86,10 +86,10 @@ def find_number_errors(pair: TranslationPair) -> list[Finding]:
     if DIGIT.search(pair.source) is None:
         return []
     sides = [*find_numbers(pair.source)], [*find_numbers(pair.hypothesis)]
-    texts, others = ([match[0] for match in side] for side in sides)
-    if sorted(texts) == sorted(others):
+    source_texts, target_texts = ([match[0] for match in side] for side in sides)
+    if sorted(source_texts) == sorted(target_texts):
         return []
-    if DIGITS.findall(" ".join(texts)) == DIGITS.findall(" ".join(others)):
+    if DIGITS.findall(" ".join(source_texts)) == DIGITS.findall(" ".join(target_texts)):
         return []
     numbers, candidates = ([Number(match[0], *match.span()) for match in side] for side in sides)
     missing, extra = match_numbers(numbers, candidates)
@@ -126,10 +126,10 @@ def _match_units(
         partner = next(
             (o for o in converted if not unit or _read_unit(pair.hypothesis, o) != unit), None
         )
-        others = (o.values[0] for o in numbers if o not in missing)
+        kept_values = (o.values[0] for o in numbers if o not in missing)
         if partner is not None:
             left.remove(partner)
-        elif not may_be_dropped or not any(is_converted(value, o, rest) for o in others):
+        elif not may_be_dropped or not any(is_converted(value, o, rest) for o in kept_values):
             unexplained.append(number)
     return unexplained, left
 

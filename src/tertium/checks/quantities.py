@@ -105,7 +105,7 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
     >>> read_quantities("16 GB for $1,200")
     {'16': {'GB': (0, 5)}, '1200': {'$': (10, 16)}}
     """
-    found: dict[str, dict[str, tuple[int, int]]] = {}
+    quantities: dict[str, dict[str, tuple[int, int]]] = {}
     end = 0
     while (digit := DIGIT.search(text, end)) is not None:
         number = DIGITS.match(text, digit.start())
@@ -119,8 +119,8 @@ def read_quantities(text: str) -> dict[str, dict[str, tuple[int, int]]]:
         elif after is not None:
             units[UNITS[after[1]]] = (start, after.end())
         if units:
-            found.setdefault(re.sub(r"\D", "", number[0]), {}).update(units)
-    return found
+            quantities.setdefault(re.sub(r"\D", "", number[0]), {}).update(units)
+    return quantities
 
 
 def find_unit_errors(pair: TranslationPair) -> list[Finding]:

@@ -23,8 +23,8 @@ def check_findings_file(path: str) -> None:
     """Raise `UsageError` if findings cannot be written to a file of this name."""
     suffix = Path(path).suffix
     if suffix not in FINDING_SUFFIXES:
-        known = ", ".join(FINDING_SUFFIXES[:-1]) + f" or {FINDING_SUFFIXES[-1]}"
-        raise UsageError(f"-o {path}: findings are written to a file that ends in {known}")
+        suffixes = ", ".join(FINDING_SUFFIXES[:-1]) + f" or {FINDING_SUFFIXES[-1]}"
+        raise UsageError(f"-o {path}: findings are written to a file that ends in {suffixes}")
     modules = {".parquet": ("pandas", "pyarrow"), ".xlsx": ("openpyxl",)}.get(suffix, ())
     require_modules(*modules, purpose=path, hint="or write .tsv, .csv or .jsonl")
 

@@ -371,12 +371,12 @@ def _mean_weights(text: str, script: str) -> dict[str, float]:
         return {}
     keys = _ngram_keys(join_words(text), profile.alphabet)
     places = np.searchsorted(profile.keys, keys)
-    known = places[profile.keys.take(places, mode="clip") == keys]
-    if not known.size:
+    matches = places[profile.keys.take(places, mode="clip") == keys]
+    if not matches.size:
         return {}
-    counts = np.bincount(known, minlength=len(profile.keys)).astype(np.float32)
+    counts = np.bincount(matches, minlength=len(profile.keys)).astype(np.float32)
     totals = (counts @ profile.weights).astype(np.int64)  # exact: sums are far below 2**24
-    return dict(zip(profile.languages, (totals / known.size).tolist(), strict=True))
+    return dict(zip(profile.languages, (totals / matches.size).tolist(), strict=True))
 
 
 def _ngram_keys(line: str, alphabet: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -385,7 +385,7 @@ def _ngram_keys(line: str, alphabet: NDArray[np.uint32]) -> NDArray[np.uint32]:
     numbers = alphabet.take(codes, mode="clip")
     keys = [numbers]
     for length in range(2, MAX_NGRAM + 1):
-        keys.append((keys[-1][:-1] << 8) | numbers[length - 1 :])
+        keys.append((keys[-1][:-1] << np.uint32(8)) | numbers[length - 1 :])
     return np.concatenate(keys)
 
 
@@ -417,8 +417,8 @@ def has_frequent_words(words: Sequence[str], language: str) -> bool:
     """
     if sum(map(_word_margins(language).get, words, repeat(0))) >= MIN_WORD_WEIGHT:
         return True
-    for known, weights, column in _word_profiles(language):
-        rows = [*filter(None, map(known.get, words))]
+    for word_rows, weights, column in _word_profiles(language):
+        rows = [*filter(None, map(word_rows.get, words))]
         if rows:
             totals = np.add.reduce(weights.take(rows, axis=0)).tolist()
             lead = MIN_WORD_LEAD * max(totals)
@@ -434,8 +434,8 @@ def _word_margins(language: str) -> Mapping[str, int]:
     """
     return {
         word: int(weights[row, column] - max(0, *np.delete(weights[row], column)))
-        for known, weights, column in reversed(_word_profiles(language))
-        for word, row in known.items()
+        for word_rows, weights, column in reversed(_word_profiles(language))
+        for word, row in word_rows.items()
     }
 
 
