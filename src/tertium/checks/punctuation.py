@@ -23,6 +23,7 @@ CJK_ASCII_MARK = re.compile(f"(?<=[{CJK}])[,.;?!](?=$|[\\s{CJK}])")
 FRENCH_MARK = re.compile(r"(?<=[^\W\d_]{2})(?:[?!;](?=\s|$)|:(?=\s))|(?<=[^\W\d_])»|«(?=[^\W\d_])")
 CJK_QUOTES = ("」", "』", "”", "）")
 SENTENCE_END = re.compile(r"[.!?。！？]\W*\s")
+QUESTION_MARK = re.compile("[?？؟፧]")
 MAX_LABEL = 60  # characters of a text without a mark, such as a button or a title
 SPANISH_END = {"?": "¿", "!": "¡"}
 # words that may stand twice in a row
@@ -109,7 +110,8 @@ def find_end_mark_error(pair: TranslationPair) -> tuple[Finding, ...]:
 def _is_clear_difference(marks: tuple[str, str], source: str, target: str) -> bool:
     if marks[0] and not marks[1]:
         return target[-1].isalpha()
-    if SENTENCE_END.search(source) is not None:
+    is_lost_question = marks[0] == "?" and QUESTION_MARK.search(target) is None
+    if SENTENCE_END.search(source) is not None and not is_lost_question:
         return False  # of several sentences, the last one may be split or joined
     if marks[1] and not marks[0]:
         is_label = 4 <= len(source) <= MAX_LABEL
