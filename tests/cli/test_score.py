@@ -299,7 +299,7 @@ def test_invalid_calls_are_one_line_errors(
         ),
         (
             ["train", "bleu-r", "mine.tsv", "-o", "m"],
-            "mine.tsv; give it after an option (--train, ",
+            "mine.tsv; give it after an option (--metrics, ",
         ),
         (["score", "-t", "x", "--xyzzy"], "unrecognized argument: --xyzzy (see `tertium score"),
         (

@@ -58,8 +58,8 @@ def test_saved_networks_load_and_average(data: fine_tune.PackedRows, tmp_path: P
     fine_tune.save(network, tmp_path / "first")
     fine_tune.save(network, tmp_path / "second")
     loaded = fine_tune.load_trained(MODEL, sorted(tmp_path.glob("*.safetensors")))
-    scores = [fine_tune.predict(n.eval(), data, np.arange(6), 0) for n in (network, loaded)]
-    np.testing.assert_allclose(*scores, atol=0.05)
+    before, after = (fine_tune.predict(n.eval(), data, np.arange(6), 0) for n in (network, loaded))
+    np.testing.assert_allclose(before, after, atol=0.05)
 
 
 def test_groups_give_pairs_of_one_source(data: fine_tune.PackedRows) -> None:

@@ -84,8 +84,9 @@ class Browser:
     ) -> None:
         """Open a file or an address and wait until an expression is true."""
         self.problems.clear()
+        if isinstance(place, str):
+            self.send("Page.navigate", url="about:blank")  # or only the fragment may change
         url = place if isinstance(place, str) else place.resolve().as_uri()
-        self.send("Page.navigate", url="about:blank")  # or only the fragment may change
         self.send("Page.navigate", url=url)
         self.wait(ready)
 

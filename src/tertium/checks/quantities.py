@@ -83,7 +83,7 @@ def is_converted(value: float, other: float, rest: str) -> bool:
 
     `rest` is the text after the first value, with its unit.
 
-    >>> is_converted(6, 15, " inches"), is_converted(95, 35, " °F"), is_converted(6, 16, " inches")
+    >>> is_converted(6, 15, " inches"), is_converted(95, 35, " °F"), is_converted(6, 17, " inches")
     (True, True, False)
     """
     low, high = sorted((value, other))

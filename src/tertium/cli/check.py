@@ -30,7 +30,6 @@ examples:
   tertium check -s source.txt -t ours.txt
   tertium check -s source.txt -t ours.txt --select placeholders tags numbers --fail-on major
   tertium check -s source.txt -t ours.txt -f sarif > findings.sarif
-  tertium check -t systems.jsonl --summary
   tertium check --list-checks
 
 Settings are read from the table [check] of {SETTINGS_FILE} in the current folder (or from

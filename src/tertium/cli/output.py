@@ -42,12 +42,13 @@ OUTPUT_OPTIONS = {
     "junit": "--junit",
     "sarif": "--sarif",
     "markdown": "--markdown",
+    "links": "--links",
 }
 # Destinations of options that may name files to read.
 INPUT_OPTIONS = (
     "translations sources references documents human scores spans curves human_baseline challenge "
     "sets terms do_not_translate config baseline candidate pilot campaign answers "
-    "instructions"
+    "instructions database"
 ).split()
 MAX_DECIMALS = 17  # the precision of a double
 
