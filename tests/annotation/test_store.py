@@ -163,11 +163,14 @@ def test_confirmed_events_survive_kill_9_at_random_moments(tmp_path: Path) -> No
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("".join(f"{name} {n}\n" for name, n in waiting.items()))
-        process.stdin.close()
-        confirmed = [process.stdout.readline().strip() for _ in range(kill_after)]
+        process.stdin.flush()  # left open until a kill: the writer waits for more events
+        confirmed = [
+            process.stdout.readline().strip() for _ in range(min(kill_after, len(waiting)))
+        ]
         if kill_after:
             time.sleep(generator.uniform(0, 0.01))
             process.kill()
+        process.stdin.close()
         confirmed += process.stdout.read().split()
         assert process.wait() == (-signal.SIGKILL if kill_after else 0)
         stored = {event.id for event in EventStore(tmp_path / "a.db", "id").events()}

@@ -963,7 +963,7 @@ def test_ctrl_c_stops_workers_in_the_middle_of_a_batch(tmp_path: Path) -> None:
     try:
         wait_until(lambda: len([*tmp_path.glob("started-*")]) >= 2, 120)
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=10)  # 60 rows of a second each are left
+        _, errors = process.communicate(timeout=40)  # 60 rows of a second each are left
     finally:
         process.kill()
     assert process.returncode == 130

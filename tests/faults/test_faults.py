@@ -28,16 +28,19 @@ def quiet() -> Iterator[None]:
 
 
 @pytest.mark.xdist_group("kills")
-def test_kills_and_cache_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(len(campaign.JOBS), marks=pytest.mark.slow)])
+def test_kills_and_cache_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kills: int
+) -> None:
     """Children are forked from a process without threads: this one, or a new one."""
     monkeypatch.setenv("TERTIUM_CACHE", str(tmp_path / "cache"))
     if count_threads() == 1:  # a fresh fork in which nothing has run
-        tally = campaign.run_short(tmp_path)
+        tally = campaign.run_short(tmp_path, kills)
     else:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            tally = pool.submit(campaign.run_short, tmp_path).result()
+            tally = pool.submit(campaign.run_short, tmp_path, kills).result()
     assert not tally.failures, "\n".join(tally.failures)
-    jobs: tuple[Any, ...] = campaign.JOBS
+    jobs: tuple[Any, ...] = campaign.JOBS[:kills]
     assert {f"kill -9: {job.name}" for job in jobs} <= tally.counts.keys()
 
 
