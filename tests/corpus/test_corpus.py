@@ -959,6 +959,8 @@ def test_ctrl_c_stops_workers_in_the_middle_of_a_batch(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # a shell starts background jobs with Ctrl-C ignored, which processes inherit
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         wait_until(lambda: len([*tmp_path.glob("started-*")]) >= 2, 120)
