@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 
 from recipes.multi.batching import (
     TableSampler,
@@ -20,57 +20,13 @@ from recipes.multi.batching import (
     build_targets,
     iter_batch_tables,
 )
+from recipes.multi.fine_tune import MasterWeightAdamW
 from recipes.multi.losses import LossWeights, total_loss
 from recipes.multi.network import SCALES, Batch, MultiNetwork
 from tertium.metrics.flagship.bundled_model import dequantize
 
 WARMUP_SHARE = 0.06
 FROZEN_WEIGHT = "words.weight"
-
-
-class MasterWeightAdamW:
-    """AdamW on single-precision copies of the weights, with a higher rate for the head."""
-
-    def __init__(self, network: MultiNetwork, rate: float, head_factor: float = 4.0) -> None:
-        trainable = [(n, p) for n, p in network.named_parameters() if p.requires_grad]
-        self.parameters = [p for _, p in trainable]
-        self.masters = [p.detach().float().clone() for p in self.parameters]
-        body = [n.startswith(("layers", "positions", "norm")) for n, _ in trainable]
-        groups = []
-        for is_body, factor in ((True, 1.0), (False, head_factor)):
-            for matrix in (True, False):
-                chosen = [
-                    m
-                    for m, b in zip(self.masters, body, strict=True)
-                    if b == is_body and (m.ndim > 1) == matrix
-                ]
-                decay = 0.01 if matrix else 0.0
-                groups.append({"params": chosen, "weight_decay": decay, "factor": factor})
-        self.rate = rate
-        fused = self.masters[0].is_cuda
-        self.inner = torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98), eps=1e-8, fused=fused)
-
-    def step(self, rate_factor: float) -> None:
-        for group in self.inner.param_groups:
-            group["lr"] = self.rate * rate_factor * group["factor"]
-        updated, master_grads, grads = [], [], []
-        for master, parameter in zip(self.masters, self.parameters, strict=True):
-            if parameter.grad is None:  # unused in this batch
-                master.grad = None
-                continue
-            if master.grad is None:
-                master.grad = torch.empty_like(master)
-            updated.append(master)
-            master_grads.append(master.grad)
-            grads.append(parameter.grad)
-            parameter.grad = None
-        torch._foreach_copy_(master_grads, grads)
-        norm = nn.utils.clip_grad_norm_(updated, 1.0)
-        if self.masters[0].is_cuda:  # the fused step skips batches that overflowed
-            self.inner.found_inf = (~norm.isfinite()).float()  # type: ignore[attr-defined]
-        self.inner.step()
-        with torch.no_grad():
-            torch._foreach_copy_(tuple(self.parameters), tuple(self.masters))
 
 
 def iter_batches(

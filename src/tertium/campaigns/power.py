@@ -45,7 +45,7 @@ class Design:
     """What is asked of a campaign: protocol, systems, raters of each segment, error rates.
 
     For whole documents, `segments_per_document` is their mean size, and `effective_document_size`
-    that of `effective_document_size`.
+    the size of the document of an average segment, which is larger if sizes differ.
     """
 
     protocol: str
