@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.metrics.judge.fake_server import COMPLETION_TOKENS, PROMPT_TOKENS, FakeServer, run_server
+from tests.decisions import judged_files
+from tests.metrics.judge.fake_server import (
+    COMPLETION_TOKENS,
+    PROMPT_TOKENS,
+    FakeServer,
+    Payload,
+    run_server,
+    translation_of,
+)
 
 from tertium.cli import main
 from tertium.metrics.judge import answer_store, client
@@ -187,6 +195,49 @@ def test_a_report_can_explain_with_a_judge_and_score_with_other_metrics(
     server.status = 401
     assert main(["report", *files, "--explain-with", "judge:model=other"]) == 2
     assert "refuses with status 401" in capsys.readouterr().err
+
+
+def test_a_route_asks_the_judge_about_undecided_rows_only(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The judge knows the human scores, which TER predicts with much noise."""
+    judged_rows = judged_files.make_rows(160, noise=12)
+    new_rows = judged_files.make_rows(40, seed=9, noise=12)
+    human_scores = {row["mt"]: row["score"] for row in judged_rows + new_rows}
+
+    def answer_human_score(payload: Payload) -> str:
+        return json.dumps({"reason": "", "score": human_scores[translation_of(payload)]})
+
+    server.answer = answer_human_score
+    judge = "judge:model=tiny,protocol=da,against=source"
+    judged_files.write_rows(Path("judged.jsonl"), judged_rows)
+    fit = ["route", "fit", "--human", "judged.jsonl", "-m", "ter", "--escalate", judge]
+    options = ["--target-precision", "0.8", "--ignore", "wrong-language", "--price", "2,8"]
+    assert main([*fit, *options, "-o", "route.json"]) == 0
+    out, err = capsys.readouterr()
+    fitted = len(server.requests)
+    assert 0 < fitted < 160
+    assert f"judge: {fitted} requests, {fitted} answers" in err
+    assert f"Route by {judge}" in out
+    _, second = json.loads(Path("route.json").read_text())["stages"]
+    assert second["pairs"]["en-de"]["publish"]["low"] >= 0.8
+    assert "served" not in second["signatures"][0]
+    judged_files.write_rows(Path("new.jsonl"), new_rows, with_scores=False)
+    server.faults = {row["mt"]: ["refusal"] * 3 for row in new_rows[:20]}
+    apply = ["route", "apply", "route.json", "-t", "new.jsonl", "-f", "json", "-o", "labeled.jsonl"]
+    assert main([*apply, "--price", "2,8"]) == 0
+    out, err = capsys.readouterr()
+    (saving,) = json.loads(out)["savings"]
+    assert saving["scored"] + saving["avoided"] <= 40
+    records = [json.loads(line) for line in Path("labeled.jsonl").read_text().splitlines()]
+    asked = [record for record in records if judge in record["scores"]]
+    assert len(asked) == saving["scored"]
+    assert {record["mt"] for record in asked} == {*map(translation_of, server.requests[fitted:])}
+    refused = [record for record in asked if record["scores"][judge] is None]
+    assert refused
+    assert {record["outcome"] for record in refused} == {"post-edit"}, "never published"
+    assert saving["cost"] == pytest.approx((len(asked) - len(refused)) * COST_OF_ONE)
+    assert SECRET not in out + err + Path("route.json").read_text()
 
 
 def write_rows(texts: list[str]) -> None:
