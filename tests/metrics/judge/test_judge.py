@@ -17,10 +17,12 @@ from tests.metrics.judge.fake_server import (
     PROMPT_TOKENS,
     FakeServer,
     Payload,
+    answer_by_length,
     run_server,
     translation_of,
 )
 
+from tertium.arrays import make_rng
 from tertium.compat import comet, evaluate
 from tertium.errors import (
     BudgetError,
@@ -88,6 +90,26 @@ def test_judge_passes_the_plugin_checks(server: FakeServer, usage: Usage) -> Non
     for protocol in ("esa", "da", "mqm"):
         check_metric(f"judge:model=tiny,protocol={protocol}")
     check_metric("judge:model=tiny,passes=3")
+
+
+def test_the_cache_makes_a_random_judge_pass_the_plugin_checks(
+    server: FakeServer, usage: Usage
+) -> None:
+    """Two runs without it differ: determinism is the one law that a random server breaks."""
+    rng = make_rng(3)
+
+    def answer_with_noise(payload: Payload) -> str:
+        answer = json.loads(answer_by_length(payload))
+        return json.dumps(answer | {"score": answer["score"] * rng.uniform(0.95, 1)})
+
+    server.answer = answer_with_noise
+    check_metric("judge:model=tiny,protocol=da")
+    judge, runs = load_metric("judge:model=random,protocol=da"), []
+    for _ in range(2):
+        answer_store.clear_memory()
+        with runtime(cache=False):
+            runs.append(judge.score(SEGMENTS).segments.tolist())
+    assert runs[0] != runs[1]
 
 
 def test_scores_spans_and_reasons_come_from_one_request_each(
