@@ -277,6 +277,16 @@ def test_every_response_has_a_strict_policy(
     assert "access-control-allow-origin" not in headers
 
 
+@pytest.mark.parametrize(("path", "skip"), [("/", "task"), ("/manager", "results")])
+def test_both_pages_have_the_same_opening(
+    connect: Callable[[Campaign], Client], path: str, skip: str
+) -> None:
+    page = connect(make_campaign("esa")).request(path).text
+    assert page.startswith("<!doctype html>")
+    assert f"Skip to the {skip}</a>" in page
+    assert (page.count("<header"), page.count("</header>"), page.count("{")) == (1, 1, 0)
+
+
 def test_a_full_disk_is_reported_and_the_answer_can_be_sent_again(
     connect: Callable[[Campaign], Client],
 ) -> None:

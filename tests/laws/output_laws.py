@@ -22,7 +22,7 @@ from tertium.cli.output import to_json
 from tertium.data.testset import TestSet
 from tertium.evaluation.explaining import explain
 from tertium.evaluation.scoring import Evaluation
-from tertium.reporting.page.report import read_asset
+from tertium.reporting.page.template import read_asset
 from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
 from tertium.reporting.tables.table import render_table
 
@@ -258,7 +258,8 @@ def reports_are_well_formed(trial: Trial) -> int:
     run_successfully([*command, file, "-t", trial.records, "-m", trial.subject.spec, "-q"])
     page = Page(file.read_text("utf-8"))
     require(page.open == [], f"unclosed {page.open[:3]}")
-    require(page.scripts == read_asset("page.html").count("<script"), f"{page.scripts} scripts")
+    templates = read_asset("page.html") + read_asset("report.html")
+    require(page.scripts == templates.count("<script"), f"{page.scripts} scripts")
     require(not page.handlers, f"attributes {page.handlers[:3]}")
     return len(trial.segments)
 

@@ -63,6 +63,11 @@ CONTENT_TYPES = {
     "js": "text/javascript; charset=utf-8",
     "json": "application/json",
 }
+OPENING = "opening.html"  # of both pages
+PAGES = {
+    "rater.html": {"title": "tertium", "role": "rater", "contents": "task"},
+    "manager.html": {"title": "Campaign", "role": "manager", "contents": "results"},
+}
 SHARED_FILES = ("charts.css", "script/theme.js", "script/elements.js")  # of the report
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -279,11 +284,16 @@ def _load_files() -> dict[str, tuple[bytes, str]]:
     own = files("tertium.annotation") / "page"
     shared = files("tertium.reporting") / "page"
     entries = [*own.iterdir(), *(own / "languages").iterdir(), *(shared / n for n in SHARED_FILES)]
-    return {
+    loaded = {
         entry.name: (entry.read_bytes(), CONTENT_TYPES[entry.name.rpartition(".")[2]])
         for entry in entries
         if entry.is_file() and entry.name.rpartition(".")[2] in CONTENT_TYPES
     }
+    opening, kind = loaded.pop(OPENING)
+    for name, values in PAGES.items():
+        start = opening.decode("utf-8").format(**values)
+        loaded[name] = (start.encode("utf-8") + loaded[name][0], kind)
+    return loaded
 
 
 def _with_headers(app: ASGIApp) -> ASGIApp:

@@ -14,8 +14,8 @@ from tertium.data.locations import Locate
 from tertium.decisions.gate_result import Condition, GateResult, MetricTest
 from tertium.evaluation.checking import CheckReport
 from tertium.reporting.error_span_markup import error_span_paragraph
-from tertium.reporting.markup import Markup, element, escape, join
-from tertium.reporting.page.report import EARLY_SCRIPT, fill_template, join_scripts, read_asset
+from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.page.template import render_page, section
 from tertium.reporting.sarif import SarifResult, check_results, check_rules, sarif_log
 from tertium.reporting.tables.gate import gate_tables
 from tertium.reporting.tables.table import (
@@ -24,7 +24,6 @@ from tertium.reporting.tables.table import (
     render_table,
     replace_control_characters,
 )
-from tertium.version import __version__
 
 MARKS = {"pass": "✅", "better": "✅", "worse": "❌", "fail": "❌", "undecided": "⚠️"}
 MAX_PAGE_FINDINGS = 200
@@ -150,38 +149,28 @@ def _segment_results(result: GateResult, locations: Mapping[str, Locate]) -> Ite
 
 def gate_page(result: GateResult) -> str:
     """Return a self-contained page that opens with the verdict."""
-    sections = [_section("verdict", "Verdict", _verdict(result))]
+    sections = [section("verdict", "Verdict", _verdict(result))]
     titles = ["Metrics"] * bool(result.tests) + ["Conditions"]
     tables = zip(titles, gate_tables(result), strict=False)
     sections += [
-        _section(title.lower(), title, render_html_table(table, sortable=True))
+        section(title.lower(), title, render_html_table(table, sortable=True))
         for title, table in tables
     ]
     findings = [row for pair, own in result.findings.items() for row in _list_findings(pair, own)]
     if findings:
-        sections.append(_section("findings", "Findings", join(findings)))
-    values = {
-        "title": escape(f"Gate: {result.candidate} against {result.baseline}"),
-        "subtitle": escape(
-            f"{len(result.tests)} tests, {len(result.conditions)} conditions, alpha = "
-            f"{result.alpha:g}"
-        ),
-        "style": Markup(read_asset("charts.css") + read_asset("page.css")),
-        "sections": join(sections),
-        "version": escape(__version__),
-    }
-    scripts = join_scripts(EARLY_SCRIPT), join_scripts("elements", "tables")
-    return fill_template("gate.html", values, *scripts)
+        sections.append(section("findings", "Findings", join(findings)))
+    counts = f"{len(result.tests)} tests, {len(result.conditions)} conditions"
+    return render_page(
+        join(sections),
+        ("elements", "tables"),
+        title=f"Gate: {result.candidate} against {result.baseline}",
+        subtitle=f"{counts}, alpha = {result.alpha:g}",
+    )
 
 
 def _verdict(result: GateResult) -> Markup:
     cautions = [element("p", text, class_="note") for text in result.cautions]
     return join([*cautions, element("ul", element("li", result.sentence), class_="findings")])
-
-
-def _section(name: str, title: str, contents: Markup) -> Markup:
-    heading = element("h2", title, id=f"{name}-title")
-    return element("section", heading, contents, id=name, aria_labelledby=f"{name}-title")
 
 
 def _list_findings(pair: str, report: CheckReport) -> Iterator[Markup]:

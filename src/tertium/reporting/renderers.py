@@ -27,7 +27,8 @@ from tertium.reporting.error_span_markup import marked_errors_section
 from tertium.reporting.markup import Markup, element, isolate_names, join
 from tertium.reporting.page.explanations import explanation_html
 from tertium.reporting.page.figures import captioned_figure, ranking_figures
-from tertium.reporting.page.report import Report, read_asset
+from tertium.reporting.page.report import Report
+from tertium.reporting.page.template import read_asset
 from tertium.reporting.tables.challenge_sets import challenge_chart, challenge_table
 from tertium.reporting.tables.error_spans import span_agreement_table, span_detail_tables
 from tertium.reporting.tables.evaluations import comparison_table, ranking_table, system_table

@@ -8,13 +8,12 @@ from typing import Any
 
 from tertium.evaluation.checking import CheckReport
 from tertium.reporting.error_span_markup import error_span_paragraph
-from tertium.reporting.markup import Markup, element, escape, join, scrollable
-from tertium.reporting.page.report import EARLY_SCRIPT, fill_template, join_scripts, read_asset
+from tertium.reporting.markup import Markup, element, join, scrollable
+from tertium.reporting.page.template import fill_template, render_page
 from tertium.reporting.tables.findings import finding_counts, list_findings
 from tertium.reporting.tables.table import render_html_table, sort_button
 from tertium.segment import Segment
 from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span
-from tertium.version import __version__
 
 MAX_LISTED_FINDINGS = 10_000  # browsers get slow with more rows
 MAX_IN_REPORT = 100
@@ -28,20 +27,20 @@ def findings_page(report: CheckReport, title: str = "") -> str:
     more = f"The page lists the first {MAX_LISTED_FINDINGS:,}: write .xlsx or .tsv for all."
     segments = len(report.testset) * len(report.findings)
     values = {
-        "title": escape(title or f"Findings in {', '.join(report.findings)}"),
-        "subtitle": escape(f"{total:,} findings in {segments:,} translations{_languages(report)}"),
-        "style": Markup(read_asset("charts.css") + read_asset("page.css")),
-        "counts_title": escape("Checks"),
-        "rows_title": escape("Findings"),
-        "unit": escape("findings"),
+        "counts_title": "Checks",
+        "rows_title": "Findings",
+        "unit": "findings",
         "counts": render_html_table(finding_counts(report)),
         "filters": _make_filters(report),
         "findings": list_rows(list_findings(report), len(report.findings) > 1),
-        "note": element("p", more, class_="note") if total > MAX_LISTED_FINDINGS else Markup(""),
-        "version": escape(__version__),
+        "note": element("p", more, class_="note") if total > MAX_LISTED_FINDINGS else "",
     }
-    return fill_template(
-        "findings.html", values, join_scripts(EARLY_SCRIPT), join_scripts(*SCRIPTS)
+    return render_page(
+        fill_template("findings.html", values),
+        SCRIPTS,
+        title=title or f"Findings in {', '.join(report.findings)}",
+        subtitle=f"{total:,} findings in {segments:,} translations{_languages(report)}",
+        unit="findings",
     )
 
 

@@ -1,8 +1,5 @@
 """The report class: one self-contained HTML file with style, script and data.
 
-A content security policy allows only the scripts of the page, by hash, so that text from segments
-can never run. The page needs no network access.
-
 The data are JSON, deflated and base64-encoded. The translations of a segment are adjacent, which
 compresses well. Scores are integers: the rounded score without its decimal point.
 """
@@ -10,14 +7,10 @@ compresses well. Scores are integers: the rounded score without its decimal poin
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
-import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.resources import files
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -30,20 +23,16 @@ from tertium.display import Displayable
 from tertium.evaluation.scoring import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.learning_curves import LearningCurve
-from tertium.reporting.markup import Markup, element, escape, isolate_names, join
+from tertium.reporting.markup import Markup, element, isolate_names, join
 from tertium.reporting.page.explanations import SegmentExplanation
 from tertium.reporting.page.figures import all_figures
 from tertium.reporting.page.sections import overview_contents, signature_list
+from tertium.reporting.page.template import fill_template, render_page, section
 from tertium.reporting.page.translation_grid import Column, TranslationGrid
 from tertium.reporting.tables.table import Table, render_html_table
-from tertium.version import __version__
 
-# The theme script is in the head and runs before the first paint; the others are joined in this
-# order into one script at the end.
-EARLY_SCRIPT = "theme"
 SCRIPTS = ("elements", "tables", "data", "query", "differences", "results", "start")
 RANK_DECIMALS = 3
-_PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,24 +65,23 @@ class Report(Displayable):
 
     def html(self) -> str:
         """Return the page as HTML."""
-        early, script = join_scripts(EARLY_SCRIPT), join_scripts(*SCRIPTS)
         sections = self._sections()
         links = [(name, title) for name, title, _ in sections] + [("segments", "Segments")]
+        items = (element("li", element("a", title, href=f"#{name}")) for name, title in links)
         values = {
-            "title": escape(self.title),
-            "heading": join(isolate_names(self.title, self.grid.systems)),
-            "style": Markup(read_asset("charts.css") + read_asset("page.css")),
-            "subtitle": self.subtitle,
-            "sections": join(_section(*part) for part in sections),
-            "links": join(
-                element("li", element("a", title, href=f"#{name}")) for name, title in links
-            ),
+            "sections": join(section(*part) for part in sections),
             "explanations": self._explanations_note(),
-            "units": escape(f"{self.grid.unit}s".capitalize()),
+            "units": f"{self.grid.unit}s".capitalize(),
             "data": Markup(encode_grid(self.grid, self.explained)),
-            "version": escape(__version__),
         }
-        return fill_template("page.html", values, early, script)
+        return render_page(
+            fill_template("report.html", values),
+            SCRIPTS,
+            title=self.title,
+            heading=join(isolate_names(self.title, self.grid.systems)),
+            subtitle=self.subtitle,
+            navigation=element("nav", element("ul", *items), aria_label="Sections"),
+        )
 
     def write(self, path: str | Path) -> None:
         """Write the page atomically."""
@@ -119,7 +107,7 @@ class Report(Displayable):
         return join([findings, signature_list(self.signatures)])
 
     @property
-    def subtitle(self) -> Markup:
+    def subtitle(self) -> str:
         """The number of systems, segments, metrics and human scores."""
         grid = self.grid
         documents = len({item.document for item in grid.items if item.document})
@@ -132,56 +120,21 @@ class Report(Displayable):
         texts = [f"{n:,} {noun}{'' if n == 1 else 's'}" for n, noun in counts if n]
         human_count = 0 if grid.human is None else int((grid.human == grid.human).sum())
         texts += [f"{human_count:,} human scores"] if human_count else []
-        return escape(" · ".join(texts))
+        return " · ".join(texts)
 
-    def _explanations_note(self) -> Markup:
+    def _explanations_note(self) -> str:
         if not self.explained:
-            return escape(
+            return (
                 "This page has no explanations. Metrics with explanations: BERTR, BERTScore, WMD, "
                 "tertium-small, tertium-multi, entailment, and rankers."
             )
         items = sorted({e.item for e in self.explained})
         labels = ", ".join(self.grid.items[n].label for n in items[:40])
         more = f" and {len(items) - 40} more" if len(items) > 40 else ""
-        return escape(
+        return (
             f"Explanations are available for {len(items)} segment{'s' * (len(items) != 1)} where "
             f"metrics, human scores or systems differ most: {labels}{more}."
         )
-
-
-@lru_cache(maxsize=16)
-def read_asset(name: str) -> str:
-    """Return the text of a template, style sheet or script of this package."""
-    return (files("tertium.reporting.page") / name).read_text(encoding="utf-8")
-
-
-def join_scripts(*parts: str) -> str:
-    """Return scripts of this package as one text."""
-    return "".join(read_asset(f"script/{part}.js") for part in parts)
-
-
-def fill_template(name: str, values: Mapping[str, Markup], early: str, script: str) -> str:
-    """Return a page from its template: values by name, and two scripts that alone may run."""
-    scripts = {
-        "policy": escape(_content_security_policy(early, script)),
-        "early_script": Markup(early),
-        "script": Markup(script),
-    }
-    return _PLACEHOLDER.sub(lambda match: {**values, **scripts}[match[1]], read_asset(name))
-
-
-def _section(name: str, title: str, contents: Markup) -> Markup:
-    heading = element("h2", title, id=f"{name}-title")
-    return element("section", heading, contents, id=name, aria_labelledby=f"{name}-title")
-
-
-def _content_security_policy(*scripts: str) -> str:
-    digests = [hashlib.sha256(script.encode("utf-8")).digest() for script in scripts]
-    allowed = " ".join(f"'sha256-{base64.b64encode(d).decode('ascii')}'" for d in digests)
-    return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
 
 
 def encode_grid(grid: TranslationGrid, explanations: Sequence[SegmentExplanation] = ()) -> str:

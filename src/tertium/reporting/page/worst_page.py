@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from tertium.decisions.worst import WorstRow, WorstSegments
 from tertium.reporting.error_span_markup import error_span_paragraph
-from tertium.reporting.markup import Markup, element, escape, join, scrollable
+from tertium.reporting.markup import Markup, element, join, scrollable
 from tertium.reporting.page.findings_page import SCRIPTS, filter_options
-from tertium.reporting.page.report import EARLY_SCRIPT, fill_template, join_scripts, read_asset
+from tertium.reporting.page.template import fill_template, render_page
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, sort_button
-from tertium.version import __version__
 
 FILTERS = {"reason": "Reason", "system": "System", "lp": "Languages", "document": "Document"}
 
@@ -34,20 +33,20 @@ def worst_page(result: WorstSegments, title: str = "") -> str:
         [[name, Cell(str(count), count)] for name, count in result.counts().items()],
     )
     values = {
-        "title": escape(title or "Translations to look at first"),
-        "subtitle": escape(f"{len(result):,} of {result.total:,} translations"),
-        "style": Markup(read_asset("charts.css") + read_asset("page.css")),
-        "counts_title": escape("Reasons"),
+        "counts_title": "Reasons",
         "counts": render_html_table(counts),
-        "rows_title": escape("Translations"),
-        "unit": escape("translations"),
+        "rows_title": "Translations",
+        "unit": "translations",
         "filters": _make_filters(result),
         "findings": scrollable(table, "Translations") if rows else element("p", "None."),
-        "note": Markup(""),
-        "version": escape(__version__),
+        "note": "",
     }
-    return fill_template(
-        "findings.html", values, join_scripts(EARLY_SCRIPT), join_scripts(*SCRIPTS)
+    return render_page(
+        fill_template("findings.html", values),
+        SCRIPTS,
+        title=title or "Translations to look at first",
+        subtitle=f"{len(result):,} of {result.total:,} translations",
+        unit="translations",
     )
 
 
