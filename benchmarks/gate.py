@@ -29,7 +29,9 @@ from tertium.data.testset import TestSet
 from tertium.decisions.gate import choose_verdict
 from tertium.decisions.gate_rules import GateRules, resolve_margins
 from tertium.decisions.noninferiority import measure_difference
-from tertium.evaluation.scoring import Evaluation, load_metrics_for, score, target_texts
+from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.metric_choice import load_metrics_for, target_texts
+from tertium.evaluation.scoring import score
 from tertium.scores import Scores
 
 TASK, PAIRS = "wmt17-metrics-task", ("de-en", "en-cs", "en-tr", "zh-en")

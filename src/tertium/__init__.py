@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from tertium.evaluation.checking import check as check
     from tertium.evaluation.comparison import Comparison as Comparison
     from tertium.evaluation.comparison import compare as compare
+    from tertium.evaluation.evaluation import Evaluation as Evaluation
     from tertium.evaluation.explaining import explain as explain
     from tertium.evaluation.meta_evaluation import AgreementStudy as AgreementStudy
     from tertium.evaluation.meta_evaluation import meta_evaluate as meta_evaluate
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from tertium.evaluation.ranking import rank as rank
     from tertium.evaluation.rater_agreement import RaterStudy as RaterStudy
     from tertium.evaluation.rater_agreement import agree as agree
-    from tertium.evaluation.scoring import Evaluation as Evaluation
     from tertium.evaluation.scoring import score as score
     from tertium.evaluation.training import train as train
     from tertium.evaluation.writing_back import write_back as write_back
@@ -101,7 +101,8 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.evaluation.meta_evaluation": "AgreementStudy meta_evaluate",
     "tertium.evaluation.ranking": "Ranking rank",
     "tertium.evaluation.rater_agreement": "RaterStudy agree",
-    "tertium.evaluation.scoring": "Evaluation score",
+    "tertium.evaluation.evaluation": "Evaluation",
+    "tertium.evaluation.scoring": "score",
     "tertium.evaluation.training": "train",
     "tertium.evaluation.writing_back": "write_back",
     "tertium.execution": "runtime",

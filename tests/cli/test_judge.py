@@ -230,13 +230,15 @@ def test_a_route_asks_the_judge_about_undecided_rows_only(
     (saving,) = json.loads(out)["savings"]
     assert saving["scored"] + saving["avoided"] <= 40
     records = [json.loads(line) for line in Path("labeled.jsonl").read_text().splitlines()]
-    asked = [record for record in records if judge in record["scores"]]
-    assert len(asked) == saving["scored"]
-    assert {record["mt"] for record in asked} == {*map(translation_of, server.requests[fitted:])}
-    refused = [record for record in asked if record["scores"][judge] is None]
+    judged_records = [record for record in records if judge in record["scores"]]
+    assert len(judged_records) == saving["scored"]
+    assert {record["mt"] for record in judged_records} == {
+        *map(translation_of, server.requests[fitted:])
+    }
+    refused = [record for record in judged_records if record["scores"][judge] is None]
     assert refused
     assert {record["outcome"] for record in refused} == {"post-edit"}, "never published"
-    assert saving["cost"] == pytest.approx((len(asked) - len(refused)) * COST_OF_ONE)
+    assert saving["cost"] == pytest.approx((len(judged_records) - len(refused)) * COST_OF_ONE)
     assert SECRET not in out + err + Path("route.json").read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 import tertium
 from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.comparison import Comparison, compare_evaluation
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.evaluation import Evaluation
 from tertium.scores import Scores
 
 SIZE = 100

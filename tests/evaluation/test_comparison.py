@@ -10,7 +10,7 @@ import pytest
 import tertium
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
-from tertium.evaluation.scoring import load_metrics_for
+from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
 from tertium.metrics.lexical import sacrebleu_adapter
 from tertium.metrics.lexical.bleu import BLEU

@@ -191,7 +191,7 @@ def test_nan_score_is_never_significant() -> None:
 def test_the_number_of_resamples_is_limited_before_scoring(
     resamples: int, example: TestSet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tertium.evaluation.scoring.load_metrics", None)
+    monkeypatch.setattr("tertium.evaluation.metric_choice.load_metrics", None)
     message = "resamples must be an integer from 1 to 1,000,000, got"
     with pytest.raises(UsageError, match=message):
         compare(example, "chrf", resamples=resamples)

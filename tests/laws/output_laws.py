@@ -20,8 +20,8 @@ from tests.laws.trial import RESAMPLES, Trial, require, run_command, run_success
 from tertium.arrays import FloatArray
 from tertium.cli.output import to_json
 from tertium.data.testset import TestSet
+from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.explaining import explain
-from tertium.evaluation.scoring import Evaluation
 from tertium.reporting.page.template import read_asset
 from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
 from tertium.reporting.tables.table import render_table

@@ -23,7 +23,8 @@ from tertium.cli import main
 from tertium.data.testset import TestSet
 from tertium.errors import MissingResourceError, TertiumError
 from tertium.evaluation.comparison import Comparison, compare
-from tertium.evaluation.scoring import Evaluation, score
+from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, load_ranker

@@ -15,9 +15,10 @@ from tests.reporting.chromium import Browser
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
 from tertium.evaluation.error_marking import MarkedTranslation, MarkedTranslations
+from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.ranking import mean_scores
-from tertium.evaluation.scoring import Evaluation, score
+from tertium.evaluation.scoring import score
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import Task

@@ -72,7 +72,7 @@ def _parse_share(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     from tertium.data.challenge_sets import join_challenges, read_challenge
     from tertium.evaluation.challenge import challenge
-    from tertium.evaluation.scoring import recommend_metric
+    from tertium.evaluation.metric_choice import recommend_metric
     from tertium.reporting.tables.challenge_sets import (
         challenge_chart,
         challenge_table,

@@ -198,7 +198,7 @@ def _make_set(args: argparse.Namespace, pair: PairFiles, name: str) -> GateSet:
     from tertium.decisions.baselines import read_baseline
     from tertium.decisions.gate import GateSet
     from tertium.decisions.gate_rules import GateRules, split_rules
-    from tertium.evaluation.scoring import recommend_metric
+    from tertium.evaluation.metric_choice import recommend_metric
 
     is_stored = Path(pair.baseline).suffix == ".json"
     testset = inputs.read_inputs(args)
@@ -256,7 +256,8 @@ def _calibrate(args: argparse.Namespace, pairs: dict[str, PairFiles], alpha: flo
     from dataclasses import asdict
 
     from tertium.decisions.margins import suggest_margins
-    from tertium.evaluation.scoring import recommend_metric, score
+    from tertium.evaluation.metric_choice import recommend_metric
+    from tertium.evaluation.scoring import score
     from tertium.reporting.tables.gate import margin_table
 
     for number, (name, pair) in enumerate(pairs.items()):

@@ -145,7 +145,7 @@ def load_named_metrics(
 
     `default` takes the target language, if given. Otherwise it is detected in `testset`.
     """
-    from tertium.evaluation.scoring import choose_tokenizers, set_languages, target_texts
+    from tertium.evaluation.metric_choice import choose_tokenizers, set_languages, target_texts
 
     source, target = args.source_language, args.target_language
     if source and not target:

@@ -18,7 +18,7 @@ from tertium.text.language_codes import find_language_code
 
 if TYPE_CHECKING:
     from tertium.evaluation.checking import CheckReport
-    from tertium.evaluation.scoring import Evaluation
+    from tertium.evaluation.evaluation import Evaluation
     from tertium.metrics.base.metric import Metric
 
 

@@ -28,7 +28,7 @@ from tertium.frames import write_frame
 
 if TYPE_CHECKING:
     from tertium.evaluation.error_marking import MarkedTranslations
-    from tertium.evaluation.scoring import Evaluation
+    from tertium.evaluation.evaluation import Evaluation
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
     from tertium.reporting.tables.table import Table
@@ -123,8 +123,9 @@ def _add_score_output(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation import scoring
     from tertium.evaluation.error_marking import mark_errors
+    from tertium.evaluation.metric_choice import recommend_metric
+    from tertium.evaluation.scoring import score
 
     if args.excel:
         if args.format not in ("text", "csv"):
@@ -138,7 +139,7 @@ def run(args: argparse.Namespace) -> int:
     if args.document_level and not testset.documents:
         raise UsageError("--document-level needs document ids: give them with --documents")
     metrics = inputs.load_named_metrics(
-        args, lambda language: [scoring.recommend_metric(testset, language)], testset
+        args, lambda language: [recommend_metric(testset, language)], testset
     )
     if args.dry_run:
         return print_plan(args, testset, metrics)
@@ -149,7 +150,7 @@ def run(args: argparse.Namespace) -> int:
     if args.resamples is not None:
         intervals["resamples"] = args.resamples
     with progress_bars(args.quiet), runtime_of(args):
-        evaluation = scoring.score(testset, metrics, **intervals)
+        evaluation = score(testset, metrics, **intervals)
         slices = make_slices(args, evaluation)
         write_back_result(args, evaluation, metrics)
         if args.to_spans:

@@ -88,7 +88,7 @@ def check_resamples(args: argparse.Namespace) -> None:
 def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: float = 0.05) -> int:
     """Compare systems and print the result; with `pairs` also the p-values of all pairs."""
     from tertium.evaluation import comparison
-    from tertium.evaluation.scoring import default_metrics
+    from tertium.evaluation.metric_choice import default_metrics
 
     check_resamples(args)
     output.check_outputs(args)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tertium.cli import inputs, output
 
 if TYPE_CHECKING:
-    from tertium.evaluation.scoring import Evaluation
+    from tertium.evaluation.evaluation import Evaluation
     from tertium.evaluation.slices import Slices
 
 

@@ -60,7 +60,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.decisions.worst import worst
-    from tertium.evaluation.scoring import recommend_metric
+    from tertium.evaluation.metric_choice import recommend_metric
     from tertium.reporting.tables.worst import worst_table
     from tertium.reporting.worst import check_worst_file, write_worst
 

@@ -24,7 +24,7 @@ from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.worker import CorpusJob, check_columns
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.errors import BudgetError, DataError, TertiumError, UsageError, short_repr
-from tertium.evaluation.scoring import load_metrics_for
+from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.execution import MEGABYTE, Runtime, current_runtime, progress_task, runtime
 from tertium.frames import is_frame
 from tertium.metrics.base.loading import load_metrics

@@ -14,7 +14,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, ModelError, UsageError
-from tertium.evaluation.scoring import Evaluation, MetricDict
+from tertium.evaluation.evaluation import Evaluation, MetricDict
 from tertium.schema import load_json
 from tertium.scores import Scores
 

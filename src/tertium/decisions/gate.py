@@ -34,14 +34,9 @@ from tertium.decisions.verdicts import find_unfit_metrics
 from tertium.errors import UsageError
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.comparison import MIN_SEGMENTS
-from tertium.evaluation.scoring import (
-    Evaluation,
-    References,
-    load_metrics_for,
-    recommend_metric,
-    score,
-    target_texts,
-)
+from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
+from tertium.evaluation.scoring import References, score
 from tertium.meta.significance import holm
 from tertium.metrics.base.metric import Metric
 from tertium.scores import Scores

@@ -12,7 +12,7 @@ import numpy as np
 from tertium.checks.configuration import CHECK_IDS
 from tertium.errors import UnknownNameError, UsageError, short_repr
 from tertium.evaluation.comparison import find_direction, find_scale
-from tertium.evaluation.scoring import MetricDict
+from tertium.evaluation.evaluation import MetricDict
 from tertium.meta.difference_scales import DifferenceScale
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric

@@ -11,7 +11,7 @@ from tertium.decisions.noninferiority import (
 )
 from tertium.errors import UsageError
 from tertium.evaluation.comparison import find_scales
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.evaluation import Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)

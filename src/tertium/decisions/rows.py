@@ -15,13 +15,9 @@ from tertium.data.testset import TestSet
 from tertium.encoders.encoder import OUT_OF_VOCABULARY_TEXT, TRUNCATED_TEXT
 from tertium.errors import UsageError
 from tertium.evaluation.checking import check_segments
-from tertium.evaluation.scoring import (
-    as_numbers,
-    choose_tokenizer,
-    find_scorable,
-    locate_warnings,
-    set_languages,
-)
+from tertium.evaluation.evaluation import as_numbers
+from tertium.evaluation.metric_choice import choose_tokenizer, set_languages
+from tertium.evaluation.scoring import find_scorable, locate_warnings
 from tertium.extras import explain_missing
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE, Metric

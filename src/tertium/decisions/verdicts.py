@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from tertium.decisions.noninferiority import measure_difference, round_up
 from tertium.evaluation.comparison import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Comparison
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.evaluation import Evaluation
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 
 MAX_SEGMENTS = 1_000_000  # larger numbers are not worth a suggestion

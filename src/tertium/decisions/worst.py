@@ -33,14 +33,10 @@ from tertium.decisions.rows import (
 )
 from tertium.display import Displayable
 from tertium.errors import UsageError
+from tertium.evaluation.evaluation import distinct_labels
 from tertium.evaluation.meta_inputs import Sources
-from tertium.evaluation.scoring import (
-    References,
-    Translations,
-    as_testset,
-    distinct_labels,
-    recommend_metric,
-)
+from tertium.evaluation.metric_choice import recommend_metric
+from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric

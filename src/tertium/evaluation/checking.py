@@ -14,7 +14,8 @@ from tertium.checks.terminology import CONSISTENCY, find_inconsistencies
 from tertium.data.testset import TestSet
 from tertium.display import Displayable
 from tertium.errors import UsageError
-from tertium.evaluation.scoring import Translations, as_numbers, as_testset
+from tertium.evaluation.evaluation import as_numbers
+from tertium.evaluation.scoring import Translations, as_testset
 from tertium.execution import track_progress
 from tertium.segment import Segment
 from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span, score_spans

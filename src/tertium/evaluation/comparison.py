@@ -19,6 +19,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, in_open_unit_interval
 from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.evaluation.evaluation import Evaluation, MetricDict
+from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
 from tertium.evaluation.resampling import (
     assign_clusters,
     bootstrap,
@@ -26,17 +28,7 @@ from tertium.evaluation.resampling import (
     paired_bootstrap,
     paired_randomization,
 )
-from tertium.evaluation.scoring import (
-    Evaluation,
-    MetricDict,
-    References,
-    Translations,
-    add_intervals,
-    as_testset,
-    default_metrics,
-    describe_tokenizers,
-    score,
-)
+from tertium.evaluation.scoring import References, Translations, add_intervals, as_testset, score
 from tertium.frames import make_frame
 from tertium.meta.difference_scales import (
     ALL_DIRECTIONS,

@@ -24,7 +24,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, LengthError, UsageError
-from tertium.evaluation.scoring import distinct_labels
+from tertium.evaluation.evaluation import distinct_labels
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment

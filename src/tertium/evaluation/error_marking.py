@@ -13,7 +13,7 @@ from tertium.data.human_data import HumanData
 from tertium.data.records import record_from_segment
 from tertium.data.testset import TestSet
 from tertium.display import Displayable
-from tertium.evaluation.scoring import Evaluation, as_numbers
+from tertium.evaluation.evaluation import Evaluation, as_numbers
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.metric import Metric
 from tertium.segment import Segment

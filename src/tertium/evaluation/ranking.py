@@ -13,16 +13,9 @@ from tertium.data.candidate_lists import CandidateList
 from tertium.data.testset import TestSet
 from tertium.display import Displayable
 from tertium.errors import MissingInputError
-from tertium.evaluation.scoring import (
-    Evaluation,
-    References,
-    Translations,
-    as_testset,
-    choose_tokenizer,
-    recommend_metric_for,
-    segment_fields,
-    target_texts,
-)
+from tertium.evaluation.evaluation import Evaluation, segment_fields
+from tertium.evaluation.metric_choice import choose_tokenizer, recommend_metric_for, target_texts
+from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
 from tertium.scores import ScoreMatrix, Scores

@@ -17,7 +17,7 @@ from tertium.arrays import FloatArray
 from tertium.data.human_data import HumanData
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
-from tertium.evaluation.scoring import Evaluation, MetricDict
+from tertium.evaluation.evaluation import Evaluation, MetricDict
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.results import Results, TaskResult, assign_ranks

@@ -9,7 +9,7 @@ import numpy as np
 from tertium.errors import UsageError, short_repr
 from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.error_marking import MarkedTranslations, mark_errors
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.evaluation import Evaluation
 from tertium.localization.annotations import Annotation
 from tertium.localization.projects import Project
 from tertium.localization.write_back import annotate_files

@@ -16,10 +16,10 @@ from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.error_marking import MarkedTranslations
 from tertium.evaluation.error_spans import SpanStudy
+from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.ranking import Ranking
 from tertium.evaluation.rater_agreement import RaterStudy
-from tertium.evaluation.scoring import Evaluation
 from tertium.metrics.base.explanation import Explanation
 from tertium.reporting.charts.axes import axis_limits
 from tertium.reporting.charts.row_charts import ridge_chart

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from tertium.evaluation.comparison import Comparison
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.learning_curves import LearningCurve
 from tertium.reporting.charts.learning_curves import learning_curve_chart

@@ -20,7 +20,7 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.atomic import write_text
 from tertium.display import Displayable
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.learning_curves import LearningCurve
 from tertium.reporting.markup import Markup, element, isolate_names, join

@@ -22,21 +22,18 @@ from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.comparison import Test, add_significance, check_test_options
 from tertium.evaluation.diagnostics.run import DiagnosticReport
 from tertium.evaluation.error_marking import MarkedTranslations, human_marked_errors, mark_errors
+from tertium.evaluation.evaluation import Evaluation, distinct_labels
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.meta_inputs import as_list
+from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
 from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.scoring import (
-    Evaluation,
     References,
     Translations,
     as_testset,
-    default_metrics,
-    distinct_labels,
     find_scorable,
-    load_metrics_for,
     locate_warnings,
     score,
-    target_texts,
 )
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.aligned_scores import AlignedScores

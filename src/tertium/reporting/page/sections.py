@@ -16,8 +16,8 @@ from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.diagnostics.diagnostic import Diagnostic
 from tertium.evaluation.diagnostics.run import DiagnosticReport
+from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.resampling import Interval
-from tertium.evaluation.scoring import Evaluation
 from tertium.evaluation.slices import Slices
 from tertium.meta.correlation import ranks
 from tertium.meta.results import Results

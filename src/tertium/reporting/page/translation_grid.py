@@ -18,7 +18,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, nan_mean
 from tertium.data.slices import LengthUnit, detect_length_unit
-from tertium.evaluation.scoring import Evaluation
+from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.correlation import ranks
 from tertium.metrics.base.text_warnings import is_blank

@@ -11,8 +11,9 @@ import numpy as np
 from tertium.data.testset import TestSet
 from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison
+from tertium.evaluation.evaluation import Evaluation, as_numbers
+from tertium.evaluation.metric_choice import describe_tokenizers
 from tertium.evaluation.ranking import Ranking
-from tertium.evaluation.scoring import Evaluation, as_numbers, describe_tokenizers
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 from tertium.reporting.tables.table import (
     WIN_PROBABILITY_DECIMALS,

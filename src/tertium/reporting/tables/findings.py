@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tertium.evaluation.checking import CheckReport
-from tertium.evaluation.scoring import as_numbers
+from tertium.evaluation.evaluation import as_numbers
 from tertium.reporting.tables.spreadsheet import HighlightedText, Value
 from tertium.reporting.tables.table import Cell, Table, number_cell
 from tertium.segment import Segment

@@ -1,0 +1,125 @@
+"""Choose metrics for a test set, and their settings for its languages."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import fields
+
+from tertium.data.testset import TestSet
+from tertium.errors import MissingInputError, TertiumError
+from tertium.extras import install_command, is_installed
+from tertium.metrics.base.loading import load_metric, load_metrics, replace_fields
+from tertium.metrics.base.metric import HOW_TO_PROVIDE, Metric
+from tertium.metrics.lexical.sacrebleu_adapter import describe_tokenizer, tokenizer_for
+from tertium.models.checkpoint import HOW_TO_INSTALL, has_bundled_models
+from tertium.text.language_identification import main_language, seem_english
+
+COMPANIONS = ("bleu", "chrf")  # shown with the recommended metric in comparisons and reports
+
+logger = logging.getLogger(__name__)
+
+
+def load_metrics_for(
+    texts: Sequence[str], metrics: str | Metric | Sequence[str | Metric]
+) -> list[Metric]:
+    """Load metrics for texts in the target language.
+
+    Specs without a tokenizer get that of the language, if they need one. Metric objects stay as
+    they are.
+    """
+    if isinstance(metrics, Iterable) and not isinstance(metrics, str):
+        metrics = list(metrics)  # an iterator can be read once
+    loaded = load_metrics(metrics)
+    specs = [metrics] if isinstance(metrics, str | Metric) else metrics
+    return choose_tokenizers(loaded, specs, texts)
+
+
+def choose_tokenizers(
+    metrics: Sequence[Metric], specs: Sequence[str | Metric], texts: Sequence[str]
+) -> list[Metric]:
+    """Set the tokenizers of metrics for the language of texts, unless their specs have one."""
+    chosen = [choose_tokenizer(*pair, texts) for pair in zip(metrics, specs, strict=True)]
+    chosen_specs = [metric.spec for metric in chosen]
+    pairs = zip(chosen, metrics, strict=True)  # both may have been given: bleu, bleu:tokenize=zh
+    return [own if chosen_specs.count(own.spec) == 1 else metric for own, metric in pairs]
+
+
+def choose_tokenizer(metric: Metric, spec: str | Metric, texts: Sequence[str]) -> Metric:
+    """Set the tokenizer of a metric for the language of texts, unless its spec has one."""
+    if isinstance(spec, Metric) or not hasattr(metric, "tokenize") or "tokenize" in spec:
+        return metric
+    return replace_fields(metric, {"tokenize": tokenizer_for(main_language(texts))})
+
+
+def set_languages(metric: Metric, spec: str | Metric, source: str, target: str) -> Metric:
+    """Set the languages of a metric unless its spec names them; the source may be unknown.
+
+    BLEU and NIST get sacrebleu's tokenizer for the target language, if it is installed.
+    """
+    names = {own_field.name for own_field in fields(metric)}  # type: ignore[arg-type]
+    if isinstance(spec, Metric):
+        return metric
+    if source and "lp" in names and not getattr(metric, "lp", ""):
+        return replace_fields(metric, {"lp": f"{source}-{target}"})
+    if "language" in names and "language=" not in spec:
+        return replace_fields(metric, {"language": target})
+    if "tokenize" in names and "tokenize" not in spec:
+        return replace_fields(metric, {"tokenize": tokenizer_for(target)})
+    return metric
+
+
+def describe_tokenizers(testset: TestSet, specs: Iterable[str]) -> list[str]:
+    """Return a sentence for each metric that splits texts in a language with its own tokenizer."""
+    sentences = []
+    for spec in specs:
+        with suppress(TertiumError):
+            metric = load_metric(spec)
+            if tokenizer := getattr(metric, "tokenize", ""):
+                language = main_language(target_texts(testset))
+                sentence = describe_tokenizer(language, tokenizer)
+                sentences += [f"{metric.label}: {sentence}"] if sentence else []
+    return sentences
+
+
+def target_texts(testset: TestSet) -> Sequence[str]:
+    """Return the first references or, without any, the translations of the first system."""
+    references = [texts[0] for texts in testset.references if texts]
+    return references or next(iter(testset.systems.values()))
+
+
+def recommend_metric(testset: TestSet, language: str = "") -> str:
+    """Return the metric with the best human agreement on such data that is installed."""
+    first = [texts[0] for texts in testset.references if texts]
+    return recommend_metric_for(first, sources=bool(testset.sources), language=language)
+
+
+def recommend_metric_for(references: Sequence[str], *, sources: bool, language: str = "") -> str:
+    """Return the recommended metric, given the first reference of each segment.
+
+    `language` is the target language, if it is known.
+    """
+    if not references and not sources:
+        raise MissingInputError(
+            "no metric is given, and the default one (tertium-small for English references, "
+            "otherwise tertium-multi) needs references, sources or both: "
+            f"{HOW_TO_PROVIDE['references']}, or the source likewise"
+        )
+    can_run = is_installed("torch", "tokenizers")
+    if can_run and has_bundled_models():
+        is_english = language == "en" if language else seem_english(references)
+        return "tertium-small" if references and is_english else "tertium-multi"
+    if not references:
+        return "sss" if can_run else "tertium-multi"  # its error explains what to install
+    logger.warning(
+        "no metric is given, so chrf is used: a metric with better human agreement needs %s",
+        HOW_TO_INSTALL if can_run else f"torch: {install_command('neural')}",
+    )
+    return "chrf"
+
+
+def default_metrics(testset: TestSet, language: str = "") -> list[str]:
+    """Return the default metrics of a comparison: BLEU, chrF and the recommended metric."""
+    companions = COMPANIONS if testset.references else ()
+    return list(dict.fromkeys([*companions, recommend_metric(testset, language)]))
