@@ -11,7 +11,8 @@ from tertium.data.testset import TestSet
 from tertium.errors import MissingInputError, TertiumError
 from tertium.extras import install_command, is_installed
 from tertium.metrics.base.loading import load_metric, load_metrics, replace_fields
-from tertium.metrics.base.metric import HOW_TO_PROVIDE, Metric
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.lexical.sacrebleu_adapter import describe_tokenizer, tokenizer_for
 from tertium.models.checkpoint import HOW_TO_INSTALL, has_bundled_models
 from tertium.text.language_identification import main_language, seem_english

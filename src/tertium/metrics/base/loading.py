@@ -13,7 +13,8 @@ import numpy as np
 
 from tertium.errors import PluginError, UnknownNameError, UsageError, short_repr
 from tertium.execution import Runtime
-from tertium.metrics.base.metric import Metric, Scorer
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import Scorer
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.segment import check_surrogates
 from tertium.specs import build_dataclass, parse_fields, split_spec

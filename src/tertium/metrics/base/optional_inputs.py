@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tertium.errors import MissingInputError
-from tertium.metrics.base.metric import HOW_TO_PROVIDE
+from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.segment import Segment
 
 

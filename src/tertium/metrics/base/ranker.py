@@ -35,7 +35,8 @@ from tertium.metrics.base.loading import (
     load_metric,
     replace_fields,
 )
-from tertium.metrics.base.metric import Metric, Scorer
+from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import Scorer
 from tertium.models.checkpoint import read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.scores import ScoreMatrix

@@ -24,7 +24,6 @@ from tertium.execution import LongTextPolicy, Precision
 from tertium.metrics.base.explanation import Explanation, Link, TextComparison
 from tertium.metrics.base.greedy_matching import piece_vectors, round_cosines
 from tertium.metrics.base.metric import (
-    HOW_TO_PROVIDE,
     NOTHING,
     Metric,
     ReferenceReduction,
@@ -33,6 +32,7 @@ from tertium.metrics.base.metric import (
     pair_texts,
     reduce_references,
 )
+from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.base.text_warnings import ENGLISH, count_not_english
 from tertium.metrics.embedding.language_centering import (
     LanguageCentering,

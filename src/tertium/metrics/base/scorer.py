@@ -1,0 +1,159 @@
+"""The interface of metrics and rankers: name, configuration, input checks, signature.
+
+A scorer is a frozen keyword-only dataclass. Its constructor arguments are its configuration:
+`repr`, equality, the spec string and the command-line options are derived from its fields.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Any, ClassVar, Self
+
+from tertium.arrays import BoolArray
+from tertium.data.testset import TestSet
+from tertium.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
+from tertium.metrics.base.text_warnings import count_text_warnings, flag_empty_translations
+from tertium.segment import Segment
+from tertium.specs import check_ranges, check_types, format_spec
+from tertium.version import __version__
+
+REFERENCES = frozenset({"references"})
+HOW_TO_PROVIDE = {
+    "references": "give -r, a column ref in a file of records, or references= in Python",
+    "source": "give -s, a column src in a file of records, or a source in Python",
+    "context": "give --documents FILE, a column doc in a file of records, or documents in Python",
+}
+
+
+class Scorer(ABC):
+    """Common interface of metrics and rankers: name, configuration, input checks, signature.
+
+    A subclass is a frozen keyword-only dataclass. It sets `name` (used in specs) and `title`
+    (shown in tables), and may set `citation` (a BibTeX entry).
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    citation: ClassVar[str] = ""
+
+    def __new__(cls, *args: Any, **fields: Any) -> Self:
+        instance = super().__new__(cls)  # raises for abstract classes
+        _check_class(cls)
+        check_ranges(cls, fields)
+        check_types(cls, fields)
+        return instance
+
+    @property
+    def label(self) -> str:
+        """Name in tables and signatures; a preset with its own published name overrides it."""
+        return self.title
+
+    @property
+    def required_inputs(self) -> frozenset[str]:
+        """Inputs every segment must have, from "references", "source" and "context"."""
+        return REFERENCES
+
+    def check(self, segments: Sequence[Segment]) -> None:
+        """Raise if there are no segments or one lacks a required input; name the first one."""
+        self.check_segment_types(segments)
+        if not segments:
+            raise DataError(f"{self.name}: no segments to score")
+        self.check_required_inputs(segments)
+
+    def check_segment_types(self, segments: Sequence[Segment]) -> None:
+        """Raise unless `segments` is a sequence of `Segment` objects."""
+        if isinstance(segments, TestSet):
+            raise UsageError(
+                f"{self.name} expects segments, got a test set: pass testset.segments(system), "
+                "or pass the test set to tertium.score"
+            )
+        if not isinstance(segments, Sequence):
+            is_single = isinstance(segments, Segment)
+            hint = "wrap it in [...]" if is_single else "predict accepts a data frame or records"
+            raise UsageError(
+                f"{self.name} expects a list of segments, got {short_repr(segments)}: {hint}"
+            )
+        if not all(isinstance(segment, Segment) for segment in segments):
+            other = next(s for s in segments if not isinstance(s, Segment))
+            raise UsageError(
+                f"{self.name} expects segments, got {short_repr(other)}: pass "
+                'Segment("a translation", references=["a reference"]), or texts to corpus_score'
+            )
+
+    def check_required_inputs(self, segments: Sequence[Segment]) -> None:
+        """Raise for the first segment that lacks a required input."""
+        required = self.required_inputs
+        if not {*required} <= {*HOW_TO_PROVIDE}:
+            raise PluginError(
+                f"{self.name}: required_inputs is {short_repr(required)}: expected a set with "
+                f"any of {', '.join(HOW_TO_PROVIDE)}"
+            )
+        for number, segment in enumerate(segments, start=1):
+            if "references" in required and not segment.references:
+                raise MissingInputError(
+                    f"{self.spec} needs references, and segment {number} has none: "
+                    f"{HOW_TO_PROVIDE['references']}; or choose a metric that reads only "
+                    "the source (`tertium list` shows the inputs of each)"
+                )
+            if "source" in required and segment.source is None:
+                raise MissingInputError(
+                    f"{self.spec} needs the source, and segment {number} has none: "
+                    f"{HOW_TO_PROVIDE['source']}"
+                )
+            if "context" in required and segment.context is None:
+                raise MissingInputError(
+                    f"{self.name} needs the document, and segment {number} has none: "
+                    f"{HOW_TO_PROVIDE['context']}"
+                )
+
+    def flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
+        """Flag blank translations of texts that are not blank, (n,).
+
+        These texts are the references; the source, if there are none or only the source is read.
+        """
+        return flag_empty_translations(segments, source_only=self._reads_source_only)
+
+    @property
+    def _reads_source_only(self) -> bool:
+        return self.required_inputs == {"source"}
+
+    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+        """Count conditions that affect how to read the score; only counts above zero."""
+        return count_text_warnings(segments)
+
+    @property
+    def spec(self) -> str:
+        """Spec string that rebuilds this object: `load_metric(metric.spec) == metric`."""
+        return format_spec(self.name, self)
+
+    def signature(self, segments: Sequence[Segment]) -> str:
+        """Return the string to publish with a score: `BLEU|nrefs:1|case:mixed|...|version:0.1`."""
+        parts = {"nrefs": count_references(segments), **self.signature_fields(segments)}
+        parts["version"] = __version__
+        return "|".join([self.label, *(f"{key}:{value}" for key, value in parts.items())])
+
+    def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
+        """Return this class's part of the signature; keys and values contain no pipe or colon."""
+        return {}
+
+
+def _check_class(cls: type[Scorer]) -> None:
+    """Raise `PluginError` if a subclass is not a dataclass or lacks a name or title."""
+    if not is_dataclass(cls):
+        raise PluginError(
+            f"{cls.__name__} is not a dataclass: decorate it with "
+            "@dataclass(frozen=True, kw_only=True)"
+        )
+    for attribute, use in {"name": "used in specs", "title": "shown in tables"}.items():
+        if not hasattr(cls, attribute):
+            raise PluginError(
+                f'{cls.__name__} has no {attribute} ({use}): add {attribute}: ClassVar[str] = "..."'
+            )
+
+
+def count_references(segments: Sequence[Segment]) -> str:
+    """Format the number of references for signatures: a number, or `var` if it varies."""
+    counts = {len(segment.references) for segment in segments}
+    return str(counts.pop()) if len(counts) == 1 else "var"
