@@ -15,13 +15,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.measure import measure
-from tertium.metrics.regression.svr import (
+from tertium.metrics.regression.kernel_regression import (
     DEFAULT_VALUES,
     Grid,
-    match_vectors,
     search_grid,
     squared_distances,
 )
+from tertium.metrics.regression.svr import match_vectors
 
 
 def make_data(rows: int, features: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from tests.tiny_models import e5, minilm, tiny_model  # noqa: F401 (fixtures)
 
 from tertium.data.testset import TestSet
 from tertium.execution import runtime
-from tertium.models.checkpoint import cache_by_checkpoint
+from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.registry import METRICS
 from tertium.segment import Segment
 

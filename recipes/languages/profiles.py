@@ -18,12 +18,8 @@ import numpy as np
 from recipes.languages.lines import language_lines
 from tertium.arrays import FloatArray
 from tertium.atomic import write_text
-from tertium.text.language_identification import (
-    LANGUAGE_BY_SCRIPT,
-    WEIGHT_SCALE,
-    WORD_PATTERN,
-    character_ngrams,
-)
+from tertium.text.language_identification import LANGUAGE_BY_SCRIPT
+from tertium.text.language_profiles import WEIGHT_SCALE, WORD_PATTERN, character_ngrams
 from tertium.text.scripts import main_script
 
 NGRAMS_PER_SCRIPT = 1500

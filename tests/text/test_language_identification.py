@@ -14,10 +14,7 @@ from hypothesis import strategies as st
 from tertium.text import language_identification
 from tertium.text.language_codes import LANGUAGE_CODES
 from tertium.text.language_identification import (
-    MIN_LETTERS,
-    _mean_weights,
     are_english,
-    character_ngrams,
     flag_wrong_language,
     identify_language,
     is_in_other_language,
@@ -26,6 +23,7 @@ from tertium.text.language_identification import (
     main_language,
     seem_english,
 )
+from tertium.text.language_profiles import MIN_LETTERS, character_ngrams, mean_ngram_weights
 from tertium.text.scripts import main_script
 
 PROFILES = Path(language_identification.__file__).parent / "language_profiles.json"
@@ -196,4 +194,4 @@ def test_ngram_weights_are_means_over_all_ngrams() -> None:
     for text in ("Der Zug fährt um sieben Uhr ab.", "Žluťoučký kůň 😀 𝒳yz пёс \ud800", "ßßßßßßßßß"):
         known = [rows[gram] for gram in character_ngrams(text) if gram in rows]
         expected = weights[known].sum(axis=0, dtype=np.int64) / max(len(known), 1)
-        assert [*_mean_weights(text, "Latin").values()] == expected.tolist() or not known
+        assert [*mean_ngram_weights(text, "Latin").values()] == expected.tolist() or not known

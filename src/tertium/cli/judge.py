@@ -13,7 +13,7 @@ from tertium.execution import JudgeOptions
 if TYPE_CHECKING:
     from tertium.data.testset import TestSet
     from tertium.metrics.base.metric import Metric
-    from tertium.metrics.judge.metric import RequestPlan
+    from tertium.metrics.judge.usage import RequestPlan
 
 
 def add_judge(parser: CommandParser) -> None:

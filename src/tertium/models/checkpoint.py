@@ -12,14 +12,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, wraps
+from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -203,44 +201,6 @@ class Checkpoint:
             digest.update(f"{name} {array.shape} {array.dtype}".encode())
             digest.update(array.tobytes())
         return digest.hexdigest()
-
-
-def cache_by_checkpoint(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Cache the results for recent checkpoints, like `lru_cache`, without keeping these alive.
-
-    The first argument of the function is the checkpoint; its result is dropped with it. Results and
-    other arguments must not refer to the checkpoint.
-    """
-
-    def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        results: dict[Any, T] = {}
-        finalizers: dict[Any, weakref.finalize[Any, Any]] = {}
-        lock = RLock()  # garbage collection may call `drop` at any time
-
-        def drop(key: Any) -> None:
-            with lock:
-                results.pop(key, None)
-                finalizers.pop(key).detach()
-
-        @wraps(function)
-        def cached(checkpoint: Checkpoint, *arguments: Any) -> T:
-            key = (id(checkpoint), *arguments)
-            with lock:
-                if key in results:
-                    results[key] = results.pop(key)  # the most recent one is last
-                    return results[key]
-            result = function(checkpoint, *arguments)
-            with lock:
-                results[key] = result
-                if key not in finalizers:
-                    finalizers[key] = weakref.finalize(checkpoint, drop, key)
-                while len(results) > maxsize:
-                    drop(next(iter(results)))
-            return result
-
-        return cached
-
-    return decorate
 
 
 def round_to_half(arrays: Mapping[str, Array]) -> dict[str, Array]:

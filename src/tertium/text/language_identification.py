@@ -1,36 +1,35 @@
 """Language identification from text alone.
 
-The script decides first, then the character n-grams of the words. `language_profiles.json` holds,
-for each script shared by several languages, the n-grams that distinguish them, with one weight per
-language: 16 times the logarithm of how much more often the n-gram occurs in that language than in
-others. The file is made by `python -m recipes.languages.profiles`. Sentences are identified well,
-a few words less well, and close languages (Bosnian and Croatian, Indonesian and Malay) poorly. In
-short texts, the most frequent words of each language, which the file also holds, count as well: on
-the first five words of FLORES lines they raise the accuracy from 89.0 to 91.3 %. For English,
-function words are an additional sign.
+The script decides first, then the character n-grams of the words (`language_profiles`). Sentences
+are identified well, a few words less well, and close languages (Bosnian and Croatian, Indonesian
+and Malay) poorly. In short texts, the most frequent words of each language count as well: on the
+first five words of FLORES lines they raise the accuracy from 89.0 to 91.3 %. For English, function
+words are an additional sign.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import repeat
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tertium.arrays import BoolArray
 from tertium.text.language_codes import macrolanguage
+from tertium.text.language_profiles import (
+    MIN_LETTERS,
+    WORD_PATTERN,
+    add_word_weights,
+    mean_ngram_weights,
+    profiles,
+    word_margins,
+    word_profiles,
+)
 from tertium.text.scripts import BLOCKS, language_scripts, main_script, script_share
 
-WORD_PATTERN = re.compile(r"[^\W\d_]+")
 ENGLISH_FUNCTION_WORDS = frozenset(
     "the of and to a in that is was he for it with as his on be at by i this had not are but from "
     "or have an they which one you were her all she there would their we him been has when who "
@@ -59,8 +58,6 @@ MARKUP = re.compile(
     r"|\{[^{}]*\}|%\(\w+\)\w"
 )
 MARKUP_CHARACTER = re.compile("[<@{%]")  # one of them, or an address, is in all markup
-MAX_NGRAM = 4  # characters
-MIN_LETTERS = 8  # with fewer letters n-grams are not reliable
 MAX_CHARACTERS = 2000  # of a text that are read
 MIN_PROOF_LETTERS = 40  # with fewer letters n-grams may suggest another language, not prove it
 MAX_OTHER_LANGUAGE_SHARE = 0.1  # of texts in another language, for a set of texts to be English
@@ -75,27 +72,8 @@ WRONG_LANGUAGE_WARNING = "translation in another language than most"  # no langu
 MIN_AGREEING_TEXTS, MIN_AGREEING_SHARE = 5, 0.8  # to infer the requested language from the texts
 MAX_SAMPLED_TEXTS = 200  # to find the language of many texts
 SIMILAR_LANGUAGES = {"sr": "hr", "bs": "sr", "az": "kk"}  # for a script without own n-grams
-WORD_SHARE = 0.3  # weight of frequent words relative to that of n-grams, in short texts
 MIN_WORD_WEIGHT = 20  # of all frequent words of a text, to decide by them alone
 MIN_WORD_LEAD = 0.95  # of the weight of any other language
-UNKNOWN_CHARACTER = 255  # number of characters that are in no n-gram of a script
-WEIGHT_SCALE = 16  # weights are integers: this many per natural logarithm
-
-
-@dataclass(frozen=True, eq=False)
-class Profile:
-    """The n-grams and frequent words of a script and their weights, (rows, languages) each.
-
-    An n-gram has a key: the numbers of its characters in base 256. `alphabet` maps code points to
-    these numbers, `keys` are sorted, and `weights` are in their order. Weights are whole numbers.
-    """
-
-    languages: tuple[str, ...]
-    alphabet: NDArray[np.uint32]
-    keys: NDArray[np.uint32]
-    weights: NDArray[np.float32]
-    words: Mapping[str, int]
-    word_weights: NDArray[np.int8]
 
 
 @lru_cache(maxsize=65536)
@@ -113,9 +91,9 @@ def identify_language(text: str) -> str:
     script = main_script(text)
     if script in LANGUAGE_BY_SCRIPT:
         return LANGUAGE_BY_SCRIPT[script]
-    weights = _mean_weights(text, script)
+    weights = mean_ngram_weights(text, script)
     if weights and is_too_short(text):
-        weights = _add_word_weights(weights, text, script)
+        weights = add_word_weights(weights, text, script)
     return max(weights, key=weights.__getitem__) if weights else ""
 
 
@@ -151,7 +129,7 @@ def is_in_other_language(text: str, language: str, min_margin: float = MIN_MARGI
         return is_enough and is_other and not _is_own_except_names(text, decisive)
     if is_too_short(text):
         return False
-    weights = _mean_weights(text, script)
+    weights = mean_ngram_weights(text, script)
     requested = language if language in weights else SIMILAR_LANGUAGES.get(language, "")
     if requested not in weights:
         return False
@@ -159,7 +137,7 @@ def is_in_other_language(text: str, language: str, min_margin: float = MIN_MARGI
     if margin < max(min_margin, MIN_MARGIN_LETTERS / letters):
         return False
     without_names = " ".join(w for w in WORD_PATTERN.findall(text) if not _is_name(w))
-    weights = _mean_weights(without_names, script)
+    weights = mean_ngram_weights(without_names, script)
     return not weights or max(weights, key=weights.__getitem__) != requested
 
 
@@ -364,50 +342,17 @@ def seem_english(texts: Sequence[str]) -> bool:
     return share >= min_share or identify_language(" ".join(dict.fromkeys(texts))) in ("en", "")
 
 
-def _mean_weights(text: str, script: str) -> dict[str, float]:
-    """Average the n-gram weights of a text for each language of its script; empty if too short."""
-    profile = _profiles().get(script)
-    if profile is None or sum(map(str.isalpha, text)) < MIN_LETTERS:
-        return {}
-    keys = _ngram_keys(join_words(text), profile.alphabet)
-    places = np.searchsorted(profile.keys, keys)
-    matches = places[profile.keys.take(places, mode="clip") == keys]
-    if not matches.size:
-        return {}
-    counts = np.bincount(matches, minlength=len(profile.keys)).astype(np.float32)
-    totals = (counts @ profile.weights).astype(np.int64)  # exact: sums are far below 2**24
-    return dict(zip(profile.languages, (totals / matches.size).tolist(), strict=True))
-
-
-def _ngram_keys(line: str, alphabet: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Return the keys of all n-grams of one to four characters."""
-    codes = np.frombuffer(line.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    numbers = alphabet.take(codes, mode="clip")
-    keys = [numbers]
-    for length in range(2, MAX_NGRAM + 1):
-        keys.append((keys[-1][:-1] << np.uint32(8)) | numbers[length - 1 :])
-    return np.concatenate(keys)
-
-
-def _add_word_weights(weights: Mapping[str, float], text: str, script: str) -> dict[str, float]:
-    """Add the weights of frequent words, averaged over all words of a text."""
-    profile, words = _profiles()[script], WORD_PATTERN.findall(text.lower())
-    rows = [profile.words[word] for word in words if word in profile.words]
-    added = WORD_SHARE * profile.word_weights[rows].sum(axis=0, dtype=np.int64) / len(words)
-    return {language: weights[language] + float(added[n]) for n, language in enumerate(weights)}
-
-
 @cache
 def supported_languages() -> frozenset[str]:
     """Return the languages that are identified by script or n-grams."""
-    profiled = {language for profile in _profiles().values() for language in profile.languages}
+    profiled = {language for profile in profiles().values() for language in profile.languages}
     return frozenset(profiled | set(LANGUAGE_BY_SCRIPT.values()))
 
 
 def has_frequent_words(words: Sequence[str], language: str) -> bool:
     """Tell whether the frequent words of a text are those of a language, as of no other.
 
-    The words are in lower case. A close language may lead by 5 %.
+    A close language may lead by 5 %.
 
     This is faster than identifying the language. On FLORES it holds for about 90 % of lines in
     their language, 1 % of those in others, and 10 % in close ones (Danish and Norwegian).
@@ -415,88 +360,13 @@ def has_frequent_words(words: Sequence[str], language: str) -> bool:
     >>> has_frequent_words("der zug fährt nicht ab und kommt auch nicht an.".split(), "de")
     True
     """
-    if sum(map(_word_margins(language).get, words, repeat(0))) >= MIN_WORD_WEIGHT:
+    if sum(map(word_margins(language).get, words, repeat(0))) >= MIN_WORD_WEIGHT:
         return True
-    for word_rows, weights, column in _word_profiles(language):
+    words = " ".join(words).lower().split()
+    for word_rows, weights, column in word_profiles(language):
         rows = [*filter(None, map(word_rows.get, words))]
         if rows:
             totals = np.add.reduce(weights.take(rows, axis=0)).tolist()
             lead = MIN_WORD_LEAD * max(totals)
             return bool(totals[column] >= MIN_WORD_WEIGHT and totals[column] >= lead)
     return False
-
-
-@cache
-def _word_margins(language: str) -> Mapping[str, int]:
-    """Return the weight of each word less its largest weight in another language, if positive.
-
-    Where the margins of a text are large enough, its weights are larger than in any language.
-    """
-    return {
-        word: int(weights[row, column] - max(0, *np.delete(weights[row], column)))
-        for word_rows, weights, column in reversed(_word_profiles(language))
-        for word, row in word_rows.items()
-    }
-
-
-@cache
-def _word_profiles(language: str) -> list[tuple[Mapping[str, int], NDArray[np.int32], int]]:
-    """Return for each script of a language its words, their weights and the language's column.
-
-    Rows count from 1; row 0 is empty.
-    """
-    code = macrolanguage(language)
-    return [
-        (
-            {word: row + 1 for word, row in profile.words.items()},
-            np.pad(profile.word_weights, ((1, 0), (0, 0))).astype(np.int32),
-            profile.languages.index(code),
-        )
-        for profile in _profiles().values()
-        if code in profile.languages
-    ]
-
-
-def character_ngrams(text: str) -> Iterator[str]:
-    """Yield the n-grams of one to four characters in the words of a text, with word boundaries.
-
-    >>> list(character_ngrams("Ab 1"))
-    ['a', 'b', ' a', 'ab', 'b ', ' ab', 'ab ', ' ab ']
-    """
-    line = join_words(text)
-    for length in range(1, MAX_NGRAM + 1):
-        for start in range(len(line) - length + 1):
-            if (gram := line[start : start + length]) != " ":
-                yield gram
-
-
-def join_words(text: str) -> str:
-    """Return the words of a text in lower case, each between blanks."""
-    return f" {' '.join(WORD_PATTERN.findall(text.lower()))} "
-
-
-@cache
-def _profiles() -> Mapping[str, Profile]:
-    stored = json.loads(files("tertium.text").joinpath("language_profiles.json").read_text("utf-8"))
-    return {script: _read_profile(entry) for script, entry in stored.items()}
-
-
-def _read_profile(entry: Mapping[str, Any]) -> Profile:
-    grams, count = entry["ngrams"], len(entry["languages"])
-    alphabet = np.full(0x10000, UNKNOWN_CHARACTER, dtype=np.uint32)
-    numbers = {c: n for n, c in enumerate(sorted({c for gram in grams for c in gram}), start=1)}
-    alphabet[[*map(ord, numbers)]] = [*numbers.values()]
-    keys = np.array([int.from_bytes([numbers[c] for c in gram]) for gram in grams], dtype=np.uint32)
-    order = np.argsort(keys)
-    return Profile(
-        languages=tuple(entry["languages"]),
-        alphabet=alphabet,
-        keys=keys[order],
-        weights=_decode_weights(entry["weights"], count)[order].astype(np.float32),
-        words={word: row for row, word in enumerate(entry["words"])},
-        word_weights=_decode_weights(entry["word_weights"], count),
-    )
-
-
-def _decode_weights(text: str, languages: int) -> NDArray[np.int8]:
-    return np.frombuffer(base64.b64decode(text), dtype=np.int8).reshape(-1, languages)

@@ -25,6 +25,7 @@ from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 from tertium.text import language_identification
 from tertium.text.language_identification import is_plausibly_english
+from tertium.text.language_profiles import WORD_PATTERN
 
 REFERENCE = "On Tuesday, Mr Smith said that he could not take 1,250 euros for the house in Berlin."
 SEGMENT_COUNT = 6  # of the example
@@ -156,12 +157,11 @@ def test_language_of_each_reference_is_detected_once(
 ) -> None:
     """Once for the check, and once for the warnings of all systems."""
     scanned: list[str] = []
-    pattern = language_identification.WORD_PATTERN
 
     class Counting:
         def findall(self, text: str) -> list[str]:
             scanned.append(text)
-            return pattern.findall(text)
+            return WORD_PATTERN.findall(text)
 
     monkeypatch.setattr(language_identification, "WORD_PATTERN", Counting())
     references = [f"the {n} cats are sitting on the mat in front of the house" for n in range(50)]

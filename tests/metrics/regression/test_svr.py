@@ -11,20 +11,18 @@ import pytest
 from tertium.arrays import round_to_grid
 from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.metrics.regression.folds import make_folds
-from tertium.metrics.regression.svr import (
-    SVR,
+from tertium.metrics.regression.kernel_regression import (
     Grid,
     Hyperparameters,
-    SVROptions,
     SVRSolution,
     fit_svr,
-    match_vectors,
     predict,
     rbf_kernel,
     search_grid,
     squared_distances,
     squared_lengths,
 )
+from tertium.metrics.regression.svr import SVR, SVROptions, match_vectors
 from tertium.segment import Judgment, Segment
 
 
@@ -106,7 +104,7 @@ def test_search_stops_when_it_is_interrupted(
         time.sleep(0.001)
         return fit_svr(kernel, targets, setting)
 
-    monkeypatch.setattr("tertium.metrics.regression.svr.fit_svr", fit)
+    monkeypatch.setattr("tertium.metrics.regression.kernel_regression.fit_svr", fit)
     with pytest.raises(KeyboardInterrupt):
         search_grid(squared_distances(x, x), y, folds=10, threads=2)
     assert len(fits) < 640 / 2

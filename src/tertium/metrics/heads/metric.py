@@ -19,7 +19,8 @@ from tertium.execution import current_runtime, resolve_device
 from tertium.metrics.base.metric import reduce_references, text_columns
 from tertium.metrics.base.trainable import FrozenEncoderMetric, worst_score_of
 from tertium.metrics.heads.config import HeadConfig
-from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint, parse_config
+from tertium.models.checkpoint import Checkpoint, parse_config
+from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import lazy_attribute
 from tertium.segment import Segment
 

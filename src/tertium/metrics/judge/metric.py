@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -25,7 +25,7 @@ from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
 from tertium.metrics.base.optional_inputs import check_same_inputs
 from tertium.metrics.judge import answer_store
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.answers import Answer, InvalidAnswerError, ReportedError, parse_answer
+from tertium.metrics.judge.answers import Answer, InvalidAnswerError, parse_answer
 from tertium.metrics.judge.client import (
     Failure,
     Outcome,
@@ -35,9 +35,16 @@ from tertium.metrics.judge.client import (
 )
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
 from tertium.metrics.judge.protocols import PROTOCOLS, JudgeProtocol, ProtocolName
+from tertium.metrics.judge.results import PassResult, SegmentResult, list_reasons, merge_spans
 from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.span_placement import place_errors
-from tertium.metrics.judge.usage import Usage, current_usage, estimate_tokens, token_cost
+from tertium.metrics.judge.usage import (
+    RequestPlan,
+    Usage,
+    current_usage,
+    estimate_tokens,
+    token_cost,
+)
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.segment import Segment
 from tertium.spans import Span, score_spans
@@ -49,50 +56,6 @@ UNPLACED_QUOTE = "quote of the judge not in the text"
 SAMPLING_TEMPERATURE = 0.7  # of several passes, unless a temperature is given
 MESSAGE_TOKENS = 8  # added to each message by chat templates
 COLUMNS = ("score", "segments", "answers", "input tokens", "output tokens", "spread")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PassResult:
-    """The answer of one pass: score, placed errors, and the number of quotes without a place."""
-
-    score: float
-    errors: tuple[tuple[Span, ReportedError], ...]
-    unplaced: int
-    reason: str
-    answer: StoredAnswer
-
-
-@dataclass(frozen=True, kw_only=True)
-class SegmentResult:
-    """The answers of all passes for a segment, and the reasons of those without one."""
-
-    passes: tuple[PassResult, ...]
-    failures: tuple[str, ...]
-
-    @property
-    def score(self) -> float:
-        """The mean score of the passes, NaN without a valid answer."""
-        return float(np.mean([p.score for p in self.passes])) if self.passes else np.nan
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the scores of the passes, 0 for one pass."""
-        scores = [p.score for p in self.passes]
-        return float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class RequestPlan:
-    """Requests that scoring would send, with estimated tokens; cached answers cost nothing."""
-
-    questions: int
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int
-
-    def cost(self, price: tuple[float, float]) -> float:
-        """Return the estimated cost."""
-        return token_cost(self.prompt_tokens, self.completion_tokens, price)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,7 +272,9 @@ class Judge(Metric):
                 TextComparison(side=side, text=text, values=values)  # type: ignore[arg-type]
                 for side, text in sides
             ),
-            reasons=tuple(dict.fromkeys(reason for p in result.passes for reason in reasons(p))),
+            reasons=tuple(
+                dict.fromkeys(reason for p in result.passes for reason in list_reasons(p))
+            ),
         )
 
     def plan(self, segments: Sequence[Segment]) -> RequestPlan:
@@ -441,33 +406,3 @@ class Judge(Metric):
             reason=answer.reason,
             answer=stored,
         )
-
-
-def reasons(result: PassResult) -> list[str]:
-    """Return the reasons of a judge as sentences, each error with its quote."""
-    lines = [
-        f"{span.severity}, {span.category}, {error.quote.strip()!r}: {error.reason}"
-        for span, error in result.errors
-    ]
-    return [result.reason, *lines] if result.reason else lines
-
-
-def merge_spans(result: SegmentResult) -> tuple[Span, ...]:
-    """Merge the spans of all passes; with several, `chance` is the share of passes that agree.
-
-    A span gets the severity and category that most passes give it, the first one in a tie, and the
-    message of the first pass that marks it.
-    """
-    if len(result.passes) <= 1:
-        return tuple(span for p in result.passes for span, _ in p.errors)
-    votes: dict[tuple[str, int, int], list[Span]] = {}
-    for p in result.passes:
-        for span, _ in p.errors:
-            votes.setdefault((span.side, span.start, span.end), []).append(span)
-    spans = []
-    for marked in votes.values():
-        kinds = Counter((span.severity, span.category) for span in marked)
-        severity, category = kinds.most_common(1)[0][0]
-        chance = round(len(marked) / len(result.passes), 4)
-        spans.append(replace(marked[0], severity=severity, category=category, chance=chance))
-    return tuple(sorted(spans, key=lambda s: (s.side != "hypothesis", s.start, s.end)))

@@ -113,6 +113,20 @@ class Usage:
         return line
 
 
+@dataclass(frozen=True, kw_only=True)
+class RequestPlan:
+    """Requests that scoring would send, with estimated tokens; cached answers cost nothing."""
+
+    questions: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+
+    def cost(self, price: tuple[float, float]) -> float:
+        """Return the estimated cost."""
+        return token_cost(self.prompt_tokens, self.completion_tokens, price)
+
+
 def token_cost(prompt_tokens: float, completion_tokens: float, price: Price) -> float:
     """Compute the cost of tokens.
 

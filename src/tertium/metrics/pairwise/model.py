@@ -24,10 +24,10 @@ from tertium.models.checkpoint import (
     WEIGHTS,
     ArraySpec,
     Checkpoint,
-    cache_by_checkpoint,
     check_arrays,
     parse_config,
 )
+from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import SETTINGS, EqualByWeights
 from tertium.schema import NON_NEGATIVE, POSITIVE, construct
 

@@ -33,7 +33,8 @@ from tertium.metrics.pairwise.sentence_vectors import (
     VectorName,
     joint_vectors,
 )
-from tertium.models.checkpoint import Checkpoint, cache_by_checkpoint
+from tertium.models.checkpoint import Checkpoint
+from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import UNSAVED, TrainedModel, lazy_attribute
 from tertium.segment import Segment
 from tertium.specs import Range
