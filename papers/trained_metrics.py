@@ -16,6 +16,7 @@ import numpy as np
 
 from papers.experiments import (
     ColumnScores,
+    Comparisons,
     Correlation,
     Pairs,
     Segments,
@@ -35,6 +36,7 @@ from tertium.metrics import Metric, load_metric
 from tertium.metrics.heads.options import OURS, HeadOptions
 from tertium.metrics.regression.svr import SVR, SVRConfig, SVROptions
 from tertium.models.training_data import remove_leaks
+from tertium.models.training_options import PairLoss
 from tertium.registry import METRICS, resolve
 from tertium.segment import Judgment, Segment
 
@@ -70,6 +72,24 @@ class Head:
     def read_scores(self, datasets: DatasetFolder) -> list[JudgmentSet]:
         """Return the judgments to train on."""
         return read_judgments(datasets, "da/wmt16", self.pairs)
+
+    def training_options(self, seed: int) -> HeadOptions:
+        return replace(self.options, seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonHead(Head):
+    """Trains a head on comparisons with `loss`, and then on da/wmt16 if `use_scores`."""
+
+    preferences: bool = True
+    loss: PairLoss = "hinge"
+    use_scores: bool = True
+
+    def read_scores(self, datasets: DatasetFolder) -> list[JudgmentSet]:
+        return super().read_scores(datasets) if self.use_scores else []
+
+    def training_options(self, seed: int) -> HeadOptions:
+        return replace(self.options, seed=seed, loss=self.loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +145,7 @@ def train_head(datasets: DatasetFolder, head: Head, seed: int) -> Any:
     return resolve(METRICS, head.metric, "metric").train(
         [*scores, *comparisons],
         dev=dev,
-        options=replace(head.options, seed=seed),
+        options=head.training_options(seed),
         encoder=head.encoder,
         dropout=head.dropout,
         input_dropout=head.input_dropout,
@@ -195,6 +215,16 @@ class SeededSegments(Seeded, Segments):
 @dataclass(frozen=True, kw_only=True)
 class SeededSystems(Seeded, Systems):
     """The mean of a system-level statistic over seeds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeededComparisons(Comparisons):
+    """The mean over seeds of the agreement with human comparisons."""
+
+    def measure(self, datasets: DatasetFolder, model: Any, column: str) -> Figure:
+        figures = [super(SeededComparisons, self).measure(datasets, m, column) for m in model]
+        values = np.array([figure.value for figure in figures])
+        return average_over_seeds(values, figures[0].count, figures[0].signature)
 
 
 @dataclass(frozen=True, kw_only=True)
