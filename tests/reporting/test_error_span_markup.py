@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +24,6 @@ from tertium.registry import METRICS
 from tertium.reporting.error_span_markup import (
     mark_error_spans,
     marked_errors_section,
-    read_error_spans,
 )
 from tertium.reporting.page.report_builder import report_results
 from tertium.reporting.tables.explanations import error_span_table, explanation_parts
@@ -29,6 +31,7 @@ from tertium.reporting.tables.table import Cell
 from tertium.segment import Judgment, Segment
 from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
+FIELDS = ("side", "severity", "category", "rater", "chance")
 HOME = "tests.reporting.marking_metric:Suspicious"
 NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
 
@@ -37,6 +40,47 @@ def test_text_is_escaped() -> None:
     displayed = mark_error_spans(NASTY, [Span(3, 8, severity="major", category='"><script>')])
     assert "<script" not in displayed
     assert displayed.count("<mark ") == 1
+
+
+def read_error_spans(markup: str) -> tuple[str, tuple[Span, ...]]:
+    """Return the text and the spans of the output of `mark_error_spans`."""
+    reader = SpanReader()
+    reader.feed(markup)
+    reader.close()
+    return reader.finish()
+
+
+class SpanReader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.texts: list[str] = []
+        self.length = 0
+        self.open: list[tuple[str, Mapping[str, str | None], int]] = []
+        self.span_fields: dict[str, dict[str, Any]] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "mark":
+            attributes = dict(attrs)
+            self.open.append((attributes.get("data-span") or "", attributes, self.length))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+        self.length += len(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "mark" and self.open:
+            number, attributes, start = self.open.pop()
+            values = {name: attributes.get(f"data-{name}") for name in FIELDS}
+            fields = {name: value for name, value in values.items() if value is not None}
+            span = self.span_fields.setdefault(number, {**fields, "start": start})
+            span["end"] = self.length
+
+    def finish(self) -> tuple[str, tuple[Span, ...]]:
+        spans = []
+        for fields in self.span_fields.values():
+            chance = fields.pop("chance", None)
+            spans.append(Span(**fields, chance=None if chance is None else float(chance)))
+        return "".join(self.texts), tuple(sorted(spans, key=lambda s: (s.start, -s.end)))
 
 
 def test_spans_can_be_read_back() -> None:

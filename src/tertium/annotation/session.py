@@ -16,7 +16,6 @@ from tertium.atomic import PathLike, check_writable, lock_file
 from tertium.campaigns.campaign import Campaign
 from tertium.errors import UsageError
 
-LOOPBACK = "127.0.0.1"
 SHUTDOWN_SECONDS = 3
 ANY_ADDRESS = ("0.0.0.0", "::")
 DATABASE_SUFFIX = ".answers.db"

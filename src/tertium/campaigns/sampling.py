@@ -144,14 +144,6 @@ def length_labels(texts: Sequence[str]) -> list[str]:
     return [str(number) for number in np.searchsorted(edges, lengths)]
 
 
-def horvitz_thompson_mean(
-    values: ArrayLike, probabilities: ArrayLike, population: int
-) -> FloatArray:
-    """Estimate the mean of a population without bias, (..., n) -> (...)."""
-    weighted: FloatArray = (np.asarray(values) / np.asarray(probabilities)).sum(axis=-1)
-    return weighted / population
-
-
 def weighted_mean(values: ArrayLike, probabilities: ArrayLike) -> FloatArray:
     """Estimate the mean with weights 1 / probability that sum to 1 (Hájek), (..., n) -> (...).
 

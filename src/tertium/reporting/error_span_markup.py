@@ -1,22 +1,18 @@
 """Render error spans as HTML: marked texts and lists of the worst translations.
 
-`<mark>` elements must nest. Where spans overlap, one is split into pieces with the same number, so
-that `read_error_spans` can restore the spans.
+`<mark>` elements must nest. Where spans overlap, one is split into pieces with the same number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from html.parser import HTMLParser
+from collections.abc import Iterable, Sequence
 from math import isfinite
-from typing import Any
 
 from tertium.evaluation.error_marking import MarkedTranslation, MarkedTranslations
 from tertium.reporting.markup import Markup, element, escape, join
 from tertium.spans import Side, Span, UnlocatedError, split_at_spans
 
 MAX_LISTED_TRANSLATIONS = 50
-FIELDS = ("side", "severity", "category", "rater", "chance")
 
 
 def mark_error_spans(text: str, spans: Iterable[Span], side: Side = "hypothesis") -> Markup:
@@ -55,52 +51,6 @@ def _mark(inner: Markup, span: Span, number: int) -> Markup:
 
 def _error_type(error: Span | UnlocatedError) -> str:
     return ": ".join(part for part in (error.severity, error.category) if part)
-
-
-def read_error_spans(markup: str) -> tuple[str, tuple[Span, ...]]:
-    """Return the text and the spans of the output of `mark_error_spans`.
-
-    >>> html = mark_error_spans("a cat", [Span(2, 5, severity="major")])
-    >>> read_error_spans(html)[1][0].of("a cat")
-    'cat'
-    """
-    reader = _SpanReader()
-    reader.feed(markup)
-    reader.close()
-    return reader.finish()
-
-
-class _SpanReader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.texts: list[str] = []
-        self.length = 0
-        self.open: list[tuple[str, Mapping[str, str | None], int]] = []
-        self.span_fields: dict[str, dict[str, Any]] = {}
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "mark":
-            attributes = dict(attrs)
-            self.open.append((attributes.get("data-span") or "", attributes, self.length))
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
-        self.length += len(data)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "mark" and self.open:
-            number, attributes, start = self.open.pop()
-            values = {name: attributes.get(f"data-{name}") for name in FIELDS}
-            fields = {name: value for name, value in values.items() if value is not None}
-            span = self.span_fields.setdefault(number, {**fields, "start": start})
-            span["end"] = self.length
-
-    def finish(self) -> tuple[str, tuple[Span, ...]]:
-        spans = []
-        for fields in self.span_fields.values():
-            chance = fields.pop("chance", None)
-            spans.append(Span(**fields, chance=None if chance is None else float(chance)))
-        return "".join(self.texts), tuple(sorted(spans, key=lambda s: (s.start, -s.end)))
 
 
 def marked_errors_section(marked: Sequence[MarkedTranslations]) -> Markup:

@@ -21,7 +21,7 @@ SCRIPTS = ("elements", "tables", "findings")
 HEADER = ("segment", "system", "severity", "check", "finding")
 
 
-def findings_page(report: CheckReport, title: str = "") -> str:
+def findings_page(report: CheckReport) -> str:
     """Return a self-contained page that lists each finding with its marked texts."""
     total = count_findings(report)
     more = f"The page lists the first {MAX_LISTED_FINDINGS:,}: write .xlsx or .tsv for all."
@@ -38,7 +38,7 @@ def findings_page(report: CheckReport, title: str = "") -> str:
     return render_page(
         fill_template("findings.html", values),
         SCRIPTS,
-        title=title or f"Findings in {', '.join(report.findings)}",
+        title=f"Findings in {', '.join(report.findings)}",
         subtitle=f"{total:,} findings in {segments:,} translations{_languages(report)}",
         unit="findings",
     )

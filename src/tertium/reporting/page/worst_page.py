@@ -12,7 +12,7 @@ from tertium.reporting.tables.table import Cell, Table, number_cell, render_html
 FILTERS = {"reason": "Reason", "system": "System", "lp": "Languages", "document": "Document"}
 
 
-def worst_page(result: WorstSegments, title: str = "") -> str:
+def worst_page(result: WorstSegments) -> str:
     """Return a self-contained page that lists each translation with its texts and errors."""
     has_chance = any(row.chance is not None for row in result.rows)
     header = ["rank", "reason", *(["chance"] if has_chance else []), *result.labels.values()]
@@ -44,7 +44,7 @@ def worst_page(result: WorstSegments, title: str = "") -> str:
     return render_page(
         fill_template("findings.html", values),
         SCRIPTS,
-        title=title or "Translations to look at first",
+        title="Translations to look at first",
         subtitle=f"{len(result):,} of {result.total:,} translations",
         unit="translations",
     )
