@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
+from tertium.encoders.int8_linear import Int8Linear
 from tertium.metrics.flagship.late_interaction import (
     LateInteraction,
     Tokens,
@@ -51,6 +53,35 @@ def test_padding_and_batches_change_no_score() -> None:
         right = Tokens(r.states[:, n : n + 1, :b], r.mask[n : n + 1, :b])
         single = net(left, right, surface[n : n + 1])
         torch.testing.assert_close(single[0], batched[n], atol=1e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_concatenated_pairs_get_the_scores_of_padded_and_of_single_pairs(int8: bool) -> None:
+    """With int8 layers, single pairs are equal to the last bit."""
+    torch.manual_seed(0)
+    net = LateInteraction(layers=3, dim=32, surface=4, hidden=32).eval()
+    if int8:
+        net.compare[0] = Int8Linear.quantize(net.compare[0], fine=True)
+        net.head[1] = Int8Linear.quantize(net.head[1], fine=True)
+    lengths = [7, 23, 1, 16, 9]  # reference 4 is that of two hypotheses
+    texts = [tokens(n, [length], length, dim=32) for n, length in enumerate(lengths)]
+    numbers = [(0, 1), (2, 4), (3, 4)]
+    states = torch.cat([text.states[:, 0] for text in texts], dim=1)
+    ends = [0, *torch.tensor(lengths).cumsum(0).tolist()]
+    at = [slice(*ends[n : n + 2]) for n in range(len(texts))]
+    pairs = [(at[h], at[r]) for h, r in numbers]
+    surface = torch.randn(3, 4)
+    with torch.inference_mode():
+        scores = net.score_concatenated(states, pairs, surface)
+        for row, (h, r) in enumerate(numbers):
+            padded = net(texts[h], texts[r], surface[row : row + 1])
+            torch.testing.assert_close(padded[0], scores[row], atol=1e-5, rtol=1e-5)
+            alone = torch.cat([texts[h].states[:, 0], texts[r].states[:, 0]], dim=1)
+            sides = slice(0, lengths[h]), slice(lengths[h], None)
+            single = net.score_concatenated(alone, [sides], surface[row : row + 1])
+            torch.testing.assert_close(
+                single[0], scores[row], atol=0 if int8 else 1e-6, rtol=0 if int8 else 1e-6
+            )
 
 
 def test_text_without_tokens_has_a_finite_score() -> None:

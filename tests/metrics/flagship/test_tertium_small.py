@@ -113,7 +113,7 @@ def test_padded_batches_give_the_scores_of_single_pairs(
     right = [*references, *references, "a cat", "", "", "long words, " * 60]
     with runtime(cache=False, memory=0, device="cpu"):
         single = metric.run_network(left, right)
-        head = tertium_small._load_head(metric.model, "cpu")
+        head = tertium_small._load_head(metric.model, metric.precision, "cpu")
         for limits in ({"token_budget": 8192}, {"batch_size": 3}):
             with runtime(**limits):
                 scorer = tertium_small.LateScorer(head, metric.reader)
@@ -130,7 +130,7 @@ def test_threaded_batches_equal_scores_from_cached_vectors(
     good, fair = (example.systems[name][:SEGMENT_COUNT] for name in ("good", "fair"))
     left = [*good, *fair, "", "a cat", "long words " * 50]
     right = [*references, *references, "a cat", "", "long words, " * 60]
-    head = tertium_small._load_head(metric.model, "cpu")
+    head = tertium_small._load_head(metric.model, metric.precision, "cpu")
     scorer = tertium_small.LateScorer(head, replace(metric, precision="int8").reader)
     with runtime(cache=False, device="cpu"):
         expected = scorer.score_in_chunks(left, right).tolist()

@@ -11,6 +11,7 @@ sees the other text from the first layer on. This is more accurate, but nothing 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -57,7 +58,7 @@ class LateInteraction(nn.Module):
         )
 
     def forward(self, hypothesis: Tokens, reference: Tokens, surface: Tensor) -> Tensor:
-        """Return the scores of pairs, (pairs,); `surface` is (pairs, features)."""
+        """Return the scores of padded pairs, (pairs,); `surface` is (pairs, features)."""
         last_h, last_r = hypothesis.states[-1], reference.states[-1]  # (pairs, tokens, dim)
         similarity = similarities(hypothesis, reference)  # (layers, pairs, h tokens, r tokens)
         features = [
@@ -67,10 +68,44 @@ class LateInteraction(nn.Module):
                 last_r, last_h, similarity[-1].transpose(1, 2), reference.mask, hypothesis.mask
             ),
             *_products(mean_pool(last_h, hypothesis.mask), mean_pool(last_r, reference.mask)),
-            ((surface - self.surface_mean) / self.surface_scale).clamp(-8, 8),
+            self._scale_surface(surface),
         ]
         scores: Tensor = self.head(self.norm(torch.cat([f.float() for f in features], dim=-1)))
         return scores.squeeze(-1)
+
+    def score_concatenated(
+        self, states: Tensor, pairs: Sequence[tuple[slice, slice]], surface: Tensor
+    ) -> Tensor:
+        """Return the scores of pairs of texts, each with at least one token, (pairs,).
+
+        `states` are those of all texts, (layers, tokens, dim). A pair is the positions of its
+        hypothesis and of its reference. Linear layers read the tokens of all pairs, other steps one
+        pair or one token: with int8 layers, a score does not depend on the other pairs.
+        """
+        last, unit = states[-1], nn.functional.normalize(states, dim=-1)
+        matches, partners = [], []
+        for h, r in pairs:
+            similarity = unit[:, h] @ unit[:, r].mT  # (layers, h tokens, r tokens)
+            best = similarity.amax(1), similarity.amax(2)  # of each token of r, of h
+            parts = [part for side in best for part in (side.mean(1), side.amin(1))]
+            matches.append(torch.cat(parts))
+            weights = similarity[-1] * self.temperature
+            partners += [weights.softmax(1) @ last[r], weights.softmax(0).T @ last[h]]
+        texts = [last[side] for pair in pairs for side in pair]
+        compared = self._compare(torch.cat(texts), torch.cat(partners))  # (tokens, hidden)
+        pooled = [
+            torch.cat([part.mean(0), part.amax(0)])
+            for part in torch.split(compared, [len(text) for text in texts])
+        ]
+        means = torch.stack([text.mean(0) for text in texts])  # (2 pairs, dim)
+        features = [
+            torch.stack(matches),
+            torch.stack(pooled).view(len(pairs), -1),
+            *_products(means[::2], means[1::2]),
+            self._scale_surface(surface),
+        ]
+        hidden = self.head[:-1](self.norm(torch.cat(features, dim=1)))  # (pairs, hidden)
+        return torch.cat([self.head[-1](row) for row in hidden])
 
     def _align(
         self, own: Tensor, other: Tensor, similarity: Tensor, own_mask: Tensor, other_mask: Tensor
@@ -79,9 +114,16 @@ class LateInteraction(nn.Module):
         weights = (similarity.float() * self.temperature).masked_fill(~other_mask[:, None, :], -1e4)
         partner = weights.softmax(dim=-1).to(other.dtype) @ other  # (pairs, own tokens, dim)
         partner = partner * other_mask.any(dim=1)[:, None, None]  # zeros if the other text is empty
-        joined = torch.cat([own, partner, own * partner, (own - partner).abs()], dim=-1)
-        compared = self.compare(joined)  # (pairs, own tokens, hidden)
+        compared = self._compare(own, partner)  # (pairs, own tokens, hidden)
         return torch.cat([mean_pool(compared, own_mask), max_pool(compared, own_mask)], dim=-1)
+
+    def _compare(self, own: Tensor, partner: Tensor) -> Tensor:
+        """Compare tokens with their soft matches, (..., dim) -> (..., hidden)."""
+        compared: Tensor = self.compare(torch.cat([own, partner, *_products(own, partner)], dim=-1))
+        return compared
+
+    def _scale_surface(self, surface: Tensor) -> Tensor:
+        return ((surface - self.surface_mean) / self.surface_scale).clamp(-8, 8)
 
 
 def similarities(hypothesis: Tokens, reference: Tokens) -> Tensor:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.encoders import Chunk, iter_chunks
-from tertium.encoders.batching import run_or_split
+from tertium.encoders.batching import run_or_split, split_by_size
 from tertium.encoders.encoder import EncoderName
 from tertium.execution import Precision, current_runtime, resolve_device, runtime
 from tertium.metrics.base.explanation import TextComparison
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from tertium.encoders.transformer_encoder import TransformerEncoder
-    from tertium.metrics.flagship.late_interaction import LateInteraction, Tokens
+    from tertium.metrics.flagship.late_interaction import LateInteraction
 
 MODEL = "tertium-small"
-PAIRS_PER_THREAD = 64
+TOKENS_PER_BATCH = 512  # of the head, about, so that its activations fit into the processor cache
 CHARACTERS_PER_PIECE = 4  # about
+HEAD_VERSION = 2  # increase when the same weights give other outputs
+INT8_LAYERS = ("compare.0", "head.1")  # of the head, with fine activations
 PAIRS_PER_REFERENCE = 8  # pairs of one reference in a batch, so that it is encoded once for them
 Length = Literal["costs", "free"]
 
@@ -96,6 +98,10 @@ class TertiumSmall(EnglishCalibratedMetric):
         return _load_encoder(self.model, self.precision, current_runtime().device)
 
     @property
+    def fingerprint(self) -> str:
+        return f"{super().fingerprint}:{HEAD_VERSION}"
+
+    @property
     def settings(self) -> SmallSettings:
         return self.model.settings(SmallSettings)
 
@@ -110,7 +116,7 @@ class TertiumSmall(EnglishCalibratedMetric):
 
     def run_network(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         settings, device = current_runtime(), resolve_device(current_runtime().device)
-        scorer = LateScorer(_load_head(self.model, device), self.reader)
+        scorer = LateScorer(_load_head(self.model, self.precision, device), self.reader)
         if device != "cpu":
             return scorer.score_on_gpu(hypotheses, references)
         caches_vectors = settings.cache or settings.memory
@@ -143,13 +149,20 @@ def _load_encoder(model: BundledModel, precision: Precision, device: str) -> Tra
 
 
 @lru_cache(maxsize=2)
-def _load_head(model: BundledModel, device: str) -> LateInteraction:
+def _load_head(model: BundledModel, precision: Precision, device: str) -> LateInteraction:
+    from tertium.encoders.int8_linear import allocate_int8_layers
     from tertium.metrics.flagship.late_interaction import LateInteraction
     from tertium.models.checkpoint import build_network
 
     shape = asdict(model.settings(SmallSettings).head)
-    weights = model.restore_tensors("head.")
-    return build_network(lambda: LateInteraction(**shape), weights, model.folder).to(device)
+    int8_layers = INT8_LAYERS if precision == "int8" else ()
+
+    def make() -> LateInteraction:
+        head = LateInteraction(**shape)
+        allocate_int8_layers(head, int8_layers.__contains__, fine=int8_layers.__contains__)
+        return head
+
+    return build_network(make, model.restore_tensors("head.", int8_layers), model.folder).to(device)
 
 
 @dataclass(frozen=True)
@@ -192,41 +205,59 @@ class LateScorer:
         return result
 
     def _score_chunk(self, chunk: Chunk, surface: FloatArray) -> FloatArray:
-        """Compute raw scores of the pairs of a chunk, (m,), one by one, each on one thread."""
+        """Compute raw scores of the pairs of a chunk, (m,), each batch on one thread."""
         import torch
 
         from tertium.encoders.parallel import map_on_threads
 
-        def run(rows: IntArray) -> FloatArray:
+        lengths = chunk.embeddings.lengths[[chunk.left, chunk.right]]  # (2, m)
+        is_empty = lengths.min(axis=0) == 0
+        full, sizes = np.flatnonzero(~is_empty).tolist(), lengths.sum(axis=0)[~is_empty].tolist()
+        batches = split_by_size(full, sizes, TOKENS_PER_BATCH)
+        batches += [[row] for row in np.flatnonzero(is_empty).tolist()]
+        features = torch.tensor(surface).float()
+
+        def run(rows: list[int]) -> FloatArray:
+            score = self._score_empty if is_empty[rows[0]] else self._score_pairs
             with torch.inference_mode():
-                scores = [
-                    self.network(
-                        self._tokens(chunk.embeddings.token_vectors(chunk.left[row])),
-                        self._tokens(chunk.embeddings.token_vectors(chunk.right[row])),
-                        torch.tensor(surface[row : row + 1]).float(),
-                    )
-                    for row in rows
-                ]
-                result: FloatArray = torch.cat(scores).numpy()
+                scores = score(chunk, rows, features[rows])
+            result: FloatArray = scores.numpy()
             return result
 
-        batches = [
-            np.arange(start, min(start + PAIRS_PER_THREAD, len(chunk)))
-            for start in range(0, len(chunk), PAIRS_PER_THREAD)
-        ]
-        return np.concatenate([np.zeros(0), *map_on_threads(run, batches)])
+        result = np.zeros(len(chunk))
+        for rows, scores in zip(batches, map_on_threads(run, batches), strict=True):
+            result[rows] = scores
+        return result
 
-    def _tokens(self, vectors: Float32Array) -> Tokens:
-        """Return the states of one text; an empty text gets one masked token."""
+    def _score_pairs(self, chunk: Chunk, rows: list[int], surface: Tensor) -> Tensor:
+        """Score pairs whose texts have tokens, (m,)."""
+        import torch
+
+        sides = chunk.left[rows], chunk.right[rows]
+        texts, places = np.unique(np.concatenate(sides), return_inverse=True)
+        part = chunk.embeddings.take(texts)
+        states = torch.from_numpy(part.vectors).unflatten(1, (self.encoder.layers, -1))
+        ends = part.offsets.tolist()
+        slices = [slice(ends[n], ends[n + 1]) for n in places.tolist()]
+        pairs = list(zip(slices[: len(rows)], slices[len(rows) :], strict=True))
+        return self.network.score_concatenated(states.transpose(0, 1).contiguous(), pairs, surface)
+
+    def _score_empty(self, chunk: Chunk, rows: list[int], surface: Tensor) -> Tensor:
+        """Score one pair with an empty text, which gets one masked token, (1,)."""
         import torch
 
         from tertium.metrics.flagship.late_interaction import Tokens
 
-        layers, mask = self.encoder.layers, np.ones((1, max(1, len(vectors))), dtype=np.bool_)
-        if not len(vectors):
-            vectors, mask[:] = np.zeros((1, vectors.shape[1]), dtype=np.float32), False
-        states = vectors.reshape(1, len(vectors), layers, -1).transpose(2, 0, 1, 3)
-        return Tokens(torch.tensor(states), torch.from_numpy(mask))  # copied to aligned memory
+        def tokens(text: int) -> Tokens:
+            vectors = torch.from_numpy(chunk.embeddings.token_vectors(text))
+            mask = torch.full((1, max(1, len(vectors))), len(vectors) > 0)
+            states = vectors if len(vectors) else vectors.new_zeros(1, vectors.shape[1])
+            shape = len(states), 1, self.encoder.layers, -1  # to (layers, 1, tokens, dim)
+            return Tokens(states.view(shape).permute(2, 1, 0, 3).contiguous(), mask)
+
+        [row] = rows
+        scores: Tensor = self.network(tokens(chunk.left[row]), tokens(chunk.right[row]), surface)
+        return scores
 
     def score_on_gpu(self, hypotheses: Sequence[str], references: Sequence[str]) -> FloatArray:
         """Compute raw scores of pairs, (m,), in padded batches that stay on the device."""
