@@ -277,9 +277,8 @@ TABLES = [
         paper="mathur2019",
         number="section 5",
         title="Loss of ESIM: tau on comparisons of WMT12 into English",
-        experiment=SeededComparisons(
-            set="rankings/wmt12", columns=INTO_ENGLISH["rankings/wmt12"], scale=1.0
-        ),
+        experiment=SeededComparisons(set="rankings/wmt12", columns=INTO_ENGLISH["rankings/wmt12"]),
+        decimals=2,
         departures=(*HEAD_DEPARTURES, replace(WMT11_SEGMENTS, row_pattern="comparisons")),
         rows=[
             Row("ESIM, squared error on TrainS", model=Head(metric="esim")),
