@@ -222,9 +222,12 @@ PADO_METEOR = Departure(
     key="meteor-0.7",
     title="Version of METEOR",
     description="The paper has METEOR 0.7. We use METEOR 1.5 without paraphrases, with its ranking "
-    "parameters (alpha .85, beta .2, gamma .6, delta .75). Two rows have the parameters that were "
-    "published for English before 2009: .81, .83, .28 (2007, adequacy and fluency) and .95, .5, "
-    ".45 (2008, ranking). In these, function words and all kinds of matches count fully.",
+    "parameters (alpha .85, beta .2, gamma .6, delta .75). Two rows have English parameters from "
+    "before 2009: .8, .83, .28 (2007, adequacy and fluency) and .95, .5, .45 (2008, ranking). In "
+    "these, function words and all kinds of matches count fully. The set of 2007 is the one in the "
+    "script meteor.pl of the authors of METEOR. METEORMetric.java, by the second author of the "
+    "paper, runs meteor-0.7/meteor.pl without parameters. The script of 0.7 itself and a source "
+    "for the set of 2008 were not found.",
     row_pattern=r"METEORR|MTR|MT\+RTER",
 )
 PADO_NIST = Departure(

@@ -130,11 +130,13 @@ class Systems(Correlation):
     """Correlation of system scores with human scores of systems.
 
     `set` is a metrics task, or rankings with system scores. `aggregate` selects the metric's own
-    system score (`corpus`) or the mean of its segment scores (`mean`).
+    system score (`corpus`) or the mean of its segment scores (`mean`). With a `step` above 1, only
+    every step-th segment is scored.
     """
 
     set: str
     columns: tuple[str, ...]
+    step: int = 1
     aggregate: Literal["corpus", "mean"] = "corpus"
     correlate: Correlate = pearson
 
@@ -145,14 +147,15 @@ class Systems(Correlation):
 
     @property
     def data(self) -> str:
-        return f"{self.set}, all segments of every system"
+        segments = "all segments" if self.step == 1 else f"1 of {self.step} segments"
+        return f"{self.set}, {segments} of every system"
 
     def read_scores(self, datasets: DatasetFolder, model: Metric, column: str) -> ColumnScores:
         outputs, human = self._read(datasets, column)
         systems = [system for system in outputs if system in human.scores]
         if len(systems) < 2:
             raise DataError(f"{self.set} {column}: {len(systems)} judged system with outputs")
-        scores = [model.score(outputs[system]) for system in systems]
+        scores = [model.score(outputs[system][:: self.step]) for system in systems]
         values = np.array([self._system_score(one) for one in scores])
         missing = {"no output": len(human) - len(systems)} if len(human) > len(systems) else {}
         excluded_counts = {**human.excluded_counts, **missing}

@@ -179,10 +179,10 @@ class EarlyMETEOR(METEOR):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class METEORR2007(METEORR):
-    """METEORR with the English parameters of Lavie and Agarwal (2007), adequacy and fluency."""
+    """METEORR with the English parameters in CMU's script meteor.pl, adequacy and fluency."""
 
     def feature_extractors(self, information: NgramInformation) -> tuple[FeatureExtractor, ...]:
-        return (MetricColumns(EarlyMETEOR(alpha=0.81, beta=0.83, gamma=0.28)),)
+        return (MetricColumns(EarlyMETEOR(alpha=0.8, beta=0.83, gamma=0.28)),)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
