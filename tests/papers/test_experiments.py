@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from papers.experiments import Comparisons, Segments, Systems
-from papers.trained_metrics import SeededSegments, SeededSystems
+from papers.trained_metrics import SeededComparisons, SeededSegments, SeededSystems
 from tests.papers.length_metric import Length
 
 from tertium.arrays import FloatArray
@@ -98,6 +98,28 @@ def test_seeds_are_averaged_and_the_first_gives_the_scores(datasets: DatasetFold
     segments = SeededSegments(set="da/mine", columns=("cs-en",))
     human, first, *_ = segments.read_scores(datasets, seeds, "cs-en")
     assert (human.tolist(), first.tolist()) == ([1, 3, 2, 4], [1, 2, 3, 4])
+
+
+def test_comparisons_are_averaged_over_seeds(datasets: DatasetFolder) -> None:
+    experiment = SeededComparisons(set="rankings/mine", columns=("cs-en",))
+    figure = experiment.measure(datasets, [Length(), Length(), Shortness()], "cs-en")
+    assert figure.value == pytest.approx(100 / 3 / 3)
+    assert (figure.seeds, figure.count) == (3, 3)
+
+
+def test_systems_are_scored_on_a_sample_of_segments(datasets: DatasetFolder) -> None:
+    folder = datasets.root / "rankings" / "mine"
+    second = {"segment": "2", "source": "s", "reference": "r"}
+    with (folder / "cs-en.texts.jsonl").open("a") as file:
+        file.write(json.dumps({**second, "outputs": {"A": "x", "B": "xxxxxxxx", "C": "x"}}) + "\n")
+    with (folder / "cs-en.judgements.tsv").open("a") as file:
+        file.write("2\tj\tA\tB\ta\n2\tj\tB\tC\ta\n")
+    every, sample = (Systems(set="rankings/mine", columns=("cs-en",), step=n) for n in (1, 2))
+    assert every.data == "rankings/mine, all segments of every system"
+    assert sample.data == "rankings/mine, 1 of 2 segments of every system"
+    expected = np.corrcoef([3, 1, 2], [4, 2, 1])[0, 1]
+    assert sample.measure(datasets, Length(), "cs-en").value == pytest.approx(expected)
+    assert every.measure(datasets, Length(), "cs-en").value != pytest.approx(expected)
 
 
 def test_a_single_judged_system_is_an_error(datasets: DatasetFolder) -> None:
