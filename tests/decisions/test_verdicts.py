@@ -80,6 +80,31 @@ def test_three_systems() -> None:
     )
 
 
+def test_the_bootstrap_alone_does_not_decide() -> None:
+    """Of two equal systems, it calls one better far more often than in 5 % of all cases."""
+    rng = np.random.default_rng(4)
+    testset = tertium.TestSet.from_lists({"a": ["text"] * 15, "b": ["text"] * 15})
+    starred = decided = 0
+    for seed in range(120):
+        scores = {
+            system: {"x": Scores("x", np.column_stack([rng.normal(0.5, 0.1, 15), np.ones(15)]),
+                                 mean_of, name="x")}
+            for system in "ab"
+        }  # fmt: skip
+        evaluation = Evaluation(testset, ("a", "b"), ("x",), scores)
+        comparison = compare_evaluation(evaluation, resamples=200, seed=seed)
+        starred += comparison.p_value("x", "b") < 0.05
+        decided += "choose" in describe_verdict(comparison)
+    assert starred > 12
+    assert decided < 10
+
+
+def test_few_segments_are_not_enough() -> None:
+    systems = {"a": ["one two"] * 9, "b": ["one two three"] * 9}
+    comparison = tertium.compare(systems, "chrf", references=["one two three"] * 9, resamples=50)
+    assert describe_verdict(comparison) == "9 segments are too few for a verdict: use at least 10."
+
+
 @pytest.fixture(scope="module")
 def japanese() -> Comparison:
     references = ["私は昨日東京へ行きました。", "猫が好きです。", "天気がいいですね。"] * 12

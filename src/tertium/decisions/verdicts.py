@@ -1,5 +1,8 @@
 """A verdict in words: what a comparison of systems allows to conclude, in one sentence.
 
+The paired bootstrap finds too many differences between equal systems, most on small test sets. The
+verdict therefore also needs the test of the gate (`noninferiority`), on at least ten segments.
+
 If metrics disagree, people decide. The number of segments that they should judge assumes that they
 see a difference as large, relative to its spread over segments, as the metric that sees most.
 """
@@ -8,10 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import combinations
 
-from tertium.decisions.noninferiority import measure_difference, round_up
+import numpy as np
+
+from tertium.arrays import FloatArray
+from tertium.decisions.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
 from tertium.evaluation.comparison import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Comparison
 from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.resampling import assign_clusters
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 
 MAX_SEGMENTS = 1_000_000  # larger numbers are not worth a suggestion
@@ -41,8 +50,32 @@ def describe_verdict(comparison: Comparison) -> str:
     warning = "".join(f"{sentence}. " for sentence in unfit.values())
     if not tested:
         return f"{warning}No metric of this comparison can decide." if unfit else ""
+    count = len(comparison.testset)
+    if count < MIN_SEGMENTS_TO_TEST:
+        return f"{warning}{count} segments are too few for a verdict: use at least 10."
     describe = _describe_two if len(comparison.systems) == 2 else _describe_many
-    return warning + describe(comparison, tested)
+    return warning + describe(_test_strictly(comparison, tested), tested)
+
+
+def _test_strictly(comparison: Comparison, metrics: Iterable[str]) -> Comparison:
+    """Return a comparison with the larger p-value of two tests if its test is the bootstrap."""
+    if comparison.test != "bootstrap":
+        return comparison
+    p_values = {metric: _strict_p_values(comparison, metric) for metric in metrics}
+    clusters = {
+        metric: assign_clusters(comparison.metric_scores(metric), own, alpha=comparison.alpha)
+        for metric, own in p_values.items()
+    }
+    return replace(comparison, p_values=p_values, clusters=clusters)
+
+
+def _strict_p_values(comparison: Comparison, metric: str) -> FloatArray:
+    scores, matrix = comparison.metric_scores(metric), comparison.p_values[metric].copy()
+    for first, second in combinations(range(len(scores)), 2):
+        own = measure_difference(scores[first], scores[second])
+        p = min(1.0, 2 * min(own.p_less(0.0), own.p_greater(0.0)))
+        matrix[first, second] = matrix[second, first] = np.maximum(matrix[first, second], p)
+    return matrix
 
 
 def _is_tested(comparison: Comparison, metric: str) -> bool:
