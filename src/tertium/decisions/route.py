@@ -147,7 +147,7 @@ class Route(Displayable):
 def decide_by_conditions(
     findings: Sequence[Sequence[Any]], conditions: Mapping[str, Outcome]
 ) -> list[tuple[Outcome | None, str]]:
-    """Return the outcome by checks of each row and the check, (None, "") if there is none."""
+    """Return outcome and deciding check of each row, (None, "") if no check decides."""
     order = sorted(conditions, key=lambda name: conditions[name] != RETRANSLATE)
     firsts = [next(finding_kinds(spans, order), "") for spans in findings]
     return [(conditions[name] if name else None, name) for name in firsts]

@@ -251,7 +251,7 @@ def _rank(oriented: FloatArray) -> FloatArray:
 
 
 def _mean(columns: Sequence[FloatArray], size: int) -> FloatArray:
-    """Return the mean of columns, (n,); NaN if there are none."""
+    """Return the mean of columns, (n,); NaN without columns."""
     return np.mean(columns, axis=0) if columns else np.full(size, np.nan)
 
 

@@ -260,7 +260,7 @@ def measure_agreement(
 
 
 def _error_statistics(ratings: Ratings, resampler: Resampler) -> list[Statistic]:
-    """Return the agreement of marked errors; empty if there are none."""
+    """Return the agreement of marked errors; empty if no errors are marked."""
     count = int(ratings.unit.max()) + 1
     marks: list[list[ErrorAnnotations | None]] = [[None] * count for _ in ratings.raters]
     lengths = [0] * count

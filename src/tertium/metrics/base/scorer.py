@@ -111,7 +111,7 @@ class Scorer(ABC):
     def flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
         """Flag blank translations of texts that are not blank, (n,).
 
-        These texts are the references; the source, if there are none or only the source is read.
+        These texts are the references; the source, if references are missing or not read.
         """
         return flag_empty_translations(segments, source_only=self._reads_source_only)
 

@@ -85,7 +85,7 @@ class Budget:
         """Reserve the bound until the block ends; then its `cost` counts instead.
 
         If the bound does not fit, wait for requests in progress: they mostly cost less than their
-        bounds. Raise `BudgetError` if there are none.
+        bounds. Raise `BudgetError` if no request is in progress.
         """
         async with self.queue:
             while True:

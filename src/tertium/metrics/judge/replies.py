@@ -86,7 +86,7 @@ def _token_counts(value: Mapping[str, Any]) -> tuple[int, int] | None:
 
 
 def parse_retry_after(value: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, a number or a date; None if there is none.
+    """Return the seconds of a Retry-After header, a number or a date; None without a valid one.
 
     >>> parse_retry_after("1.5"), parse_retry_after("soon"), parse_retry_after(None)
     (1.5, None, None)

@@ -27,7 +27,7 @@ def check_metrics(metrics: Sequence[str]) -> None:
 
 
 def score_parts(parts: Sequence[Metric], segments: Sequence[Segment]) -> FloatArray:
-    """Return the oriented scores of metrics, (n, metrics); NaN if there is none."""
+    """Return the oriented scores of metrics, (n, metrics); NaN for a missing score."""
     columns = []
     with share_encoding(parts, segments):
         for part in parts:

@@ -21,7 +21,7 @@ from tertium.linguistics.dependency_graph import NOMINAL_KINDS
 from tertium.linguistics.sentence import Sentence
 from tertium.linguistics.word_alignment import UNALIGNED, WordAlignment, align_both_directions
 
-# (hypothesis node, premise node); UNALIGNED if there is none
+# (hypothesis node, premise node); UNALIGNED without a partner
 Match = tuple[int, int]
 FORWARD, BACKWARD = "forward", "backward"
 _MAX_PHRASE_WORDS = 8
