@@ -17,15 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from tertium.arrays import FloatArray, IntArray, make_rng
+from tertium.arrays import BoolArray, FloatArray, IntArray, make_rng
 from tertium.campaigns.power import Design, compute_power, effective_document_size
-from tertium.campaigns.sampling import (
-    choose_segments,
-    weighted_mean,
-    weighted_standard_error,
-)
+from tertium.campaigns.sampling import choose_segments, weighted_mean
 from tertium.campaigns.system_scores import assign_clusters
 from tertium.campaigns.utilities import output_diversity, score_utilities
 from tertium.campaigns.variance import (
@@ -33,7 +30,6 @@ from tertium.campaigns.variance import (
     VarianceComponents,
     fit_components,
     pair_products,
-    select_close_pairs,
 )
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import read_records
@@ -63,6 +59,25 @@ DRAWS = 200
 SAMPLE_SIZES = (50, 100, 200, 400)
 POWER_BINS = (1.0, 2.0, 4.0, 8.0)  # differences in points
 MIN_CELLS = 30  # segments judged for both systems
+
+
+def select_close_pairs(differences: ArrayLike, share: float = 2 / 3) -> BoolArray:
+    """Mark the system pairs with the smallest differences, for which campaigns are planned."""
+    sizes = np.abs(np.asarray(differences, dtype=np.float64))
+    close: BoolArray = sizes <= np.quantile(sizes, share)
+    return close
+
+
+def weighted_standard_error(values: ArrayLike, probabilities: ArrayLike) -> FloatArray:
+    """Estimate the standard error of `weighted_mean` by linearization, (..., n) -> (...)."""
+    scores = np.asarray(values, dtype=np.float64)
+    weights = np.where(np.isnan(scores), 0.0, 1.0 / np.asarray(probabilities))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    count = (weights > 0).sum(axis=-1)
+    residuals = np.nan_to_num(scores) - weighted_mean(values, probabilities)[..., None]
+    spread: FloatArray = ((weights * residuals) ** 2).sum(axis=-1)
+    errors: FloatArray = np.sqrt(spread * count / np.maximum(1, count - 1))
+    return errors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from benchmarks.annotation import weighted_standard_error
 
 from tertium.campaigns.sampling import (
     choose_segments,
@@ -13,7 +14,6 @@ from tertium.campaigns.sampling import (
     informative_probabilities,
     length_labels,
     weighted_mean,
-    weighted_standard_error,
 )
 from tertium.errors import UsageError
 

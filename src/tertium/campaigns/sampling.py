@@ -152,15 +152,3 @@ def weighted_mean(values: ArrayLike, probabilities: ArrayLike) -> FloatArray:
     scores = np.asarray(values, dtype=np.float64)
     weights = np.where(np.isnan(scores), 0.0, 1.0 / np.asarray(probabilities))
     return divide((np.nan_to_num(scores) * weights).sum(axis=-1), weights.sum(axis=-1))
-
-
-def weighted_standard_error(values: ArrayLike, probabilities: ArrayLike) -> FloatArray:
-    """Estimate the standard error of `weighted_mean` by linearization, (..., n) -> (...)."""
-    scores = np.asarray(values, dtype=np.float64)
-    weights = np.where(np.isnan(scores), 0.0, 1.0 / np.asarray(probabilities))
-    weights = weights / weights.sum(axis=-1, keepdims=True)
-    count = (weights > 0).sum(axis=-1)
-    residuals = np.nan_to_num(scores) - weighted_mean(values, probabilities)[..., None]
-    spread: FloatArray = ((weights * residuals) ** 2).sum(axis=-1)
-    errors: FloatArray = np.sqrt(spread * count / np.maximum(1, count - 1))
-    return errors

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import BoolArray, FloatArray, IntArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError
 
@@ -192,10 +192,3 @@ def pair_products(values: FloatArray, *groups: IntArray) -> FloatArray:
 
 def _mean_product(products: FloatArray) -> float | None:
     return float(products[0] / products[1]) if products[1] > 0.5 else None
-
-
-def select_close_pairs(differences: ArrayLike, share: float = 2 / 3) -> BoolArray:
-    """Mark the system pairs with the smallest differences, for which campaigns are planned."""
-    sizes = np.abs(np.asarray(differences, dtype=np.float64))
-    close: BoolArray = sizes <= np.quantile(sizes, share)
-    return close
