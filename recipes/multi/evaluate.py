@@ -1,324 +1,177 @@
-"""Measure agreement with human judgments on held-out sets, error spans and damage detection."""
+"""Measure a network of `fine_tune` by the value that chooses between networks.
+
+The value is the mean of r, accuracy within a source and accuracy of systems, over the groups of
+`CHOICE_SETS` and over the three input modes (`choice_value`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from recipes.multi.damage import Damager
-from recipes.multi.network import SCALES, MultiNetwork, Texts, make_layout, move_batch
-from recipes.multi.packed_rows import (
-    HELD_OUT_LINES,
-    INPUT_MODES,
-    Documents,
-    Outputs,
-    material_of,
-    row_texts,
-)
-from recipes.multi.store import Store
+from recipes.multi.batching import build_batch, send
+from recipes.multi.network import MODES, Batch, MultiNetwork
+from recipes.multi.sampling import PackedRows
 
-Floats = NDArray[np.float64]
-MAX_PIECES = 510
-TAG_SCHEMES, BINS = ("mqm", "esa", "word"), 100
+CHOICE_SETS = {
+    "wmt22": ("dev:da/wmt22/uk-en",),
+    "wmt24": ("dev:esa/wmt24/",),
+    "wmt25": ("dev:soft/",),  # scores of an LLM judge stand in for people
+}
+OLDER_SETS = {
+    "wmt15": ("dev:da/wmt15/",),
+    "livonian": ("dev:da/wmt22liv/", "dev:da/wmt22/liv"),
+    "mqm": ("dev:mqm/ted21/", "dev:mqm/qe22dev"),
+    "qe20": ("dev:qe/mlqe-dev/", "dev:qe/mlqe-test20", "dev:qe/mlqe-test21"),
+    "qe22": ("dev:qe/qe22",),
+    "qe24": ("dev:qe/qe24",),
+}
 
 
-@dataclass
-class Predictions:
-    """Scores (rows, scales), log variances, the logit of no error, and tag logits."""
-
-    scores: Floats
-    spreads: Floats
-    clean: Floats
-    tags: list[NDArray[np.float32]]
+def forward(
+    data: PackedRows, rows: NDArray[np.int64], mode: NDArray[np.int64]
+) -> tuple[Batch, Tensor, Tensor]:
+    """Return the batch, the surface features and the modes of rows, on the device."""
+    texts = data.texts_of(rows, mode)
+    batch = build_batch(texts, data.pool)
+    device = data.pool.device
+    return batch, send(data.surface(rows, mode), device), send(mode, device)
 
 
 @torch.no_grad()
 def predict(
     network: MultiNetwork,
-    texts: Sequence[Texts],
-    device: str,
-    *,
-    budget: int = 100_000,
-    with_tags: bool = False,
-) -> Predictions:
-    """Run the network on rows in batches of similar length."""
+    data: PackedRows,
+    rows: NDArray[np.int64],
+    mode: int,
+    budget: int = 120_000,
+) -> NDArray[np.float64]:
+    """Return the scores of rows in one input mode."""
+    modes = np.full(len(rows), mode)
+    texts = data.texts_of(rows, modes)
+    sizes = np.where(texts >= 0, data.pool.lengths[texts] + 2, 0).sum(1)
+    order = np.argsort(-sizes, kind="stable")
+    result, at = np.zeros(len(rows)), 0
+    while at < len(rows):
+        count = max(1, min(budget // int(sizes[order[at]]), len(rows) - at))
+        chosen = order[at : at + count]
+        scores, _, _ = network.score(*forward(data, rows[chosen], modes[chosen]))
+        result[chosen] = scores.float().cpu().numpy()
+        at += count
+    return result
+
+
+def pair_accuracy(human: NDArray[Any], metric: NDArray[Any], groups: NDArray[Any]) -> float:
+    """Return the share of pairs within groups in the order of people; ties of people left out."""
+    right = total = 0.0
+    order = np.argsort(groups, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+        if len(rows) > 1:
+            h = np.sign(human[rows][:, None] - human[rows][None])
+            m = np.sign(metric[rows][:, None] - metric[rows][None])
+            upper = np.triu(h != 0, 1)
+            total += int(upper.sum())
+            right += float(((h == m) & upper).sum() + 0.5 * ((m == 0) & upper).sum())
+    return right / total if total else float("nan")
+
+
+def measure(network: MultiNetwork, data: PackedRows) -> dict[str, dict[str, list[float]]]:
+    """Return r, accuracy within a source and accuracy of systems, by set and input mode."""
     network.eval()
-    count = len(texts)
-    scores, spreads, clean = np.zeros((count, len(SCALES))), np.zeros((count, 3)), np.zeros(count)
-    tags: list[NDArray[np.float32]] = [np.zeros((0, 0), np.float32)] * (count if with_tags else 0)
-    cost = np.array([sum(len(t) + 2 for t in row if t is not None) for row in texts])
-    order = np.argsort(-cost, kind="stable")
-    at = 0
-    while at < count:
-        size = max(1, min(budget // max(int(cost[order[at]]), 1), count - at))
-        chosen = order[at : at + size]
-        batch = move_batch(make_layout([truncate(texts[n]) for n in chosen]), device)
-        predictions = network(batch)
-        scores[chosen] = predictions.scores.float().cpu().numpy()
-        spreads[chosen] = predictions.spreads.float().cpu().numpy()
-        clean[chosen] = predictions.clean.float().cpu().numpy()
-        if with_tags:
-            row_tags = predictions.tags.float().cpu().numpy()
-            for n, row in zip(chosen, row_tags, strict=True):
-                tags[n] = row[1 : 1 + hypothesis_length(texts[n])]
-        at += size
-    network.train()
-    return Predictions(scores, spreads, clean, tags)
-
-
-def hypothesis_length(texts: Texts) -> int:
-    """Return the number of pieces of a hypothesis."""
-    return 0 if texts[0] is None else len(texts[0])
-
-
-def truncate(texts: Texts) -> Texts:
-    """Truncate texts to the positions of the encoder."""
-    return tuple(None if text is None else text[:MAX_PIECES] for text in texts)
-
-
-def select_texts(texts: Texts, mode: str) -> Texts | None:
-    """Return the texts of an input mode, or None where one of them is missing."""
-    with_source, with_reference = INPUT_MODES[mode]
-    hypothesis, source, reference = texts
-    if (with_source and source is None) or (with_reference and reference is None):
-        return None
-    return hypothesis, source if with_source else None, reference if with_reference else None
-
-
-def da_scores(predictions: Predictions) -> Floats:
-    """Return the scores on the direct assessment scale."""
-    return np.asarray(predictions.scores[:, 0])
-
-
-def pearson(a: Floats, b: Floats) -> float:
-    """Return Pearson's r; NaN for constant or very short input."""
-    if len(a) < 3 or a.std() == 0 or b.std() == 0:
-        return float("nan")
-    return float(np.corrcoef(a, b)[0, 1])
-
-
-def sample_rows(store: Store, number: int, limit: int | None) -> NDArray[np.int64]:
-    """Return the rows of a dataset, at most `limit` of them."""
-    rows = np.flatnonzero(store.columns["set"] == number)
-    if limit is not None and len(rows) > limit:
-        rows = np.sort(np.random.default_rng(7).choice(rows, limit, replace=False))
-    return rows
-
-
-Predictor = Callable[[Sequence[Texts]], Predictions]
-
-
-def measure_sets(
-    predictor: Predictor,
-    store: Store,
-    part: str,
-    limit: int | None = None,
-    raw_scores: dict[str, NDArray[np.float32]] | None = None,
-) -> dict[str, dict[str, dict[str, float]]]:
-    """Return dataset -> input mode -> Pearson's r of each scale and of their mean.
-
-    All datasets go through the network together to fill batches. `raw_scores` collects scores
-    (rows, scales) with the human score as last column.
-    """
-    jobs: list[tuple[str, str, NDArray[np.int64]]] = []
-    texts: list[Texts] = []
-    compared = set(store.columns["comparisons"][:, 2].tolist())
-    for number, name in enumerate(store.names):
-        if not name.startswith(part) or number in compared:
-            continue
-        rows = sample_rows(store, number, limit)
-        for mode in INPUT_MODES:
-            shown_texts = [(row, select_texts(row_texts(store, row), mode)) for row in rows]
-            visible = [
-                (row, visible_text) for row, visible_text in shown_texts if visible_text is not None
-            ]
-            if len(visible) >= 50:
-                jobs.append((name, mode, np.array([row for row, _ in visible])))
-                texts += [visible_text for _, visible_text in visible]
-    predictions = predictor(texts)
-    result: dict[str, dict[str, dict[str, float]]] = {}
-    at = 0
-    for name, mode, rows in jobs:
-        part_scores, at = predictions.scores[at : at + len(rows)], at + len(rows)
-        human = store.columns["score"][rows].astype(float)
-        figures = {s: pearson(part_scores[:, n], human) for n, s in enumerate(SCALES)}
-        figures["mean"] = pearson(part_scores.mean(1), human)
-        if raw_scores is not None:
-            raw_scores[f"{name} {mode}"] = np.column_stack([part_scores, human]).astype(np.float32)
-        result.setdefault(name, {})[mode] = figures
-    return result
-
-
-def measure_paragraphs(
-    predictor: Predictor, store: Store, part: str, limit: int = 1500
-) -> dict[str, dict[str, float]]:
-    """Return dataset -> input mode -> Pearson's r on joined neighboring segments."""
-    documents = Documents(store)
-    result: dict[str, dict[str, float]] = {}
-    for number, name in enumerate(store.names):
-        rows = [r for r in sample_rows(store, number, None) if store.columns["document"][r] >= 0]
-        if not name.startswith(part) or not rows:
-            continue
-        done: set[int] = set()
-        joined = []
-        for row in sorted(rows, key=lambda r: documents.rank[r]):
-            if row not in done:
-                group = documents.neighbors(int(row), 10)
-                done.update(group)
-                if len(group) > 2:
-                    joined.append(documents.join(group))
-        joined = joined[:limit]
-        human = np.array([score for _, score in joined])
-        for mode in INPUT_MODES:
-            shown_texts = [select_texts(texts, mode) for texts, _ in joined]
-            visible = [n for n, texts in enumerate(shown_texts) if texts is not None]
-            if len(visible) >= 50:
-                predictions = predictor([shown_texts[n] for n in visible])  # type: ignore[misc]
-                result.setdefault(name, {})[mode] = pearson(da_scores(predictions), human[visible])
-    return result
-
-
-def measure_comparisons(
-    predictor: Predictor, store: Store, part: str
-) -> dict[str, dict[str, float]]:
-    """Return strict Kendall's tau over all human comparisons without ties."""
-    left, right, judge, outcome = store.columns["comparisons"].T
-    result: dict[str, dict[str, float]] = {}
-    rows = np.unique(np.concatenate([left, right]))
-    place = {int(row): n for n, row in enumerate(rows)}
-    a, b = (np.array([place[int(r)] for r in side]) for side in (left, right))
-    for mode in INPUT_MODES:
-        scores = da_scores(predictor([select_texts(row_texts(store, r), mode) for r in rows]))  # type: ignore[misc]
-        agree = np.sign(scores[a] - scores[b]) * outcome
-        for number in np.unique(judge):
-            is_own = (judge == number) & (outcome != 0)
-            if store.names[number].startswith(part) and is_own.any():
-                tau = float(((agree[is_own] > 0) * 2.0 - 1).mean())
-                result.setdefault(store.names[number], {})[mode] = tau
-    return result
-
-
-def iter_damage_pairs(
-    outputs: Outputs, damager: Damager, count: int
-) -> Iterator[tuple[str, Texts, Texts]]:
-    """Yield kind of damage, an output of the held-out lines, and its damaged version."""
-    rng = np.random.default_rng(11)
-    for kind, (_, make) in damager.kinds.items():
-        match_count = 0
-        for _ in range(12 * count):
-            if match_count == count:
-                break
-            line = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
-            other = int(rng.integers(outputs.lines - HELD_OUT_LINES, outputs.lines))
-            system = int(rng.integers(len(outputs.systems)))
-            third = outputs.column[outputs.languages[int(rng.integers(len(outputs.languages)))]]
-            if third in outputs.systems[system]:
+    figures: dict[str, dict[str, list[float]]] = {}
+    sets: dict[str, list[int]] = {}
+    for number, name in enumerate(data.names):
+        if name.startswith("dev:"):
+            merged = name.startswith(("dev:strings", "dev:commands", "dev:flores"))
+            sets.setdefault(name.split("/")[0] if merged else name, []).append(number)
+    for name, numbers in sets.items():
+        rows = data.rows_of(numbers)
+        figures[name] = {}
+        for mode, title in enumerate(MODES):
+            chosen = rows if mode == 0 else rows[data.columns["reference"][rows] >= 0]
+            if len(chosen) < 4 or (mode and name.startswith(("dev:strings", "dev:commands"))):
                 continue
-            texts = outputs.texts(line, system)
-            unrelated = outputs.text(other, outputs.systems[system][0])
-            material = material_of(texts, unrelated, outputs.text(line, third))
-            damaged = make(material, rng)
-            if damaged is not None and not np.array_equal(damaged.text, texts[0]):  # type: ignore[arg-type]
-                yield kind, texts, (damaged.text, *texts[1:])
-                match_count += 1
-
-
-def measure_damage(
-    predictor: Predictor, outputs: Outputs, damager: Damager, count: int = 150
-) -> dict[str, dict[str, float]]:
-    """Return kind -> input mode -> share of damaged texts that score below the original.
-
-    Uses the last lines of FLORES, which are excluded from training.
-    """
-    drawn = list(iter_damage_pairs(outputs, damager, count))
-    kinds = [kind for kind, _, _ in drawn]
-    intact, damaged = [texts for _, texts, _ in drawn], [texts for _, _, texts in drawn]
-    result: dict[str, dict[str, float]] = {}
-    for mode in INPUT_MODES:
-        before, after = (
-            da_scores(predictor([select_texts(t, mode) for t in texts]))  # type: ignore[misc]
-            for texts in (intact, damaged)
-        )
-        for kind in dict.fromkeys(kinds):
-            is_own = np.array([k == kind for k in kinds])
-            result.setdefault(kind, {})[mode] = float((before[is_own] > after[is_own]).mean())
-    return result
-
-
-def measure_spans(
-    predictor: Predictor, store: Store, part: str, limit: int = 2500
-) -> dict[str, dict[str, Any]]:
-    """Return piece-level F1 of error spans at every threshold, and of marking everything."""
-    marks: dict[int, list[tuple[int, int]]] = {}
-    for row, start, end, *_ in store.columns["marks"]:
-        marks.setdefault(int(row), []).append((int(start), int(end)))
-    result: dict[str, dict[str, Any]] = {}
-    for number, name in enumerate(store.names):
-        rows = [r for r in sample_rows(store, number, limit) if store.columns["marked"][r]]
-        if not name.startswith(part) or len(rows) < 50:
-            continue
-        for mode in INPUT_MODES:
-            visible = [(r, select_texts(row_texts(store, r), mode)) for r in rows]
-            visible = [(r, texts) for r, texts in visible if texts is not None]
-            if len(visible) >= 50:
-                figures = measure_span_f1(predictor, visible, marks)  # type: ignore[arg-type]
-                result[f"{name} {mode}"] = figures
-    return result
-
-
-def measure_span_f1(
-    predictor: Predictor, rows: Sequence[tuple[int, Texts]], marks: dict[int, list[tuple[int, int]]]
-) -> dict[str, Any]:
-    """Return the F1 of one dataset and input mode at every threshold."""
-    predictions = predictor([texts for _, texts in rows])
-    truth, probabilities = [], []
-    for (row, texts), logits in zip(rows, predictions.tags, strict=True):
-        wrong = np.zeros(hypothesis_length(texts), np.bool_)
-        for start, end in marks.get(row, ()):
-            wrong[start:end] = True
-        truth.append(wrong)
-        probabilities.append(error_probabilities(logits))
-    wrong, base = np.concatenate(truth), float(np.concatenate(truth).mean())
-    p = np.concatenate(probabilities)  # (pieces, tag schemes)
-    columns = np.column_stack([p, p.mean(1)])
-    figures: dict[str, Any] = {"rate": base, "everything": 2 * base / (1 + base)}
-    for name, column in zip((*TAG_SCHEMES, "mean"), columns.T, strict=True):
-        bins = np.minimum((column * BINS).astype(int), BINS - 1)
-        marked = np.bincount(bins, minlength=BINS)[::-1].cumsum()[::-1]  # above each threshold
-        hits = np.bincount(bins[wrong], minlength=BINS)[::-1].cumsum()[::-1]
-        f1 = 2 * hits / np.maximum(marked + wrong.sum(), 1)
-        figures[name] = {
-            "f1": float(f1.max()),
-            "threshold": int(f1.argmax()) / BINS,
-            "by threshold": f1.round(4).tolist(),
-            "marked": (marked / len(wrong)).round(4).tolist(),
-        }
+            scores = predict(network, data, chosen, mode)
+            human = data.columns["within"][chosen].astype(float)
+            groups, system = data.columns["group"][chosen], data.columns["system"][chosen]
+            labels = data.columns["score"][chosen]
+            r = float("nan") if np.isnan(labels).any() else float(np.corrcoef(labels, scores)[0, 1])
+            figures[name][title] = [
+                r,
+                pair_accuracy(human, scores, groups),
+                system_accuracy(human, scores, system, groups),
+            ]
+    network.train()
     return figures
 
 
-def error_probabilities(logits: NDArray[np.float32]) -> Floats:
-    """Return the probability of an error for each tag scheme, (pieces, schemes)."""
-    probabilities = []
-    for first, size in ((0, 3), (3, 3), (6, 2)):
-        part = logits[:, first : first + size]
-        part = np.exp(part - part.max(1, keepdims=True, initial=-1e9))
-        probabilities.append(1 - part[:, 0] / part.sum(1))
-    return np.stack(probabilities, 1).astype(float)
+def system_accuracy(human: Any, metric: Any, system: Any, groups: Any) -> float:
+    """Return the share of pairs of systems in the order of people, on sources of both."""
+    names, index = np.unique(system, return_inverse=True)
+    sources, column = np.unique(groups, return_inverse=True)
+    if len(names) < 3 or len(sources) < 10:
+        return float("nan")
+    tables = []
+    for values in (human, metric):
+        table = np.full((len(names), len(sources)), np.nan)
+        table[index, column] = values
+        tables.append(table)
+    right = total = 0.0
+    for a in range(len(names)):
+        for b in range(a):
+            shared = ~np.isnan(tables[0][a] + tables[0][b])
+            if shared.sum() < 10:
+                continue
+            h, m = (np.sign(np.mean(t[a][shared] - t[b][shared])) for t in tables)
+            total += 1
+            right += float(h == m)
+    return right / total if total else float("nan")
 
 
-def summarize(
-    figures: dict[str, dict[str, dict[str, float]]], scale: str = "da"
-) -> dict[str, float]:
-    """Return the mean over datasets for each group and input mode, and the overall mean."""
-    groups: dict[str, list[float]] = {}
-    for name, modes in figures.items():
-        group = name.split("/")[0].split(":")[1]
-        for mode, scales in modes.items():
-            groups.setdefault(f"{group} {mode}", []).append(scales[scale])
-    means = {name: float(np.nanmean(values)) for name, values in groups.items()}
-    return {**means, "mean": float(np.nanmean(list(means.values())))}
+def summarize(figures: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, Any]:
+    """Return means over the sets of each group, by input mode, and the value to choose by."""
+    summary: dict[str, Any] = {}
+    for title, groups in (("choice", CHOICE_SETS), ("older", OLDER_SETS)):
+        for group, prefixes in groups.items():
+            for mode in MODES:
+                own = [f[mode] for n, f in figures.items() if n.startswith(prefixes) and mode in f]
+                if own:
+                    with np.errstate(all="ignore"):
+                        means = np.nanmean(np.array(own, float), 0)
+                    summary[f"{title} {group} {mode}"] = [round(float(v), 4) for v in means]
+    unseen = [
+        figures[f"dev:soft/{pair}"]["source"]
+        for pair in ("en-sv", "en-th")
+        if f"dev:soft/{pair}" in figures
+    ]
+    if unseen:
+        summary["unseen pairs source"] = [round(float(v), 4) for v in np.mean(unseen, 0)]
+    for kind in ("strings", "commands", "flores"):
+        for mode in MODES:
+            shares = [
+                f[mode][1] for n, f in figures.items() if n.startswith(f"dev:{kind}") and mode in f
+            ]
+            if shares:
+                summary[f"{kind} {mode}"] = round(float(np.nanmean(shares)), 4)
+    summary["value"] = choice_value(summary)
+    old = {
+        m: [v[0] for k, v in summary.items() if k.startswith("older") and k.endswith(m)]
+        for m in MODES
+    }
+    summary["older r"] = {m: round(float(np.nanmean(v)), 4) for m, v in old.items() if v}
+    return summary
+
+
+def choice_value(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return the mean of the three figures over the modern groups, by input mode and overall."""
+    by_mode = {}
+    for mode in MODES:
+        own = [v for k, v in summary.items() if k.startswith("choice") and k.endswith(mode)]
+        if own:
+            by_mode[mode] = round(float(np.nanmean(np.array(own))), 4)
+    return {**by_mode, "all": round(float(np.mean(list(by_mode.values()))), 4)}

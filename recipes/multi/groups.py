@@ -22,16 +22,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recipes.multi import pack, strings
-from recipes.multi.row_features import ROW_FEATURES, row_features
-from recipes.multi.store import read_outputs
-from tertium.metrics.flagship.score_correction import Row, mean_fragmentation
+from recipes.multi import judgments, strings
+from tertium.metrics.flagship.row_features import (
+    ROW_FEATURES,
+    Row,
+    mean_fragmentation,
+    row_features,
+)
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 Floats = NDArray[np.float32]
 UNSEEN_PAIRS = ("en-sv", "en-th")
 JUDGE_SHARE = 0.7  # of gemba_gpt41 in a soft score; the rest is metricx24xl
 PSEUDO_REFERENCES = 2  # per source: outputs from the best quarter serve as references
+PIVOT_STEPS = {"esa": 1, "mqm": 1, "da": 2, "soft": 1}  # every n-th source gets a pivot
 RANKING_STEP, OUTPUT_LINES, DEV_ROWS = 3, 260, 4_000
 CHUNK = 20_000
 
@@ -40,7 +44,7 @@ class GroupedRows:
     """Rows as columns; `within` compares rows of a group only, NaN where unknown."""
 
     def __init__(self) -> None:
-        self.texts, self.names, self.systems = pack.Texts(), list[str](), dict[str, int]()
+        self.texts, self.names, self.systems = judgments.Texts(), list[str](), dict[str, int]()
         self.rows: list[Row] = []
         self.columns: dict[str, list[float]] = defaultdict(list)
         self._groups: dict[tuple[Any, ...], int] = {}
@@ -124,33 +128,33 @@ def with_group(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**row, "group": (row.get("doc"), row["segment"], row["source"])} for row in rows]
 
 
-def add_judgments(packed: GroupedRows, data: Path, held_out: pack.HeldOut) -> None:
+def add_judgments(packed: GroupedRows, data: Path, held_out: judgments.HeldOut) -> None:
     for path in sorted((data / "da/wmt16").glob("*.jsonl.gz")):
-        rows = [row for row in pack.read_rows(path) if not held_out.overlaps(row)]
+        rows = [row for row in judgments.read_rows(path) if not held_out.overlaps(row)]
         z = standardize([row["score"] for row in rows])
         packed.add(f"old/wmt16/{path.name.split('.')[0]}", with_group(rows), z, z)
     known_sources: set[tuple[str, str]] = set()
-    for kind, name, path in pack.modern_files(data, "train"):
-        rows = [row for row in pack.read_rows(path) if not held_out.overlaps(row)]
+    for kind, name, path in judgments.modern_files(data, "train"):
+        rows = [row for row in judgments.read_rows(path) if not held_out.overlaps(row)]
         if kind == "qe":
-            known_sources |= {(row["lp"], pack.normalize_text(row["source"])) for row in rows}
+            known_sources |= {(row["lp"], judgments.normalize_text(row["source"])) for row in rows}
         z = standardize([row["score"] for row in rows])
         packed.add(f"{kind}/{name}", with_group(rows), z, z)
     for path in sorted((data / "qe/wmt20").glob("*.train.jsonl.gz")):
         rows = [
             row
-            for row in pack.read_rows(path)
+            for row in judgments.read_rows(path)
             if not held_out.overlaps(row)
-            and (row["lp"], pack.normalize_text(row["source"])) not in known_sources
+            and (row["lp"], judgments.normalize_text(row["source"])) not in known_sources
         ]
         if len(rows) > 50:
             z = standardize([row["score"] for row in rows])
             packed.add(f"qe/qe20/{path.name.split('.')[0]}", with_group(rows), z, z)
 
 
-def add_rankings(packed: GroupedRows, data: Path, held_out: pack.HeldOut) -> None:
+def add_rankings(packed: GroupedRows, data: Path, held_out: judgments.HeldOut) -> None:
     """Add every third ranked source; `within` is the share of won minus lost comparisons."""
-    for year in pack.RANKINGS:
+    for year in judgments.RANKINGS:
         for path in sorted((data / "rankings" / year).glob("*.texts.jsonl.gz")):
             pair = path.name.split(".")[0]
             balance: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -162,7 +166,7 @@ def add_rankings(packed: GroupedRows, data: Path, held_out: pack.HeldOut) -> Non
                     balance[segment, left].append(value)
                     balance[segment, right].append(-value)
             rows, within = [], []
-            for text in list(pack.read_rows(path))[::RANKING_STEP]:
+            for text in list(judgments.read_rows(path))[::RANKING_STEP]:
                 if held_out.overlaps(text):
                     continue
                 for system, output in text["outputs"].items():
@@ -176,7 +180,7 @@ def add_rankings(packed: GroupedRows, data: Path, held_out: pack.HeldOut) -> Non
 
 def add_outputs(packed: GroupedRows, data: Path) -> None:
     """Add outputs of systems on FLORES without scores: the shipped model teaches them."""
-    names, blocks = read_outputs(data / pack.FLORES)
+    names, blocks = judgments.read_outputs(data / judgments.FLORES)
     rng = np.random.default_rng(1)
     systems: dict[str, list[str]] = defaultdict(list)
     for name in names:
@@ -218,7 +222,7 @@ def add_soft_labels(packed: GroupedRows, folder: Path) -> None:
         pair = path.name.split(".")[0]
         rows = with_group(
             row
-            for row in pack.read_rows(path)
+            for row in judgments.read_rows(path)
             if all(row["scores"].get(k) is not None for k in ("gemba_gpt41", "metricx24xl"))
         )
         soft, within = soft_scores(rows)
@@ -247,6 +251,58 @@ def add_soft_labels(packed: GroupedRows, folder: Path) -> None:
             packed.add(f"pseudo/{pair}.{copy}", paired, own_scores, own_within)
 
 
+def parallel_texts(packed: GroupedRows) -> dict[str, dict[str, str]]:
+    """Return translations of English sources by language: references, or the best soft score."""
+    result: dict[str, dict[str, str]] = defaultdict(dict)
+    best: dict[tuple[str, str], float] = {}
+    for n, number in enumerate(packed.columns["set"]):
+        kind, pair = set_kind_and_pair(packed.names[int(number)])
+        if kind not in PIVOT_STEPS or not pair.startswith("en-"):
+            continue
+        hypothesis, source, reference = packed.rows[n]
+        target, score = pair.split("-")[1], packed.columns["score"][n]
+        if kind == "soft" and score > best.get((str(source), target), -np.inf):
+            best[str(source), target] = score
+            result[str(source)][target] = hypothesis
+        elif kind != "soft" and reference is not None:
+            result[str(source)].setdefault(target, reference)
+    return result
+
+
+def set_kind_and_pair(name: str) -> tuple[str, str]:
+    return name.split("/")[0], name.split("/")[-1].split(".")[0]
+
+
+def add_pivots(packed: GroupedRows) -> None:
+    """Add rows whose English source is replaced by its translation into a third language.
+
+    Human scores of pairs without English are rare; translations into several languages share
+    their English sources, so a reference of one pair can be the source of another.
+    """
+    rng = np.random.default_rng(4)
+    translations = parallel_texts(packed)
+    groups: dict[int, list[int]] = defaultdict(list)
+    for n, group in enumerate(packed.columns["group"]):
+        groups[int(group)].append(n)
+    sets: dict[str, list[tuple[dict[str, Any], float, float]]] = defaultdict(list)
+    for group, members in groups.items():
+        kind, pair = set_kind_and_pair(packed.names[int(packed.columns["set"][members[0]])])
+        target = pair.split("-")[-1]
+        languages = sorted(set(translations.get(str(packed.rows[members[0]][1]), ())) - {target})
+        if kind not in PIVOT_STEPS or group % PIVOT_STEPS[kind] or not languages:
+            continue
+        language = str(rng.choice(languages))
+        name = f"{'pivot-soft' if kind == 'soft' else 'pivot'}/{language}-{target}"
+        for n in members:
+            hypothesis, source, reference = packed.rows[n]
+            pivot = translations[str(source)][language]
+            row = {"hypothesis": hypothesis, "source": pivot, "reference": reference}
+            row |= {"group": group, "system": packed.columns["system"][n]}
+            sets[name].append((row, packed.columns["score"][n], packed.columns["within"][n]))
+    for name, own in sorted(sets.items()):
+        packed.add(name, *map(list, zip(*own, strict=True)))  # type: ignore[arg-type]
+
+
 def add_text_pairs(packed: GroupedRows, data: Path) -> None:
     """Add right and wrong translations; a fifth of the keys is held out."""
     sets: dict[str, list[strings.TextPair]] = defaultdict(list)
@@ -255,7 +311,7 @@ def add_text_pairs(packed: GroupedRows, data: Path) -> None:
         [
             *strings.short_string_pairs(parallel / "tatoeba.tsv.gz", 500),
             *strings.command_pairs(),
-            *strings.flores_pairs(data / pack.FLORES),
+            *strings.flores_pairs(data / judgments.FLORES),
         ]
     )
     for pair in pairs:
@@ -283,10 +339,10 @@ def add_development_sets(packed: GroupedRows, data: Path) -> None:
     files = [
         ("da", f"wmt15/{p.name.split('.')[0]}", p) for p in sorted((data / "da/wmt15").glob("*.gz"))
     ]
-    files += pack.modern_files(data, "dev")
+    files += judgments.modern_files(data, "dev")
     for kind, name, path in files:
         groups: dict[Any, list[dict[str, Any]]] = defaultdict(list)
-        for row in with_group(pack.read_rows(path)):
+        for row in with_group(judgments.read_rows(path)):
             groups[row["group"]].append(row)
         keys = list(groups)
         chosen, count = [], 0
@@ -305,7 +361,7 @@ def main() -> None:
     parser.add_argument("--soft-labels", type=Path, required=True, help="folder of soft labels")
     parser.add_argument("-o", "--out", type=Path, required=True, help="output folder")
     args = parser.parse_args()
-    held_out = pack.gather_held_out(args.data)
+    held_out = judgments.gather_held_out(args.data)
     packed = GroupedRows()
     add_development_sets(packed, args.data)
     add_soft_labels(packed, args.soft_labels)
@@ -313,6 +369,7 @@ def main() -> None:
     add_rankings(packed, args.data, held_out)
     add_outputs(packed, args.data)
     add_text_pairs(packed, args.data)
+    add_pivots(packed)
     sizes = np.bincount(np.array(packed.columns["set"], int))
     totals: dict[str, int] = defaultdict(int)
     for name, size in zip(packed.names, sizes, strict=True):

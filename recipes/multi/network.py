@@ -2,9 +2,9 @@
 
 Any subset of source and reference can be missing. Every text is `<s> pieces </s>` with positions
 that restart at zero; role embeddings, initialized to zero, mark its role. The first `lower_layers`
-layers attend within each text, the others within the row. A head predicts three human scales,
-their spread and whether there is any error. It uses a mix of layers, means and a soft alignment of
-the hypothesis with the other texts. A tagger predicts error spans for each piece.
+layers attend within each text, the others within the row. A head predicts the human score of a row
+from a mix of layers, means, a soft alignment of the hypothesis with the other texts, and surface
+features. A tagger predicts error spans for each piece.
 
 Batches are stored without padding. Attention uses a padded copy where the kernel for ragged
 batches is missing.
@@ -12,23 +12,20 @@ batches is missing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from recipes.multi.e5 import END, START
-
 HYPOTHESIS, SOURCE, REFERENCE = range(3)
-SCALES = ("da", "mqm", "esa")  # quality estimation is judged on the scale of direct assessment
 MIXED_LAYERS = (4, 6, 8, 10, 11, 12)  # layers that are mixed, as in the study
 MATCHED_LAYERS = (3, 6, 12)  # layers whose pieces are matched greedily
 COMPARISON_DIM = 128
+MODES = ("source", "reference", "both")  # each has its own weights in the last layer
+SURFACE, UNITS = 8, 512  # surface features, hidden units of the head
+MAX_DEVIATIONS = 6.0  # standardized values are clipped here
 TAGS = 3 + 3 + 2 + 7  # MQM and ESA: ok, minor, major; word tags: ok, bad; categories and none
 
 
@@ -61,77 +58,6 @@ class Batch:
     @property
     def size(self) -> int:
         return int(self.ids.shape[0])
-
-
-Layout = dict[str, NDArray[np.int64]]
-Texts = tuple[NDArray[np.int32] | None, ...]
-
-
-def make_layout(rows: Sequence[Texts]) -> Layout:
-    """Build the arrays of a batch from rows of piece ids; None where a text is missing."""
-    present_texts = [
-        (number, role, text)
-        for number, row in enumerate(rows)
-        for role, text in enumerate(row)
-        if text is not None
-    ]
-    sizes = np.array([len(text) + 2 for _, _, text in present_texts])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    text_of = np.repeat(np.arange(len(present_texts)), sizes)
-    place = np.arange(starts[-1]) - starts[text_of]
-    ids = np.full(starts[-1], START, np.int64)
-    inner = (place > 0) & (place < sizes[text_of] - 1)
-    ids[inner] = np.concatenate([text for _, _, text in present_texts])
-    ids[starts[1:] - 1] = END
-    owner, role_of = (np.array([t[n] for t in present_texts]) for n in (0, 1))
-    row_starts = np.concatenate([[0], np.cumsum(np.bincount(owner, sizes, len(rows)))])
-    row_of = owner[text_of]
-    layout = {
-        "ids": ids,
-        "positions": place,
-        "roles": role_of[text_of],
-        "text_starts": starts,
-        "text_of": text_of,
-        "row_of": row_of,
-        "row_starts": row_starts.astype(np.int64),
-        "place_in_row": np.arange(len(ids)) - row_starts.astype(np.int64)[row_of],
-    }
-    rank = np.zeros(len(present_texts), np.int64)
-    for role in range(3):
-        positions = np.flatnonzero(role_of == role)
-        rank[positions] = np.arange(len(positions))
-        layout[f"first{role}"], layout[f"size{role}"] = starts[positions], sizes[positions]
-        layout[f"rows{role}"] = owner[positions]
-    layout["rank"] = rank[text_of]
-    return layout
-
-
-def move_batch(layout: Layout, device: str) -> Batch:
-    """Move a batch layout to a device."""
-
-    def send(name: str) -> Tensor:
-        tensor = torch.from_numpy(layout[name])
-        if device.startswith("cuda"):
-            return tensor.pin_memory().to(device, non_blocking=True)
-        return tensor
-
-    def ragged(starts: str, owner: str, place: str) -> Ragged:
-        longest = int(np.diff(layout[starts]).max())
-        return Ragged(send(starts).int(), longest, send(owner), send(place))
-
-    return Batch(
-        send("ids"),
-        send("positions"),
-        send("roles"),
-        send("rank"),
-        ragged("text_starts", "text_of", "positions"),
-        ragged("row_starts", "row_of", "place_in_row"),
-        {role: send(f"first{role}") for role in range(3)},
-        {role: send(f"size{role}") for role in range(3)},
-        {role: send(f"rows{role}") for role in range(3)},
-        {role: int(layout[f"size{role}"].max(initial=0)) for role in range(3)},
-        len(layout["row_starts"]) - 1,
-    )
 
 
 class InvertibleGather(torch.autograd.Function):
@@ -279,40 +205,32 @@ def match_greedily(left: Tensor, right: Tensor, in_left: Tensor, in_right: Tenso
     return torch.stack(shares, 1)
 
 
-@dataclass
-class Prediction:
-    """Outputs for each row and for each piece of its hypothesis."""
-
-    scores: Tensor  # (rows, scales)
-    spreads: Tensor  # (rows, scales) logarithms of variances
-    clean: Tensor  # (rows,) logit of no error
-    tags: Tensor  # (rows, widest hypothesis, TAGS); position 0 is <s>
-    is_piece: Tensor  # (rows, widest hypothesis)
-
-
 class Head(nn.Module):
-    """Map pooled features to predictions, in single precision."""
+    """Score of each input mode from pooled states x and surface features f.
 
-    def __init__(self, features: int, dropout: float) -> None:
+    y = last(standardize([gelu(inner([norm(x); f])); x; f]))
+    """
+
+    def __init__(self, features: int, dropout: float = 0.1) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(features)
-        self.inner, self.dropout = nn.Linear(features, 512), nn.Dropout(dropout)
-        self.last = nn.Linear(512, 2 * len(SCALES) + 1)
-        nn.init.normal_(self.last.weight, std=0.01)
-        nn.init.zeros_(self.last.bias)
+        self.mean: Tensor
+        self.scale: Tensor
+        shape = len(MODES), UNITS + features + SURFACE
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("scale", torch.zeros(shape))
+        self.norm, self.dropout = nn.LayerNorm(features), nn.Dropout(dropout)
+        self.inner = nn.Linear(features + SURFACE, UNITS)
+        self.last = nn.Linear(UNITS + features + SURFACE, len(MODES))
 
-    def forward(self, features: Tensor) -> Tensor:
-        hidden = F.gelu(self.inner(self.dropout(self.norm(features.float()))))
-        out: Tensor = self.last(self.dropout(hidden))
-        return out
-
-
-def select_head_input(head_input: Tensor, mode: str, hidden: int = 384) -> Tensor:
-    """Drop the columns of the head input that are zero in an input mode."""
-    visible_roles = {"source": (0,), "reference": (1,)}.get(mode, (0, 1))
-    width = (head_input.shape[1] - 2 * hidden) // 2
-    own, *comparisons = head_input.split([2 * hidden, width, width], 1)
-    return torch.cat([own, *(comparisons[n] for n in visible_roles)], 1)
+    def forward(self, states: Tensor, surface: Tensor, mode: Tensor) -> Tensor:
+        states, surface = states.float(), surface.float()
+        normed = self.dropout(self.norm(states))
+        f = (surface - self.mean[0, -SURFACE:]) * self.scale[0, -SURFACE:]
+        hidden = F.gelu(self.inner(torch.cat([normed, f], -1)))
+        parts = torch.cat([hidden, states, surface], -1)
+        x = (parts - self.mean[mode]) * self.scale[mode]
+        x = self.dropout(x.clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS))
+        return (x * self.last.weight[mode]).sum(-1) + self.last.bias[mode]
 
 
 class MultiNetwork(nn.Module):
@@ -356,12 +274,10 @@ class MultiNetwork(nn.Module):
         self.head = head.float()
         return self
 
-    def forward(self, batch: Batch) -> Prediction:
+    def score(self, batch: Batch, surface: Tensor, mode: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return scores (rows,), tag logits of pieces and the mask of pieces."""
         features, pieces, is_piece = self.pooled_states(batch)
-        out = self.head(features)
-        count = len(SCALES)
-        tags = self.tagger(pieces).float()
-        return Prediction(out[:, :count], out[:, count : 2 * count], out[:, -1], tags, is_piece)
+        return self.head(features, surface, mode), self.tagger(pieces).float(), is_piece
 
     def pooled_states(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
         """Return features of rows, features of hypothesis pieces, and the mask of pieces."""
@@ -436,32 +352,3 @@ def _pad_role(states: Tensor, batch: Batch, role: int) -> tuple[Tensor, Tensor]:
     back = torch.where(has_role, batch.rank * width + batch.positions, 0)
     flat = gather_rows(states, where, back, has_role)
     return flat.view(-1, width, states.shape[1]), is_piece
-
-
-def load_encoder(network: MultiNetwork, weights: dict[str, Tensor]) -> None:
-    """Copy the published encoder weights into the network."""
-    hidden = network.words.weight.shape[1]
-    with torch.no_grad():
-        network.words.weight.copy_(weights["emb.word"].view(-1, hidden))
-        positions = weights["emb.pos"].view(-1, hidden) + weights["emb.type"].view(-1, hidden)[0]
-        network.positions.weight.copy_(positions)
-        network.norm.weight.copy_(weights["emb.ln.w"])
-        network.norm.bias.copy_(weights["emb.ln.b"])
-        for n, layer in enumerate(network.layers):
-            assert isinstance(layer, Layer)
-            for kind in ("w", "b"):
-                parts = [weights[f"l{n}.{name}.{kind}"] for name in "qkv"]
-                _copy(layer.qkv, kind, torch.cat(parts))
-                for name, module in (
-                    ("ao", layer.out),
-                    ("aln", layer.norm1),
-                    ("fi", layer.up),
-                    ("fo", layer.down),
-                    ("oln", layer.norm2),
-                ):
-                    _copy(module, kind, weights[f"l{n}.{name}.{kind}"])
-
-
-def _copy(module: nn.Linear | nn.LayerNorm, kind: str, values: Tensor) -> None:
-    target = module.weight if kind == "w" else module.bias
-    target.copy_(values.view_as(target))

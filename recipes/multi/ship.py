@@ -1,14 +1,12 @@
 """Write a trained tertium-multi into the package: compress it, then calibrate it.
 
-    python -m recipes.multi.ship weights STUDENT.0.safetensors ... --encoder parts/encoder
-    python -m recipes.multi.ship tags tagger.safetensors
+    python -m recipes.multi.ship weights run/network.*.safetensors
     python -m recipes.multi.ship calibrate --data DIR
     python -m recipes.multi.ship experts --data DIR
 
-The embedding table keeps its published 4 bits; matrices become int8 rows. The head keeps a mixture
-of its scales and the no-error output. Calibration maps to 0..1 come from da/wmt15, qe/wmt20 dev and
-the direct assessments of modern/dev, one for each input mode; the maps of the expert scale come
-from MQM of modern/dev; percentiles from outputs of WMT18 systems. Test sets are not used.
+Matrices become int8 rows. Calibration maps to 0..1 come from da/wmt15, qe/wmt20 dev and the direct
+assessments of modern/dev, one for each input mode; the maps of the expert scale come from MQM of
+modern/dev; percentiles from outputs of WMT18 systems. Test sets are not used.
 `recipes.multi.spans` chooses the thresholds of error spans afterwards.
 """
 
@@ -35,136 +33,57 @@ from recipes.flagship.ship import (
     score_percentiles,
     write_config,
 )
-from recipes.multi.combine import IDENTITY_CORRECTION, write_corrections
-from recipes.multi.e5 import BLOCK, BLOCK_BYTES
-from recipes.multi.network import COMPARISON_DIM, SCALES, select_head_input
-from recipes.multi.pack import read_rows
-from recipes.multi.readouts import ENSEMBLE_SIZE, HIDDEN_UNITS, REDUCED_DIM
+from recipes.multi.judgments import read_rows
 from tertium.cache.cached_files import hash_file
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.model_cards import MODEL_CARDS
-from tertium.metrics.flagship.bundled_model import ENCODER
-from tertium.metrics.flagship.joint_network import Readout
+from tertium.metrics.flagship.bundled_model import dequantize
+from tertium.metrics.flagship.row_features import ROW_FEATURES, Row
 from tertium.metrics.flagship.row_scorer import NETWORK, WORDS
 from tertium.metrics.flagship.scales import ErrorPenalty
-from tertium.metrics.flagship.score_correction import Row
 from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
-from tertium.models.checkpoint import bundled_models_folder
+from tertium.models.checkpoint import WEIGHTS, bundled_models_folder
 
 FloatArray = NDArray[np.float64]
-HIDDEN, HEADS, LOWER_LAYERS = 384, 12, 4
-READOUT_UNITS = HIDDEN_UNITS * ENSEMBLE_SIZE
-TAGS = "tags.safetensors"
+EXACT = ("head.last", "head.mean", "head.scale")  # kept in single precision
 CALIBRATION_KNOTS = 8  # more knots overfit
 ANNOTATED_ROWS = 160  # per dataset with marked errors
 ERRORS = {"best": 1.2, "power": 0.7, "whole": 548}  # raw score, exponent, pieces
-TOKENIZER = {
-    "tokenizer_class": "PreTrainedTokenizerFast",
-    "model_max_length": 512,
-    "bos_token": "<s>",
-    "eos_token": "</s>",
-    "unk_token": "<unk>",
-    "pad_token": "<pad>",
-}
 
 
-def load_parts(files: list[Path]) -> dict[str, Tensor]:
-    """Load trained weights in single precision from the parts of an export."""
-    return {name: value.float() for file in files for name, value in load_file(file).items()}
+def load_networks(files: Sequence[Path]) -> dict[str, Tensor]:
+    """Load trained weights, NAME.0.safetensors and so on; of several networks, their mean."""
+    networks: dict[str, dict[str, Tensor]] = {}
+    for file in files:
+        networks.setdefault(file.name.split(".")[0], {}).update(load_file(file))
+    states = [dequantize(network) for network in networks.values()]
+    return {name: torch.stack([state[name] for state in states]).mean(0) for name in states[0]}
 
 
-def compress(
-    trained: dict[str, Tensor], table: NDArray[np.uint8], mixture: dict[str, float]
-) -> dict[str, Tensor]:
-    """Return the tensors to ship: the published table (blocks, 18) bytes and int8 matrices.
-
-    The score is a mixture of the trained scales, folded into the last linear layer.
-    """
-    weights = dict(trained)
-    for kind in ("weight", "bias"):
-        last = trained[f"head.last.{kind}"]
-        score = sum(share * last[SCALES.index(scale)] for scale, share in mixture.items())
-        weights[f"head.last.{kind}"] = torch.stack([torch.as_tensor(score), last[-1]])
-    rows = table.reshape(-1, HIDDEN // BLOCK, BLOCK_BYTES)
-    scales = np.ascontiguousarray(rows[..., :2]).view("<f2")[..., 0]
-    words = {"nibbles": np.ascontiguousarray(rows[..., 2:]), "scales": scales.copy()}
-    return {
-        **{f"{NETWORK}{name}": value for name, value in quantize(weights).items()},
-        **{f"{WORDS}{name}": torch.from_numpy(value) for name, value in words.items()},
-    }
-
-
-def write_tokenizer(source: Path, folder: Path) -> dict[str, str]:
-    """Write the pruned tokenizer with short scores and return the hashes of its files."""
-    settings = json.loads(source.read_text(encoding="utf-8"))
-    settings["model"]["vocab"] = [
-        [piece, float(str(np.float32(score)))] for piece, score in settings["model"]["vocab"]
-    ]
-    contents = {
-        "tokenizer.json": json.dumps(settings, ensure_ascii=False, separators=(",", ":")),
-        "tokenizer_config.json": json.dumps(TOKENIZER, indent=1) + "\n",
-    }
-    (folder / ENCODER).mkdir(parents=True, exist_ok=True)
-    for name, text in contents.items():
-        (folder / ENCODER / name).write_text(text, encoding="utf-8")
-    return {f"{ENCODER}/{name}": hash_file(folder / ENCODER / name) for name in contents}
-
-
-def write_weights(files: list[Path], encoder: Path, mixture: dict[str, float]) -> None:
-    """Write weights, tokenizer and a config.json without correction and calibration."""
+def write_weights(files: Sequence[Path]) -> None:
+    """Write trained weights as int8 rows; vocabulary and word embeddings stay as they are."""
     folder = bundled_models_folder() / TertiumMulti.name
-    folder.mkdir(parents=True, exist_ok=True)
-    trained = load_parts(files)
-    with np.load(encoder / "e5.npz") as stored:
-        compact = compress(trained, stored["emb.word"], mixture)
-    save_file(compact, folder / "weights.safetensors")
-    layers = [name for name in trained if name.endswith("qkv.bias")]
+    trained = load_networks(files)
+    words = {n: v for n, v in load_file(folder / WEIGHTS).items() if n.startswith(WORDS)}
+    exact = {n: v.contiguous() for n, v in trained.items() if n.startswith(EXACT)}
+    compact = {**quantize({n: v for n, v in trained.items() if n not in exact}), **exact}
+    network = {f"{NETWORK}{name}": value for name, value in compact.items()}
+    save_file({**network, **words}, folder / WEIGHTS)
+    config = _read_config()
+    shape = {n: v for n, v in config["shape"].items() if n not in ("directions", "reading")}
+    for name in ("corrections", "parts"):
+        config.pop(name, None)
+    for name in ("readout.safetensors", "tags.safetensors"):
+        (folder / name).unlink(missing_ok=True)
     write_config(
         folder,
         {
-            "architecture": "joint encoder",
-            "weights_sha256": hash_file(folder / "weights.safetensors"),
-            "encoder_files": write_tokenizer(encoder / "tokenizer.json", folder),
-            "shape": {
-                "words": len(compact[f"{WORDS}scales"]),
-                "positions": len(trained["positions.weight"]),
-                "hidden": HIDDEN,
-                "layers": len(layers),
-                "heads": HEADS,
-                "inner": len(trained["layers.0.up.bias"]),
-                "apart": LOWER_LAYERS,
-                "compared": COMPARISON_DIM,
-                "judging": len(trained["head.inner.bias"]),
-                "directions": REDUCED_DIM,
-                "reading": READOUT_UNITS,
-                "tags": len(trained.get("tagger.2.bias", ())),
-            },
-            "languages": sorted(MODEL_CARDS["e5"].languages),
-            "clean": {mode: {"half": 1.0, "slope": 1.0} for mode in INPUT_MODES},
+            **config,
+            "weights_sha256": hash_file(folder / WEIGHTS),
+            "shape": {**shape, "features": len(ROW_FEATURES)},
             "scales": dict.fromkeys(INPUT_MODES, UNCALIBRATED),
             "experts": dict.fromkeys(INPUT_MODES, UNCALIBRATED_EXPERT_SCALE),
-            "spans": None,
         },
-    )
-    hidden_units, inputs = trained["head.inner.weight"].shape
-    zero_readouts = {}
-    for mode in INPUT_MODES:
-        features = hidden_units + select_head_input(torch.zeros(1, inputs), mode).shape[1]
-        readout = Readout(features, REDUCED_DIM, READOUT_UNITS).state_dict()
-        zero_readouts[mode] = {name: 0 * value for name, value in readout.items()}
-    write_corrections(dict.fromkeys(INPUT_MODES, IDENTITY_CORRECTION), zero_readouts)
-
-
-def write_tags(file: Path) -> None:
-    """Write a tagger that was trained on top of the shipped weights."""
-    folder = bundled_models_folder() / TertiumMulti.name
-    tagger = load_file(file)
-    compact = {f"{NETWORK}{name}": value for name, value in quantize(tagger).items()}
-    save_file(compact, folder / TAGS)
-    config = _read_config()
-    config["shape"]["tags"] = len(tagger["tagger.2.bias"])
-    write_config(
-        folder, {**config, "parts": {**config.get("parts", {}), TAGS: hash_file(folder / TAGS)}}
     )
 
 
@@ -345,16 +264,8 @@ def _keep_texts(row: Row, mode: InputMode) -> Row:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("stage", choices=("weights", "tags", "calibrate", "experts"))
-    parser.add_argument(
-        "--mixture",
-        type=float,
-        nargs=len(SCALES),
-        default=[1.0, 0.0, 0.0],
-        help=f"weights of the scales {', '.join(SCALES)} in the score",
-    )
-    parser.add_argument("files", type=Path, nargs="*", help="weight files")
-    parser.add_argument("--encoder", type=Path, help="encoder folder written by recipes.multi.pack")
+    parser.add_argument("stage", choices=("weights", "calibrate", "experts"))
+    parser.add_argument("files", type=Path, nargs="*", help="files of recipes.multi.fine_tune")
     parser.add_argument("--data", help="folder of human judgments (default: TERTIUM_DATA)")
     parser.add_argument("--each", type=int, default=500, help="judgments per file (default: 500)")
     parser.add_argument(
@@ -362,9 +273,7 @@ def main() -> None:
     )
     args = parser.parse_args()
     if args.stage == "weights":
-        write_weights(args.files, args.encoder, dict(zip(SCALES, args.mixture, strict=True)))
-    elif args.stage == "tags":
-        write_tags(args.files[0])
+        write_weights(args.files)
     else:
         fit = calibrate_experts if args.stage == "experts" else calibrate
         fit(args.data, args.each, args.outputs)

@@ -9,12 +9,11 @@ languages without a choice set.
 wrong     all suspected errors: the best mean character F1 over the datasets
 precise   what is shown by default: the lowest threshold at which annotators confirm at least half
           of what is marked, by characters and by spans, over all datasets of the family (minus a
-          standard error) and in each dataset with enough spans; None if there is no such
-          threshold, and for `other`
+          standard error), in each dataset with enough spans, and on the half of the rows that did
+          not choose it; None if there is no such threshold, and for `other`
 major     severity: as many confirmed spans are major as the annotators say
 
-Reported next to it: the F1 of marking everything, and of marking as many characters at random. The
-precision with `precise` is also measured on the half of the rows that did not choose it.
+Reported next to it: the F1 of marking everything, and of marking as many characters at random.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recipes.flagship.ship import write_config
-from recipes.multi.pack import read_rows
+from recipes.multi.judgments import read_rows
 from recipes.multi.ship import select_mode
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
@@ -247,6 +246,14 @@ def measure_held_out(counts: CountsByThreshold) -> Counts | None:
     return add_counts(measured) if measured else None
 
 
+def choose_confirmed(counts: CountsByThreshold) -> float | None:
+    """Return `choose_precise`, or None if its spans are not confirmed on held-out rows."""
+    held_out = measure_held_out(counts)
+    if held_out is None or held_out.precision < MIN_PRECISION:
+        return None
+    return choose_precise(counts)
+
+
 def calibrate_severity(
     sets: Sequence[MarkedSet], scheme: AnnotationScheme, wrong: float
 ) -> float | None:
@@ -348,7 +355,7 @@ def choose(
         own_sets = [sets[n] for n in members]
         own = {limit: [parts[n] for n in members] for limit, parts in counts.items()}
         major = calibrate_severity(own_sets, scheme, wrong) or pooled.major
-        chosen[family] = replace(pooled, major=major, precise=choose_precise(own))
+        chosen[family] = replace(pooled, major=major, precise=choose_confirmed(own))
         report(own_sets, own, chosen[family], f"{scheme} {mode} {family}")
     return {
         family: asdict(own)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recipes.multi.store import read_outputs
+from recipes.multi.judgments import read_outputs
 from tertium.text.perturbations import PERTURBATIONS, PerturbationInput, perturb
 
 MAX_WORDS = 5

@@ -1,4 +1,4 @@
-"""Fine-tuning of tertium-multi: it starts as the shipped model, saves and loads, and measures."""
+"""Fine-tuning of tertium-multi: it starts from the shipped model, saves and loads, and measures."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from recipes.multi import fine_tune, groups, strings
+import torch
+from recipes.multi import evaluate, fine_tune, groups, sampling, strings
 
+from tertium.metrics.flagship.error_spans import error_probabilities
+from tertium.metrics.flagship.row_scorer import piece_errors
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 
@@ -23,20 +26,18 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> fine_tune.PackedRows:
+def data(tmp_path_factory: pytest.TempPathFactory) -> sampling.PackedRows:
     folder = tmp_path_factory.mktemp("packed")
     packed = groups.GroupedRows()
     with_reference = [{**row, "reference": "No train runs today."} for row in ROWS]
     packed.add("da/x/de-en", with_reference, [0.5, -1.0, 0.5], [0.5, -1.0, 0.5])
     packed.add("soft/de-en", ROWS, [1.0, -1.0, 0.0], [1.0, -1.0, 0.0])
     packed.write(folder)
-    return fine_tune.PackedRows.open(folder, MODEL / "encoder/tokenizer.json", "cpu")
+    return sampling.PackedRows.open(folder, MODEL / "encoder/tokenizer.json", "cpu")
 
 
-def test_training_starts_from_the_shipped_scores(data: fine_tune.PackedRows) -> None:
-    """The head leaves out the small hidden layer of the readout and the bound of the score."""
-    network, _ = fine_tune.load_shipped(MODEL)
-    teacher, rows = fine_tune.Teacher(MODEL, "cpu"), np.arange(3)
+def test_training_starts_from_the_shipped_scores(data: sampling.PackedRows) -> None:
+    network, rows = fine_tune.load_shipped(MODEL).eval(), np.arange(3)
     for mode in range(3):
         texts = [
             (
@@ -46,25 +47,47 @@ def test_training_starts_from_the_shipped_scores(data: fine_tune.PackedRows) -> 
             )
             for row in ROWS
         ]
-        shipped = TertiumMulti(precision="fp32").raw_scores(texts)
-        taught = fine_tune.predict(teacher, data, rows, mode)
-        np.testing.assert_allclose(taught, shipped, atol=5e-3)
-        started = fine_tune.predict(network.eval(), data, rows, mode)
-        assert np.abs(started - shipped).max() < 0.3
+        outputs = TertiumMulti(precision="fp32").raw_outputs(texts)
+        with torch.no_grad():
+            batch = evaluate.forward(data, rows, np.full(3, mode))
+            scores, tags, is_piece = network.score(*batch)
+        np.testing.assert_allclose(scores, [output[0] for output in outputs], atol=5e-3)
+        for output, logits, mask in zip(outputs, tags, is_piece, strict=True):
+            probabilities = error_probabilities(logits[mask].numpy())
+            np.testing.assert_allclose(piece_errors(output), probabilities, atol=5e-3)
 
 
-def test_saved_networks_load_and_average(data: fine_tune.PackedRows, tmp_path: Path) -> None:
-    network, _ = fine_tune.load_shipped(MODEL)
+def test_saved_networks_load_and_average(data: sampling.PackedRows, tmp_path: Path) -> None:
+    network = fine_tune.load_shipped(MODEL)
     fine_tune.save(network, tmp_path / "first")
     fine_tune.save(network, tmp_path / "second")
     loaded = fine_tune.load_trained(MODEL, sorted(tmp_path.glob("*.safetensors")))
-    before, after = (fine_tune.predict(n.eval(), data, np.arange(6), 0) for n in (network, loaded))
+    before, after = (evaluate.predict(n.eval(), data, np.arange(6), 0) for n in (network, loaded))
     np.testing.assert_allclose(before, after, atol=0.05)
 
 
-def test_groups_give_pairs_of_one_source(data: fine_tune.PackedRows) -> None:
+def test_english_sources_are_replaced_by_translations() -> None:
+    """A pivot is the reference of another pair, or the output with the best soft score."""
+    packed = groups.GroupedRows()
+    row = {"group": 0, "source": "No train.", "system": "a"}
+    german = [{**row, "hypothesis": "Kein Zug.", "reference": "Kein Zug fährt."}]
+    packed.add("esa/x/en-de", german, [0.5], [0.5])
+    czech = [{**row, "hypothesis": text} for text in ("Žádný vlak.", "Vlak.")]
+    packed.add("soft/en-cs", czech, [1.0, -1.0], [1.0, -1.0])
+    groups.add_pivots(packed)
+    assert packed.names[2:] == ["pivot-soft/de-cs", "pivot/cs-de"]
+    assert packed.rows[3:] == [
+        ("Žádný vlak.", "Kein Zug fährt.", None),
+        ("Vlak.", "Kein Zug fährt.", None),
+        ("Kein Zug.", "Žádný vlak.", "Kein Zug fährt."),
+    ]
+    assert packed.columns["score"][3:] == [1.0, -1.0, 0.5]
+    assert len(set(packed.columns["group"])) == 4  # a pivot is a group of its own
+
+
+def test_groups_give_pairs_of_one_source(data: sampling.PackedRows) -> None:
     shares = {"da": (0.5, (0.0, 1.0, 0.0)), "soft": (0.5, (0.0, 1.0, 0.0))}
-    step = next(fine_tune.iter_steps(data, shares, 2_000, seed=1))
+    step = next(sampling.iter_steps(data, shares, 2_000, seed=1))
     left, right = step.pairs.T
     group = data.columns["group"][step.rows]
     assert (group[left] == group[right]).all()
@@ -74,7 +97,7 @@ def test_groups_give_pairs_of_one_source(data: fine_tune.PackedRows) -> None:
 
 def test_accuracies_leave_out_human_ties() -> None:
     human, metric = np.array([1.0, 1.0, 0.0, 5.0]), np.array([3.0, 1.0, 2.0, 0.0])
-    assert fine_tune.pair_accuracy(human, metric, np.array([0, 0, 0, 1])) == 0.5
+    assert evaluate.pair_accuracy(human, metric, np.array([0, 0, 0, 1])) == 0.5
 
 
 def test_wrong_strings_differ_from_right_ones() -> None:

@@ -1,22 +1,19 @@
-"""Parts of the tertium-multi recipe: overlap, vocabulary, losses, compression."""
+"""Parts of the tertium-multi recipe: overlap, calibration, error spans."""
 
 from __future__ import annotations
 
 import gzip
 import json
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 
-from recipes.multi import losses, ship  # noqa: E402
-from recipes.multi.e5 import BLOCK_BYTES, Published, prune  # noqa: E402
-from recipes.multi.network import TAGS, Prediction  # noqa: E402
-from recipes.multi.pack import HeldOut, Packed, normalize_text  # noqa: E402
-from recipes.multi.spans import (  # noqa: E402
+from recipes.multi import ship
+from recipes.multi.judgments import HeldOut, normalize_text
+from recipes.multi.spans import (
     MIN_SPANS,
     MarkedSet,
     calibrate_severity,
@@ -25,14 +22,14 @@ from recipes.multi.spans import (  # noqa: E402
     count_all,
 )
 
-from tertium.metrics.flagship.error_spans import (  # noqa: E402
+from tertium.metrics.flagship.error_spans import (
     ERROR_COLUMNS,
     MAJOR,
     WRONG,
 )
-from tertium.metrics.flagship.row_scorer import RowScorer  # noqa: E402
-from tertium.metrics.flagship.scales import ErrorPenalty, NoErrorProbability  # noqa: E402
-from tertium.metrics.flagship.tertium_multi import TertiumMulti  # noqa: E402
+from tertium.metrics.flagship.row_scorer import RowScorer
+from tertium.metrics.flagship.scales import ErrorPenalty, NoErrorProbability
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 
 def record(**changes: object) -> dict[str, object]:
@@ -58,65 +55,6 @@ def test_overlap_by_reference_or_by_source_of_the_same_pair() -> None:
     assert normalize_text("It’s  over!") == normalize_text("its over")
 
 
-def test_packed_scores_are_standardized_and_texts_deduplicated() -> None:
-    packed = Packed()
-    rows = [record(score=1.0), record(score=3.0, hypothesis="The dog.")]
-    packed.add("set/de-en", "da", rows)
-    assert packed.columns["score"] == [-1.0, 1.0]
-    assert packed.texts.lines == ["Der Hund.", "The dog.", "A dog."]
-    assert packed.columns["hypothesis"][1] == packed.columns["reference"][0]
-    spans = [{"start": 0, "end": 1, "side": "hypothesis", "severity": "critical"}]
-    packed.add("marked", "mqm", [record(spans=spans), record(spans=[])], standardize=False)
-    assert packed.columns["clean"][2:] == [0, 1]
-    assert packed.spans == [(2, 0, 1, 2, 0, 1.0)]
-
-
-def test_prune_keeps_wanted_pieces_and_single_characters(tmp_path: Path) -> None:
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁dog", "▁cat", "a", "▁b", "<mask>"]
-    table = np.random.default_rng(1).integers(0, 255, (len(pieces), BLOCK_BYTES), np.uint8)
-    published = Published(pieces, np.zeros(len(pieces), np.float32), {}, {"emb.word": table}, 32)
-    settings = {
-        "model": {"vocab": [[p, -1.0] for p in pieces]},
-        "added_tokens": [{"content": "<mask>"}, {"content": "<s>"}],
-    }
-    (tmp_path / "full.json").write_text(json.dumps(settings), encoding="utf-8")
-    prune(published, tmp_path / "full.json", ["▁dog"], tmp_path / "out")
-    found = json.loads((tmp_path / "out" / "tokenizer.json").read_text(encoding="utf-8"))
-    assert [p for p, _ in found["model"]["vocab"]] == [*pieces[:5], "a", "▁b"]
-    assert found["added_tokens"] == [{"content": "<s>"}]
-    with np.load(tmp_path / "out" / "e5.npz") as stored:
-        assert (stored["emb.word"] == table[[0, 1, 2, 3, 4, 6, 7]]).all()
-
-
-def make_prediction(scores: list[list[float]]) -> Prediction:
-    values = torch.tensor(scores)
-    zeros = torch.zeros(len(scores), 2, TAGS)
-    return Prediction(values, torch.zeros_like(values), values[:, 0], zeros, torch.ones(2, 2) > 0)
-
-
-def test_score_loss_ignores_nan_and_bounds_unrelated_scores() -> None:
-    targets = torch.tensor([[math.nan, 1.0, math.nan], [-2.5, math.nan, math.nan]])
-    weights = torch.ones(2)
-    found = losses.score_loss(
-        make_prediction([[5.0, 1.0, 5.0], [-4.0, 0.0, 0.0]]), targets, weights
-    )
-    assert float(found) == 0.0
-    assert float(losses.score_loss(make_prediction([[0.0] * 3] * 2), targets, weights)) > 1.0
-
-
-def test_pair_loss_is_bradley_terry() -> None:
-    pairs = torch.tensor([[0.0, 1.0, 1.0, 1.0]])
-    found = losses.pair_loss(make_prediction([[1.0] * 3, [0.0] * 3]), pairs)
-    assert float(found) == pytest.approx(math.log1p(math.exp(-losses.LOGISTIC_SLOPE)), rel=1e-5)
-
-
-def test_margin_loss_is_the_shortfall() -> None:
-    margins = torch.tensor([[0.0, 1.0, 0.5]])
-    assert float(losses.margin_loss(make_prediction([[1.0] * 3, [0.4] * 3]), margins)) == 0.0
-    short = losses.margin_loss(make_prediction([[1.0] * 3, [0.8] * 3]), margins)
-    assert float(short) == pytest.approx(0.3, rel=1e-4)
-
-
 def test_no_error_probability_recovers_its_parameters() -> None:
     rng = np.random.default_rng(1)
     sums, probability = -rng.lognormal(-2, 1, 20_000), NoErrorProbability(half=0.1, slope=1.5)
@@ -124,27 +62,6 @@ def test_no_error_probability_recovers_its_parameters() -> None:
     found = ship.fit_no_error_probability(sums, truths)
     assert found["slope"] == pytest.approx(1.5, abs=0.05)
     assert found["half"] == pytest.approx(0.1, abs=0.005)
-
-
-def test_compress_keeps_scale_mixture_no_error_output_and_tags() -> None:
-    last = torch.arange(7.0)[:, None].repeat(1, 4)
-    trained = {
-        "head.last.weight": last,
-        "head.last.bias": torch.arange(7.0),
-        "tagger.0.weight": torch.ones(2, 2),
-    }
-    table = np.random.default_rng(1).integers(0, 255, (24, BLOCK_BYTES), np.uint8)
-    table[:, 1] &= 0x3B  # finite scales
-    compact = ship.compress(trained, table, {"da": 1.0, "mqm": 0.0, "esa": 0.0})
-    assert compact["network.head.last.bias"].tolist() == [0.0, 6.0]
-    mixed = ship.compress(trained, table, {"da": 0.5, "mqm": 0.25, "esa": 0.25})
-    assert mixed["network.head.last.bias"].tolist() == [0.75, 6.0]
-    assert mixed["network.head.last.weight"].shape == (2, 4)
-    assert (compact["network.tagger.0.weight"] == 1).all()
-    assert compact["words.nibbles"].shape == (2, 12, 16)
-    rows = table.reshape(2, 12, BLOCK_BYTES)
-    assert (compact["words.nibbles"].numpy() == rows[..., 2:]).all()
-    assert (compact["words.scales"].numpy().view(np.uint8).reshape(2, 12, 2) == rows[..., :2]).all()
 
 
 def test_expert_scores_are_scaled_to_unit_interval(tmp_path: Path) -> None:

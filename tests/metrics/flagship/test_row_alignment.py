@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tertium.execution import runtime
+from tertium.metrics.flagship.row_features import Row
 from tertium.metrics.flagship.row_scorer import RowScorer, load_row_scorer
-from tertium.metrics.flagship.score_correction import Row
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 
 torch = pytest.importorskip("torch")
@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 from tertium.encoders.transformer_layer import PaddedLayout  # noqa: E402
 from tertium.metrics.flagship.row_alignment import PaddedAlignment, RowwiseAlignment  # noqa: E402
 
-ROUNDING = 1e-4  # readouts divide some features by very small deviations
+ROUNDING = 1e-4  # the head divides some states by very small deviations
 TRANSLATIONS = (
     ("the cat sat on the mat", "die Katze saß auf der Matte", "the cat was sitting on the mat"),
     ("", "nichts", "nothing"),

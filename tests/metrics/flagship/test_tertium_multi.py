@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from tests.short_windows import MAX_PIECES, short_windows
 
-from tertium.arrays import Float32Array, FloatArray
+from tertium.arrays import Float32Array
 from tertium.cache.vector_cache import clear_memory
 from tertium.cli.explain import print_explanation
 from tertium.errors import MissingInputError, ModelError, UsageError
@@ -24,121 +23,28 @@ from tertium.execution import runtime
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship.bundled_model import BundledModel
-from tertium.metrics.flagship.error_spans import LOGITS, WRONG
-from tertium.metrics.flagship.row_scorer import (
-    READOUT_COLUMN,
-    MultiSettings,
-    RowScorer,
-    piece_errors,
-)
-from tertium.metrics.flagship.score_correction import Row
+from tertium.metrics.flagship.row_features import Row, mean_fragmentation, row_features
+from tertium.metrics.flagship.row_scorer import MultiSettings, RowScorer, piece_errors
 from tertium.metrics.flagship.tertium_multi import (
     INPUT_MODES,
     MODEL,
     TertiumMulti,
     build_rows,
-    mode_of_row,
 )
 from tertium.metrics.flagship.tertium_small import TertiumSmall
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.schema import read_dataclass
 from tertium.segment import Segment
 
-if TYPE_CHECKING:
-    from recipes.multi.columns import ProbedNetwork
-
 torch = pytest.importorskip("torch")
 SOURCE = "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab."
 REFERENCE = "The train to Hamburg is not leaving at 2 pm today."
 GOOD = "The train to Hamburg does not leave at 14:00 today."
-GOLDEN = Path(__file__).parents[2] / "golden" / "multi.json"
-# int8 weights change raw scores by up to .06 and logits by up to .2 on these rows
-SCORE_TOLERANCE, LOGIT_TOLERANCE = 0.08, 0.25
 
 
 @pytest.fixture(scope="module")
 def metric() -> TertiumMulti:
     return TertiumMulti()
-
-
-@pytest.fixture(scope="module")
-def fp32() -> TertiumMulti:
-    """The metric in the precision of training."""
-    return TertiumMulti(precision="fp32")
-
-
-@pytest.fixture(scope="module")
-def looking(metric: TertiumMulti) -> ProbedNetwork:
-    """The network of the training recipe with the bundled weights."""
-    from recipes.multi.columns import ProbedNetwork
-
-    return ProbedNetwork(metric.model).eval()
-
-
-def network_scores(metric: TertiumMulti, rows: Sequence[Row]) -> FloatArray:
-    """Return the score and the logit of no error before correction, (rows, 2)."""
-    outputs = metric.raw_outputs(rows)
-    return np.array([output[:READOUT_COLUMN] for output in outputs], dtype=np.float64)
-
-
-def test_network_outputs_equal_those_of_training(fp32: TertiumMulti) -> None:
-    rows = json.loads(GOLDEN.read_text(encoding="utf-8"))["rows"]
-    outputs = network_scores(fp32, [tuple(row["row"]) for row in rows])
-    np.testing.assert_allclose(outputs[:, 0], [row["score"] for row in rows], atol=SCORE_TOLERANCE)
-    np.testing.assert_allclose(outputs[:, 1], [row["clean"] for row in rows], atol=LOGIT_TOLERANCE)
-
-
-def test_network_equals_that_of_the_training_recipe(
-    fp32: TertiumMulti, looking: ProbedNetwork
-) -> None:
-    from recipes.multi.evaluate import error_probabilities, predict
-    from recipes.multi.network import MultiNetwork
-
-    weights = looking.state_dict()
-    with torch.device("meta"):  # skips the initialization of weights
-        lower_layers = fp32.model.settings(MultiSettings).shape.apart
-        network = MultiNetwork(len(weights["words.weight"]), lower_layers=lower_layers, dropout=0.0)
-    for kind, parameter in network.head.last.named_parameters():
-        last = torch.zeros(parameter.shape)  # only the first and the last row are bundled
-        last[[0, -1]] = weights[f"head.last.{kind}"]
-        weights[f"head.last.{kind}"] = last
-    network.load_state_dict(weights, assign=True)
-    rows = [(GOOD, SOURCE, REFERENCE), (GOOD, None, REFERENCE), ("", SOURCE, None)]
-    tokenizer = fp32.reader._tokenizer
-    numbers = [
-        tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
-        for row in rows
-    ]
-    expected = predict(network, numbers, "cpu", with_tags=True)
-    outputs = network_scores(fp32, rows)
-    np.testing.assert_allclose(outputs[:, 0], expected.scores[:, 0], atol=1e-4)
-    np.testing.assert_allclose(outputs[:, 1], expected.clean, atol=1e-4)
-    for output, logits in zip(fp32.raw_outputs(rows), expected.tags, strict=True):
-        probabilities = piece_errors(output)[:, [WRONG[scheme] for scheme in LOGITS]]
-        np.testing.assert_allclose(probabilities, error_probabilities(logits), atol=1e-4)
-
-
-def test_readout_equals_that_of_the_training_recipe(
-    fp32: TertiumMulti, looking: ProbedNetwork
-) -> None:
-    """The recipe computes its input in padded batches."""
-    from recipes.multi.network import make_layout, move_batch
-
-    rows = [(GOOD, SOURCE, REFERENCE), ("train leaves not", None, REFERENCE), ("", SOURCE, None)]
-    tokenizer = fp32.reader._tokenizer
-    numbers = [
-        tuple(None if t is None else np.array(tokenizer([t])[0].ids, np.int32) for t in row)
-        for row in rows
-    ]
-    readouts, expected = fp32.reader._network.readouts, []
-    for row, ids in zip(rows, numbers, strict=True):
-        looking.mode = mode_of_row(row)
-        with torch.no_grad():
-            looking(move_batch(make_layout([ids]), "cpu"))
-            expected.append(readouts[INPUT_MODES.index(looking.mode)](looking.features)[0])
-    outputs = np.array([output[[READOUT_COLUMN]] for output in fp32.raw_outputs(rows)])
-    np.testing.assert_allclose(outputs, torch.stack(expected), atol=1e-4)
-    assert np.abs(outputs).min() > 0.05
 
 
 @pytest.mark.parametrize(("precision", "atol"), [("int8", 0.0), ("fp32", 1e-4), ("bf16", 0.05)])
@@ -231,13 +137,13 @@ def test_windows_of_a_long_text_are_averaged_by_length(metric: TertiumMulti) -> 
         assert all(len(ids) <= MAX_PIECES for window in windows for _, ids in window)
         ids = [tuple(i for window in windows for i in window[side][1]) for side in (0, 1)]
         assert ids == [scorer._tokenizer([text])[0].ids for text in row[:2]]
-        parts = list(scorer._run(windows))
+        fragmentation = mean_fragmentation([row], scorer._tokenizer.encode_ids)
+        [features] = row_features([row], fragmentation).astype(np.float32)
+        parts = list(scorer._run([(window, features) for window in windows]))
         sizes = [len(window[0][1]) for window in windows]
         [output] = metric.raw_outputs([row])
-    for column in (0, READOUT_COLUMN):
-        mean = np.average([part[column] for part in parts], weights=sizes)
-        assert output[column] == pytest.approx(mean, abs=1e-6)
-    assert output[1] == min(part[1] for part in parts)
+    mean = np.average([part[0] for part in parts], weights=sizes)
+    assert output[0] == pytest.approx(mean, abs=1e-6)
     assert len(piece_errors(output)) == sum(sizes) == len(metric.piece_offsets([row[0]])[0])
 
 

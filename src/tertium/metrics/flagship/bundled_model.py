@@ -13,17 +13,17 @@ decomposition. `recipes.flagship.package` writes both.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tertium.cache.cached_files import hash_file
 from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.weight_files import WeightFolder
 from tertium.errors import ModelError
 from tertium.models import checkpoint
-from tertium.schema import Rule, Sha256, read_dataclass
+from tertium.schema import Sha256, read_dataclass
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,20 +32,15 @@ ENCODER, ENCODER_PREFIX = "encoder", "encoder.backbone."
 LEFT, RIGHT = ".left", ".right"  # suffixes of the factors of a matrix
 STORED_TYPES = ("int8", "uint8", "float16", "float32")
 
-FileName = Annotated[str, Rule(lambda name: Path(name).name == name, "the name of a file")]
 S = TypeVar("S", bound="BundledModelSettings")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BundledModelSettings:
-    """Fields that the `config.json` of every bundled model has.
-
-    `parts` maps files whose weights replace those of the same name to their sha256.
-    """
+    """Fields that the `config.json` of every bundled model has."""
 
     architecture: str
     weights_sha256: Sha256
-    parts: Mapping[FileName, Sha256] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -79,34 +74,21 @@ class BundledModel:
         return str(self.config["weights_sha256"])
 
     @cached_property
-    def fingerprint(self) -> str:
-        """The hashes of all files that determine the outputs of the network."""
-        return "+".join([self.hash, *map(str, self._parts.values())])
-
-    @property
-    def _parts(self) -> dict[str, object]:
-        return dict(self.config.get("parts") or {})
-
-    @cached_property
     def weights(self) -> dict[str, Tensor]:
-        """The compressed weights of all files, after verification."""
+        """The compressed weights, after verification."""
         import torch
 
-        tensors: dict[str, Tensor] = {}
-        _ = self.hash  # verifies the main file
-        for file, digest in self._parts.items():
-            self._verify(file, digest)
-        for file in (checkpoint.WEIGHTS, *self._parts):
-            arrays, _ = checkpoint.read_arrays(self.folder / file)
-            for name, array in arrays.items():
-                if str(array.dtype) not in STORED_TYPES:
-                    raise ModelError(
-                        f"{self.folder / file}: {name} has type {array.dtype}: expected one of "
-                        f"{', '.join(STORED_TYPES)}"
-                    )
-            checkpoint.check_finite(arrays, self.folder / file)
-            tensors |= {name: torch.from_numpy(array) for name, array in arrays.items()}
-        return tensors
+        _ = self.hash  # verifies the file
+        file = self.folder / checkpoint.WEIGHTS
+        arrays, _ = checkpoint.read_arrays(file)
+        for name, array in arrays.items():
+            if str(array.dtype) not in STORED_TYPES:
+                raise ModelError(
+                    f"{file}: {name} has type {array.dtype}: expected one of "
+                    f"{', '.join(STORED_TYPES)}"
+                )
+        checkpoint.check_finite(arrays, file)
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def stored_tensors(self, prefix: str) -> dict[str, Tensor]:
         """Return the compressed weights whose names start with a prefix, without the prefix."""

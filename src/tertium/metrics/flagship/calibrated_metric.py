@@ -87,7 +87,7 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
     @property
     def fingerprint(self) -> str:
         """Identifies the raw outputs of the network in the cache, together with the precision."""
-        return self.model.fingerprint
+        return self.model.hash
 
     @property
     def model_ids(self) -> tuple[str, ...]:

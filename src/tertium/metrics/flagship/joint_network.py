@@ -5,7 +5,8 @@ and a role embedding. Lower layers read each text separately, so a source or ref
 many systems is encoded once. Upper layers read all texts of a row jointly. On top of them: a mix of
 layers, means, a soft alignment of the hypothesis with each other text in both directions (as in
 `late_interaction`), greedy matches at three layers, and two heads, one for the row and one for each
-piece of the hypothesis. Features of a missing text are zeros with a flag.
+piece of the hypothesis. The head of the row also reads surface features (`row_features`). Features
+of a missing text are zeros with a flag.
 
 On a CPU, texts and rows are concatenated without padding; comparisons run row by row
 (`row_alignment`). With int8 layers, products are exact (`int8_linear`), so the output of a row
@@ -16,6 +17,7 @@ padded, the rest of the batch may change the last bits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from tertium.arrays import Float32Array
 from tertium.encoders import transformer_layer
 from tertium.encoders.int8_linear import Int8Linear
 from tertium.encoders.linear_layers import linear_gelu
@@ -38,8 +41,8 @@ from tertium.metrics.flagship.row_alignment import (
 
 MIXED_LAYERS = (4, 6, 8, 10, 11, 12)  # their weighted mean is pooled and aligned
 MATCHED_LAYERS = (3, 6, 12)  # their pieces are matched greedily
-READOUTS = ((SOURCE,), (REFERENCE,), CONTEXT_ROLES)  # the roles that each readout covers
-MAX_DEVIATIONS = 6.0  # a readout clips standardized features here
+INPUT_ROLES = ((SOURCE,), (REFERENCE,), CONTEXT_ROLES)  # the other texts of each input mode
+MAX_DEVIATIONS = 6.0  # the head clips standardized values here
 BLOCK = 32  # weights that share a scale in a row of the embedding table
 EPSILON = 1e-12  # of the encoder's layer norms, as published
 MIN_POOLED = -10.0  # lower bound of max pooling, as in training
@@ -63,9 +66,9 @@ class JointStates(NamedTuple):
 
 
 class RowOutput(NamedTuple):
-    """Network output for a row: `scores` (raw, no-error logit, readout) and piece `tags`."""
+    """Network output for a row: its raw score and the tags of its pieces."""
 
-    scores: Tensor
+    score: Tensor
     tags: Tensor
 
 
@@ -123,38 +126,36 @@ class SoftComparison(nn.Module):
 
 
 class JointHead(nn.Module):
-    """Hidden layer (rows, features) -> (rows, inner); `last` gives raw score and no-error logit."""
+    """Score of a row from its pooled states x and surface features f.
 
-    def __init__(self, features: int, inner: int) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(features)
-        self.inner, self.last = nn.Linear(features, inner), nn.Linear(inner, 2)
+        y = w . standardize([h; x; f]) + bias      h = gelu(inner([norm(x); f]))
 
-    def forward(self, features: Tensor) -> Tensor:
-        return linear_gelu(self.inner, self.norm(features))
-
-
-class Readout(nn.Module):
-    """Second prediction, (1,), from the input and the hidden layer of the head.
-
-    A linear layer plus a hidden layer over a low-dimensional projection. Features are standardized
-    with the mean and scale of the training rows; constant features have scale 0.
+    Each input mode has its own weights, means and scales; standardized values are clipped. States
+    that an input mode does not have, and states that never vary, have scale 0.
     """
 
-    def __init__(self, features: int, directions: int, inner: int) -> None:
+    def __init__(self, states: int, features: int, inner: int) -> None:
         super().__init__()
         self.mean: Tensor
         self.scale: Tensor
-        self.register_buffer("mean", torch.zeros(features))
-        self.register_buffer("scale", torch.zeros(features))
-        self.straight = nn.Linear(features, 1)
-        self.squeeze = nn.Linear(features, directions, bias=False)
-        self.inner, self.last = nn.Linear(directions, inner), nn.Linear(inner, 1, bias=False)
+        self.features = features
+        shape = len(INPUT_ROLES), inner + states + features
+        self.register_buffer("mean", torch.zeros(shape))
+        self.register_buffer("scale", torch.zeros(shape))
+        self.norm = nn.LayerNorm(states)
+        self.inner = nn.Linear(states + features, inner)
+        self.last = nn.Linear(shape[1], len(INPUT_ROLES))
 
-    def forward(self, features: Tensor) -> Tensor:
-        x = ((features - self.mean) * self.scale).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
-        output: Tensor = self.straight(x) + self.last(F.gelu(self.inner(self.squeeze(x))))
-        return output
+    def forward(self, states: Tensor, features: Tensor, mode: int) -> Tensor:
+        """Return the standardized values, (rows, inner + states + features)."""
+        f = (features - self.mean[mode, -self.features :]) * self.scale[mode, -self.features :]
+        hidden = linear_gelu(self.inner, torch.cat([self.norm(states), f], dim=1))
+        x = torch.cat([hidden, states, features], dim=1)
+        return ((x - self.mean[mode]) * self.scale[mode]).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
+
+    def score(self, x: Tensor, mode: int) -> Tensor:
+        """Return the raw score of standardized values, (..., values) -> (...)."""
+        return (x * self.last.weight[mode]).sum(-1) + self.last.bias[mode]
 
 
 class JointNetwork(nn.Module):
@@ -177,8 +178,7 @@ class JointNetwork(nn.Module):
         lower_layers: int,
         compared: int,
         judging: int,
-        directions: int,
-        reading: int,
+        features: int,
         tags: int = 0,
     ) -> None:
         super().__init__()
@@ -193,12 +193,10 @@ class JointNetwork(nn.Module):
         self.mix = nn.Parameter(torch.zeros(len(MIXED_LAYERS)))
         self.comparisons = nn.ModuleList(SoftComparison(hidden, compared) for _ in CONTEXT_ROLES)
         self.role_features = 3 * hidden + 4 * compared + 2 * len(MATCHED_LAYERS) + 1
-        own = 2 * hidden
-        self.head = JointHead(own + len(CONTEXT_ROLES) * self.role_features, judging)
-        widths = (judging + own + len(roles) * self.role_features for roles in READOUTS)
-        self.readouts = nn.ModuleList(Readout(n, directions, reading) for n in widths)
-        features = hidden + len(CONTEXT_ROLES) * compared
-        tagger = nn.Linear(features, compared), nn.GELU(), nn.Linear(compared, tags)
+        states = 2 * hidden + len(CONTEXT_ROLES) * self.role_features
+        self.head = JointHead(states, features, judging)
+        piece_states = hidden + len(CONTEXT_ROLES) * compared
+        tagger = nn.Linear(piece_states, compared), nn.GELU(), nn.Linear(compared, tags)
         self.tags, self.tagger = tags, nn.Sequential(*tagger if tags else ())
 
     def encode_texts(self, texts: Sequence[tuple[int, Sequence[int]]]) -> list[LowerStates]:
@@ -221,14 +219,16 @@ class JointNetwork(nn.Module):
             lower = [{n: state.clone() for n, state in text.items()} for text in lower]
         return [LowerStates(text[self.lower_layers], text) for text in lower]
 
-    def score_rows(self, rows: Sequence[RowStates]) -> list[RowOutput]:
-        """Compute the outputs of rows of encoded texts."""
+    def score_rows(self, rows: Sequence[tuple[RowStates, Float32Array]]) -> list[RowOutput]:
+        """Compute the outputs of rows of encoded texts with their surface features."""
         outputs: dict[int, RowOutput] = {}
-        for roles in READOUTS:
-            numbers = [n for n, row in enumerate(rows) if sorted(row)[1:] == list(roles)]
+        for mode, roles in enumerate(INPUT_ROLES):
+            numbers = [n for n, (row, _) in enumerate(rows) if sorted(row)[1:] == list(roles)]
             if numbers:
-                states = self.encode_rows([rows[n] for n in numbers])
-                outputs.update(zip(numbers, self._run_heads(states, roles), strict=True))
+                states = self.encode_rows([rows[n][0] for n in numbers])
+                features = torch.from_numpy(np.stack([rows[n][1] for n in numbers]))
+                own = self._run_heads(states, features.to(self.mix.device), mode)
+                outputs.update(zip(numbers, own, strict=True))
         return [outputs[n] for n in range(len(rows))]
 
     def encode_rows(self, rows: Sequence[RowStates], last: int | None = None) -> JointStates:
@@ -257,8 +257,8 @@ class JointNetwork(nn.Module):
                 layers[number] = states
         return layers
 
-    def _run_heads(self, states: JointStates, roles: Sequence[int]) -> list[RowOutput]:
-        """Compute the outputs of rows that have exactly these roles besides the hypothesis."""
+    def _run_heads(self, states: JointStates, features: Tensor, mode: int) -> list[RowOutput]:
+        """Compute the outputs of rows of one input mode."""
         shares = self.mix.softmax(0)
         mixed = sum(
             (states.layers[n] * share for n, share in zip(MIXED_LAYERS, shares, strict=True)),
@@ -270,28 +270,20 @@ class JointNetwork(nn.Module):
         own = alignment.pieces(mixed, HYPOTHESIS)
         means = alignment.means(own, HYPOTHESIS)
         firsts = mixed[[row[HYPOTHESIS].start for row in states.places]]
-        features, piece_features = [firsts, means], [own]
-        readout_features = features.copy()
+        row_states, piece_features = [firsts, means], [own]
         for role, comparison in zip(CONTEXT_ROLES, self.comparisons, strict=True):
-            if role not in roles:
-                features.append(means.new_zeros(len(means), self.role_features))
+            if role not in INPUT_ROLES[mode]:
+                row_states.append(means.new_zeros(len(means), self.role_features))
                 piece_features.append(means.new_zeros(len(own), self.compared))
                 continue
             pooled, compared = comparison(mixed, alignment, role)
             theirs = alignment.means(alignment.pieces(mixed, role), role)
-            role_features = [theirs, (means - theirs).abs(), means * theirs, pooled]
-            role_features.append(alignment.greedy_matches(directions, role))
-            role_features.append(means.new_ones(len(means), 1))
-            features += role_features
-            readout_features += role_features
+            row_states += [theirs, (means - theirs).abs(), means * theirs, pooled]
+            row_states.append(alignment.greedy_matches(directions, role))
+            row_states.append(means.new_ones(len(means), 1))
             piece_features.append(compared)
-        hidden = self.head(torch.cat(features, dim=1))
-        readout = self.readouts[READOUTS.index(tuple(roles))]
-
-        def predict(x: Tensor) -> Tensor:  # (..., features) -> (..., 3)
-            return torch.cat([self.head.last(x[..., : hidden.shape[1]]), readout(x)], dim=-1)
-
-        scores = alignment.map_rows(predict, torch.cat([hidden, *readout_features], dim=1)).cpu()
+        values = self.head(torch.cat(row_states, dim=1), features, mode)
+        scores = alignment.map_rows(partial(self.head.score, mode=mode), values).cpu()
         tags = self._tag(torch.cat(piece_features, dim=1))
         sizes = [row[HYPOTHESIS].stop - row[HYPOTHESIS].start for row in inner]
         return list(map(RowOutput, scores, torch.split(tags[:, : self.tags].cpu(), sizes)))

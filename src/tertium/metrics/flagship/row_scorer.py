@@ -37,13 +37,14 @@ from tertium.metrics.flagship.error_spans import (
     SchemeThresholds,
     error_probabilities,
 )
-from tertium.metrics.flagship.scales import ModeMqmScales, ModeNoErrorProbabilities, ModeScales
-from tertium.metrics.flagship.score_correction import (
-    ModeCorrections,
+from tertium.metrics.flagship.row_features import (
+    ROW_FEATURES,
     Row,
     mean_fragmentation,
     reference_or_source,
+    row_features,
 )
+from tertium.metrics.flagship.scales import ModeMqmScales, ModeNoErrorProbabilities, ModeScales
 from tertium.metrics.flagship.text_windows import align_windows
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.length_limits import MAX_JOINT_PIECES
@@ -58,10 +59,6 @@ INT8_PARTS = ("layers.", *FINE_PARTS)
 RoleIds = tuple[int, tuple[int, ...]]  # role and piece ids of a text
 Window = tuple[RoleIds, ...]  # one window of each text of a row, the hypothesis first
 SPECIALS = 2  # <s> and </s> around every text
-# Columns of the raw output of a row: score, logit of no error (unused), readout, then the error
-# probabilities of each piece.
-READOUT_COLUMN = 2
-ROW_COLUMNS = 3
 PIECES_IN_MEMORY = 24_000  # whose lower states are kept, 3 kB each
 PIECES_PER_BATCH, MIN_PIECES_PER_BATCH = 2_048, 128  # for one thread, about
 # The same on a GPU, including padding, and the overhead of a batch in pieces.
@@ -71,6 +68,7 @@ MORE_THAN_SPECIALS = Rule(lambda n: n > 2, "more than 2")
 MULTIPLE_OF_32 = Rule(lambda n: n > 0 and n % 32 == 0, "a multiple of 32")
 TWELVE = Rule(lambda n: n == 12, "12, since the head reads layers up to 12")
 ALL_TAGS_OR_NONE = Rule(lambda n: n in (0, TAGS), f"{TAGS}, or 0 for a model without tags")
+ALL_FEATURES = Rule(lambda n: n == len(ROW_FEATURES), f"{len(ROW_FEATURES)}")
 UP_TO_TWELVE = Rule(lambda n: 0 <= n <= 12, "from 0 to 12")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -89,8 +87,7 @@ class JointShape:
     apart: Annotated[int, UP_TO_TWELVE]
     compared: Annotated[int, POSITIVE]
     judging: Annotated[int, POSITIVE]
-    directions: Annotated[int, POSITIVE]
-    reading: Annotated[int, POSITIVE]
+    features: Annotated[int, ALL_FEATURES]
     tags: Annotated[int, ALL_TAGS_OR_NONE] = 0
 
 
@@ -101,7 +98,6 @@ class MultiSettings(BundledModelSettings):
     encoder_files: Mapping[str, Sha256]
     shape: JointShape
     languages: tuple[str, ...]
-    corrections: ModeCorrections
     scales: ModeScales
     experts: ModeMqmScales
     clean: ModeNoErrorProbabilities
@@ -134,7 +130,7 @@ class RowScorer:
         stored = self._model.stored_tensors(NETWORK)
         suffix = f".weight{ROW_SCALE}"
         int8_layers: list[str] = []
-        if self._precision == "int8":  # embeddings and readouts are not in these parts
+        if self._precision == "int8":  # embeddings are not in these parts
             names = (name.removesuffix(suffix) for name in stored if name.endswith(suffix))
             int8_layers += (name for name in names if name.startswith(INT8_PARTS))
 
@@ -178,10 +174,6 @@ class RowScorer:
         """Return the start and end of each piece of texts, in code points."""
         return self._tokenizer.token_offsets(texts)
 
-    def mean_fragmentation(self, rows: Sequence[Row]) -> FloatArray:
-        """Return how much the words of each row are split into pieces, (rows,)."""
-        return mean_fragmentation(rows, self._tokenizer.encode_ids)
-
     def count_pieces(self, rows: Sequence[Row]) -> FloatArray:
         """Count the pieces read of each reference, or else source, with special tokens, (rows,)."""
         texts = list(dict.fromkeys(map(reference_or_source, rows)))
@@ -191,13 +183,15 @@ class RowScorer:
         return np.array([count_by_text[reference_or_source(row)] for row in rows], dtype=np.float64)
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
-        """Return each row's raw output: `ROW_COLUMNS` values, then those of its pieces."""
+        """Return each row's raw output: its score, then error probabilities of its pieces."""
         windows = self._split_windows(rows)
+        fragmentation = mean_fragmentation(rows, self._tokenizer.encode_ids)
+        features = row_features(rows, fragmentation).astype(np.float32)
         outputs: list[list[Float32Array]] = [[] for _ in rows]
         with progress_task("scoring translations", total=len(rows)) as advance:
             max_pieces = GPU_PIECES_IN_MEMORY if self._network.padded else PIECES_IN_MEMORY
             for block in _group_rows(rows, windows, max_pieces):
-                results = self._run([window for n in block for window in windows[n]])
+                results = self._run([(window, features[n]) for n in block for window in windows[n]])
                 for n in block:
                     outputs[n] = [next(results) for _ in windows[n]]
                 advance(len(block))
@@ -260,9 +254,12 @@ class RowScorer:
     def _add_specials(self, key: RoleIds) -> RoleIds:
         return key[0], (*self._tokenizer.prefix_ids, *key[1], *self._tokenizer.suffix_ids)
 
-    def _run(self, windows: Sequence[Window]) -> Iterator[Float32Array]:
-        """Run each distinct text through the lower layers, each window through the upper ones."""
-        network = self._network
+    def _run(self, inputs: Sequence[tuple[Window, Float32Array]]) -> Iterator[Float32Array]:
+        """Run each distinct text through the lower layers, each window through the upper ones.
+
+        A window comes with the surface features of its row.
+        """
+        network, windows = self._network, [window for window, _ in inputs]
 
         def encode(keys: Sequence[RoleIds]) -> list[LowerStates]:
             return network.encode_texts([self._add_specials(key) for key in keys])
@@ -270,8 +267,8 @@ class RowScorer:
         texts = list(dict.fromkeys(key for window in windows for key in window))
         sizes = [len(ids) + SPECIALS for _, ids in texts]
         lower = dict(zip(texts, self._map_batches(encode, texts, sizes), strict=True))
-        rows = [{key[0]: lower[key] for key in window} for window in windows]
-        sizes = [sum(len(text.states) for text in row.values()) for row in rows]
+        rows = [({key[0]: lower[key] for key in window}, own) for window, own in inputs]
+        sizes = [sum(len(text.states) for text in row.values()) for row, _ in rows]
         outputs = self._map_batches(network.score_rows, rows, sizes)
         pieces = [len(window[0][1]) for window in windows]
         logits = [  # an empty text has one, of its </s>, which is dropped
@@ -279,7 +276,7 @@ class RowScorer:
         ]
         errors = np.split(error_probabilities(np.concatenate(logits)), np.cumsum(pieces)[:-1])
         for output, own in zip(outputs, errors, strict=True):
-            yield np.concatenate([output.scores.numpy(), own.ravel()])
+            yield np.concatenate([output.score.numpy()[None], own.ravel()])
 
     def _map_batches(
         self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
@@ -312,19 +309,17 @@ class RowScorer:
 
 
 def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
-    """Merge window outputs: means of score and readout by length, the lowest logit of no error."""
+    """Merge window outputs: the mean score by length, and the error probabilities of all pieces."""
     if len(outputs) == 1:
         return outputs[0]
-    sizes = np.array([max(1, len(window[0][1])) for window in windows], dtype=np.float64)
-    heads = [part[:ROW_COLUMNS].astype(np.float64) for part in outputs]
-    head = sum(size * part for size, part in zip(sizes, heads, strict=True)) / sizes.sum()
-    head[1] = min(part[1] for part in outputs)
-    return np.concatenate([head.astype(np.float32), *(part[ROW_COLUMNS:] for part in outputs)])
+    sizes = [max(1, len(window[0][1])) for window in windows]
+    score = np.average([float(part[0]) for part in outputs], weights=sizes)
+    return np.concatenate([np.float32([score]), *(part[1:] for part in outputs)])
 
 
 def piece_errors(output: Float32Array) -> Float32Array:
     """Return the error probabilities of hypothesis pieces, (pieces, ERROR_COLUMNS)."""
-    return output[ROW_COLUMNS:].reshape(-1, ERROR_COLUMNS)
+    return output[1:].reshape(-1, ERROR_COLUMNS)
 
 
 def _group_rows(

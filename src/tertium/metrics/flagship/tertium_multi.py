@@ -32,16 +32,14 @@ from tertium.metrics.flagship.error_spans import (
     SpanThresholds,
     extract_spans,
 )
+from tertium.metrics.flagship.row_features import Row
 from tertium.metrics.flagship.row_scorer import (
-    READOUT_COLUMN,
-    ROW_COLUMNS,
     MultiSettings,
     RowScorer,
     load_row_scorer,
     piece_errors,
 )
 from tertium.metrics.flagship.scales import HumanScale, MqmScale, NoErrorProbability
-from tertium.metrics.flagship.score_correction import Row
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.segment import Segment
 from tertium.spans import Span
@@ -54,7 +52,7 @@ from tertium.text.language_identification import (
 )
 from tertium.text.scripts import is_other_script, language_scripts
 
-MODEL, READOUT = "tertium-multi", "readout.safetensors"
+MODEL = "tertium-multi"
 InputMode = Literal["source", "reference", "both"]
 INPUT_MODES: tuple[InputMode, ...] = ("source", "reference", "both")
 # Subtracted from raw scores of wrong-language output, in standard deviations of human scores. The
@@ -81,8 +79,9 @@ class AssessmentResult:
 class TertiumMulti(CalibratedMetric):
     """Expected human score of a translation, 0 to 1, in about 100 languages.
 
-        score = calibrate(correct(network(hypothesis, source, reference)))
+        score = calibrate(head(states, f))
 
+    `states` are those of the network that reads all texts, `f` surface features such as chrF.
     `calibrate` is a monotone map to the human scale, fitted for each input mode. Only a hypothesis
     equal to its reference scores exactly 1.
 
@@ -128,12 +127,10 @@ class TertiumMulti(CalibratedMetric):
 
     @property
     def calibration_suffix(self) -> str:
-        readout, config = self.settings.parts[READOUT], self.model.config
-        scales = config["experts" if self.scale == "mqm" else "scales"]
+        scales = self.model.config["experts" if self.scale == "mqm" else "scales"]
         parts = ("calibration", "errors") if self.scale == "mqm" else ("calibration",)
         maps = [scales[mode][part] for part in parts for mode in INPUT_MODES]
-        content = config["corrections"], readout, maps
-        return f"+{sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]}"
+        return f"+{sha256(json.dumps(maps, sort_keys=True).encode()).hexdigest()[:8]}"
 
     @property
     def reader(self) -> RowScorer:
@@ -221,19 +218,8 @@ class TertiumMulti(CalibratedMetric):
         return flag_other_language([row[0] for row in rows], *parse_language_pair(self.lp)[1:])
 
     def raw_scores(self, rows: Sequence[Row]) -> FloatArray:
-        """Return the corrected network score of each row before calibration, (rows,)."""
-        heads = [output[:ROW_COLUMNS] for output in self.raw_outputs(rows)]
-        outputs = np.array(heads, dtype=np.float64).reshape(len(rows), ROW_COLUMNS)
-        raw, modes = outputs[:, 0].copy(), [mode_of_row(row) for row in rows]
-        for mode in INPUT_MODES:
-            numbers = [n for n, own in enumerate(modes) if own == mode]
-            correct = getattr(self.settings.corrections, mode)
-            if numbers:
-                mode_rows = [rows[n] for n in numbers]
-                fragmentation = self.reader.mean_fragmentation(mode_rows)
-                readouts = outputs[numbers, READOUT_COLUMN]
-                raw[numbers] = correct(mode_rows, raw[numbers], readouts, fragmentation)
-        return raw
+        """Return the network score of each row before calibration, (rows,)."""
+        return np.array([output[0] for output in self.raw_outputs(rows)], dtype=np.float64)
 
     def raw_outputs(self, rows: Sequence[Row]) -> list[Float32Array]:
         """Return the cached raw outputs of each row, as `RowScorer` computes them."""
@@ -243,7 +229,7 @@ class TertiumMulti(CalibratedMetric):
             for row in rows
         ]
         return self.load_or_compute_outputs(
-            5, keys, lambda numbers: self.reader([rows[n] for n in numbers])
+            6, keys, lambda numbers: self.reader([rows[n] for n in numbers])
         )
 
     @property

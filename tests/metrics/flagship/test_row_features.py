@@ -1,0 +1,147 @@
+"""Surface features of tertium-multi, and the formula of its head."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sacrebleu.metrics.chrf import CHRF
+
+from tertium.metrics.flagship.bundled_model import BundledModel
+from tertium.metrics.flagship.row_features import (
+    NEUTRAL_CHRF,
+    ROW_FEATURES,
+    Row,
+    mean_fragmentation,
+    row_features,
+)
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, MODEL, InputMode, TertiumMulti
+from tertium.models.checkpoint import bundled_models_folder
+from tertium.segment import Segment
+
+torch = pytest.importorskip("torch")
+from tertium.metrics.flagship.joint_network import MAX_DEVIATIONS, JointHead  # noqa: E402
+
+ROWS = [
+    ("The train does not leave.", "Der Zug fährt nicht.", "The train is not leaving."),
+    ("", "Der Zug fährt nicht.", "The train is not leaving."),
+    ("火车今天不开。", "Der Zug fährt nicht.", "火车今天不发车。"),
+    ("Der Zug fährt noch nicht.", "Der Zug fährt nicht.", "The train is not leaving."),
+]
+
+
+def feature(name: str, row: Row) -> float:
+    return float(row_features([row], np.zeros(1))[0, ROW_FEATURES.index(name)])
+
+
+def test_similarities_are_those_of_chrf() -> None:
+    chrf, fragmentation = CHRF(), np.array([0.0, 1.0, 0.3, 0.7])
+    features = row_features(ROWS, fragmentation)
+    for row, f, own in zip(ROWS, fragmentation, features, strict=True):
+        similarity = chrf.sentence_score(row[0], [row[2]]).score / 100
+        copied = max(2 * chrf.sentence_score(row[0], [row[1]]).score / 100 - 1, 0)
+        expected = similarity, f * (similarity - NEUTRAL_CHRF), copied
+        np.testing.assert_allclose(own[:3], expected, rtol=1e-12)
+    single = [row_features([row], fragmentation[[n]])[0] for n, row in enumerate(ROWS)]
+    assert features.tolist() == np.stack(single).tolist()
+
+
+@pytest.mark.parametrize(
+    ("source", "is_text"),
+    [
+        ("https://example.org/all-the-news-of-the-day", False),
+        ("#TrainsAndTracks @user44", False),
+        ("CH3COOCH2CH3", False),
+        ("😀 12:30", False),
+        ("See https://example.org/all-the-news-of-the-day", True),
+        ("Der Zug fährt nicht.", True),
+        ("ᓄᓇᕗᑦ", True),  # an unlisted script
+    ],
+)
+def test_sources_without_words_may_be_copied(source: str, is_text: bool) -> None:
+    assert (feature("copied", (source, source, None)) > 0) is is_text
+
+
+def test_numbers_placeholders_length_and_repetition_are_compared() -> None:
+    assert feature("numbers", ("at 2 pm, gate 4", "um 2 Uhr, Steig 4", None)) == 1
+    assert feature("numbers", ("at 3 pm", "um 2 Uhr", None)) == 0
+    assert feature("placeholders", ("{n} files", "{n} Dateien in %s", None)) == pytest.approx(2 / 3)
+    assert feature("placeholders", ("files", "Dateien", None)) == 1
+    assert feature("length against source", ("aaa", "a", None)) == pytest.approx(np.log(2))
+    assert feature("length against reference", ("aaa", "a", None)) == 0
+    assert feature("repetition", ("no no no no", "nein", None)) == pytest.approx(2 / 3)
+    assert feature("repetition", ("no it is not", "nein", None)) == 0
+
+
+def test_words_outside_the_vocabulary_are_fragmented() -> None:
+    tokenize = TertiumMulti().reader._tokenizer.encode_ids
+    livonian = ("Līvõd rānda um nīžtõd.", None, "Līvõd rānda um ilzõ nīžtõd.")
+    english = ("The train does not leave.", None, "The train is not leaving.")
+    rare, common = mean_fragmentation([livonian, english], tokenize)
+    assert rare == 1.0
+    assert common < 0.2
+
+
+def test_head_equals_its_formula() -> None:
+    torch.manual_seed(1)
+    head, states, features = JointHead(5, 3, 4), torch.randn(2, 5), torch.randn(2, 3)
+    head.mean.copy_(torch.randn_like(head.mean))
+    head.scale.copy_(torch.rand_like(head.scale) * 3)
+    with torch.no_grad():
+        for mode in range(len(INPUT_MODES)):
+            f = (features - head.mean[mode, -3:]) * head.scale[mode, -3:]
+            hidden = torch.nn.functional.gelu(head.inner(torch.cat([head.norm(states), f], 1)))
+            x = torch.cat([hidden, states, features], 1)
+            x = ((x - head.mean[mode]) * head.scale[mode]).clamp(-MAX_DEVIATIONS, MAX_DEVIATIONS)
+            expected = x @ head.last.weight[mode] + head.last.bias[mode]
+            scores = head.score(head(states, features, mode), mode)
+            np.testing.assert_allclose(scores, expected, rtol=1e-5)
+
+
+@pytest.fixture
+def config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The settings of a copy of the model, which replaces the bundled one and is not cached."""
+    folder = tmp_path / MODEL
+    shutil.copytree(bundled_models_folder() / MODEL, folder)
+    monkeypatch.setattr(
+        "tertium.metrics.flagship.calibrated_metric.load_bundled_model",
+        lambda _: BundledModel(folder),
+    )
+    return folder / "config.json"
+
+
+@pytest.mark.parametrize("mode", INPUT_MODES)
+def test_signature_depends_only_on_what_changes_scores(config_file: Path, mode: InputMode) -> None:
+    before, weights = TertiumMulti().model_ids, TertiumMulti().settings.weights_sha256
+    config = json.loads(config_file.read_text())
+    scale = config["scales"][mode]
+    scale["uncertainty"]["deviation"][0] += 0.01
+    scale["percentiles"]["segments"] += 1
+    config_file.write_text(json.dumps(config))
+    assert TertiumMulti().model_ids == before
+    scale["calibration"]["score"][0] /= 2
+    config_file.write_text(json.dumps(config))
+    assert TertiumMulti().model_ids != before
+    # raw outputs are unchanged, so cached ones stay valid
+    assert TertiumMulti().settings.weights_sha256 == weights
+
+
+@pytest.mark.parametrize(
+    ("source", "good"),
+    [
+        (
+            "Der Zug nach Hamburg fährt heute nicht um 14 Uhr ab.",
+            "The train to Hamburg does not leave at 14:00 today.",
+        ),
+        (
+            "Le gouvernement a annoncé de nouvelles mesures pour les petites entreprises.",
+            "The government announced new measures for small businesses.",
+        ),
+    ],
+)
+def test_copy_of_the_source_scores_far_below_a_translation(source: str, good: str) -> None:
+    fair, copy = TertiumMulti().segment_scores([Segment(good, source), Segment(source, source)])
+    assert copy < fair - 0.15
