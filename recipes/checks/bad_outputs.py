@@ -16,7 +16,7 @@ from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import DEFAULT_SCORES, read_judged_rows
 from tertium.decisions.route import DEFAULT_CONDITIONS
 from tertium.decisions.rows import FAILED_OUTPUT, find_errors
-from tertium.reporting.tables.table import Table, number_cell, render_table
+from tertium.reporting.tables.table import Cell, Table, number_cell, render_table
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
@@ -35,7 +35,7 @@ def main() -> None:
     is_bad = judged_rows.scores[is_system] < BAD_SCORE
     found = [{span.category for span in spans} for spans in find_errors(rows)]
 
-    def line(name: str, flags: BoolArray) -> list[object]:
+    def line(name: str, flags: BoolArray) -> list[Cell | str]:
         count, bad = int(flags.sum()), int((flags & is_bad).sum())
         low, high = (
             float(b[0]) for b in precision_bounds(np.array([bad]), np.array([count]), 0.025)
