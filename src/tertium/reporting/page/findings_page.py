@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -18,6 +18,7 @@ from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span
 MAX_LISTED_FINDINGS = 10_000  # browsers get slow with more rows
 MAX_IN_REPORT = 100
 SCRIPTS = ("elements", "tables", "findings")
+FILTER_TITLES = {"lp": "Languages"}
 HEADER = ("segment", "system", "severity", "check", "finding")
 
 
@@ -67,19 +68,16 @@ def count_findings(report: CheckReport) -> int:
 def list_rows(rows: Iterable[tuple[str, Any, Segment, Span]], has_systems: bool) -> Markup:
     """Return a sortable table of findings."""
     listed = [_describe_row(*row, has_systems) for row in islice(rows, MAX_LISTED_FINDINGS)]
-    head = (
-        element("th", sort_button(name), scope="col", aria_sort="none")
-        for name in HEADER
-        if has_systems or name != "system"
-    )
-    table = element(
-        "table",
-        element("thead", element("tr", *head)),
-        element("tbody", *listed),
-        class_="sortable found",
-        id="findings",
-    )
-    return scrollable(table, "Findings") if listed else element("p", "No findings.")
+    header = [name for name in HEADER if has_systems or name != "system"]
+    return sortable_rows(header, listed, "findings")
+
+
+def sortable_rows(header: Iterable[str], rows: Sequence[Markup], unit: str) -> Markup:
+    """Return a table of rows that the reader can sort and filter."""
+    heads = (element("th", sort_button(name), scope="col", aria_sort="none") for name in header)
+    parts = element("thead", element("tr", *heads)), element("tbody", *rows)
+    table = element("table", *parts, class_="sortable found", id="findings")
+    return scrollable(table, unit.capitalize()) if rows else element("p", f"No {unit}.")
 
 
 def _languages(report: CheckReport) -> str:
@@ -96,15 +94,24 @@ def _make_filters(report: CheckReport) -> Markup:
     }
     if len(report.findings) > 1:
         choices["system"] = report.findings
+    return filter_fields(choices)
+
+
+def filter_fields(choices: Mapping[str, Iterable[str]]) -> Markup:
+    """Return a selection list for each label of rows, whose first option selects all."""
     return join(
-        element("label", name.capitalize(), element("select", *filter_options(values), id=name))
+        element(
+            "label",
+            FILTER_TITLES.get(name, name.capitalize()),
+            element(
+                "select",
+                element("option", "all", value=""),
+                *(element("option", value, value=value) for value in values),
+                id=name,
+            ),
+        )
         for name, values in choices.items()
     )
-
-
-def filter_options(values: Iterable[str]) -> list[Markup]:
-    """Return the options of a selection list, the first of which selects all."""
-    return [element("option", "all", value=""), *(element("option", v, value=v) for v in values)]
 
 
 def _describe_row(

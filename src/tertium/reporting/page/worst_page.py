@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from tertium.decisions.worst import WorstRow, WorstSegments
 from tertium.reporting.error_span_markup import error_span_paragraph
-from tertium.reporting.markup import Markup, element, join, scrollable
-from tertium.reporting.page.findings_page import SCRIPTS, filter_options
+from tertium.reporting.markup import Markup, element
+from tertium.reporting.page.findings_page import SCRIPTS, filter_fields, sortable_rows
 from tertium.reporting.page.template import fill_template, render_page
-from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table, sort_button
+from tertium.reporting.tables.table import Cell, Table, number_cell, render_html_table
 
-FILTERS = {"reason": "Reason", "system": "System", "lp": "Languages", "document": "Document"}
+FILTERS = ("reason", "system", "lp", "document")
 
 
 def worst_page(result: WorstSegments) -> str:
     """Return a self-contained page that lists each translation with its texts and errors."""
     has_chance = any(row.chance is not None for row in result.rows)
     header = ["rank", "reason", *(["chance"] if has_chance else []), *result.labels.values()]
-    head = (
-        element("th", sort_button(name), scope="col", aria_sort="none")
-        for name in (*header, "translation")
-    )
     rows = [_describe_row(rank, row, result) for rank, row in enumerate(result.rows, start=1)]
-    table = element(
-        "table",
-        element("thead", element("tr", *head)),
-        element("tbody", *rows),
-        class_="sortable found",
-        id="findings",
-    )
     counts = Table(
         ["reason", "translations"],
         [[name, Cell(str(count), count)] for name, count in result.counts().items()],
@@ -38,7 +27,7 @@ def worst_page(result: WorstSegments) -> str:
         "rows_title": "Translations",
         "unit": "translations",
         "filters": _make_filters(result),
-        "findings": scrollable(table, "Translations") if rows else element("p", "None."),
+        "findings": sortable_rows([*header, "translation"], rows, "translations"),
         "note": "",
     }
     return render_page(
@@ -62,11 +51,7 @@ def _make_filters(result: WorstSegments) -> Markup:
         name: dict.fromkeys(filter(None, (_labels(row)[name] for row in result.rows)))
         for name in FILTERS
     }
-    return join(
-        element("label", FILTERS[name], element("select", *filter_options(own), id=name))
-        for name, own in values.items()
-        if len(own) > 1
-    )
+    return filter_fields({name: own for name, own in values.items() if len(own) > 1})
 
 
 def _describe_row(rank: int, row: WorstRow, result: WorstSegments) -> Markup:
