@@ -289,12 +289,14 @@ def _missing_reason(row: RowResult, columns: Sequence[str]) -> str:
 
 
 def fill_agreement_tables(text: str, results: Sequence[TableResult]) -> str:
-    """Return the text of a metric page with its agreement tables filled in."""
+    """Return the text of a metric page with its agreement tables filled in.
+
+    The text of a metric without figures stays.
+    """
     overview = [result for result in results if result.table.paper == "overview"]
 
     def fill(match: re.Match[str]) -> str:
         table = summary_table(overview, match[2].split())
-        rendered = render_table(table, "md") if table.rows else "Not measured yet.\n"
-        return f"{match[1]}{rendered}{match[3]}"
+        return f"{match[1]}{render_table(table, 'md')}{match[3]}" if table.rows else match[0]
 
     return AGREEMENT.sub(fill, text)

@@ -96,7 +96,9 @@ def _seed_note(row: RowResult, result: TableResult) -> list[str]:
         return []
     seeds = max(figure.seeds for _, figure in seeded)
     deviations = ", ".join(f"{column} {figure.deviation:.{decimals}f}" for column, figure in seeded)
-    return [f"mean of {seeds} seeds, standard deviation {deviations}"]
+    fewer = [f"{column}: {figure.seeds}" for column, figure in seeded if figure.seeds < seeds]
+    exceptions = f" ({', '.join(fewer)})" if fewer else ""
+    return [f"mean of {seeds} seeds{exceptions}, standard deviation {deviations}"]
 
 
 def make_record(result: TableResult) -> dict[str, Any]:

@@ -62,7 +62,10 @@ def test_pages_figures_charts_and_metric_pages_are_written(
     (tmp_path / "metrics").mkdir()
     metric_page = tmp_path / "metrics" / "chrf.md"
     metric_page.write_text("# chrF\n<!-- agreement: chrf chrf++ -->\nold\n<!-- end -->\n")
+    unmeasured = tmp_path / "metrics" / "comet.md"
+    unmeasured.write_text("<!-- agreement: comet -->\nNot measured: a reason.\n<!-- end -->\n")
     assert run(data, tmp_path, "--rows", "bleu", "chrf", "ter") == 0
+    assert "a reason" in unmeasured.read_text()
     written = capsys.readouterr().out.split()
     chart = tmp_path / "pictures" / "results-overview-da-wmt17.svg"
     pages = [tmp_path / "papers" / name for name in ("index.md", "all-metrics.md")]
