@@ -63,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
     "evaluation": BELOW_METRICS | {"metrics", "meta", "campaigns", "localization"},
     "meta": CORE | {"data"},
     "decisions": BELOW_METRICS | {"metrics", "meta", "evaluation"},
-    "corpus": BELOW_METRICS | {"metrics", "evaluation"},
+    "corpus": BELOW_METRICS | {"metrics", "evaluation", "localization"},
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
     "annotation": CORE | {"text", "data", "meta", "campaigns"},

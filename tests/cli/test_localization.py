@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -96,6 +97,17 @@ def test_wmt_xml_is_scored(capsys: pytest.CaptureFixture[str]) -> None:
     assert "ours" in capsys.readouterr().out
     assert main(["score", "-t", "wmt.xml", "-s", XLIFF, "-m", "chrf"]) == 2
     assert "give it alone, without -s, -r and --names" in capsys.readouterr().err
+
+
+def test_wmt_sgml_is_scored_with_its_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    line = '<doc sysid="ours" docid="page"><seg id="1">{}</seg></doc>'
+    Path("ref.sgm").write_text(f"<refset>{line.format('Hello there.')}</refset>")
+    Path("out.sgm").write_text(f"<tstset>{line.format('Hello there.')}</tstset>")
+    Path("out.txt").write_text("Hello {there}.\n")
+    assert main(["score", "-t", "out.sgm", "-r", "ref.sgm", "-m", "chrf", "-dl"]) == 0
+    assert re.search(r"ours +page +100", capsys.readouterr().out)
+    assert main(["check", "-s", "ref.sgm", "-t", "out.txt", "-f", "sarif"]) == 0
+    assert "out.txt" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,27 @@ def test_quoted_csv_and_fields_without_a_header(tmp_path: Path) -> None:
         tertium.score_corpus(tmp_path / "b.tsv", "chrf", tmp_path / "three", fields=["mt", "ref"])
 
 
+def test_strings_of_localization_files_are_rows(tmp_path: Path) -> None:
+    files = [EXAMPLES / "localization" / name for name in ("app.de.xliff", "app.pl.po")]
+    tmx = (
+        '<tmx version="1.4"><header srclang="en"/><body><tu tuid="a"><tuv xml:lang="en"><seg>Yes'
+        '</seg></tuv><tuv xml:lang="de"><seg>Ja</seg></tuv></tu></body></tmx>'
+    )
+    files.append(write_bytes(tmp_path / "memory.tmx", tmx.encode()))
+    summary = tertium.score_corpus(files, ["checks"], tmp_path / "out", spans=True)
+    assert (summary.rows, summary.bad) == (15, {"no translation": 2})
+    rows = read_shards(tmp_path / "out")
+    assert (rows[1]["id"], rows[1]["checks"]) == ("editor.unsaved", 0)
+    assert rows[-1] == {**dict.fromkeys(("doc", "state", "note"), ""), "id": "a", "src": "Yes"} | {
+        "mt": "Ja",
+        "checks": 100.0,
+        "checks.warnings": "",
+        "checks.spans": "[]",
+    }
+    bad = (tmp_path / "out" / "_bad" / "app.pl.jsonl").read_text()
+    assert "no translation (Restore)" in bad
+
+
 def test_an_unclosed_quote_does_not_swallow_rows(tmp_path: Path) -> None:
     file = write_bytes(tmp_path / "a.csv", b'mt,ref\na,a\n"A "dog",b\nc,c\nd,"d\ne,e\n')
     summary = tertium.score_corpus(file, "chrf", tmp_path / "out")

@@ -9,9 +9,10 @@ import pytest
 from tests.localization import examples
 from tests.localization.examples import write
 
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, TertiumError, UsageError
 from tertium.localization.projects import locate_units, read_project
 from tertium.localization.units import Languages
+from tertium.localization.wmt_sgml import read_wmt_sgml
 from tertium.localization.wmt_xml import read_wmt_xml
 
 
@@ -133,3 +134,53 @@ def test_wmt_xml_is_a_test_set(tmp_path: Path) -> None:
         read_wmt_xml(write(tmp_path, "b.xml", WMT.replace('<seg id="2">Ade.</seg>', "")), languages)
     with pytest.raises(DataError, match="no system outputs"):
         read_wmt_xml(write(tmp_path, "c.xml", WMT.replace("hyp", "x")), languages)
+
+
+SOURCE_SGML = """\
+<srcset setid="t" srclang="any">
+<doc docid="d1" genre="news" origlang="en"><p>
+<seg id="1">Tom &amp; Ann R&D.</seg>
+<seg id="2"> Bye. </seg></p></doc>
+<doc docid="d2" origlang="en"><seg id="1">No.</seg></doc></srcset>
+"""
+OUTPUT_SGML = """\
+<tstset trglang="de" setid="t" srclang="any">
+<DOC sysid="ours" sysid="ref" docid="d2"><seg id=1>Nein.</seg></DOC>
+<DOC sysid="ours" docid="d1"><hl><seg id="1">Tom und Ann,
+F&amp;E.</seg></hl><seg id="2">Ade.</seg></DOC></tstset>
+"""
+
+
+def test_wmt_sgml_is_a_test_set(tmp_path: Path) -> None:
+    languages = Languages()
+    source = write(tmp_path, "src.en.sgm", SOURCE_SGML)
+    output = write(tmp_path, "out.de.sgm", OUTPUT_SGML)
+    plain = write(tmp_path, "plain.txt", "A\nB\nC\n")
+    testset = read_wmt_sgml([output], source, [plain, output], None, languages)
+    assert testset.sources == ("Tom & Ann R&D.", "Bye.", "No.")
+    assert testset.systems == {"ours": ("Tom und Ann, F&E.", "Ade.", "Nein.")}
+    assert testset.references[2] == ("C", "Nein.")
+    assert (testset.documents, [*languages]) == (("d1", "d1", "d2"), ["en", "de"])
+    assert [*read_wmt_sgml([plain, output], source, [], None, languages).systems] == [
+        "plain.txt",
+        "out.de.sgm",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.sgm", OUTPUT_SGML.replace('<seg id="2">Ade.</seg>', ""), "lacks segment '2' of docu"),
+        ("a.sgm", OUTPUT_SGML.replace("d2", "d3"), "document 'd[23]'"),
+        ("a.sgm", OUTPUT_SGML.replace('id="2"', 'id="1"'), "line 4: a segment of its document twi"),
+        ("a.sgm", OUTPUT_SGML.replace(' id="2"', ""), "line 4: a segment without docid or id"),
+        ("a.sgm", OUTPUT_SGML.replace("</seg>", ""), "line 2: a segment without </seg>"),
+        ("a.sgm", "<p>Nein.</p>", "it has no <seg>"),
+        ("a.txt", "one line\n", "a.txt has 1 lines, .*src.sgm 3 segments"),
+        ("a.po", 'msgid "a"\nmsgstr "b"\n\n', "expected files in SGML or plain text"),
+    ],
+)
+def test_damaged_sgml_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:
+    source = write(tmp_path, "src.sgm", SOURCE_SGML)
+    with pytest.raises(TertiumError, match=message):
+        read_wmt_sgml([write(tmp_path, name, content)], source, [], None, Languages())

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 HELP = "score large files, locally or on a cluster"
 DESCRIPTION = (
-    "Score every row of Parquet, JSONL, TSV or CSV files, and write the rows with their scores."
+    "Score every row of Parquet, JSONL, TSV or CSV files, or every string of XLIFF, TMX or PO "
+    "files, and write the rows with their scores."
 )
 EPILOG = """\
 examples:

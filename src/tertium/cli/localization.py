@@ -12,6 +12,7 @@ from tertium.errors import UsageError
 from tertium.localization.catalogs import is_localization_file, root_element, suffix_of
 from tertium.localization.projects import Project, read_project
 from tertium.localization.units import Languages
+from tertium.localization.wmt_sgml import is_sgml, read_wmt_sgml
 from tertium.localization.wmt_xml import ROOTS, read_wmt_xml
 from tertium.localization.write_back import check_write_back
 from tertium.text.language_codes import find_language_code
@@ -39,8 +40,13 @@ def check_write_back_option(args: argparse.Namespace) -> None:
 
 
 def is_localization(args: argparse.Namespace) -> bool:
-    """Tell whether -t names localization files; a mixture with other files is an error."""
+    """Tell whether -t names localization files; a mixture with other files is an error.
+
+    Of a test set in SGML, the outputs may be plain text.
+    """
     files: list[str] = args.translations
+    if any(map(is_sgml, (*files, *args.references, args.sources))):
+        return True
     localized = [file for file in files if _is_localization_file(file, args.sources)]
     if localized and len(localized) < len(files):
         other = next(file for file in files if file not in localized)
@@ -81,6 +87,12 @@ def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> T
 def _read_wmt(args: argparse.Namespace) -> Project | None:
     """Read a test set of WMT, if -t is one."""
     [path, *more] = args.translations
+    languages = Languages()
+    if any(map(is_sgml, (*args.translations, *args.references, args.sources))):
+        testset = read_wmt_sgml(
+            args.translations, args.sources, args.references, args.names or None, languages
+        )
+        return Project(testset, languages, tuple(args.translations))
     if suffix_of(path) != ".xml" or root_element(path).local not in ROOTS:
         return None
     if more or args.sources or args.references or args.names:
@@ -88,7 +100,6 @@ def _read_wmt(args: argparse.Namespace) -> Project | None:
             f"{path} is a test set with sources, references and systems: give it alone, without "
             "-s, -r and --names"
         )
-    languages = Languages()
     return Project(read_wmt_xml(path, languages), languages, (path,))
 
 

@@ -15,14 +15,23 @@ from dataclasses import dataclass, replace
 from typing import IO, Any
 
 from tertium.corpus.batches import BadRow, RecordBatch, RowBatch, TableBatch, rows_to_table, shorten
-from tertium.corpus.storage import SourceFile, is_remote, open_content, open_file
+from tertium.corpus.storage import (
+    LOCALIZATION,
+    SourceFile,
+    is_remote,
+    open_content,
+    open_file,
+)
 from tertium.data import delimited_tables as tables
 from tertium.data import formats, text_files
 from tertium.errors import DataError, TertiumError, UsageError
+from tertium.localization.catalogs import read_units
+from tertium.localization.projects import has_translation, is_wanted
 
 BATCH_ROWS = 4096  # large enough to share work on repeated texts, small enough for any memory
 NEURAL_BATCH_ROWS = 512  # neural metrics hold the token states of a whole batch in memory
 MAX_PARTS_COMPRESSED = 16  # each part of a compressed file decompresses everything before it
+UNIT_COLUMNS = ("id", "src", "mt", "doc", "state", "note")  # of localization files
 SAMPLED_FILES, SAMPLED_ROWS = 16, 1000
 ROW_PLACEHOLDER = "this row"  # stands for the location in messages of the shared readers
 _PLACE = re.compile(
@@ -83,6 +92,10 @@ def _parquet_parts(file: SourceFile, rows: int) -> list[CorpusPart]:
 
 
 def _text_parts(file: SourceFile, rows: int) -> list[CorpusPart]:
+    if file.kind == LOCALIZATION:
+        if is_remote(file.path):
+            raise UsageError(f"{file.path}: localization files have to be local: download it first")
+        return [CorpusPart(file, "")]
     if is_remote(file.path):  # counting lines would download everything twice
         return [CorpusPart(file, "")]
     starts, total = _find_part_starts(file, rows)
@@ -124,7 +137,8 @@ def schema_of(file: SourceFile, fields: Sequence[str] | None, jsonl: Any = None)
             return reader.schema_arrow.remove_metadata()
     if file.kind == "jsonl":
         return jsonl
-    return pa.schema([(name, pa.string()) for name in _header(file, fields)])
+    names = UNIT_COLUMNS if file.kind == LOCALIZATION else _header(file, fields)
+    return pa.schema([(name, pa.string()) for name in names])
 
 
 def read_batches(
@@ -141,7 +155,13 @@ def read_batches(
     if part.file.kind == "parquet":
         yield from _parquet_batches(part, size)
         return
-    rows = _json_rows(part) if part.file.kind == "jsonl" else _table_rows(part, fields)
+    rows: Iterator[tuple[int, dict[str, Any] | str]]
+    if part.file.kind == "jsonl":
+        rows = _json_rows(part)
+    elif part.file.kind == LOCALIZATION:
+        rows = _unit_rows(part)
+    else:
+        rows = _table_rows(part, fields)
     if part.file.kind != "jsonl":
         schema = schema_of(part.file, fields)
     while batch := list(itertools.islice(rows, size)):
@@ -266,6 +286,15 @@ def _json_rows(part: CorpusPart) -> Iterator[tuple[int, dict[str, Any] | str]]:
     for number, line in _lines(part):
         if line.strip():
             yield number, _reason_or(lambda: _parse_line(line))  # noqa: B023 (at once)
+
+
+def _unit_rows(part: CorpusPart) -> Iterator[tuple[int, dict[str, Any] | str]]:
+    """Yield the units of a localization file; one without a translation is a bad row."""
+    for number, unit in enumerate(filter(is_wanted, read_units(part.file.path)), 1):
+        source, target = (side.text if side else "" for side in (unit.source, unit.target))
+        values = unit.name, source, target, unit.document, unit.state, " / ".join(unit.notes)
+        row = dict(zip(UNIT_COLUMNS, values, strict=True))
+        yield number, row if has_translation(unit) else f"no translation ({shorten(unit.name)})"
 
 
 def _parse_line(line: bytes) -> dict[str, Any]:

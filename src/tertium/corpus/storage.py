@@ -26,7 +26,9 @@ from urllib.parse import urlsplit
 from tertium.atomic import PARTIAL_PATTERN, open_atomic
 from tertium.cache.cached_files import hash_file
 from tertium.errors import DataError, UsageError
+from tertium.localization.catalogs import PO_SUFFIXES, XLIFF_SUFFIXES
 
+LOCALIZATION = "localization"  # format of files with units, which are read as a whole part
 FORMAT_BY_SUFFIX = {
     ".parquet": "parquet",
     ".jsonl": "jsonl",
@@ -34,6 +36,7 @@ FORMAT_BY_SUFFIX = {
     ".json": "jsonl",
     ".tsv": "tsv",
     ".csv": "csv",
+    **dict.fromkeys(sorted(XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx"}), LOCALIZATION),
 }
 COMPRESSED_SUFFIXES = (".gz", ".zst")
 CONNECT_SECONDS = 5
@@ -89,8 +92,8 @@ def find_files(inputs: Iterable[str]) -> list[SourceFile]:
         matches = _matches(pattern)
         if not matches:
             raise DataError(
-                f"{pattern}: no files found; expected Parquet, JSONL, TSV or CSV files (also .gz "
-                "and .zst), or a folder or glob of such files"
+                f"{pattern}: no files found; expected Parquet, JSONL, TSV, CSV, XLIFF, TMX or PO "
+                "files (also .gz; the first four also .zst), or a folder or glob of such files"
             )
         for file in matches:
             files.setdefault(_full_path(file.path), file)

@@ -86,7 +86,7 @@ def read_project(
     for catalog in catalogs:
         warn_about_duplicates(catalog)
     declared = _common_languages(catalogs, languages)
-    catalogs = [replace(c, units=tuple(filter(_is_wanted, c.units))) for c in catalogs]
+    catalogs = [replace(c, units=tuple(filter(is_wanted, c.units))) for c in catalogs]
     if len(catalogs) == 1 or _have_same_strings(catalogs):
         systems = name_systems(translations, names)
         rows = _parallel_rows(catalogs)
@@ -196,7 +196,7 @@ def _warn_about_keys(path: str, problem: str, keys: Iterable[str]) -> None:
         logger.warning("warning: %s: keys %s: %d (%s%s)", path, problem, len(names), examples, more)
 
 
-def _is_wanted(unit: Unit) -> bool:
+def is_wanted(unit: Unit) -> bool:
     """Return whether a unit has something to translate."""
     has_text = unit.source is None or bool(unit.source.text.strip())
     return unit.is_translatable and (has_text or unit.target is not None)
@@ -305,7 +305,7 @@ def locate_units(paths: Sequence[str], testset: TestSet) -> Locate:
             path = paths[systems.index(system)]
             has_line = bool(lines) and system == systems[0]
         else:
-            path = by_name[testset.documents[segment].partition(":")[0]]
+            path = by_name.get(testset.documents[segment].partition(":")[0], paths[0])
             has_line = bool(lines)
         line = int(lines[segment] or 0) if has_line else 0
         return FileLocation(path, line or None)
