@@ -224,11 +224,15 @@ class _Scratch(threading.local):
 
     def __init__(self) -> None:
         self._buffers: dict[str, Tensor] = {}
+        self._views: dict[str, Tensor] = {}  # the last view of each buffer
 
     def get(
         self, name: str, shape: Sequence[int], like: Tensor, dtype: torch.dtype = torch.float32
     ) -> Tensor:
         """Return a buffer of this shape; its content is undefined."""
+        view = self._views.get(name)
+        if view is not None and view.shape == shape and like.device.type == "cpu":
+            return view
         size = math.prod(shape)
         if like.device.type != "cpu":
             return torch.empty(*shape, dtype=dtype, device=like.device)
@@ -236,7 +240,8 @@ class _Scratch(threading.local):
         if buffer is None or buffer.numel() < size:
             with torch.inference_mode(mode=False):  # usable inside and outside of that mode
                 buffer = self._buffers[name] = torch.empty(size, dtype=dtype)
-        return buffer[:size].view(*shape)
+        self._views[name] = buffer[:size].view(*shape)
+        return self._views[name]
 
 
 _scratch = _Scratch()

@@ -23,7 +23,7 @@ from tertium.encoders.int8_linear import Int8Linear
 from tertium.encoders.linear_layers import linear_gelu
 
 # Tokens of a matrix product on a CPU: activations fit into the cache, and products are fast.
-CHUNK_ROWS = 512 if getattr(torch.cpu, "_is_amx_tile_supported", bool)() else 256
+CHUNK_ROWS = 512 if getattr(torch.cpu, "_is_amx_tile_supported", bool)() else 384
 
 
 class AttentionGroup(NamedTuple):
@@ -172,5 +172,6 @@ class TransformerLayer(nn.Module):
 
 
 def _chunks(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Split tensors of the same number of rows into chunks that fit into the processor cache."""
-    return zip(*(torch.split(tensor, CHUNK_ROWS) for tensor in tensors), strict=True)
+    """Split tensors of the same number of rows into equal chunks that fit into the cache."""
+    count = max(1, -(-len(tensors[0]) // CHUNK_ROWS))
+    return zip(*(torch.tensor_split(tensor, count) for tensor in tensors), strict=True)
