@@ -43,7 +43,7 @@ from tertium.metrics.base.loading import load_metric
 Scorer = Callable[[TestSet], Any]
 
 GROUPS = {
-    "matrix products, with GELU": ("addmm", "linear", "mm", "matmul", "_linear_pointwise"),
+    "matrix products, with GELU": ("addmm", "linear", "mm", "matmul", "_linear_poi", "_int_mm"),
     "attention": ("_scaled_dot_product", "baddbmm", "bmm", "softmax", "_softmax"),
     "activation": ("gelu", "tanh"),
     "normalisation": ("native_layer_norm", "layer_norm"),
@@ -335,7 +335,7 @@ def peak_gflops(hidden: int, precision: str, clock: Callable[[], float]) -> floa
         layer = torch.nn.Sequential(torch.nn.Linear(inner, outer))
         convert_linear_layers(layer, precision, "cpu")
         x = torch.randn(1024, inner)
-        x = x if precision == "fp32" else x.bfloat16()
+        x = x.bfloat16() if precision == "bf16" else x
         with torch.inference_mode():
             seconds = fastest(partial(layer, x), 30, clock)
         best = max(best, 2 * 1024 * inner * outer / seconds / 1e9)

@@ -1,0 +1,166 @@
+"""The encoder in int8 compared with onnxruntime and OpenVINO, on one thread.
+
+    pip install onnx onnxscript onnxruntime openvino
+    python -m benchmarks runtimes [--encoder minilm] [--texts 200] [--rounds 7]
+
+The same weights are exported to ONNX and quantized by onnxruntime: weights per row, activations per
+tensor and batch (tertium: per token, exact in any batch). The others get token ids in padded
+batches of 32 texts of similar length; tertium gets texts, so its time includes tokenization.
+Contenders alternate; a ratio is the median over rounds of CPU seconds compared with tertium int8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.corpus import wmt17
+from benchmarks.encoding import transformers_pass
+from tertium.arrays import IntArray
+from tertium.encoders import load_encoder
+from tertium.encoders.bert import BertModel, read_bert_config
+from tertium.encoders.encoder_network import pad_rows
+from tertium.encoders.transformer_encoder import TransformerEncoder
+from tertium.execution import runtime
+
+PACKAGES = ("onnx", "onnxscript", "onnxruntime", "openvino")
+BATCH = 32
+Pass = Callable[[], Any]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--encoder", default="minilm", help="a BERT encoder; all of its layers run")
+    parser.add_argument("--texts", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=7)
+    args = parser.parse_args(arguments)
+    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"skipped: pip install {' '.join(missing)}")
+        return
+    torch.set_num_threads(1)
+    plain = load_encoder(args.encoder)
+    assert isinstance(plain, TransformerEncoder)
+    name = f"{args.encoder}@{plain.settings.depth}"
+    texts = list(next(iter(wmt17(args.texts).systems.values())))
+    with tempfile.TemporaryDirectory() as folder, runtime(device="cpu", threads=1, cache=False):
+        contenders = make_contenders(name, texts, Path(folder))
+        seconds: dict[str, list[float]] = {label: [] for label in contenders}
+        for call in contenders.values():
+            call()
+        for _ in range(args.rounds):
+            for label, call in contenders.items():
+                start = time.process_time()
+                call()
+                seconds[label].append(time.process_time() - start)
+    base = np.array(seconds["tertium int8"])
+    print(f"{name}, {len(texts)} texts, {args.rounds} rounds, CPU seconds")
+    for label, values in seconds.items():
+        ratio = np.median(np.array(values) / base)
+        print(f"{label:20}{np.median(values):6.2f} s, least {min(values):6.2f} s {ratio:6.2f} x")
+
+
+def make_contenders(name: str, texts: list[str], folder: Path) -> dict[str, Pass]:
+    """Return one pass over all texts by contender."""
+    plain, int8 = load_encoder(name), load_encoder(name, precision="int8")
+    assert isinstance(plain, TransformerEncoder)
+    batches = list(make_batches(plain, texts))
+    files = export_model(plain.weights.folder, folder)
+    contenders: dict[str, Pass] = {
+        f"tertium {precision}": partial(encoder.encode, texts, sentences=False)
+        for precision, encoder in (("fp32", plain), ("int8", int8))
+    }
+    contenders["transformers fp32"] = transformers_pass(plain, texts, "fp32")
+    for precision, file in files.items():
+        contenders[f"onnxruntime {precision}"] = onnxruntime_pass(file, batches)
+        contenders[f"OpenVINO {precision}"] = openvino_pass(file, batches)
+    return contenders
+
+
+def make_batches(
+    encoder: TransformerEncoder, texts: list[str]
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield token ids and masks, (texts, positions), of texts of similar length."""
+    tokenizer = encoder.backbone.tokenizer
+    before, after = tokenizer.prefix_ids, tokenizer.suffix_ids
+    rows = sorted(((*before, *ids, *after) for ids in tokenizer.encode_ids(texts)), key=len)
+    for start in range(0, len(rows), BATCH):
+        ids, mask = pad_rows(rows[start : start + BATCH], encoder.backbone.network.pad_token_id)
+        yield ids, np.ones_like(ids) if mask is None else mask.astype(np.int64)
+
+
+class PlainBert(nn.Module):
+    """The network of a `BertModel` in operations that exporters know."""
+
+    def __init__(self, model: BertModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+        x = self.model._embed(ids).view(*ids.shape, -1)  # (texts, positions, hidden)
+        bias = (1.0 - mask.float())[:, None, None, :] * -1e4
+        for layer in self.model.layers:
+            shape = *ids.shape, 3, layer.heads, x.shape[-1] // layer.heads
+            query, key, value = layer.qkv(x).view(shape).permute(2, 0, 3, 1, 4)
+            scores = query @ key.transpose(2, 3) / query.shape[-1] ** 0.5 + bias
+            attended = (scores.softmax(-1) @ value).transpose(1, 2).flatten(2)
+            x = layer.norm1(x + layer.out(attended))
+            x = layer.norm2(x + layer.down(F.gelu(layer.up(x))))
+        return x
+
+
+def export_model(source: Path, target: Path) -> dict[str, str]:
+    """Write the model of a folder as ONNX in fp32 and int8; returns the files by precision."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    config = read_bert_config(source)
+    assert config is not None
+    with mock.patch("tertium.encoders.linear_layers._can_pack", return_value=False):
+        model = PlainBert(BertModel(source, config)).eval()
+    files = {precision: str(target / f"{precision}.onnx") for precision in ("fp32", "int8")}
+    ids = torch.randint(5, 1000, (4, 20))
+    sizes = {0: torch.export.Dim("texts", min=2), 1: torch.export.Dim("positions", min=2, max=512)}
+    torch.onnx.export(
+        model,
+        (ids, torch.ones_like(ids)),
+        files["fp32"],
+        input_names=["ids", "mask"],
+        dynamic_shapes=(sizes, sizes),
+        dynamo=True,
+        verbose=False,
+    )
+    quantize_dynamic(files["fp32"], files["int8"], per_channel=True, weight_type=QuantType.QInt8)
+    return files
+
+
+def onnxruntime_pass(file: str, batches: Sequence[tuple[IntArray, IntArray]]) -> Pass:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    return lambda: [session.run(None, {"ids": ids, "mask": mask}) for ids, mask in batches]
+
+
+def openvino_pass(file: str, batches: Sequence[tuple[IntArray, IntArray]]) -> Pass:
+    import openvino
+
+    options = {"INFERENCE_NUM_THREADS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    model = openvino.Core().compile_model(file, "CPU", options)
+    return lambda: [model([ids, mask]) for ids, mask in batches]
+
+
+if __name__ == "__main__":
+    main()
