@@ -157,8 +157,7 @@ def compute_power(
     spread = variance.mean_variance(count, design.raters, design.effective_document_size)
     effect = np.abs(np.asarray(difference, dtype=np.float64)) / np.sqrt(np.maximum(spread, 1e-300))
     critical = stdtrit(degrees_of_freedom(count, design), 1 - design.alpha / 2)
-    power: FloatArray = ndtr(effect - critical) + ndtr(-effect - critical)
-    return power
+    return ndtr(effect - critical) + ndtr(-effect - critical)
 
 
 def plan_difference(difference: float, variance: VarianceComponents, design: Design) -> PowerPlan:

@@ -58,8 +58,7 @@ class Resampler:
         """Return how often each unit was drawn, (resamples, units)."""
         _, numbers = np.unique(self.clusters, return_inverse=True)
         counts = draw_counts([int(numbers.max()) + 1], self.resamples, self.rng)
-        drawn: FloatArray = counts[:, numbers]
-        return drawn
+        return counts[:, numbers]
 
     def summarize(self, name: str, sums: FloatArray, reduce: Reduce, count: int) -> Statistic:
         """Return a statistic of sums over units (units, k), with its interval."""

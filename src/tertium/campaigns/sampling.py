@@ -89,8 +89,7 @@ def draw_systematic(probabilities: FloatArray, start: float) -> IntArray:
     ends = np.cumsum(probabilities)
     ends[-1] = round(ends[-1])  # the sum is a whole number up to rounding
     points = start + np.arange(int(ends[-1]))
-    chosen: IntArray = np.searchsorted(ends, points, side="right")
-    return chosen
+    return np.searchsorted(ends, points, side="right")
 
 
 def informative_probabilities(utilities: ArrayLike, count: int, population: int) -> FloatArray:

@@ -123,8 +123,7 @@ def draw_units(labels: IntArray, size: int, rng: np.random.Generator) -> FloatAr
     """Draw labels with replacement; return how often each judgment counts, (size, judgments)."""
     _, numbers = np.unique(labels, return_inverse=True)
     counts = draw_counts([int(numbers.max()) + 1], size, rng)
-    drawn: FloatArray = counts[:, numbers.reshape(-1)]
-    return drawn
+    return counts[:, numbers.reshape(-1)]
 
 
 def bootstrap_p_values(samples: FloatArray) -> FloatArray:

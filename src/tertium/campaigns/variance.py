@@ -151,8 +151,7 @@ def center_by_group(values: FloatArray, groups: IntArray) -> FloatArray:
     if not len(values):
         return values
     counts = np.bincount(groups)
-    centered: FloatArray = values - (np.bincount(groups, values) / np.maximum(1, counts))[groups]
-    return centered
+    return values - (np.bincount(groups, values) / np.maximum(1, counts))[groups]
 
 
 def fit_components(values: FloatArray, labels: IntArray) -> tuple[VarianceComponents, bool]:

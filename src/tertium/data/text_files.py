@@ -145,8 +145,7 @@ def _read_stdin() -> bytes:
     if _stdin_reader is not None and _stdin_reader() is stream:
         raise UsageError("- (standard input) is given twice: it can be read only once; use files")
     _stdin_reader = weakref.ref(stream)
-    data: bytes = stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode()
-    return data
+    return stream.buffer.read() if hasattr(stream, "buffer") else stream.read().encode()
 
 
 def display_name(path: PathLike) -> str:

@@ -163,8 +163,7 @@ def _design_effects(labels: BoolArray, clusters: Sequence[str]) -> FloatArray:
         growth[n] = 2 * sizes[cluster] + 1  # of the sum of squared sizes
         sizes[cluster] += 1
     mean_sizes = np.cumsum(growth) / np.arange(1, len(clusters) + 1)
-    effects: FloatArray = 1 + (mean_sizes - 1) * intraclass_correlation(labels, clusters)
-    return effects
+    return 1 + (mean_sizes - 1) * intraclass_correlation(labels, clusters)
 
 
 def stored_quantiles(scores: FloatArray) -> tuple[float, ...]:

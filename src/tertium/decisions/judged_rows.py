@@ -66,8 +66,7 @@ class QualityCriteria:
     def flag_bad(self, judged_rows: JudgedRows) -> BoolArray:
         """Return which rows are bad, (n,)."""
         limit = -np.inf if self.bad_score is None else self.bad_score
-        bad: BoolArray = judged_rows.scores < limit
-        return bad
+        return judged_rows.scores < limit
 
     def flag_serious(self, judged_rows: JudgedRows) -> BoolArray:
         """Return which rows have a serious error: a major one, or a bad score, (n,)."""

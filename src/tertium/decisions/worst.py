@@ -221,8 +221,7 @@ def _normal_tail(distances: FloatArray) -> FloatArray:
     """Return the probability that a standard normal value is above each distance."""
     from scipy.special import ndtr
 
-    chances: FloatArray = ndtr(-distances)
-    return chances
+    return ndtr(-distances)
 
 
 def _fitted_risk(scores: RowScores, judged_rows: JudgedRows) -> FloatArray:
@@ -246,8 +245,7 @@ def _rank(oriented: FloatArray) -> FloatArray:
     """Return the share of rows with a better score, (n,); 1 for rows without a score."""
     ordered = np.sort(oriented[np.isfinite(oriented)])
     better = len(ordered) - np.searchsorted(ordered, oriented, side="right")
-    ranks: FloatArray = np.where(np.isfinite(oriented), better / max(len(ordered), 1), 1.0)
-    return ranks
+    return np.where(np.isfinite(oriented), better / max(len(ordered), 1), 1.0)
 
 
 def _mean(columns: Sequence[FloatArray], size: int) -> FloatArray:

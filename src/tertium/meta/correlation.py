@@ -66,8 +66,7 @@ def _center(values: FloatArray, present: BoolArray, counts: FloatArray) -> Float
     # Rounding gives a constant vector a tiny spread, so compare the values themselves.
     varies = highest > lowest
     spread = np.subtract(highest, lowest, out=np.ones(varies.shape), where=varies)
-    result: FloatArray = centered * np.where(varies, unit_scale(spread), 0.0)
-    return result
+    return centered * np.where(varies, unit_scale(spread), 0.0)
 
 
 def unit_scale(spread: FloatArray) -> FloatArray:
@@ -80,8 +79,7 @@ def unit_scale(spread: FloatArray) -> FloatArray:
     array([0.75      , 0.57408789])
     """
     _, exponents = np.frexp(spread)
-    scales: FloatArray = np.ldexp(1.0, -np.maximum(exponents, -1000))
-    return scales
+    return np.ldexp(1.0, -np.maximum(exponents, -1000))
 
 
 def ranks(values: FloatArray) -> FloatArray:

@@ -127,8 +127,7 @@ def _mixed_r(product: FloatArray, plain: FloatArray, squares: FloatArray, n: int
     """Return Pearson's r of a mixture with standardized h from its sums of hm, m and m^2."""
     spread = squares - plain**2 / n
     spread = np.where(spread > 1e-12 * n, spread, np.nan)  # constant up to rounding
-    r: FloatArray = product / np.sqrt(n * spread)
-    return r
+    return product / np.sqrt(n * spread)
 
 
 def perm_both_any(

@@ -206,8 +206,7 @@ def longest_per_pair(pairs: Pairs, lengths: IntArray) -> IntArray:
 def has_decided_comparisons(data: ComparedPairs) -> BoolArray:
     """Return which items have a comparison of two different texts, (items,)."""
     learned = data.items[data.better[data.better != data.worse]]
-    flags: BoolArray = np.bincount(learned, minlength=len(data)) > 0
-    return flags
+    return np.bincount(learned, minlength=len(data)) > 0
 
 
 def pearson(x: FloatArray, y: FloatArray) -> float:

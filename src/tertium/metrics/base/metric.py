@@ -276,8 +276,7 @@ class SegmentMetric(Metric):
         return np.column_stack([scores, np.ones(len(scores))])
 
     def reduce(self, totals: FloatArray) -> FloatArray:
-        result: FloatArray = totals[..., 0] / totals[..., 1]
-        return result
+        return totals[..., 0] / totals[..., 1]
 
 
 def pair_texts(segments: Sequence[Segment], side: Side) -> tuple[IntArray, list[str], list[str]]:
@@ -335,13 +334,11 @@ def reduce_references(
     starts = np.flatnonzero(np.diff(owners, prepend=-1))
     if reduction == "best":
         choose = np.maximum if higher_is_better else np.minimum
-        best: FloatArray = choose.reduceat(values.astype(np.float64), starts, axis=0)
-        return best
+        return choose.reduceat(values.astype(np.float64), starts, axis=0)
     totals = np.zeros((len(starts), *values.shape[1:]))
     np.add.at(totals, owners, values)
     counts = np.bincount(owners).reshape(-1, *[1] * (values.ndim - 1))
-    mean: FloatArray = totals / counts
-    return mean
+    return totals / counts
 
 
 @contextmanager

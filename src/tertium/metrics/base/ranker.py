@@ -269,8 +269,7 @@ def _load_folder(folder: str, **fields: Any) -> Ranker:
 
 
 def _chance(left: FloatArray, right: FloatArray) -> FloatArray:
-    chance: FloatArray = (np.sign(left - right) + 1) / 2
-    return chance
+    return (np.sign(left - right) + 1) / 2
 
 
 @lru_cache(maxsize=64)

@@ -216,8 +216,7 @@ class EmbeddingMetric(Metric):
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         column = self.parts.index(self.main_part)
-        result: FloatArray = totals[..., column] / totals[..., -1]
-        return result
+        return totals[..., column] / totals[..., -1]
 
     def _compare(
         self, segments: Sequence[Segment], side: Side

@@ -61,8 +61,7 @@ def unit_distances(left: Float32Array, right: Float32Array) -> FloatArray:
 
 def _inverse_lengths(vectors: Float32Array) -> Float32Array:
     lengths = np.sqrt(exact_squares(vectors))
-    scales: Float32Array = (1 / np.maximum(lengths, TINY)).astype(np.float32)
-    return scales
+    return (1 / np.maximum(lengths, TINY)).astype(np.float32)
 
 
 def solve_exact(costs: FloatArray) -> Transport:

@@ -96,8 +96,7 @@ class PairHead(FrozenEncoderMetric):
             with torch.inference_mode():
                 vectors = scorer.representations(chunk)
                 values = scorer.scores(vectors) if len(columns) == 1 else vectors
-            result: FloatArray = values.cpu().numpy()
-            return result
+            return values.cpu().numpy()
 
         if len(columns) == 1:
             return compare_pairs(encoder, left, columns[0], compare)

@@ -77,8 +77,7 @@ class TER(Metric):
         tokenizer = TercomTokenizer(**asdict(self))
 
         def tokenize(text: str) -> str:
-            tokenized: str = tokenizer(text.rstrip())
-            return tokenized
+            return tokenizer(text.rstrip())
 
         @cache
         def row(hypothesis: str, references: tuple[str, ...]) -> list[float]:

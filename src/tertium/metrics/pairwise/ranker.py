@@ -135,8 +135,7 @@ class Pairwise(TrainedModel, Ranker):
         network = self.trained.network
         chances = network.prefer(self.inputs(parts), first, second).astype(np.float64)
         counts = np.bincount(pair, minlength=len(left))
-        result: FloatArray = np.bincount(pair, chances, len(left)) / counts
-        return result
+        return np.bincount(pair, chances, len(left)) / counts
 
     def inputs(self, segments: Sequence[Segment]) -> Rows:
         """Compute the scaled network inputs of segments with one reference each."""

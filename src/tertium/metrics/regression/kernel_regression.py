@@ -64,8 +64,7 @@ class SVRSolution:
 
     def predict(self, kernel: FloatArray) -> FloatArray:
         """Predict from kernel values with all training rows, (n, training rows) -> (n,)."""
-        values: FloatArray = kernel[:, self.rows] @ self.coefficients + self.intercept
-        return values
+        return kernel[:, self.rows] @ self.coefficients + self.intercept
 
 
 def squared_lengths(rows: FloatArray) -> FloatArray:
@@ -169,8 +168,7 @@ def fit_svr(kernel: FloatArray, targets: FloatArray, setting: Hyperparameters) -
 
 def rbf_kernel(distances: FloatArray, gamma: float) -> FloatArray:
     """Compute exp(-gamma D) of squared distances D."""
-    kernel: FloatArray = np.exp(-gamma * distances)
-    return kernel
+    return np.exp(-gamma * distances)
 
 
 def predict(

@@ -78,8 +78,7 @@ class LinearModel:
                 f"the model has {len(self.names)} coefficients: got {features.shape[-1]} features"
             )
         z = np.clip((features - self.mean) / self.scale, -MAX_Z_SCORE, MAX_Z_SCORE)
-        result: FloatArray = z * self.weights
-        return result
+        return z * self.weights
 
     def predict(self, features: FloatArray) -> FloatArray:
         """Predict scores, (n,); each row is independent of the others to the last bit."""

@@ -198,8 +198,7 @@ def unit_mean(vectors: Float32Array) -> Float32Array:
     """Compute the mean of vectors, scaled to length one, (k, dim) -> (dim,); zero stays zero."""
     mean = vectors.mean(axis=0)
     norm = float(np.linalg.norm(mean))
-    result: Float32Array = mean / norm if norm > 0 else np.zeros_like(mean)
-    return result
+    return mean / norm if norm > 0 else np.zeros_like(mean)
 
 
 def _vector_word(node: Node) -> str:
