@@ -33,7 +33,7 @@ def main() -> None:
     )
     rows = [row for row, keep in zip(judged_rows.rows, is_system, strict=True) if keep]
     is_bad = judged_rows.scores[is_system] < BAD_SCORE
-    found = [{span.category for span in spans} for spans in find_errors(rows)]
+    categories = [{span.category for span in spans} for spans in find_errors(rows)]
 
     def line(name: str, flags: BoolArray) -> list[Cell | str]:
         count, bad = int(flags.sum()), int((flags & is_bad).sum())
@@ -46,7 +46,7 @@ def main() -> None:
     groups = {"all translations": (), "any of these": FAILED_OUTPUT}
     groups |= {name: (name,) for name in (*FAILED_OUTPUT, *DEFAULT_CONDITIONS)}
     lines = [
-        line(name, np.array([not kinds or not own.isdisjoint(kinds) for own in found]))
+        line(name, np.array([not kinds or not own.isdisjoint(kinds) for own in categories]))
         for name, kinds in groups.items()
     ]
     header = ["finding", "translations", f"below {BAD_SCORE:g} (%)", "from (%)", "to (%)"]
