@@ -48,7 +48,7 @@ TRAINING_SETS: Mapping[str, frozenset[str]] = {
 
 VARIANTS = ("chrf++", "mt-rte-r:embeddings=true")
 LEXICAL_METRICS = ("bleu", "chrf", "chrf++", "ter", "nist")
-# without default weights (blend, judge), or not a score of the whole translation (checks)
+# without default weights, or not a score of the whole translation (checks)
 NOT_COMPARED = ("blend", "checks", "judge", "tertium-multi-adapted")
 EMBEDDING_METRICS = ("bertr", "bertscore", "wmd", "wmdo", "smd", "sss", "sentsim")
 
