@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tertium.encoders import Encoder
+from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.segment import Segment
 
@@ -38,6 +39,13 @@ def test_token_counts_equal_those_of_the_engine(e5: Encoder) -> None:
     special = 2 + 3  # <s>, </s> and the tokens of "query: "
     counts = np.array([len(tokens) + special for tokens in e5.tokenize(TEXTS)])
     assert (counts == np.load(GOLDEN / "e5_vectors.npz")["pieces"]).all()
+
+
+def test_installed_settings_are_those_of_the_card(e5: Encoder) -> None:
+    """Without hashes of settings on the card, changed settings would not be in the signature."""
+    assert "+" not in e5.signature_fields()["model"]
+    for card in MODEL_CARDS.values():
+        assert not card.hub_name or {"config.json", "tokenizer_config.json"} <= {*card.settings}
 
 
 def test_translations_find_each_other(vectors: np.ndarray) -> None:

