@@ -332,12 +332,16 @@ def peak_gflops(hidden: int, precision: str, clock: Callable[[], float]) -> floa
     """Return the best GFLOP/s of a feed-forward product and a large square product."""
     best = 0.0
     for inner, outer in ((hidden, 4 * hidden), (2048, 2048)):
-        layer = torch.nn.Sequential(torch.nn.Linear(inner, outer))
-        convert_linear_layers(layer, precision, "cpu")
-        x = torch.randn(1024, inner)
-        x = x.bfloat16() if precision == "bf16" else x
+        x, linear = torch.randn(1024, inner), torch.nn.Linear(inner, outer)
+        call: Callable[[], Any]
+        if precision == "int8":
+            call = partial(torch._int_mm, x.char(), linear.weight.char().T)
+        else:
+            layer = torch.nn.Sequential(linear)
+            convert_linear_layers(layer, precision, "cpu")
+            call = partial(layer, x if precision == "fp32" else x.bfloat16())
         with torch.inference_mode():
-            seconds = fastest(partial(layer, x), 30, clock)
+            seconds = fastest(call, 30, clock)
         best = max(best, 2 * 1024 * inner * outer / seconds / 1e9)
     return best
 
