@@ -71,6 +71,7 @@ METRICS = NameTable(
         "ter-r": "tertium.metrics.regression.regression_metrics:TERR",
         "tertium-base": "tertium.metrics.flagship.tertium_base:TertiumBase",
         "tertium-multi": "tertium.metrics.flagship.tertium_multi:TertiumMulti",
+        "tertium-multi-adapted": "tertium.metrics.flagship.adapted_multi:AdaptedMulti",
         "tertium-small": "tertium.metrics.flagship.tertium_small:TertiumSmall",
         "wmd": "tertium.metrics.embedding.wmd:WMD",
         "wmdo": "tertium.metrics.embedding.wmdo:WMDO",
@@ -78,6 +79,9 @@ METRICS = NameTable(
 )
 
 ALIASES: Mapping[str, str] = {"chrf++": "chrf:word_order=2", "chrfpp": "chrf:word_order=2"}
+
+# Metrics whose training gives another metric.
+TRAINED_AS: Mapping[str, str] = {"tertium-multi": "tertium-multi-adapted"}
 
 RANKERS = NameTable("tertium.rankers", {"pairwise": "tertium.metrics.pairwise.ranker:Pairwise"})
 

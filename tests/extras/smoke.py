@@ -96,7 +96,7 @@ def commands() -> dict[tuple[str, ...], set[str]]:
     scored: dict[tuple[str, ...], set[str]] = {
         ("score", *texts, "-m", name): NEEDS.get(name, set())
         for name in METRICS.builtin
-        if name not in ("blend", "judge")  # need training or a server
+        if name not in ("blend", "judge", "tertium-multi-adapted")  # need training or a server
     }
     return {**plain, **scored}
 

@@ -242,6 +242,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if not args.quiet:
         _print_search(metric.checkpoint.training.get("search", ()))
+        _print_cross_validation(metric.checkpoint.training.get("cross-validation", {}))
         if scored_sets:
             blend.print_study(metric, scored_sets, plan)
         print(f"{metric.title}: saved to {args.output}; use it with -m {args.output}")
@@ -294,6 +295,13 @@ def _print_epoch(epoch: Epoch) -> None:
         f"{epoch.stage}\t{epoch.number}\t{epoch.loss:.4f}\t{dev}\t{epoch.seconds:.1f}\t{mark}",
         flush=True,
     )
+
+
+def _print_cross_validation(values: Mapping[str, float]) -> None:
+    """Print the agreement of an adapted metric on held-out sources."""
+    if values:
+        before, after = values["tertium-multi"], values["adapted"]
+        print(f"r on held-out sources: {after:.3f} (tertium-multi: {before:.3f})")
 
 
 def _print_search(settings: Sequence[tuple[Mapping[str, float], float]]) -> None:

@@ -27,7 +27,7 @@ from tertium.models.training_data import (
 )
 from tertium.models.training_job import LOG
 from tertium.models.training_options import Epoch, Option, describe_options
-from tertium.registry import METRICS, RANKERS, resolve_scorer
+from tertium.registry import METRICS, RANKERS, TRAINED_AS, resolve_scorer
 from tertium.specs import parse_fields, split_spec
 
 Sources = TrainingData | PathLike | Iterable[PathLike]
@@ -166,7 +166,7 @@ def find_trainable_class(spec: str) -> type[TrainedModel]:
         raise UsageError(
             f"{name} is a folder: give a metric to train (bleu-r), and the folder with -o"
         )
-    cls: Any = resolve_scorer(name)
+    cls: Any = resolve_scorer(TRAINED_AS.get(name, name))
     if not issubclass(cls, TrainedModel):
         raise UsageError(f"{name} cannot be trained: use it directly, `tertium score -m {name}`")
     learner: type[TrainedModel] = cls

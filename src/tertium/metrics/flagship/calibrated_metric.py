@@ -145,22 +145,34 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
     ) -> list[Float32Array]:
         """Return the raw outputs of each row, (k,), from the cache or the network.
 
-        A key identifies all texts of a row; each distinct row is computed once. `compute` takes the
-        indices of missing rows. Increase `version` when the same weights give other outputs.
+        Increase `version` when the same weights give other outputs.
         """
         fingerprint = f"{self.name}-{version}:{self.fingerprint}:{self.precision}"
-        first_rows = {key: n for n, key in reversed(list(enumerate(keys)))}
-        entries = get_entries(fingerprint, list(first_rows))
-        missing_rows = sorted(n for key, n in first_rows.items() if key not in entries)
-        for start in range(0, len(missing_rows), CACHE_WRITE_BATCH):
-            batch = missing_rows[start : start + CACHE_WRITE_BATCH]
-            new_entries = {
-                keys[n]: CacheEntry(np.asarray(outputs, dtype=np.float32), (), False)
-                for n, outputs in zip(batch, compute(batch), strict=True)
-            }
-            put_entries(fingerprint, new_entries)
-            entries |= new_entries
-        return [entries[key].matrix for key in keys]
+        return load_or_compute(fingerprint, keys, compute)
+
+
+def load_or_compute(
+    fingerprint: str,
+    keys: Sequence[str],
+    compute: Callable[[list[int]], Iterable[FloatArray | Float32Array]],
+) -> list[Float32Array]:
+    """Return the outputs of each row, (k,), from the cache or computed.
+
+    A key identifies all texts of a row; each distinct row is computed once. `compute` takes the
+    indices of missing rows.
+    """
+    first_rows = {key: n for n, key in reversed(list(enumerate(keys)))}
+    entries = get_entries(fingerprint, list(first_rows))
+    missing_rows = sorted(n for key, n in first_rows.items() if key not in entries)
+    for start in range(0, len(missing_rows), CACHE_WRITE_BATCH):
+        batch = missing_rows[start : start + CACHE_WRITE_BATCH]
+        new_entries = {
+            keys[n]: CacheEntry(np.asarray(outputs, dtype=np.float32), (), False)
+            for n, outputs in zip(batch, compute(batch), strict=True)
+        }
+        put_entries(fingerprint, new_entries)
+        entries |= new_entries
+    return [entries[key].matrix for key in keys]
 
 
 def expected_mqm_points(scores: FloatArray) -> FloatArray:

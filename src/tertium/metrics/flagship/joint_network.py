@@ -66,9 +66,10 @@ class JointStates(NamedTuple):
 
 
 class RowOutput(NamedTuple):
-    """Network output for a row: its raw score and the tags of its pieces."""
+    """Network output for a row: raw score, values of the head, and the tags of its pieces."""
 
     score: Tensor
+    values: Tensor
     tags: Tensor
 
 
@@ -286,7 +287,8 @@ class JointNetwork(nn.Module):
         scores = alignment.map_rows(partial(self.head.score, mode=mode), values).cpu()
         tags = self._tag(torch.cat(piece_features, dim=1))
         sizes = [row[HYPOTHESIS].stop - row[HYPOTHESIS].start for row in inner]
-        return list(map(RowOutput, scores, torch.split(tags[:, : self.tags].cpu(), sizes)))
+        piece_tags = torch.split(tags[:, : self.tags].cpu(), sizes)
+        return list(map(RowOutput, scores, values.cpu(), piece_tags))
 
     def _tag(self, pieces: Tensor) -> Tensor:
         """Return the tag logits of pieces, (pieces, features) -> (pieces, tags)."""

@@ -1,6 +1,6 @@
 """Surface features of a row: what the network of tertium-multi cannot see in subword vectors.
 
-The head of the network reads them beside its own states (`joint_network.JointHead`). Features of a
+The head of the network reads them next to its own states (`joint_network.JointHead`). Features of a
 text that is missing are 0.
 """
 

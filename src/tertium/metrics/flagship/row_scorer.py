@@ -50,7 +50,7 @@ from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 if TYPE_CHECKING:
-    from tertium.metrics.flagship.joint_network import JointNetwork, LowerStates
+    from tertium.metrics.flagship.joint_network import JointNetwork, LowerStates, RowOutput
 
 NETWORK, WORDS = "network.", "words."  # prefixes of weight names
 # Parts of the network that compute in int8; activations of fine parts have 15 bits.
@@ -184,6 +184,31 @@ class RowScorer:
 
     def __call__(self, rows: Sequence[Row]) -> list[Float32Array]:
         """Return each row's raw output: its score, then error probabilities of its pieces."""
+        windows, outputs = self._score_windows(rows, self._run)
+        return [average_windows(parts, windows[n]) for n, parts in enumerate(outputs)]
+
+    def head_values(self, rows: Sequence[Row]) -> list[Float32Array]:
+        """Return the values that the last layer of the head reads, (values,) for each row."""
+        windows, outputs = self._score_windows(rows, self._run_head)
+        sizes = [[max(1, len(window[0][1])) for window in own] for own in windows]
+        return [
+            np.average(parts, axis=0, weights=own).astype(np.float32)
+            if len(parts) > 1
+            else parts[0]
+            for parts, own in zip(outputs, sizes, strict=True)
+        ]
+
+    def last_layer(self, mode: int) -> tuple[Float32Array, float]:
+        """Return the weights of the last layer of the head in an input mode, and its bias."""
+        last = self._network.head.last
+        return last.weight[mode].detach().cpu().numpy(), float(last.bias[mode])
+
+    def _score_windows(
+        self,
+        rows: Sequence[Row],
+        run: Callable[[Sequence[tuple[Window, Float32Array]]], Iterator[Float32Array]],
+    ) -> tuple[list[list[Window]], list[list[Float32Array]]]:
+        """Return the windows of each row and their outputs."""
         windows = self._split_windows(rows)
         fragmentation = mean_fragmentation(rows, self._tokenizer.encode_ids)
         features = row_features(rows, fragmentation).astype(np.float32)
@@ -191,11 +216,11 @@ class RowScorer:
         with progress_task("scoring translations", total=len(rows)) as advance:
             max_pieces = GPU_PIECES_IN_MEMORY if self._network.padded else PIECES_IN_MEMORY
             for block in _group_rows(rows, windows, max_pieces):
-                results = self._run([(window, features[n]) for n in block for window in windows[n]])
+                results = run([(window, features[n]) for n in block for window in windows[n]])
                 for n in block:
                     outputs[n] = [next(results) for _ in windows[n]]
                 advance(len(block))
-        return [average_windows(parts, windows[n]) for n, parts in enumerate(outputs)]
+        return windows, outputs
 
     def comparisons(self, row: Row, values: Mapping[str, float]) -> Iterator[TextComparison]:
         """Compare the hypothesis with each other text of a row; `values` go with the reference."""
@@ -255,10 +280,22 @@ class RowScorer:
         return key[0], (*self._tokenizer.prefix_ids, *key[1], *self._tokenizer.suffix_ids)
 
     def _run(self, inputs: Sequence[tuple[Window, Float32Array]]) -> Iterator[Float32Array]:
-        """Run each distinct text through the lower layers, each window through the upper ones.
+        """Return the raw outputs of windows, with the surface features of their rows."""
+        outputs = self._run_network(inputs)
+        pieces = [len(window[0][1]) for window, _ in inputs]
+        logits = [  # an empty text has one, of its </s>, which is dropped
+            output.tags[:size].numpy() for output, size in zip(outputs, pieces, strict=True)
+        ]
+        errors = np.split(error_probabilities(np.concatenate(logits)), np.cumsum(pieces)[:-1])
+        for output, own in zip(outputs, errors, strict=True):
+            yield np.concatenate([output.score.numpy()[None], own.ravel()])
 
-        A window comes with the surface features of its row.
-        """
+    def _run_head(self, inputs: Sequence[tuple[Window, Float32Array]]) -> Iterator[Float32Array]:
+        """Return the values of the head of windows."""
+        return (output.values.numpy() for output in self._run_network(inputs))
+
+    def _run_network(self, inputs: Sequence[tuple[Window, Float32Array]]) -> list[RowOutput]:
+        """Run each distinct text through the lower layers, each window through the upper ones."""
         network, windows = self._network, [window for window, _ in inputs]
 
         def encode(keys: Sequence[RoleIds]) -> list[LowerStates]:
@@ -269,14 +306,7 @@ class RowScorer:
         lower = dict(zip(texts, self._map_batches(encode, texts, sizes), strict=True))
         rows = [({key[0]: lower[key] for key in window}, own) for window, own in inputs]
         sizes = [sum(len(text.states) for text in row.values()) for row, _ in rows]
-        outputs = self._map_batches(network.score_rows, rows, sizes)
-        pieces = [len(window[0][1]) for window in windows]
-        logits = [  # an empty text has one, of its </s>, which is dropped
-            output.tags[:count].numpy() for output, count in zip(outputs, pieces, strict=True)
-        ]
-        errors = np.split(error_probabilities(np.concatenate(logits)), np.cumsum(pieces)[:-1])
-        for output, own in zip(outputs, errors, strict=True):
-            yield np.concatenate([output.score.numpy()[None], own.ravel()])
+        return self._map_batches(network.score_rows, rows, sizes)
 
     def _map_batches(
         self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]

@@ -223,13 +223,8 @@ class TertiumMulti(CalibratedMetric):
 
     def raw_outputs(self, rows: Sequence[Row]) -> list[Float32Array]:
         """Return the cached raw outputs of each row, as `RowScorer` computes them."""
-        keys = [
-            " ".join("-" if text is None else str(len(text)) for text in row)
-            + "".join(text or "" for text in row)
-            for row in rows
-        ]
         return self.load_or_compute_outputs(
-            6, keys, lambda numbers: self.reader([rows[n] for n in numbers])
+            6, list(map(row_key, rows)), lambda numbers: self.reader([rows[n] for n in numbers])
         )
 
     @property
@@ -334,7 +329,7 @@ class TertiumMulti(CalibratedMetric):
         windowed, truncated = self.reader.count_windowed_and_truncated(self.input_texts(segments))
         target, hypotheses = self.lp.rpartition("-")[2], [row[0] for row in rows]
         counts = {
-            f"language unknown to {self.name}": self._count_unsupported(segments, mode),
+            f"language unknown to {self.name}": self.count_unsupported(segments, mode),
             "empty source": blank,
             "long text, read in windows": windowed - truncated,
             f"translation not in {target}": int(self._in_wrong_language(rows).sum()),
@@ -342,7 +337,7 @@ class TertiumMulti(CalibratedMetric):
         }
         return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
 
-    def _count_unsupported(self, segments: Sequence[Segment], mode: InputMode) -> int:
+    def count_unsupported(self, segments: Sequence[Segment], mode: InputMode) -> int:
         """Count segments with a text in a language that the encoder does not support."""
         supported = frozenset(self.settings.languages)
         involved = parse_language_pair(self.lp)[1 if mode == "reference" else 0 :]
@@ -367,6 +362,16 @@ class TertiumMulti(CalibratedMetric):
         if mode == "source":
             fields.pop("refs", None)
         return fields
+
+
+def row_key(row: Row) -> str:
+    """Return a string that identifies the texts of a row.
+
+    >>> row_key(("a", None, "bc"))
+    '1 - 2abc'
+    """
+    lengths = " ".join("-" if text is None else str(len(text)) for text in row)
+    return lengths + "".join(text or "" for text in row)
 
 
 def mode_of_row(row: Row) -> InputMode:

@@ -1,0 +1,172 @@
+"""Adapt the last layer of tertium-multi to own human scores: ridge regression and its guard.
+
+The score of tertium-multi is y = w . x + b with the values x of its head. An adapted score is
+
+    mean + deviation (a y + c + d . (x - mean of x))
+
+a and c are fitted by least squares to standardized human scores, d by ridge regression to what they
+leave over. The strength of the penalty of d is chosen by cross-validation over sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tertium.arrays import FloatArray, IntArray
+from tertium.errors import DataError, UsageError
+
+MIN_ROWS, MIN_SOURCES = 30, 10  # to adapt the head
+FOLDS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Adaptation:
+    """Weights of the head values, (values,), and bias, on the scale of human scores."""
+
+    weights: FloatArray
+    bias: float
+
+    def predict(self, values: FloatArray) -> FloatArray:
+        return values @ self.weights + self.bias
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossValidation:
+    """Pearson's r on held-out folds, (folds,): as shipped, and adapted with each strength."""
+
+    shipped: FloatArray
+    adapted: FloatArray  # (folds, strengths)
+    residuals: (
+        FloatArray  # (rows,): human score minus the held-out prediction, of the best strength
+    )
+    strengths: tuple[float, ...]
+
+    @property
+    def best(self) -> float:
+        """The strength with the best mean r."""
+        return self.strengths[int(self.adapted.mean(0).argmax())]
+
+    @property
+    def unbiased(self) -> FloatArray:
+        """The r of each fold, (folds,), with the strength that is best on the other folds."""
+        totals = self.adapted.sum(0)
+        chosen = [int((totals - fold).argmax()) for fold in self.adapted]
+        return np.array([fold[n] for fold, n in zip(self.adapted, chosen, strict=True)])
+
+
+def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
+    """Return factor and offset that map raw scores to human scores by least squares."""
+    factor, offset = np.polyfit(raw, targets, 1)
+    return float(factor), float(offset)
+
+
+class HeadRidge:
+    """Ridge solutions of many strengths from one decomposition of the Gram matrix."""
+
+    def __init__(self, values: FloatArray, raw: FloatArray, targets: FloatArray) -> None:
+        from scipy.linalg import eigh
+
+        self.mean, self.deviation = float(targets.mean()), float(targets.std())
+        z = (targets - self.mean) / self.deviation
+        self.factor, self.offset = fit_scale(raw, z)
+        self.center = values.mean(0)
+        self.values = values - self.center
+        self.is_wide = len(values) <= values.shape[1]
+        rest = z - self.factor * raw - self.offset
+        gram = self.values @ self.values.T if self.is_wide else self.values.T @ self.values
+        self.eigenvalues, self.vectors = eigh(gram, driver="evd", overwrite_a=True)
+        goal = rest if self.is_wide else self.values.T @ rest
+        self.projected = self.vectors.T @ goal
+        self.unit = float(self.eigenvalues.sum()) / len(values)
+
+    def difference(self, strength: float) -> FloatArray:
+        """Return d, (values,), for a penalty relative to the mean squared length of a row."""
+        penalty = strength * self.unit
+        solution = self.vectors @ (self.projected / (self.eigenvalues.clip(0) + penalty))
+        return self.values.T @ solution if self.is_wide else solution
+
+    def adaptation(self, weights: FloatArray, bias: float, strength: float) -> Adaptation:
+        """Return the adapted head; `weights` and `bias` are the shipped ones."""
+        difference = self.difference(strength)
+        offset = self.factor * bias + self.offset - float(difference @ self.center)
+        return Adaptation(
+            weights=self.deviation * (self.factor * weights + difference),
+            bias=self.mean + self.deviation * offset,
+        )
+
+
+def scale_only(
+    values: FloatArray, targets: FloatArray, weights: FloatArray, bias: float
+) -> Adaptation:
+    """Map shipped scores to the human scale without changing their order."""
+    factor, offset = fit_scale(values @ weights + bias, targets)
+    if factor <= 0:
+        raise UsageError(
+            "these human scores fall where those of tertium-multi rise: check that higher human "
+            "scores are better, and that texts and scores belong together"
+        )
+    return Adaptation(weights=factor * weights, bias=factor * bias + offset)
+
+
+def cross_validate(
+    values: FloatArray,
+    targets: FloatArray,
+    sources: IntArray,
+    shipped: tuple[FloatArray, float],
+    strengths: Sequence[float],
+    seed: int,
+) -> CrossValidation:
+    """Measure adapted heads on held-out sources."""
+    names = np.unique(sources)
+    if len(targets) < MIN_ROWS or len(names) < MIN_SOURCES:
+        raise DataError(
+            f"{len(targets)} translations of {len(names)} sources are too few to adapt the head: "
+            f"give at least {MIN_ROWS} of {MIN_SOURCES}, or adapt only the scale (--adapt scale)"
+        )
+    order = np.random.default_rng(seed).permutation(names)
+    fold_of = dict(zip(order.tolist(), (np.arange(len(order)) % FOLDS).tolist(), strict=True))
+    folds = np.array([fold_of[source] for source in sources.tolist()])
+    raw = values @ shipped[0] + shipped[1]
+    shipped_r, adapted_r = np.zeros(FOLDS), np.zeros((FOLDS, len(strengths)))
+    predictions = np.zeros((len(targets), len(strengths)))
+    for fold in range(FOLDS):
+        held_out = folds == fold
+        ridge = HeadRidge(values[~held_out], raw[~held_out], targets[~held_out])
+        shipped_r[fold] = _pearson(raw[held_out], targets[held_out])
+        for n, strength in enumerate(strengths):
+            own = ridge.adaptation(*shipped, strength).predict(values[held_out])
+            predictions[held_out, n] = own
+            adapted_r[fold, n] = _pearson(own, targets[held_out])
+    best = int(adapted_r.mean(0).argmax())
+    return CrossValidation(
+        shipped=shipped_r,
+        adapted=adapted_r,
+        residuals=targets - predictions[:, best],
+        strengths=tuple(strengths),
+    )
+
+
+def check_gain(study: CrossValidation, rows: int) -> None:
+    """Raise an error if adapted scores do not clearly agree better with held-out human scores.
+
+    The gain in r must exceed its standard error over the folds.
+    """
+    gains = study.unbiased - study.shipped
+    error = float(gains.std(ddof=1)) / len(gains) ** 0.5
+    if gains.mean() <= error:
+        before, after = study.shipped.mean(), study.unbiased.mean()
+        raise DataError(
+            f"an adapted head does not clearly agree better with these {rows} human scores than "
+            f"tertium-multi (r {after:.3f} against {before:.3f} on held-out sources, standard "
+            f"error of the gain {error:.3f}): use tertium-multi, give more judgments, or adapt "
+            "only the scale (--adapt scale)"
+        )
+
+
+def _pearson(a: FloatArray, b: FloatArray) -> float:
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return 0.0
+    return float(np.corrcoef(a, b)[0, 1])

@@ -1,0 +1,158 @@
+"""tertium-multi adapted to human scores: ridge regression, guard, scale, saving and errors."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tertium.cli import main
+from tertium.errors import DataError, ModelError, UsageError
+from tertium.evaluation.training import train
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.flagship import head_adaptation as adaptation
+from tertium.metrics.flagship.tertium_multi import TertiumMulti
+from tertium.segment import Judgment, Segment
+
+pytest.importorskip("torch")
+TEXTS = (
+    ("The train does not leave today.", 90.0),
+    ("The train leaves today.", 30.0),
+    ("No train today.", 70.0),
+    ("train leave not", 20.0),
+)
+JUDGMENTS = [
+    Judgment(Segment(text, "Der Zug fährt heute nicht.", ("The train is not leaving today.",)), s)
+    for text, s in TEXTS
+]
+
+
+def make_data(rows: int, signal: float, seed: int = 1) -> tuple[np.ndarray, ...]:
+    """Values, human scores that depend on other values than the shipped head, and sources."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(rows, 40))
+    weights = np.concatenate([np.ones(5), np.zeros(35)])
+    human = values @ weights + signal * values[:, 20:25].sum(1) + rng.normal(size=rows)
+    return values, 50 + 10 * human, np.arange(rows) // 2, weights
+
+
+@pytest.mark.parametrize("rows", [30, 60])  # more columns than rows, and fewer
+def test_ridge_equals_its_normal_equations(rows: int) -> None:
+    values, human, _, weights = make_data(rows, 1.0)
+    raw = values @ weights + 0.3
+    ridge = adaptation.HeadRidge(values, raw, human)
+    z = (human - human.mean()) / human.std()
+    factor, offset = np.polyfit(raw, z, 1)
+    centered = values - values.mean(0)
+    penalty = 3.0 * (centered**2).sum() / rows
+    gram = centered.T @ centered + penalty * np.eye(40)
+    expected = np.linalg.solve(gram, centered.T @ (z - factor * raw - offset))
+    np.testing.assert_allclose(ridge.difference(3.0), expected, rtol=1e-6, atol=1e-12)
+    adapted = ridge.adaptation(weights, 0.3, 3.0).predict(values)
+    direct = factor * raw + offset + centered @ expected
+    np.testing.assert_allclose(adapted, human.mean() + human.std() * direct, rtol=1e-9)
+
+
+def test_guard_accepts_gains_and_refuses_noise() -> None:
+    for signal, is_accepted in ((1.5, True), (0.0, False)):
+        values, human, sources, weights = make_data(300, signal)
+        study = adaptation.cross_validate(
+            values, human, sources, (weights, 0.0), (1.0, 10.0, 100.0), 1
+        )
+        if is_accepted:
+            adaptation.check_gain(study, 300)
+            assert study.unbiased.mean() > study.shipped.mean() + 0.05
+        else:
+            with pytest.raises(DataError, match="does not clearly agree better with these 300"):
+                adaptation.check_gain(study, 300)
+
+
+def test_folds_hold_out_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, human, sources, weights = make_data(60, 1.0)
+    rows = {tuple(row): source for row, source in zip(values, sources.tolist(), strict=True)}
+    folds = []
+    init = adaptation.HeadRidge.__init__
+
+    def record(self: adaptation.HeadRidge, own: np.ndarray, *args: np.ndarray) -> None:
+        folds.append({rows[tuple(row)] for row in own})
+        init(self, own, *args)
+
+    monkeypatch.setattr(adaptation.HeadRidge, "__init__", record)
+    adaptation.cross_validate(values, human, sources, (weights, 0.0), (1.0,), 1)
+    assert [len(own) for own in folds] == [24] * 5  # sources in training, of 30
+    assert len(set.union(*({*range(30)} - own for own in folds))) == 30
+
+
+def test_adapted_scale_keeps_the_order_and_has_the_units_of_human_scores(tmp_path: Path) -> None:
+    adapted = train("tertium-multi", JUDGMENTS, adapt="scale", folder=tmp_path / "mine")
+    segments = [judgment.segment for judgment in JUDGMENTS]
+    scores, base = adapted.score(segments), TertiumMulti(against="both")
+    order = np.argsort(
+        base.raw_scores([(s.hypothesis, s.source, s.references[0]) for s in segments])
+    )
+    assert np.argsort(scores.segments).tolist() == order.tolist()
+    assert scores.segments.min() >= 20
+    assert scores.segments.max() > 60
+    again = load_metric(str(tmp_path / "mine"))
+    assert again.score(segments).segments.tolist() == scores.segments.tolist()
+    assert again.score(segments[:1]).segments[0] == scores.segments[0]
+    assert again.score([Segment("", segments[0].source, segments[0].references)]).system == 20
+    assert "|against:source+reference|" in scores.signature
+    assert base.model_ids[0] in scores.signature
+    assert again.uncertainty(scores.segments)[0] > 0
+    assert again.explain(segments[0]).score == scores.segments[0]
+    spans = dataclasses.replace(base).spans(segments)
+    assert again.spans(segments) == spans
+
+
+def test_input_mode_follows_the_judgments() -> None:
+    rows = [Judgment(dataclasses.replace(j.segment, references=()), j.score) for j in JUDGMENTS]
+    adapted = train("tertium-multi", rows, adapt="scale")
+    assert adapted.required_inputs == {"source"}
+    assert (
+        train("tertium-multi:against=source", JUDGMENTS, adapt="scale").config.against == "source"
+    )
+
+
+def test_useless_and_reversed_judgments_raise_an_error() -> None:
+    with pytest.raises(DataError, match="4 translations of 1 sources are too few"):
+        train("tertium-multi", JUDGMENTS)
+    reversed_scores = [Judgment(j.segment, -j.score) for j in JUDGMENTS]
+    with pytest.raises(UsageError, match="check that higher human scores are better"):
+        train("tertium-multi", reversed_scores, adapt="scale")
+
+
+def test_other_weights_of_tertium_multi_raise_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    train("tertium-multi", JUDGMENTS, adapt="scale", folder=folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["config"]["model_sha256"] = "0" * 64
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="adapts tertium-multi@00000000, but"):
+        load_metric(str(folder)).score([JUDGMENTS[0].segment])
+
+
+def test_command_reports_cross_validation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The values of the head are replaced, so that adapting pays."""
+    values, human, sources, _ = make_data(120, 2.0)
+    weights = np.concatenate([np.ones(5), np.zeros(35)])
+    reader = type(TertiumMulti().reader)
+    monkeypatch.setattr(reader, "head_values", lambda _, rows: list(values[: len(rows)]))
+    monkeypatch.setattr(reader, "last_layer", lambda _, mode: (weights, 0.0))
+    lines = [
+        json.dumps({"source": f"Satz {s}", "hypothesis": f"line {n}", "score": float(h)})
+        for n, (s, h) in enumerate(zip(sources, human, strict=True))
+    ]
+    data, folder = tmp_path / "mine.jsonl", tmp_path / "model"
+    data.write_text("\n".join(lines))
+    assert main(["train", "tertium-multi", "--human", str(data), "-o", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    assert "r on held-out sources: 0." in printed
+    assert "(tertium-multi: 0." in printed
+    training = json.loads((folder / "config.json").read_text())["training"]["cross-validation"]
+    assert training["adapted"] > training["tertium-multi"]
