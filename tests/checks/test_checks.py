@@ -124,6 +124,15 @@ RIGHT = [
     ("emails", "@user29@user30.engineer hi", "@user29@user30 hallo"),
     ("end-mark", "She says that. You know.", "Das sagt sie. Weißt du?"),
     ("end-mark", "data from our own site.", "Daten von uns"),
+    ("end-mark", "So you are going there.", "Du gehst also da hin?"),
+    ("end-mark", "“Is it open?”", "„Ist es offen?“."),
+    ("end-mark", "Was that you???", "Warst das du?!"),
+    ("end-mark", "Bread, butter, cheese, etc.", "Brot, Butter, Käse und so weiter"),
+    (
+        "end-mark",
+        "He came home to a large house in which nobody had lived for years:",
+        "Er kam in ein großes Haus, in dem jahrelang niemand gewohnt hatte.",
+    ),
     ("units", "5 GB, 10%, 160 km/h", "5 GB, 10 %, 160 km pro Stunde"),
     ("acronyms", "the UN and NASA", "die Vereinten Nationen"),
 ]  # fmt: skip

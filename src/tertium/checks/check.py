@@ -101,6 +101,7 @@ class Check:
     """One kind of error that can be found without a model.
 
     `characters`: a finding needs one of them in one of the texts; empty if it does not.
+    `phrases`: a finding needs one of them in the translation in lower case; empty if it does not.
     """
 
     id: str
@@ -112,6 +113,7 @@ class Check:
     languages: str = "all"
     reads_source: bool = True
     characters: str = ""
+    phrases: tuple[str, ...] = ()
 
 
 def mark_all(side: Side, text: str, message: str) -> tuple[Finding, ...]:
@@ -178,6 +180,8 @@ class CheckRunner:
             if check.characters:
                 own = frozenset(check.characters)
                 chosen = [n for n in marked if not own.isdisjoint(triggers[n])]
+            elif check.phrases:
+                chosen = _find_phrases(check.phrases, pairs, texts)
             severity = self._severities.get(check.id, check.severity)
             results = map(check.find, map(pairs.__getitem__, chosen))
             for n, findings in zip(chosen, results, strict=True):
@@ -187,3 +191,16 @@ class CheckRunner:
                         for side, start, end, message in [*findings][:MAX_FINDINGS]
                     )
         return (tuple(spans.get(n, ())) for n in everything)
+
+
+def _find_phrases(
+    phrases: Sequence[str], pairs: Sequence[TranslationPair], chosen: Sequence[int]
+) -> list[int]:
+    """Return the numbers of the pairs whose translation has one of the phrases.
+
+    Most phrases are in no text of a batch, which one search in all of them tells.
+    """
+    everything = "\n".join(pairs[n].lowercase for n in chosen)
+    if not (present := [phrase for phrase in phrases if phrase in everything]):
+        return []
+    return [n for n in chosen if any(map(pairs[n].lowercase.__contains__, present))]

@@ -75,8 +75,6 @@ MIN_WORDS_TO_COMPARE = 3
 
 def find_chatter(pair: TranslationPair) -> tuple[Finding, ...] | list[Finding]:
     """Report phrases around a translation that a language model adds."""
-    if not any(map(pair.lowercase.__contains__, CHATTER_WORDS)):
-        return NO_FINDINGS
     if any(map(pair.source.lower().__contains__, CHATTER_WORDS)):
         return NO_FINDINGS
     matches = CHATTER.finditer(pair.hypothesis)
@@ -101,9 +99,8 @@ def find_untranslated(pair: TranslationPair) -> tuple[Finding, ...]:
     source, target = pair.source, pair.hypothesis
     if pair.source_language and pair.source_language == pair.target_language:
         return NO_FINDINGS
-    if not _may_be_equal(source, target):
-        return _find_copied_run(pair)
-    if source.strip().casefold() == target.strip().casefold():
+    has_same_size = len(pair.source_words) == len(pair.words)
+    if has_same_size and source.strip().casefold() == target.strip().casefold():
         words = WORD.findall(source) if has_translatable_words(source) else []
         lower = sum(word[0].islower() or not word[0].isupper() for word in words)
         if len(words) < MIN_WORDS_TO_COMPARE or lower < 2:
@@ -112,21 +109,14 @@ def find_untranslated(pair: TranslationPair) -> tuple[Finding, ...]:
     return _find_copied_run(pair)
 
 
-def _may_be_equal(source: str, target: str) -> bool:
-    """Compare the first characters, which is faster than to compare the whole texts."""
-    first, second = source.lstrip()[:1], target.lstrip()[:1]
-    return first == second or first.casefold()[:1] == second.casefold()[:1]
-
-
 def _find_copied_run(pair: TranslationPair) -> tuple[Finding, ...]:
     source_words, target_words = pair.source_words, pair.words
     if len(source_words) < MIN_COPIED_WORDS or len(target_words) < MIN_COPIED_WORDS:
         return NO_FINDINGS
-    # of the pairs of neighbors in a run, one starts at every fifth word
-    neighbors = zip(target_words[4::5], target_words[5::5], strict=False)
-    if not any(map(" ".join(source_words).__contains__, map(" ".join, neighbors))):
-        return NO_FINDINGS
-    if len({*source_words}.intersection(target_words)) < MIN_COPIED_WORDS:
+    known_words = {*source_words}
+    if known_words.isdisjoint(target_words[MIN_COPIED_WORDS - 1 :: MIN_COPIED_WORDS]):
+        return NO_FINDINGS  # a run has one of these words
+    if len(known_words.intersection(target_words)) < MIN_COPIED_WORDS:
         return NO_FINDINGS
     family = language_family(pair.source_language)
     if family and family == language_family(pair.target_language):
@@ -175,7 +165,7 @@ def _has_own_words(pair: TranslationPair) -> bool:
     text, language = pair.hypothesis, pair.target_language
     own = _own_letters(language)
     if own is None:
-        return has_frequent_words(pair.lowercase.split(), language)
+        return has_frequent_words(pair.words, language)
     return own.search(text) is not None and (language != "zh" or KANA.search(text) is None)
 
 
@@ -255,6 +245,7 @@ CHECKS = (
         Example("Good morning!", "Guten Morgen!"),
         Example("Good morning!", "Here is the translation: Guten Morgen!"),
         find_chatter,
+        phrases=CHATTER_WORDS,
     ),
     Check(
         "untranslated",

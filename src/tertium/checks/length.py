@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from itertools import compress
+from operator import eq
 
 from tertium.checks.check import (
     NO_FINDINGS,
@@ -26,7 +27,7 @@ from tertium.checks.check import (
 )
 
 MIN_RATIO_CHARACTERS = 25  # of the longer text; shorter ones vary too much
-MAX_DEVIATIONS = 6.0
+MIN_DEVIATIONS, MAX_DEVIATIONS = -3.25, 4.5  # translations add explanations more often
 MIN_TAIL_DEVIATIONS = 3.5  # of a translation with more sentences than its source
 SENTENCE = re.compile(r"\S[^.!?。！？؟।॥።។။۔։\n]*(?:[.!?؟।॥።។။۔։]+(?=\s|$|[\"'”’»)])|[。！？\n]|$)")
 MEASURED_CHARACTERS = 130  # mean length of the lines that the ratios were measured on
@@ -74,14 +75,14 @@ def length_deviations(pair: TranslationPair) -> float:
 
 @cache
 def usual_ratios(
-    source: str, target: str, deviations: float = MAX_DEVIATIONS
+    source: str, target: str, lowest: float = MIN_DEVIATIONS, highest: float = MAX_DEVIATIONS
 ) -> tuple[float, float]:
     """Return the smallest and largest ratio of lengths that is usual for texts of any length."""
     expected = expected_log_ratio(source, target)
     if expected is None:
         return 0.0, math.inf
     mean, deviation = expected
-    return math.exp(mean - deviations * deviation), math.exp(mean + deviations * deviation)
+    return math.exp(mean + lowest * deviation), math.exp(mean + highest * deviation)
 
 
 def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
@@ -90,7 +91,7 @@ def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
     if low * len(pair.source) < len(pair.hypothesis) < high * len(pair.source):
         return NO_FINDINGS
     deviations = length_deviations(pair)
-    if abs(deviations) < MAX_DEVIATIONS:
+    if MIN_DEVIATIONS < deviations < MAX_DEVIATIONS:
         return NO_FINDINGS
     kind = "short" if deviations < 0 else "long"
     lengths = f"{len(pair.hypothesis)} characters for {len(pair.source)}"
@@ -99,8 +100,9 @@ def find_length_error(pair: TranslationPair) -> tuple[Finding, ...]:
 
 def find_added_text(pair: TranslationPair) -> tuple[Finding, ...]:
     """Report sentences after the end of the translation, if it is far too long."""
-    low, high = usual_ratios(pair.source_language, pair.target_language, MIN_TAIL_DEVIATIONS)
-    if low * len(pair.source) < len(pair.hypothesis) < high * len(pair.source):
+    languages = pair.source_language, pair.target_language
+    _, high = usual_ratios(*languages, 0.0, MIN_TAIL_DEVIATIONS)
+    if len(pair.hypothesis) < high * len(pair.source):
         return NO_FINDINGS
     if length_deviations(pair) < MIN_TAIL_DEVIATIONS:
         return NO_FINDINGS
@@ -151,14 +153,11 @@ def find_loops(pair: TranslationPair) -> tuple[Finding, ...]:
 
 def _repeats_evenly(words: list[str]) -> bool:
     """Tell whether a word occurs three times at equal distances, as in any loop of words."""
-    counts = Counter(words)
-    if max(counts.values()) < 3:
-        return False
-    for word, count in counts.items():
-        if count > 2:
-            places = {n for n, own in enumerate(words) if own == word}
-            if any(2 * b - a in places for a in places for b in places if a < b):
-                return True
+    in_order = sorted(words)
+    for word in {*compress(in_order, map(eq, in_order, in_order[2:]))}:
+        places = {n for n, own in enumerate(words) if own == word}
+        if any(2 * b - a in places for a in places for b in places if a < b):
+            return True
     return False
 
 

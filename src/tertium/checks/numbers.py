@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from tertium.checks.check import Check, Example, Finding, TranslationPair
-from tertium.checks.quantities import is_converted, is_decade, is_spelled_out
+from tertium.checks.quantities import ALL_DIGITS, is_converted, is_decade, is_spelled_out
 
 # digits with separators between them; a comma or blank between two numbers needs groups of three
 NUMBER = re.compile(
@@ -83,7 +83,8 @@ def find_numbers(text: str) -> Iterator[re.Match[str]]:
 
 def find_number_errors(pair: TranslationPair) -> list[Finding]:
     """Report numbers without a counterpart in the other text."""
-    if DIGIT.search(pair.source) is None:
+    digits = DIGITS.findall(pair.source)
+    if not digits or digits == DIGITS.findall(pair.hypothesis):
         return []
     sides = [*find_numbers(pair.source)], [*find_numbers(pair.hypothesis)]
     source_texts, target_texts = ([match[0] for match in side] for side in sides)
@@ -273,5 +274,6 @@ CHECKS = (
         Example("It costs 1,234.50 euros at 5:30 p.m.", "Es kostet um 17:30 Uhr 1.234,50 Euro."),
         Example("It costs 1,234.50 euros.", "Es kostet 1.243,50 Euro."),
         find_number_errors,
+        characters=ALL_DIGITS,
     ),
 )

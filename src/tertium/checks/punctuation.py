@@ -16,6 +16,8 @@ END_MARKS = {  # the last character of a text: the kind of its sentence
     **dict.fromkeys(":：", ":"),
 }
 CLOSING = "\"'”’»“›)]）】」』*_ \u00a0\u200e\u200f"
+TRAILING = CLOSING + "".join(END_MARKS)
+ABBREVIATION = re.compile(r"(?:\b(?:etc|inc|ltd|corp|jr|sr|co)|[.\s][^\W\d_])\.$", re.IGNORECASE)
 PLAIN_BRACKETS = str.maketrans("（［｛【〔）］｝】〕", "([{[[)]}]]")
 DOUBLE_QUOTES = re.compile("[\"“”„‟«»＂]|''")
 CJK = "\u3040-\u30ff\u3400-\u9fff"
@@ -109,7 +111,13 @@ def find_end_mark_error(pair: TranslationPair) -> tuple[Finding, ...]:
 
 def _is_clear_difference(marks: tuple[str, str], source: str, target: str) -> bool:
     if marks[0] and not marks[1]:
-        return target[-1].isalpha()
+        return target[-1].isalpha() and ABBREVIATION.search(source) is None
+    if marks[1] == "?":
+        return False  # many sources lack the mark of a question
+    if marks[0] in _read_end_marks(target) or marks[1] in _read_end_marks(source):
+        return False  # several marks, as in ?! and ?".
+    if {*marks} == {".", ":"} and len(source) > MAX_LABEL:
+        return False
     is_lost_question = marks[0] == "?" and QUESTION_MARK.search(target) is None
     if SENTENCE_END.search(source) is not None and not is_lost_question:
         return False  # of several sentences, the last one may be split or joined
@@ -117,6 +125,12 @@ def _is_clear_difference(marks: tuple[str, str], source: str, target: str) -> bo
         is_label = 4 <= len(source) <= MAX_LABEL
         return source[-1].isalpha() and is_label and marks[1] != "."
     return "?" in marks or ":" in marks
+
+
+def _read_end_marks(text: str) -> set[str]:
+    """Return the kinds of all marks at the end of a text, also before and after quotes."""
+    tail = text[len(text.rstrip(TRAILING)) :]
+    return {END_MARKS[mark] for mark in tail if mark in END_MARKS}
 
 
 def find_bracket_errors(pair: TranslationPair) -> tuple[Finding, ...]:

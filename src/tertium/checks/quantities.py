@@ -47,6 +47,8 @@ CONVERSIONS = tuple(
 TEMPERATURE = re.compile(r"[\s\u00a0\u202f]*(?:°|º|℃|℉|degrees|fahrenheit|[FC]\b)", re.IGNORECASE)
 TOLERANCE = 0.05  # converted values are rounded
 DIGIT = re.compile(r"\d")
+_ZEROS = "0٠۰߀०০੦૦୦௦౦೦൦෦๐໐༠၀႐០᠐᥆᧐᪀᪐᭐᮰᱀᱐꘠꣐꤀꧐꧰꩐꯰０"
+ALL_DIGITS = "".join(chr(ord(zero) + n) for zero in _ZEROS for n in range(10))
 UNITS = {  # as written: the same unit in other languages has the same name
     **{unit: unit for unit in "GB MB TB kB GHz MHz kHz Hz kWh kW MW mAh V dpi px ms kg mg".split()},
     **{unit: unit for unit in "km cm mm nm ml kcal kJ dB fps Mbps Gbps".split()},
@@ -150,5 +152,6 @@ CHECKS = (
         Example("16 GB for $1,200", "16 Go pour 1 200 $", "en-fr"),
         Example("16 GB for $1,200", "16 Mo pour 1 200 $", "en-fr"),
         find_unit_errors,
+        characters=ALL_DIGITS,
     ),
 )

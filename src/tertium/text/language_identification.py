@@ -363,10 +363,11 @@ def has_frequent_words(words: Sequence[str], language: str) -> bool:
     if sum(map(word_margins(language).get, words, repeat(0))) >= MIN_WORD_WEIGHT:
         return True
     words = " ".join(words).lower().split()
-    for word_rows, weights, column in word_profiles(language):
-        rows = [*filter(None, map(word_rows.get, words))]
-        if rows:
-            totals = np.add.reduce(weights.take(rows, axis=0)).tolist()
-            lead = MIN_WORD_LEAD * max(totals)
-            return bool(totals[column] >= MIN_WORD_WEIGHT and totals[column] >= lead)
+    for weights_by_word, column in word_profiles(language):
+        weights = [*filter(None, map(weights_by_word.get, words))]
+        if weights:
+            own = sum(row[column] for row in weights)
+            if own < MIN_WORD_WEIGHT:
+                return False
+            return own >= MIN_WORD_LEAD * max(map(sum, zip(*weights, strict=True)))
     return False

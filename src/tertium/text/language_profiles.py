@@ -87,29 +87,33 @@ def word_margins(language: str) -> Mapping[str, int]:
     Words are in lower case and capitalized.
     """
     return {
-        form: int(weights[row, column] - max(0, *np.delete(weights[row], column)))
-        for word_rows, weights, column in reversed(word_profiles(language))
-        for word, row in word_rows.items()
+        form: weights[column] - max(0, *weights[:column], *weights[column + 1 :])
+        for words, column in reversed(word_profiles(language))
+        for word, weights in words.items()
         for form in (word, word.capitalize())
     }
 
 
 @cache
-def word_profiles(language: str) -> list[tuple[Mapping[str, int], NDArray[np.int32], int]]:
-    """Return for each script of a language its words, their weights and the language's column.
-
-    Rows count from 1; row 0 is empty.
-    """
+def word_profiles(language: str) -> list[tuple[Mapping[str, tuple[int, ...]], int]]:
+    """Return for each script of a language the weights of its words and the language's column."""
     code = macrolanguage(language)
     return [
-        (
-            {word: row + 1 for word, row in profile.words.items()},
-            np.pad(profile.word_weights, ((1, 0), (0, 0))).astype(np.int32),
-            profile.languages.index(code),
-        )
-        for profile in profiles().values()
+        (_word_weights(script), profile.languages.index(code))
+        for script, profile in profiles().items()
         if code in profile.languages
     ]
+
+
+@cache
+def _word_weights(script: str) -> Mapping[str, tuple[int, ...]]:
+    """Return the weights of each frequent word of a script by language.
+
+    For the few words of a text, tuples are faster than arrays.
+    """
+    profile = profiles()[script]
+    rows = map(tuple, profile.word_weights.tolist())
+    return dict(zip(profile.words, rows, strict=True))
 
 
 def character_ngrams(text: str) -> Iterator[str]:
