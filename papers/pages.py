@@ -63,17 +63,6 @@ tertium reproduce mathur2019 --table 1 -o docs/papers  # takes hours: one table
 
 With `--kept`, the same commands write the pages without measuring anything.
 
-These commands were run once more, from a clean checkout of the commit be58c3c30d26:
-
-| command | figures | largest difference |
-| --- | ---: | ---: |
-| `tertium reproduce mathur2019 --table 6`, `7` | 33 | 0 |
-| `tertium reproduce pado2009 --table 2`, `3` | 10 | 0 |
-| `tertium reproduce song2021 --table 1`, `6`, `6-source` | 72 | 4e-7 |
-
-Tests compare single figures of other tables with a fresh run. Commands that train metrics or score
-whole test sets take hours. They were not run again as a whole.
-
 ## Limitations
 - Encoders differ from those of the papers, because theirs cannot be downloaded as packages.
 - Some training data were never published. A substitute is named below each table.
