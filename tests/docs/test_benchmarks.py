@@ -37,7 +37,7 @@ def is_rounded_from(number_text: str, figures: list[float]) -> bool:
 
 def table_rows() -> list[list[str]]:
     """Return the cells of the first table: what, baseline, tertium, ratio, runs."""
-    by_hand = PAGE.read_text(encoding="utf-8").partition(START)[0]
+    by_hand = PAGE.read_text(encoding="utf-8").partition("\n## How to read")[0]
     lines = re.findall(r"^\| (.+) \|$", by_hand, re.MULTILINE)
     return [line.split(" | ") for line in lines[2:]]
 
