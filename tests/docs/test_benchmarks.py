@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from benchmarks.record import END, START, load_runs, write_page
+from benchmarks.record import END, load_runs, write_page
 from tests.docs.pages import DOCS
 
 PAGE = DOCS / "benchmarks.md"
