@@ -17,8 +17,8 @@ from tertium.registry import METRICS, RANKERS, resolve_scorer
 from tertium.scores import Scores
 
 CLASSES = (
-    "BERTR BERTScore BLEU BLEUR BiLSTM BiLSTMAttention Blend CHRF Checks ESIM Judge METEOR METEORR "
-    "MTR MTRTER NIST NISTR Pairwise RTER SMD SSS SVR SentSim TER TERR "
+    "AdaptedMulti BERTR BERTScore BLEU BLEUR BiLSTM BiLSTMAttention Blend CHRF Checks ESIM Judge "
+    "METEOR METEORR MTR MTRTER NIST NISTR Pairwise RTER SMD SSS SVR SentSim TER TERR "
     "TertiumBase TertiumMulti TertiumSmall WMD WMDO"
 ).split()
 CHEAP_METRICS = (
