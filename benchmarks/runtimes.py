@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import numpy as np
@@ -111,15 +111,16 @@ class PlainBert(nn.Module):
         super().__init__()
         self.model = model
         self.projections = nn.ModuleList(
-            nn.ModuleList(split_linear(layer.qkv, 3)) for layer in model.layers
+            nn.ModuleList(split_linear(layer.qkv, 3)) for layer in cast(Any, model.layers)
         )
 
     def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
         x = self.model._embed(ids).view(*ids.shape, -1)  # (texts, positions, hidden)
         bias = (1.0 - mask.float())[:, None, None, :] * -1e4
-        for layer, parts in zip(self.model.layers, self.projections, strict=True):
+        for layer, parts in zip(cast(Any, self.model.layers), self.projections, strict=True):
             query, key, value = (
-                part(x).view(*ids.shape, layer.heads, -1).transpose(1, 2) for part in parts
+                part(x).view(*ids.shape, layer.heads, -1).transpose(1, 2)
+                for part in cast(Any, parts)
             )
             scores = query @ key.transpose(2, 3) / query.shape[-1] ** 0.5 + bias
             attended = (scores.softmax(-1) @ value).transpose(1, 2).flatten(2)

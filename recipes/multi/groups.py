@@ -296,11 +296,16 @@ def add_pivots(packed: GroupedRows) -> None:
         for n in members:
             hypothesis, source, reference = packed.rows[n]
             pivot = translations[str(source)][language]
-            row = {"hypothesis": hypothesis, "source": pivot, "reference": reference}
-            row |= {"group": group, "system": packed.columns["system"][n]}
+            row = {
+                "hypothesis": hypothesis,
+                "source": pivot,
+                "reference": reference,
+                "group": group,
+                "system": packed.columns["system"][n],
+            }
             sets[name].append((row, packed.columns["score"][n], packed.columns["within"][n]))
     for name, own in sorted(sets.items()):
-        packed.add(name, *map(list, zip(*own, strict=True)))  # type: ignore[arg-type]
+        packed.add(name, *map(list, zip(*own, strict=True)))
 
 
 def add_text_pairs(packed: GroupedRows, data: Path) -> None:

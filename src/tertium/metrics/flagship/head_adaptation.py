@@ -85,7 +85,8 @@ class HeadRidge:
     def difference(self, strength: float) -> FloatArray:
         """Return d, (values,), for a penalty relative to the mean squared length of a row."""
         penalty = strength * self.unit
-        solution = self.vectors @ (self.projected / (self.eigenvalues.clip(0) + penalty))
+        shares = self.projected / (self.eigenvalues.clip(0) + penalty)
+        solution: FloatArray = self.vectors @ shares
         return self.values.T @ solution if self.is_wide else solution
 
     def adaptation(self, weights: FloatArray, bias: float, strength: float) -> Adaptation:

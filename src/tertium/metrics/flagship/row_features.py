@@ -111,8 +111,9 @@ def _chrf(rows: Sequence[Row], side: int) -> FloatArray:
 
 def _copied_share(rows: Sequence[Row]) -> FloatArray:
     """Return how much of the source is copied; 0 for sources without words, such as URLs."""
-    copied = np.maximum(2 * _chrf(rows, 1) - 1, 0)
-    return copied * np.array([has_translatable_words(row[1] or "") for row in rows], dtype=float)
+    has_words = np.array([has_translatable_words(row[1] or "") for row in rows], dtype=float)
+    copied: FloatArray = np.maximum(2 * _chrf(rows, 1) - 1, 0) * has_words
+    return copied
 
 
 def _log_ratio(hypothesis: str, other: str | None) -> float:

@@ -344,7 +344,7 @@ def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) 
         return outputs[0]
     sizes = [max(1, len(window[0][1])) for window in windows]
     score = np.average([float(part[0]) for part in outputs], weights=sizes)
-    return np.concatenate([np.float32([score]), *(part[1:] for part in outputs)])
+    return np.concatenate([np.array([score], dtype=np.float32), *(part[1:] for part in outputs)])
 
 
 def piece_errors(output: Float32Array) -> Float32Array:

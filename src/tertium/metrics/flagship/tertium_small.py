@@ -236,7 +236,8 @@ class LateScorer:
         sides = chunk.left[rows], chunk.right[rows]
         texts, places = np.unique(np.concatenate(sides), return_inverse=True)
         part = chunk.embeddings.take(texts)
-        states = torch.from_numpy(part.vectors).unflatten(1, (self.encoder.layers, -1))
+        states = torch.from_numpy(part.vectors)
+        states = states.view(len(states), self.encoder.layers, -1)
         ends = part.offsets.tolist()
         slices = [slice(ends[n], ends[n + 1]) for n in places.tolist()]
         pairs = list(zip(slices[: len(rows)], slices[len(rows) :], strict=True))
