@@ -34,6 +34,7 @@ from recipes.multi.judgments import read_rows
 from recipes.multi.ship import select_mode
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
+from tertium.meta.error_spans import match_spans, micro
 from tertium.metrics.flagship.error_spans import (
     LOGITS,
     MAJOR,
@@ -306,10 +307,43 @@ def choose_threshold(counts: CountsByThreshold, sets: Sequence[MarkedSet]) -> fl
     return max(GRID, key=evaluate)
 
 
+def partial_credit(
+    dataset: MarkedSet, scheme: AnnotationScheme, thresholds: SpanThresholds
+) -> tuple[float, float, float]:
+    """Return F1 with partial credit of spans, of one span per text, and of spans moved at random.
+
+    Moved spans keep their length and severity. Human errors of unknown severity are left out.
+    """
+    lengths = [len(row["hypothesis"]) for row in dataset.rows]
+    human = [
+        [
+            Span(s["start"], s["end"], severity=s["severity"])
+            for s in row["spans"]
+            if s["side"] == "hypothesis" and s["severity"] in ("minor", *MAJOR_NAMES)
+        ]
+        for row in dataset.rows
+    ]
+    marked = dataset.spans(scheme, thresholds)
+    covered = [[Span(0, n, severity="minor")] if n else [] for n in lengths]
+    rng = np.random.default_rng(5)
+    moved = []
+    for spans, n in zip(marked, lengths, strict=True):
+        starts = [int(rng.integers(0, n - (s.end - s.start) + 1)) for s in spans]
+        moved.append(
+            [
+                replace(s, start=start, end=start + s.end - s.start)
+                for s, start in zip(spans, starts, strict=True)
+            ]
+        )
+    values = [micro(match_spans(human, own, lengths)).f1 for own in (marked, covered, moved)]
+    return values[0], values[1], values[2]
+
+
 def report(
     sets: Sequence[MarkedSet],
     counts: CountsByThreshold,
     thresholds: SpanThresholds,
+    scheme: AnnotationScheme,
     title: str,
 ) -> None:
     """Print what the thresholds mark, in each dataset and together."""
@@ -322,6 +356,10 @@ def report(
             f"marked {share:.3f}",
             flush=True,
         )
+        if scheme in MAJOR:
+            credit = partial_credit(dataset, scheme, thresholds)
+            own_f1, everything, random = (f"{value:.3f}" for value in credit)
+            print(f"  partial credit: F1 {own_f1}  everything {everything}  at random {random}")
     rows = sum(len(dataset.rows) for dataset in sets)
     kinds: list[tuple[str, Counts | None]] = [("all", add_counts(counts[thresholds.wrong]))]
     if thresholds.precise is not None:
@@ -356,7 +394,7 @@ def choose(
         own = {limit: [parts[n] for n in members] for limit, parts in counts.items()}
         major = calibrate_severity(own_sets, scheme, wrong) or pooled.major
         chosen[family] = replace(pooled, major=major, precise=choose_confirmed(own))
-        report(own_sets, own, chosen[family], f"{scheme} {mode} {family}")
+        report(own_sets, own, chosen[family], scheme, f"{scheme} {mode} {family}")
     return {
         family: asdict(own)
         for family, own in chosen.items()
