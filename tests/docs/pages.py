@@ -30,6 +30,7 @@ PAGES = [
     ROOT / "examples" / "README.md",
     *sorted(page for page in DOCS.rglob("*.md")),
 ]
+_DECIMAL, _ESCAPED_DECIMAL = re.compile(r"\d+\.\d+"), re.compile(r"\d+\\\.\d+")
 NOT_RUN = re.compile(
     r"takes (hours|minutes)|needs (the network|judgments|answers)|runs until you stop it"
 )
@@ -141,7 +142,23 @@ def split_comment(line: str) -> tuple[str, str]:
     return line.strip(), ""
 
 
-def matches(expected: str, printed: str) -> bool:
-    """Return whether an output matches a page, ignoring white space; `...` matches anything."""
+def matches(expected: str, printed: str, tolerance: float = 0.0) -> bool:
+    """Return whether an output matches a page, ignoring white space; `...` matches anything.
+
+    With a tolerance, decimal numbers may differ by it, or by it relative to their value: networks
+    in int8 give slightly different scores on other kinds of processors.
+
+    >>> matches("score 0.596 ...", "score 0.598 of 3"), matches("0.596", "0.598", tolerance=0.03)
+    (False, True)
+    """
     parts = [re.escape(" ".join(part.split())) for part in expected.split("...")]
-    return re.fullmatch(r"\s*.*?\s*".join(parts), " ".join(printed.split()), re.DOTALL) is not None
+    pattern, text = r"\s*.*?\s*".join(parts), " ".join(printed.split())
+    if re.fullmatch(pattern, text, re.DOTALL):
+        return True
+    numbers = [float(number) for number in _DECIMAL.findall(expected)]
+    pattern = _ESCAPED_DECIMAL.sub(lambda _: r"(\d+\.\d+)", pattern)
+    found = re.fullmatch(pattern, text, re.DOTALL) if tolerance else None
+    return found is not None and all(
+        abs(float(own) - number) <= tolerance * max(1.0, number)
+        for own, number in zip(found.groups(), numbers, strict=True)
+    )
