@@ -17,6 +17,7 @@ import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.errors import DataError, UsageError
+from tertium.models.training_examples import pearson
 
 MIN_ROWS, MIN_SOURCES = 30, 10  # to adapt the head
 FOLDS = 5
@@ -136,11 +137,11 @@ def cross_validate(
     for fold in range(FOLDS):
         held_out = folds == fold
         ridge = HeadRidge(values[~held_out], raw[~held_out], targets[~held_out])
-        shipped_r[fold] = _pearson(raw[held_out], targets[held_out])
+        shipped_r[fold] = pearson(raw[held_out], targets[held_out])
         for n, strength in enumerate(strengths):
             own = ridge.adaptation(*shipped, strength).predict(values[held_out])
             predictions[held_out, n] = own
-            adapted_r[fold, n] = _pearson(own, targets[held_out])
+            adapted_r[fold, n] = pearson(own, targets[held_out])
     best = int(adapted_r.mean(0).argmax())
     return CrossValidation(
         shipped=shipped_r,
@@ -165,9 +166,3 @@ def check_gain(study: CrossValidation, rows: int) -> None:
             f"error of the gain {error:.3f}): use tertium-multi, give more judgments, or adapt "
             "only the scale (--adapt scale)"
         )
-
-
-def _pearson(a: FloatArray, b: FloatArray) -> float:
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return 0.0
-    return float(np.corrcoef(a, b)[0, 1])
