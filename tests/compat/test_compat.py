@@ -20,7 +20,6 @@ import tertium
 from tertium.cli import main
 from tertium.compat import bert_score, comet, evaluate, sacrebleu
 from tertium.compat.sacrebleu import metrics
-from tertium.compat.sacrebleu.significance import PairedTest
 from tertium.data.testset import TestSet
 from tertium.encoders.encoder import EncoderName
 from tertium.encoders.weight_files import locate_weights
@@ -197,7 +196,7 @@ def test_paired_tests_of_sacrebleu_accept_the_classes(example: TestSet, kind: st
     named_outputs = [(system, texts(example, system)[0]) for system in SYSTEMS]
     _, streams = texts(example, "good")
     ours, theirs = (
-        PairedTest(
+        sacrebleu.significance.PairedTest(
             named_outputs, {n: getattr(tool, n)() for n in metrics.METRICS}, streams, kind, 100
         )()[1]
         for tool in (sacrebleu, peer)

@@ -9,9 +9,13 @@ an error.
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import sacrebleu as original
+from sacrebleu import tokenizers
 
 from tertium.compat.sacrebleu.compat import (
     corpus_bleu,
@@ -37,6 +41,15 @@ __all__ = [  # repeated for type checkers
     "sentence_ter",
     *original.__all__,
 ]
+
+SHARED_MODULES = (  # importable under the name of this package; classes stay the same
+    *("dataset", "significance", "utils", "version", "metrics.helpers", "metrics.lib_ter"),
+    *("tokenizers", *(f"tokenizers.{module.name}" for module in iter_modules(tokenizers.__path__))),
+)
+for path in SHARED_MODULES:
+    parent, _, name = f"{__name__}.{path}".rpartition(".")
+    module = sys.modules[f"{parent}.{name}"] = import_module(f"sacrebleu.{path}")
+    setattr(sys.modules[parent], name, module)
 
 
 def __getattr__(name: str) -> Any:

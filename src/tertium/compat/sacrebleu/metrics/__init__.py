@@ -6,7 +6,6 @@ same name. Checks and counts are tertium's, and signatures also name tertium.
 
 from __future__ import annotations
 
-from tertium.compat.sacrebleu.metrics import helpers, lib_ter  # noqa: F401
 from tertium.compat.sacrebleu.metrics.base import Score
 from tertium.compat.sacrebleu.metrics.bleu import BLEU, BLEUScore
 from tertium.compat.sacrebleu.metrics.chrf import CHRF, CHRFScore

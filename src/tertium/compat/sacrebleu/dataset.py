@@ -1,3 +1,0 @@
-"""Test sets of `sacrebleu.dataset`."""
-
-from sacrebleu.dataset import *  # noqa: F403

@@ -1,3 +1,0 @@
-"""N-grams of `sacrebleu.metrics.helpers`."""
-
-from sacrebleu.metrics.helpers import *  # noqa: F403

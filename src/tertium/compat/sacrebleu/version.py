@@ -1,3 +1,0 @@
-"""The version of sacrebleu, of `sacrebleu.version`."""
-
-from sacrebleu.version import *  # noqa: F403
