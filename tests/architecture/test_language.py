@@ -71,6 +71,10 @@ BANNED_PHRASES = {
     # published file names and saved keys have the British spelling
     r"(?<![.-])\bjudgement(?!s\.tsv|s_left_out|s[\"'`/]|s: \d)": "judgment",
 }
+NAME = re.compile(r"[A-Za-z_]\w*")
+STRING_OR_COMMENT = re.compile(
+    r'("""|\'\'\')(?:\\.|.)*?\1|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|#[^\n]*', re.DOTALL
+)
 # Words in a file that are data: keys of saved files, signatures and quoted texts.
 ALLOWED: dict[str, tuple[str, ...]] = {
     "CHANGELOG.md": ("astray",),
@@ -98,13 +102,19 @@ def code_files() -> list[Path]:
     return [p for p in tracked(".py") if p.relative_to(ROOT).parts[0] in CODE]
 
 
-@lru_cache(maxsize=1)
-def identifiers() -> dict[str, list[str]]:
-    """Every name that the code defines, with the places that define it."""
+def identifiers(*, only_banned: bool = False) -> dict[str, list[str]]:
+    """Every name that the code defines, with the places that define it.
+
+    `only_banned` omits files that use no banned name; parsing all files takes seconds.
+    """
     places: dict[str, list[str]] = {}
     for path in code_files():
         relative = path.relative_to(ROOT)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        names = {*NAME.findall(STRING_OR_COMMENT.sub(" ", text))} if only_banned else ()
+        if only_banned and not any(is_banned(name, str(relative)) for name in names):
+            continue
+        for node in ast.walk(ast.parse(text)):
             for name in defined_names(node):
                 places.setdefault(name, []).append(f"{relative}:{getattr(node, 'lineno', 1)}")
     return places
@@ -119,6 +129,7 @@ def defined_names(node: ast.AST) -> Iterator[str]:
         yield node.id if isinstance(node, ast.Name) else node.attr
 
 
+@lru_cache(maxsize=None)
 def words_of(name: str) -> list[str]:
     """The lower-case words of a snake_case or CamelCase name.
 
@@ -142,7 +153,7 @@ def is_banned(name: str, place: str) -> bool:
 
 def banned_identifiers() -> dict[str, list[str]]:
     banned: dict[str, list[str]] = {}
-    for name, places in sorted(identifiers().items()):
+    for name, places in sorted(identifiers(only_banned=True).items()):
         if found := [place for place in places if is_banned(name, place)]:
             banned[name] = found
     return banned
@@ -169,20 +180,37 @@ def prose_lines(path: Path, text: str) -> Iterator[tuple[int, str]]:
                 yield token.start[0] + offset, line
 
 
+def contains_any(text: str, parts: list[str]) -> bool:
+    lower = text.replace("None", "").lower()
+    return any(part in lower for part in parts)
+
+
 def compile_phrase(pattern: str) -> re.Pattern[str]:
     """Match a phrase in any case, except that None is a Python value."""
     return re.compile(pattern.replace(" none", " (?-i:none)"), re.IGNORECASE)
+
+
+def required_texts(pattern: str) -> list[str]:
+    """The longest text outside of groups of each alternative; each match contains one of them.
+
+    >>> required_texts(r"\\bdeal(s|t)? out\\b|\\bdealt\\b")
+    ['deal', 'dealt']
+    """
+    alternatives = re.sub(r"\([^()]*\)\??", "\0", pattern.replace("\\b", "")).split("|")
+    return [max(alternative.split("\0"), key=len) for alternative in alternatives]
 
 
 @lru_cache(maxsize=1)
 def suspicious_lines() -> list[tuple[str, int, str]]:
     """The lines that match any of the phrases; files without a match are not tokenized."""
     any_phrase = compile_phrase("|".join(f"(?:{pattern})" for pattern in BANNED_PHRASES))
+    required = [text for pattern in BANNED_PHRASES for text in required_texts(pattern)]
     files = [*code_files(), *tracked(".md", ".html", ".js", ".css", ".toml", ".yml", ".cff")]
     return [
         (str(path.relative_to(ROOT)), number, line)
         for path in files
-        if any_phrase.search(text := path.read_text(encoding="utf-8"))
+        if contains_any(text := path.read_text(encoding="utf-8"), required)
+        and any_phrase.search(text)
         for number, line in prose_lines(path, text)
         if any_phrase.search(line)
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -73,14 +74,17 @@ ALLOWED: dict[str, set[str]] = {
 
 
 def statements(node: ast.AST, for_types: bool) -> Iterator[ast.AST]:
+    """Yield the statements in a node; expressions, which hold no imports, are skipped."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.If) and not for_types and "TYPE_CHECKING" in ast.dump(child.test):
             continue
-        yield child
-        yield from statements(child, for_types)
+        if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
+            yield child
+            yield from statements(child, for_types)
 
 
-def modules_imported_by(path: Path, *, for_types: bool = True) -> set[str]:
+@lru_cache(maxsize=None)
+def modules_imported_by(path: Path, *, for_types: bool = True) -> frozenset[str]:
     """Return all modules that a file imports; `for_types=False` skips `TYPE_CHECKING` blocks."""
     names: set[str] = set()
     for node in statements(ast.parse(path.read_text(encoding="utf-8")), for_types):
@@ -88,7 +92,7 @@ def modules_imported_by(path: Path, *, for_types: bool = True) -> set[str]:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return {name for name in names if name.startswith("tertium.")}
+    return frozenset(name for name in names if name.startswith("tertium."))
 
 
 def package_of(path: Path) -> str:
