@@ -16,7 +16,7 @@ import subprocess
 import tokenize
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -129,7 +129,7 @@ def defined_names(node: ast.AST) -> Iterator[str]:
         yield node.id if isinstance(node, ast.Name) else node.attr
 
 
-@lru_cache(maxsize=None)
+@cache
 def words_of(name: str) -> list[str]:
     """The lower-case words of a snake_case or CamelCase name.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -83,7 +83,7 @@ def statements(node: ast.AST, for_types: bool) -> Iterator[ast.AST]:
             yield from statements(child, for_types)
 
 
-@lru_cache(maxsize=None)
+@cache
 def modules_imported_by(path: Path, *, for_types: bool = True) -> frozenset[str]:
     """Return all modules that a file imports; `for_types=False` skips `TYPE_CHECKING` blocks."""
     names: set[str] = set()

@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import tertium
-from tertium.data.human_data_files import HumanScoreTable, read_human_data, read_sets_with_texts
+from tertium.data.human_data_files import read_human_data, read_sets_with_texts
+from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import JudgmentSet
 from tertium.data.rankings import RankingSet
 from tertium.data.ratings import standardize_human_ratings

@@ -13,7 +13,8 @@ import pytest
 
 from tertium.data.challenge_sets import read_challenge
 from tertium.data.human_data import HumanData
-from tertium.data.human_data_files import HumanScoreTable, read_human_data
+from tertium.data.human_data_files import read_human_data
+from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError

@@ -11,18 +11,20 @@ import pytest
 from tertium.errors import DataError, ModelError
 from tertium.execution import runtime
 from tertium.linguistics import parser as parser_module
-from tertium.linguistics.dependency_graph import build_graph
-from tertium.linguistics.parser import (
+from tertium.linguistics.analysis import (
     Analysis,
     AnalysisStore,
-    Parser,
     Token,
-    clean_text,
     deserialize_analysis,
+    serialize_analysis,
+)
+from tertium.linguistics.dependency_graph import build_graph
+from tertium.linguistics.parser import (
+    Parser,
+    clean_text,
     is_plausibly_english,
     is_too_long_to_parse,
     load_parser,
-    serialize_analysis,
 )
 from tertium.linguistics.semantic_attributes import extract_attributes
 from tertium.text.length_limits import MAX_PARSED_CHARACTERS, MAX_PARSED_WORDS

@@ -22,6 +22,7 @@ from typing import Any
 
 from tertium.data.error_annotations import is_severity
 from tertium.data.formats import JSON_SUFFIXES, PathLike, parse_json, read_jsonl
+from tertium.data.human_data import QUALITY_CONTROL
 from tertium.data.judgments import JudgmentCollector, JudgmentSet
 from tertium.data.records import (
     HYPOTHESIS_NAMES,
@@ -39,7 +40,6 @@ from tertium.errors import DataError, TertiumError, short_repr
 Reader = Callable[[PathLike], JudgmentSet]
 Row = dict[str, Any]
 
-QUALITY_CONTROL = "quality-control row"
 REPLACED = "rating replaced by a later one"
 SKIPPED = "task skipped by the rater"
 _PEARMUT_EXTRA_ITEMS = ("welcome_", "random_", "goodbye_")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from tertium.data.formats import JSON_SUFFIXES, PathLike
 from tertium.data.records import ITEM_NAMES, TEXT_NAMES
 from tertium.data.text_files import STDIN, decode_path, display_name
-from tertium.errors import DataError, LengthError, UsageError
+from tertium.errors import DataError, LengthError, UsageError, short_repr
 from tertium.frames import is_frame, unwrap_arrow_column
 from tertium.segment import Segment, check_surrogates, check_texts
 
@@ -167,3 +168,30 @@ def check_same_item_names(
                     f"{path}: segment {number} of system {system!r} has {column} {b!r}, that of "
                     f"{first!r} has {a!r}; sort the rows of all systems alike"
                 )
+
+
+def check_path_lists(**lists: object) -> None:
+    """Raise an error if an argument, given by its name, is not a list of paths."""
+    for label, paths in lists.items():
+        if isinstance(paths, str | Path):
+            raise UsageError(f"{label}: {paths} is a single file; give a list of files, [...]")
+        if not isinstance(paths, Sequence):
+            raise UsageError(f"{label}: expected a list of files, got {short_repr(paths)}")
+        for path in paths:
+            if not isinstance(path, str | os.PathLike):
+                raise UsageError(f"{label}: {short_repr(path)} is not a path; give str or Path")
+
+
+def check_optional_paths(**paths: object) -> None:
+    """Raise an error if an argument, given by its name, is neither a path nor None."""
+    for label, path in paths.items():
+        if not isinstance(path, str | os.PathLike | None):
+            raise UsageError(f"{label}: expected one file, got {short_repr(path)}")
+
+
+def collect_sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
+    """Return the sources of all segments, or none; raise an error if only some have one."""
+    sources = tuple(s.source for s in segments if s.source is not None)
+    if sources and len(sources) != len(segments):
+        raise DataError(f"{path}: some segments have a source and some have none")
+    return sources

@@ -20,6 +20,7 @@ from tertium.spans import ErrorAnnotations
 logger = logging.getLogger(__name__)
 
 UNREADABLE_ROW = "unreadable row"
+QUALITY_CONTROL = "quality-control row"
 Texts = dict[tuple[str, str], Segment]  # by system and item
 
 

@@ -19,17 +19,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as Container
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.data import annotation_campaigns, annotation_tools
+from tertium.data import annotation_campaigns, annotation_tools, mqm_files
 from tertium.data.dataset_folder import DatasetFolder, read_system_scores, read_texts
 from tertium.data.formats import RECORD_SUFFIXES, PathLike, read_records
-from tertium.data.human_data import HumanData, Texts
+from tertium.data.human_data import HumanData
+from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.judgments import JudgmentSet, read_judgments
 from tertium.data.mt_metrics_eval import EvalSet, find_eval_sets, read_score_file
 from tertium.data.preferences import LEFT_NAMES, VERDICT_NAMES, read_preferences
@@ -42,63 +42,11 @@ from tertium.data.wmt_quality_estimation import find_qe_stems, read_gold_labels,
 from tertium.errors import DataError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame
 from tertium.scores import ScoreMatrix
-from tertium.segment import Segment
-from tertium.spans import ErrorAnnotations
 from tertium.text.language_codes import normalize_language_pair
 
 logger = logging.getLogger(__name__)
 
 LEADING_PAIR = re.compile(rf"{LANGUAGE_PAIR.pattern}(?=[-_.])")
-
-
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class HumanScoreTable(HumanData):
-    """Human scores, systems x segments or one column; `testset` has the outputs."""
-
-    table: ScoreMatrix
-    testset: TestSet | None = None
-    read_annotations: Callable[[], Mapping[tuple[str, str], ErrorAnnotations]] = dict
-
-    def error_annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
-        return self._annotations
-
-    @cached_property
-    def _annotations(self) -> Mapping[tuple[str, str], ErrorAnnotations]:
-        return self.read_annotations()
-
-    def matrix(self, level: str = "segment") -> ScoreMatrix | None:
-        return self.table if self.table.values.shape[1] > 1 else None
-
-    def system_scores(self) -> Mapping[str, float]:
-        if self.matrix() is not None:
-            return {}
-        scores = zip(self.table.systems, self.table.values[:, 0].tolist(), strict=True)
-        return {system: value for system, value in scores if value == value}
-
-    def texts(self) -> Texts:
-        if self.testset is None:
-            return {}
-        return {
-            (system, str(n + 1)): segment
-            for system in self.testset.systems
-            for n, segment in enumerate(self.testset.segments(system))
-        }
-
-    def labels(self) -> Mapping[str, Mapping[str, str]]:
-        if self.testset is None:
-            return {}
-        documents = {"document": self.testset.documents} if self.testset.documents else {}
-        return {
-            name: {str(n): label for n, label in enumerate(labels, start=1)}
-            for name, labels in {**self.testset.columns, **documents}.items()
-        }
-
-    def translations(self, level: str = "segment") -> list[tuple[str, Segment]]:
-        return [(system, segment) for (system, _), segment in self.texts().items()]
-
-    def to_score_matrix(self, values: FloatArray, name: str, level: str = "segment") -> ScoreMatrix:
-        systems = tuple(self.testset.systems) if self.testset is not None else ()
-        return ScoreMatrix(name, systems, values.reshape(len(systems), -1))
 
 
 def read_human_data(
@@ -193,10 +141,10 @@ def _from_file(
         _refuse_gold(path, gold)
         yield from _by_pair(combine(annotation_campaigns.read_esa(path)), lp)
         return
-    if ".tsv" in path.suffixes and annotation_campaigns.is_average_score_file(path):
+    if ".tsv" in path.suffixes and mqm_files.is_average_score_file(path):
         _refuse_gold(path, gold)
-        lp = lp or annotation_campaigns.mqm_language_pair(path)
-        yield annotation_campaigns.read_average_scores(path, lp=lp)
+        lp = lp or mqm_files.mqm_language_pair(path)
+        yield mqm_files.read_average_scores(path, lp=lp)
         return
     if reader := annotation_tools.find_reader(path):
         _refuse_gold(path, gold)
@@ -213,11 +161,11 @@ def _from_file(
     elif columns in (set(annotation_campaigns.SCORE_LABELS), set(annotation_campaigns.TAG_LABELS)):
         yield from _by_pair(read_gold_labels(path), lp)
     elif any(layout <= columns for layout in annotation_campaigns.ESA_LAYOUTS):
-        lp = lp or annotation_campaigns.mqm_language_pair(path)
+        lp = lp or mqm_files.mqm_language_pair(path)
         yield from _by_pair(combine(annotation_campaigns.read_esa(path)), lp)
     elif {"severity", "category"} <= columns:
-        lp = lp or annotation_campaigns.mqm_language_pair(path)
-        yield combine(annotation_campaigns.read_mqm(path, lp=lp))
+        lp = lp or mqm_files.mqm_language_pair(path)
+        yield combine(mqm_files.read_mqm(path, lp=lp))
     elif level == "system" and columns <= {"system", "score", "lp"}:
         for pair, scores in read_system_scores(path).items():
             yield _system_evidence(path.name.split(".")[0], pair, scores)

@@ -316,3 +316,14 @@ def record_from_segment(segment: Segment) -> dict[str, Any]:
     if segment.references:
         record["ref"] = list(segment.references)
     return record
+
+
+def shared_columns(systems: Sequence[Sequence[Mapping[str, str]]]) -> dict[str, tuple[str, ...]]:
+    """Return the labels of segments, by column, that are equal in all systems."""
+    names = dict.fromkeys(name for row in systems[0] for name in row)
+    columns = {}
+    for name in names:
+        first, *other_columns = (tuple(row.get(name, "") for row in rows) for rows in systems)
+        if all(column == first for column in other_columns):
+            columns[name] = first
+    return columns

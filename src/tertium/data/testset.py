@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from tertium.arrays import resolve_row_indices
@@ -229,9 +228,9 @@ class TestSet:
         return cls(
             systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
             references=references if any(references) else (),
-            sources=_collect_sources(rows[first], origin),
+            sources=consistency.collect_sources(rows[first], origin),
             documents=tuple(documents[first]) if any(documents[first]) else (),
-            columns=_shared_columns(list(labels.values())),
+            columns=records.shared_columns(list(labels.values())),
         )
 
     @classmethod
@@ -265,17 +264,8 @@ class TestSet:
         >>> TestSet.read(["examples/system-good.en.txt"], ["examples/reference-a.en.txt"])
         <TestSet of 48 segments: system-good.en.txt>
         """
-        for label, paths in {"translations": translations, "references": references}.items():
-            if isinstance(paths, str | Path):
-                raise UsageError(f"{label}: {paths} is a single file; give a list of files, [...]")
-            if not isinstance(paths, Sequence):
-                raise UsageError(f"{label}: expected a list of files, got {short_repr(paths)}")
-            for path in paths:
-                if not isinstance(path, str | os.PathLike):
-                    raise UsageError(f"{label}: {short_repr(path)} is not a path; give str or Path")
-        for label, one in {"sources": sources, "documents": documents}.items():
-            if not isinstance(one, str | os.PathLike | None):
-                raise UsageError(f"{label}: expected one file, got {short_repr(one)}")
+        consistency.check_path_lists(translations=translations, references=references)
+        consistency.check_optional_paths(sources=sources, documents=documents)
         systems = consistency.name_systems(translations, names)
         optional = [file for file in (sources, documents) if file is not None]
         files = [*translations, *references, *optional]
@@ -401,20 +391,3 @@ def check_testset(value: Any) -> None:
 
 def _to_tuple(values: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(unwrap_arrow_column(values))
-
-
-def _shared_columns(systems: Sequence[Sequence[Mapping[str, str]]]) -> dict[str, tuple[str, ...]]:
-    names = dict.fromkeys(name for row in systems[0] for name in row)
-    columns = {}
-    for name in names:
-        first, *other_columns = (tuple(row.get(name, "") for row in rows) for rows in systems)
-        if all(column == first for column in other_columns):
-            columns[name] = first
-    return columns
-
-
-def _collect_sources(segments: Sequence[Segment], path: str) -> tuple[str, ...]:
-    sources = tuple(s.source for s in segments if s.source is not None)
-    if sources and len(sources) != len(segments):
-        raise DataError(f"{path}: some segments have a source and some have none")
-    return sources

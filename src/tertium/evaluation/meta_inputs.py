@@ -19,7 +19,8 @@ from tertium.arrays import FloatArray
 from tertium.data import ratings
 from tertium.data.formats import PathLike
 from tertium.data.human_data import HumanData
-from tertium.data.human_data_files import HumanScoreTable, read_human_data, reject_duplicate_sources
+from tertium.data.human_data_files import read_human_data, reject_duplicate_sources
+from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.rankings import RankingSet
 from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError, short_repr

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tertium.linguistics.parser import Analysis, Token, TokenSpan
+from tertium.linguistics.analysis import Analysis, Token, TokenSpan
 
 ROOT = -1
 

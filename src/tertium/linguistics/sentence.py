@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tertium.arrays import Float32Array
+from tertium.linguistics.analysis import Analysis
 from tertium.linguistics.dependency_graph import Graph, Node, build_graph
-from tertium.linguistics.parser import Analysis
 from tertium.linguistics.semantic_attributes import SemanticAttributes, extract_attributes
 from tertium.linguistics.word_similarity import CROSS_CLASS_WORDS, WordProfile, build_profile
 
