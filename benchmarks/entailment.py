@@ -24,8 +24,9 @@ from tertium.metrics.regression.entailment.feature_extraction import (
     clear_sentence_cache,
     load_sentences,
 )
+from tertium.metrics.regression.metric_features import MetricColumns
 from tertium.metrics.regression.parallel_extraction import extract_features
-from tertium.metrics.regression.regression_metrics import RTER, MetricColumns
+from tertium.metrics.regression.regression_metrics import RTER
 from tertium.segment import Segment
 
 PAIRS = 300

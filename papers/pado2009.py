@@ -46,6 +46,7 @@ from tertium.metrics.base.feature_extractor import FeatureExtractor
 from tertium.metrics.base.lexical_features import NgramInformation
 from tertium.metrics.lexical.meteor import METEOR, Parameters
 from tertium.metrics.regression.linear_metric import Regression, RegressionOptions
+from tertium.metrics.regression.metric_features import MetricColumns
 from tertium.metrics.regression.regression_metrics import (
     BLEUR,
     METEORR,
@@ -54,7 +55,6 @@ from tertium.metrics.regression.regression_metrics import (
     NISTR,
     RTER,
     TERR,
-    MetricColumns,
 )
 from tertium.segment import Judgment
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tertium.linguistics.quantities import find_quantities, parse_number_words, quantities_agree
+from tertium.linguistics.number_words import parse_number_words
+from tertium.linguistics.quantities import find_quantities, quantities_agree
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,12 @@ from tertium.evaluation.ranking import rank
 from tertium.evaluation.scoring import score
 from tertium.reporting.page.explanations import heat_map
 from tertium.reporting.page.figures import ranking_figures
+from tertium.reporting.page.overview import (
+    overview_contents,
+    signature_list,
+    summarize_evaluation,
+)
 from tertium.reporting.page.report_builder import report_ranking
-from tertium.reporting.page.sections import overview_contents, signature_list, summarize_evaluation
 from tertium.reporting.page.translation_grid import grid_from_evaluation
 from tertium.reporting.tables.evaluations import (
     comparison_table,

@@ -7,12 +7,14 @@ from tertium.checks import (
     length,
     markup,
     numbers,
+    placeholders,
     punctuation,
     quantities,
     terminology,
 )
 
 CHECKS = (
+    *placeholders.CHECKS,
     *markup.CHECKS,
     *numbers.CHECKS,
     *quantities.CHECKS,

@@ -93,9 +93,6 @@ class Example:
         return TranslationPair(self.source, self.hypothesis, source, target, self.settings)
 
 
-PlannedCheck = tuple[Callable[[TranslationPair], Iterable[Finding]], frozenset[str], str, Severity]
-
-
 @dataclass(frozen=True, slots=True)
 class Check:
     """One kind of error that can be found without a model.

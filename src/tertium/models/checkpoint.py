@@ -12,28 +12,26 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tertium.atomic import open_atomic, write_text
 from tertium.cache.cached_files import hash_file
 from tertium.data.formats import missing_to_null
 from tertium.errors import DataError, MissingResourceError, ModelError
+from tertium.models.array_checks import Array, check_finite, check_names
 from tertium.schema import Sha256, read_dataclass, read_json_object
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-Array = NDArray[Any]
-DTYPE_LABELS = {"f": "floating point", "i": "integers", "u": "integers"}
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 PREVIOUS_WEIGHTS = ".older.weights.safetensors"  # name of weights while they are replaced
 WEIGHTS_HASH = "weights_sha256"
@@ -43,13 +41,6 @@ HOW_TO_INSTALL = "the package tertium-models (in a checkout: pip install ./weigh
 MISSING = Path("/nowhere") / PACKAGE  # used if the package is not installed
 T = TypeVar("T")
 Module = TypeVar("Module", bound="nn.Module")
-
-
-class ArraySpec(NamedTuple):
-    """Expected dtype kind and shape; a name in a shape always stands for the same size."""
-
-    kind: str
-    shape: tuple[int | str, ...]
 
 
 @lru_cache(maxsize=1)
@@ -114,47 +105,6 @@ def _explain_damage(file: Path) -> Iterator[None]:
         raise ModelError(f"{file} is damaged or incomplete: {error}") from None
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelError(f"{file} has an array type that numpy does not support: {error}") from None
-
-
-def check_finite(arrays: Mapping[str, Array], where: object) -> None:
-    """Raise if an array contains NaN or infinite numbers."""
-    for name, array in arrays.items():
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelError(f"{where}: {name} has NaN or infinite numbers: train the model again")
-
-
-def check_arrays(
-    arrays: Mapping[str, Array], wanted: Mapping[str, ArraySpec], where: object, **sizes: int
-) -> dict[str, int]:
-    """Raise unless names, types and shapes are as expected; return the named sizes.
-
-    >>> check_arrays({"w": np.zeros((2, 3))}, {"w": ArraySpec("f", ("rows", 3))}, "weights")
-    {'rows': 2}
-    """
-    check_names(arrays, wanted, where)
-    for name, (kind, shape) in wanted.items():
-        array = arrays[name]
-        if array.dtype.kind != kind:
-            raise ModelError(
-                f"{where}: {name} is of type {array.dtype}, expected {DTYPE_LABELS[kind]}"
-            )
-        fits = len(array.shape) == len(shape) and all(
-            length == (sizes.setdefault(size, length) if isinstance(size, str) else size)
-            for length, size in zip(array.shape, shape, strict=True)
-        )
-        if not fits:
-            expected = ", ".join(str(sizes.get(str(size), size)) for size in shape)
-            raise ModelError(f"{where}: {name} has shape {array.shape}, expected ({expected})")
-    return sizes
-
-
-def check_names(names: Iterable[str], wanted: Iterable[str], where: object) -> None:
-    """Raise if weights are missing or unexpected."""
-    present, expected = set(names), set(wanted)
-    if missing := sorted(expected - present):
-        raise ModelError(f"{where} is incomplete: no {missing[0]} ({len(missing)} missing)")
-    if unknown := sorted(present - expected):
-        raise ModelError(f"{where}: unexpected {unknown[0][:60]!r} for its config.json")
 
 
 @dataclass(frozen=True, kw_only=True)

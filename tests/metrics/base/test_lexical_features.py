@@ -25,12 +25,12 @@ from tertium.metrics.regression.entailment.feature_extraction import (
     EntailmentFeatures,
     locate_pieces,
 )
-from tertium.metrics.regression.parallel_extraction import WORKER_CHUNK, extract_features
-from tertium.metrics.regression.regression_metrics import (
+from tertium.metrics.regression.metric_features import (
     EmbeddingFeatures,
     MetricColumns,
     greedy_match_scores,
 )
+from tertium.metrics.regression.parallel_extraction import WORKER_CHUNK, extract_features
 from tertium.segment import Segment
 from tertium.text.ter_edits import Costs
 

@@ -24,7 +24,8 @@ from tertium.metrics.flagship.tertium_multi import (
     build_rows,
     row_key,
 )
-from tertium.models.checkpoint import ArraySpec, Checkpoint, check_arrays, parse_config
+from tertium.models.array_checks import ArraySpec, check_arrays
+from tertium.models.checkpoint import Checkpoint, parse_config
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob

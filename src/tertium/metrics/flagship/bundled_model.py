@@ -23,6 +23,7 @@ from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.weight_files import WeightFolder
 from tertium.errors import ModelError
 from tertium.models import checkpoint
+from tertium.models.array_checks import check_finite
 from tertium.schema import Sha256, read_dataclass
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class BundledModel:
                     f"{file}: {name} has type {array.dtype}: expected one of "
                     f"{', '.join(STORED_TYPES)}"
                 )
-        checkpoint.check_finite(arrays, file)
+        check_finite(arrays, file)
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def stored_tensors(self, prefix: str) -> dict[str, Tensor]:

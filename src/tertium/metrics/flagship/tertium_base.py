@@ -33,7 +33,8 @@ from tertium.metrics.flagship.bundled_model import (
     load_bundled_model,
 )
 from tertium.metrics.flagship.calibrated_metric import EnglishCalibratedMetric, EnglishModelSettings
-from tertium.models.checkpoint import build_network, check_names
+from tertium.models.array_checks import check_names
+from tertium.models.checkpoint import build_network
 from tertium.schema import POSITIVE, Rule, Sha256
 
 if TYPE_CHECKING:

@@ -26,18 +26,11 @@ from tertium.metrics.base.optional_inputs import check_same_inputs
 from tertium.metrics.judge import answer_store
 from tertium.metrics.judge.answer_store import StoredAnswer
 from tertium.metrics.judge.answers import Answer, InvalidAnswerError, parse_answer
-from tertium.metrics.judge.client import (
-    Failure,
-    Outcome,
-    Question,
-    RequestParameters,
-    ask,
-)
+from tertium.metrics.judge.client import Failure, Outcome, Question, RequestParameters, ask
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
 from tertium.metrics.judge.protocols import PROTOCOLS, JudgeProtocol, ProtocolName
 from tertium.metrics.judge.results import PassResult, SegmentResult, list_reasons, merge_spans
 from tertium.metrics.judge.server_address import server_url
-from tertium.metrics.judge.span_placement import place_errors
 from tertium.metrics.judge.usage import (
     RequestPlan,
     Usage,
@@ -47,7 +40,7 @@ from tertium.metrics.judge.usage import (
 )
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.segment import Segment
-from tertium.spans import Span, score_spans
+from tertium.spans import Span
 from tertium.specs import Range
 from tertium.text.language_codes import parse_language_pair
 
@@ -194,14 +187,8 @@ class Judge(Metric):
         """Return the statistics of a segment; without a score it has no weight in sums."""
         answers = [p.answer for p in result.passes]
         tokens = [sum(a.prompt_tokens for a in answers), sum(a.completion_tokens for a in answers)]
-        has_score = bool(result.passes)
-        return [
-            result.score if has_score else 0.0,
-            float(has_score),
-            len(answers),
-            *tokens,
-            result.spread,
-        ]
+        score = [result.score, 1.0] if result.passes else [0.0, 0.0]
+        return [*score, len(answers), *tokens, result.spread]
 
     def reduce(self, totals: FloatArray) -> FloatArray:
         counts = totals[..., 1]
@@ -390,19 +377,12 @@ class Judge(Metric):
             score = self._protocol.worst_score if is_worst else self._protocol.best_score
             fixed = PassResult(score=score, errors=(), unplaced=0, reason="", answer=empty)
             return SegmentResult(passes=(fixed,), failures=())
-        passes = tuple(self._read(*answers[key], segment) for key in keys if key in answers)
+        source = None if self._input_mode([segment]) == "reference" else segment.source
+        worst = self._protocol.worst_score
+        passes = tuple(
+            PassResult.read(*answers[key], segment.hypothesis, source, worst)
+            for key in keys
+            if key in answers
+        )
         kinds = tuple(failures[key] for key in keys if key in failures and key not in answers)
         return SegmentResult(passes=passes, failures=kinds)
-
-    def _read(self, stored: StoredAnswer, answer: Answer, segment: Segment) -> PassResult:
-        """Place the errors of an answer in the texts, and compute its score."""
-        source = None if self._input_mode([segment]) == "reference" else segment.source
-        errors, unplaced = place_errors(answer.errors, segment.hypothesis, source)
-        points = score_spans(span for span, _ in errors) if answer.score is None else answer.score
-        return PassResult(
-            score=max(points, self._protocol.worst_score),
-            errors=tuple(errors),
-            unplaced=unplaced,
-            reason=answer.reason,
-            answer=stored,
-        )

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.answers import ReportedError
-from tertium.spans import Span
+from tertium.metrics.judge.answers import Answer, ReportedError
+from tertium.metrics.judge.span_placement import place_errors
+from tertium.spans import Span, score_spans
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,26 @@ class PassResult:
     unplaced: int
     reason: str
     answer: StoredAnswer
+
+    @classmethod
+    def read(
+        cls,
+        stored: StoredAnswer,
+        answer: Answer,
+        hypothesis: str,
+        source: str | None,
+        worst_score: float,
+    ) -> PassResult:
+        """Place the errors of an answer in the texts, and compute its score."""
+        errors, unplaced = place_errors(answer.errors, hypothesis, source)
+        points = score_spans(span for span, _ in errors) if answer.score is None else answer.score
+        return cls(
+            score=max(points, worst_score),
+            errors=tuple(errors),
+            unplaced=unplaced,
+            reason=answer.reason,
+            answer=stored,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

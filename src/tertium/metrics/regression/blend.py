@@ -44,7 +44,8 @@ from tertium.metrics.regression.blend_weights import (
     Normalization,
     fit_blend,
 )
-from tertium.models.checkpoint import WEIGHTS, ArraySpec, Checkpoint, check_arrays, parse_config
+from tertium.models.array_checks import ArraySpec, check_arrays
+from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import UNSAVED
 from tertium.models.training_data import check_targets

@@ -29,7 +29,8 @@ from tertium.metrics.regression.ridge_regression import (
     Prior,
     fit_ridge,
 )
-from tertium.models.checkpoint import WEIGHTS, ArraySpec, Checkpoint, check_arrays, parse_config
+from tertium.models.array_checks import ArraySpec, check_arrays
+from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.trained_model import SETTINGS
 from tertium.models.training_data import TrainingSets, check_targets

@@ -31,13 +31,8 @@ from tertium.metrics.regression.kernel_regression import (
     squared_distances,
     squared_lengths,
 )
-from tertium.models.checkpoint import (
-    ArraySpec,
-    Checkpoint,
-    check_arrays,
-    parse_config,
-    round_to_half,
-)
+from tertium.models.array_checks import ArraySpec, check_arrays
+from tertium.models.checkpoint import Checkpoint, parse_config, round_to_half
 from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.inputs import REQUIRED_INPUTS, Against, check_against
 from tertium.models.training_data import check_targets

@@ -26,7 +26,7 @@ from tertium.meta.learning_curves import LearningCurve
 from tertium.reporting.markup import Markup, element, isolate_names, join
 from tertium.reporting.page.explanations import SegmentExplanation
 from tertium.reporting.page.figures import all_figures
-from tertium.reporting.page.sections import overview_contents, signature_list
+from tertium.reporting.page.overview import overview_contents, signature_list
 from tertium.reporting.page.template import fill_template, render_page, section
 from tertium.reporting.page.translation_grid import Column, TranslationGrid
 from tertium.reporting.tables.table import Table, render_html_table
