@@ -1,11 +1,15 @@
 """Learning curves of `tertium train tertium-multi`: agreement after adapting to own human scores.
 
     python -m recipes.adapt --data DIR [--processes 2] [-o curves.json]
+    python -m recipes.adapt --data DIR --layers 2 --sizes 1000 5000 [-o layers.json]
 
 Of each set, the translations of 30 % of the sources are the test. Samples of the others, with all
 translations of a source, are what a user would have judged. Adapted scores are compared with those
 of tertium-multi by Pearson's r and by the share of pairs of translations of one source in the order
 of people, ties of people left out. A refused training counts as tertium-multi.
+
+With `--layers`, top layers are trained as well (`--adapt layers`), on the first sample of each
+size. Their figures and those of the head are without the guard, which would train three more times.
 """
 
 from __future__ import annotations
@@ -13,7 +17,10 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +28,11 @@ import numpy as np
 
 from recipes.multi.evaluate import pair_accuracy
 from recipes.multi.judgments import read_rows
-from tertium.arrays import FloatArray
+from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.errors import DataError
 from tertium.metrics.flagship import head_adaptation as adaptation
 from tertium.metrics.flagship.adapted_multi import STRENGTHS
+from tertium.metrics.flagship.layer_adaptation import LayerTrainer
 from tertium.metrics.flagship.row_features import Row
 from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
 
@@ -54,61 +62,110 @@ def head_values(rows: Sequence[Row], processes: int) -> FloatArray:
         return np.concatenate(pool.map(_chunk_values, chunks))
 
 
-def measure(scores: FloatArray, human: FloatArray, sources: Any) -> list[float]:
-    r = float(np.corrcoef(scores, human)[0, 1])
-    return [round(r, 4), round(pair_accuracy(human, scores, sources), 4)]
-
-
-def adapt(
-    values: FloatArray, human: FloatArray, sources: Any, shipped: tuple[FloatArray, float]
-) -> adaptation.Adaptation | None:
+def adapt(judged: adaptation.JudgedRows) -> adaptation.Adaptation | None:
     """Return the adapted head, or None if it is refused."""
     try:
-        study = adaptation.cross_validate(values, human, sources, shipped, STRENGTHS, 1)
-        adaptation.check_gain(study, len(human))
+        study = adaptation.cross_validate(judged, STRENGTHS, 1)
+        adaptation.check_gain(study, len(judged.targets))
     except DataError:
         return None
-    raw = values @ shipped[0] + shipped[1]
-    return adaptation.HeadRidge(values, raw, human).adaptation(*shipped, study.best)
+    return adaptation.HeadRidge(judged).adaptation(study.best)
 
 
-def learning_curve(path: Path, mode: InputMode, processes: int) -> dict[str, Any]:
-    """Return the agreement of the shipped model, and of adapted ones by size of the sample."""
+@dataclass(frozen=True)
+class JudgedSet:
+    """A set of judgments: the head values of its rows, their texts, and which are the test."""
+
+    judged: adaptation.JudgedRows
+    rows: Sequence[Row]
+    is_test: BoolArray
+
+    def measure(self, scores: FloatArray) -> list[float]:
+        """Return r and the share of pairs in order of scores of the test."""
+        human, sources = self.judged.targets[self.is_test], self.judged.sources[self.is_test]
+        r = float(np.corrcoef(scores, human)[0, 1])
+        return [round(r, 4), round(pair_accuracy(human, scores, sources), 4)]
+
+    def draw(self, size: int, seed: int) -> IntArray:
+        """Return rows of random sources that are not in the test."""
+        parts, count = [], 0
+        pool = np.unique(self.judged.sources[~self.is_test])
+        for source in np.random.default_rng(seed).permutation(pool):
+            if count >= size:
+                break
+            parts.append(np.flatnonzero(self.judged.sources == source))
+            count += len(parts[-1])
+        return np.concatenate(parts)[:size]
+
+    def take(self, numbers: IntArray) -> adaptation.JudgedRows:
+        own = self.judged
+        return adaptation.JudgedRows(
+            values=own.values[numbers],
+            targets=own.targets[numbers],
+            sources=own.sources[numbers],
+            shipped=own.shipped,
+        )
+
+
+def read_set(path: Path, mode: InputMode, processes: int) -> JudgedSet:
     records = [r for r in read_rows(path) if r.get("reference")]
     names, sources = np.unique([r["source"] for r in records], return_inverse=True)
     order = np.random.default_rng(0).permutation(len(names))
     rank = np.argsort(order)[sources]
     chosen = np.argsort(rank, kind="stable")[:MAX_ROWS]  # the first sources in random order
     records, sources, rank = [records[n] for n in chosen], sources[chosen], rank[chosen]
-    values = head_values([select_texts(r, mode) for r in records], processes).astype(np.float64)
-    human = np.array([r["score"] for r in records], dtype=np.float64)
+    rows = [select_texts(r, mode) for r in records]
     weights, bias = TertiumMulti().reader.last_layer(INPUT_MODES.index(mode))
-    shipped = weights.astype(np.float64), bias
-    is_test = rank < TEST_SHARE * (rank.max() + 1)
-    test = values[is_test], human[is_test], sources[is_test]
-    result: dict[str, Any] = {"shipped": measure(test[0] @ shipped[0], *test[1:])}
-    pool = np.unique(sources[~is_test])
-    for size in SIZES:
+    judged = adaptation.JudgedRows(
+        values=head_values(rows, processes).astype(np.float64),
+        targets=np.array([r["score"] for r in records], dtype=np.float64),
+        sources=sources,
+        shipped=(weights.astype(np.float64), bias),
+    )
+    return JudgedSet(judged, rows, rank < TEST_SHARE * (rank.max() + 1))
+
+
+def learning_curve(data: JudgedSet, sizes: Sequence[int]) -> dict[str, Any]:
+    """Return the agreement of adapted heads by size of the sample."""
+    test, result = data.judged.values[data.is_test], {}
+    for size in sizes:
         figures, refused, rows = [], 0, 0
-        for seed in SEEDS if size < len(human) / 3 else SEEDS[:1]:
-            parts, count = [], 0
-            for source in np.random.default_rng(seed).permutation(pool):
-                if count >= size:
-                    break
-                own = np.flatnonzero(sources == source)
-                parts.append(own)
-                count += len(own)
-            sample = np.concatenate(parts)[:size]
-            adapted = adapt(values[sample], human[sample], sources[sample], shipped)
-            refused, rows = refused + (adapted is None), len(sample)
-            scores = adapted.predict(test[0]) if adapted else test[0] @ shipped[0]
-            figures.append(measure(scores, *test[1:]))
+        for seed in SEEDS if size < len(data.rows) / 3 else SEEDS[:1]:
+            judged = data.take(data.draw(size, seed))
+            adapted = adapt(judged)
+            refused, rows = refused + (adapted is None), len(judged.targets)
+            scores = adapted.predict(test) if adapted else test @ judged.shipped[0]
+            figures.append(data.measure(scores))
         result[str(size)] = {
             "rows": rows,
             "figures": np.mean(figures, 0).round(4).tolist(),
             "refused": f"{refused} of {len(figures)}",
         }
-        print(path.name, mode, size, result[str(size)], flush=True)
+        print(size, result[str(size)], flush=True)
+    return result
+
+
+def layer_curve(
+    data: JudgedSet, sizes: Sequence[int], mode: InputMode, layers: int
+) -> dict[str, Any]:
+    """Return the agreement after adapting the head alone and with top layers, by sample size."""
+    trainer = LayerTrainer(TertiumMulti(), data.rows, mode, data.judged, layers)
+    result: dict[str, Any] = {}
+    for size in sizes:
+        sample = data.draw(size, SEEDS[0])
+        judged = data.take(sample)
+        study = adaptation.cross_validate(judged, STRENGTHS, 1)
+        start = adaptation.HeadRidge(judged).adaptation(study.best)
+        begin = time.process_time()
+        head = trainer.fit(sample, start, 1, f"{len(sample)} judgments")
+        seconds = time.process_time() - begin
+        result[str(size)] = {
+            "rows": len(sample),
+            "head": data.measure(start.predict(data.judged.values[data.is_test])),
+            "layers": data.measure(trainer.predict(np.flatnonzero(data.is_test), head)),
+            "CPU seconds": round(seconds),
+        }
+        print(size, result[str(size)], flush=True)
     return result
 
 
@@ -116,16 +173,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of human judgments")
     parser.add_argument("--processes", type=int, default=1, help="default: 1")
+    parser.add_argument("--sets", nargs="+", default=SETS, help="default: all three")
+    parser.add_argument("--modes", nargs="+", default=("source", "both"), help="default: both")
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    parser.add_argument("--layers", type=int, help="train this number of top layers")
     parser.add_argument("-o", "--output", type=Path, help="JSON file of all figures")
     args = parser.parse_args()
-    modes: tuple[InputMode, ...] = ("source", "both")
-    curves = {
-        f"{name} {mode}": learning_curve(
-            args.data / f"modern/dev/{name}.jsonl.gz", mode, args.processes
-        )
-        for name in SETS
-        for mode in modes
-    }
+    curves: dict[str, Any] = {}
+    for name, mode in product(args.sets, args.modes):
+        data = read_set(args.data / f"modern/dev/{name}.jsonl.gz", mode, args.processes)
+        test = data.judged.values[data.is_test]
+        curve: dict[str, Any] = {"shipped": data.measure(test @ data.judged.shipped[0])}
+        print(name, mode, curve, flush=True)
+        if args.layers:
+            curve |= layer_curve(data, args.sizes, mode, args.layers)
+        else:
+            curve |= learning_curve(data, args.sizes)
+        curves[f"{name} {mode}"] = curve
     print(json.dumps(curves, indent=1))
     if args.output:
         args.output.write_text(json.dumps(curves, indent=1))

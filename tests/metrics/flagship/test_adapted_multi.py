@@ -30,20 +30,26 @@ JUDGMENTS = [
 ]
 
 
-def make_data(rows: int, signal: float, seed: int = 1) -> tuple[np.ndarray, ...]:
-    """Values, human scores that depend on other values than the shipped head, and sources."""
+def make_data(rows: int, signal: float, seed: int = 1) -> adaptation.JudgedRows:
+    """Rows with human scores that depend on other values than those of the shipped head."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(rows, 40))
     weights = np.concatenate([np.ones(5), np.zeros(35)])
     human = values @ weights + signal * values[:, 20:25].sum(1) + rng.normal(size=rows)
-    return values, 50 + 10 * human, np.arange(rows) // 2, weights
+    return adaptation.JudgedRows(
+        values=values,
+        targets=50 + 10 * human,
+        sources=np.arange(rows) // 2,
+        shipped=(weights, 0.3),
+    )
 
 
 @pytest.mark.parametrize("rows", [30, 60])  # more columns than rows, and fewer
 def test_ridge_equals_its_normal_equations(rows: int) -> None:
-    values, human, _, weights = make_data(rows, 1.0)
-    raw = values @ weights + 0.3
-    ridge = adaptation.HeadRidge(values, raw, human)
+    judged = make_data(rows, 1.0)
+    values, human = judged.values, judged.targets
+    raw = values @ judged.shipped[0] + 0.3
+    ridge = adaptation.HeadRidge(judged)
     z = (human - human.mean()) / human.std()
     factor, offset = np.polyfit(raw, z, 1)
     centered = values - values.mean(0)
@@ -51,17 +57,14 @@ def test_ridge_equals_its_normal_equations(rows: int) -> None:
     gram = centered.T @ centered + penalty * np.eye(40)
     expected = np.linalg.solve(gram, centered.T @ (z - factor * raw - offset))
     np.testing.assert_allclose(ridge.difference(3.0), expected, rtol=1e-6, atol=1e-12)
-    adapted = ridge.adaptation(weights, 0.3, 3.0).predict(values)
+    adapted = ridge.adaptation(3.0).predict(values)
     direct = factor * raw + offset + centered @ expected
     np.testing.assert_allclose(adapted, human.mean() + human.std() * direct, rtol=1e-9)
 
 
 def test_guard_accepts_gains_and_refuses_noise() -> None:
     for signal, is_accepted in ((1.5, True), (0.0, False)):
-        values, human, sources, weights = make_data(300, signal)
-        study = adaptation.cross_validate(
-            values, human, sources, (weights, 0.0), (1.0, 10.0, 100.0), 1
-        )
+        study = adaptation.cross_validate(make_data(300, signal), (1.0, 10.0, 100.0), 1)
         if is_accepted:
             adaptation.check_gain(study, 300)
             assert study.unbiased.mean() > study.shipped.mean() + 0.05
@@ -71,17 +74,15 @@ def test_guard_accepts_gains_and_refuses_noise() -> None:
 
 
 def test_folds_hold_out_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    values, human, sources, weights = make_data(60, 1.0)
-    rows = {tuple(row): source for row, source in zip(values, sources.tolist(), strict=True)}
     folds = []
     init = adaptation.HeadRidge.__init__
 
-    def record(self: adaptation.HeadRidge, own: np.ndarray, *args: np.ndarray) -> None:
-        folds.append({rows[tuple(row)] for row in own})
-        init(self, own, *args)
+    def record(self: adaptation.HeadRidge, own: adaptation.JudgedRows, rows: np.ndarray) -> None:
+        folds.append(set(own.sources[rows].tolist()))
+        init(self, own, rows)
 
     monkeypatch.setattr(adaptation.HeadRidge, "__init__", record)
-    adaptation.cross_validate(values, human, sources, (weights, 0.0), (1.0,), 1)
+    adaptation.cross_validate(make_data(60, 1.0), (1.0,), 1)
     assert [len(own) for own in folds] == [24] * 5  # sources in training, of 30
     assert len(set.union(*({*range(30)} - own for own in folds))) == 30
 
@@ -139,14 +140,13 @@ def test_command_reports_cross_validation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The values of the head are replaced, so that adapting pays."""
-    values, human, sources, _ = make_data(120, 2.0)
-    weights = np.concatenate([np.ones(5), np.zeros(35)])
+    judged = make_data(120, 2.0)
     reader = type(TertiumMulti().reader)
-    monkeypatch.setattr(reader, "head_values", lambda _, rows: list(values[: len(rows)]))
-    monkeypatch.setattr(reader, "last_layer", lambda _, mode: (weights, 0.0))
+    monkeypatch.setattr(reader, "head_values", lambda _, rows: list(judged.values[: len(rows)]))
+    monkeypatch.setattr(reader, "last_layer", lambda _, mode: judged.shipped)
     lines = [
         json.dumps({"source": f"Satz {s}", "hypothesis": f"line {n}", "score": float(h)})
-        for n, (s, h) in enumerate(zip(sources, human, strict=True))
+        for n, (s, h) in enumerate(zip(judged.sources, judged.targets, strict=True))
     ]
     data, folder = tmp_path / "mine.jsonl", tmp_path / "model"
     data.write_text("\n".join(lines))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tertium.arrays import FloatArray, IntArray
+from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.errors import DataError, UsageError
 from tertium.models.training_examples import pearson
 
@@ -34,15 +34,27 @@ class Adaptation:
         return values @ self.weights + self.bias
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JudgedRows:
+    """Head values of rows, (rows, values), with human scores and numbers of sources, (rows,) each.
+
+    `shipped` are weights and bias of the last layer of tertium-multi.
+    """
+
+    values: FloatArray
+    targets: FloatArray
+    sources: IntArray
+    shipped: tuple[FloatArray, float]
+
+
 @dataclass(frozen=True, kw_only=True)
 class CrossValidation:
     """Pearson's r on held-out folds, (folds,): as shipped, and adapted with each strength."""
 
+    folds: IntArray  # (rows,)
     shipped: FloatArray
     adapted: FloatArray  # (folds, strengths)
-    residuals: (
-        FloatArray  # (rows,): human score minus the held-out prediction, of the best strength
-    )
+    residuals: FloatArray  # (rows,): human score minus held-out prediction, of the best strength
     strengths: tuple[float, ...]
 
     @property
@@ -51,11 +63,18 @@ class CrossValidation:
         return self.strengths[int(self.adapted.mean(0).argmax())]
 
     @property
+    def _chosen(self) -> IntArray:
+        """The index of the strength that is best on the folds other than each one, (folds,)."""
+        return (self.adapted.sum(0) - self.adapted).argmax(1)
+
+    def strength_for(self, fold: int) -> float:
+        """Return the strength that is best on the other folds."""
+        return self.strengths[self._chosen[fold]]
+
+    @property
     def unbiased(self) -> FloatArray:
         """The r of each fold, (folds,), with the strength that is best on the other folds."""
-        totals = self.adapted.sum(0)
-        chosen = [int((totals - fold).argmax()) for fold in self.adapted]
-        return np.array([fold[n] for fold, n in zip(self.adapted, chosen, strict=True)])
+        return self.adapted[np.arange(len(self.adapted)), self._chosen]
 
 
 def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
@@ -67,9 +86,14 @@ def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
 class HeadRidge:
     """Ridge solutions of many strengths from one decomposition of the Gram matrix."""
 
-    def __init__(self, values: FloatArray, raw: FloatArray, targets: FloatArray) -> None:
+    def __init__(self, judged: JudgedRows, rows: BoolArray | None = None) -> None:
+        """`rows` selects what to fit to; all by default."""
         from scipy.linalg import eigh
 
+        chosen = slice(None) if rows is None else rows
+        values, targets = judged.values[chosen], judged.targets[chosen]
+        self.shipped = judged.shipped
+        raw = values @ self.shipped[0] + self.shipped[1]
         self.mean, self.deviation = float(targets.mean()), float(targets.std())
         z = (targets - self.mean) / self.deviation
         self.factor, self.offset = fit_scale(raw, z)
@@ -90,8 +114,9 @@ class HeadRidge:
         solution: FloatArray = self.vectors @ shares
         return self.values.T @ solution if self.is_wide else solution
 
-    def adaptation(self, weights: FloatArray, bias: float, strength: float) -> Adaptation:
-        """Return the adapted head; `weights` and `bias` are the shipped ones."""
+    def adaptation(self, strength: float) -> Adaptation:
+        """Return the adapted head."""
+        weights, bias = self.shipped
         difference = self.difference(strength)
         offset = self.factor * bias + self.offset - float(difference @ self.center)
         return Adaptation(
@@ -100,11 +125,10 @@ class HeadRidge:
         )
 
 
-def scale_only(
-    values: FloatArray, targets: FloatArray, weights: FloatArray, bias: float
-) -> Adaptation:
+def scale_only(judged: JudgedRows) -> Adaptation:
     """Map shipped scores to the human scale without changing their order."""
-    factor, offset = fit_scale(values @ weights + bias, targets)
+    weights, bias = judged.shipped
+    factor, offset = fit_scale(judged.values @ weights + bias, judged.targets)
     if factor <= 0:
         raise UsageError(
             "these human scores fall where those of tertium-multi rise: check that higher human "
@@ -113,42 +137,45 @@ def scale_only(
     return Adaptation(weights=factor * weights, bias=factor * bias + offset)
 
 
-def cross_validate(
-    values: FloatArray,
-    targets: FloatArray,
-    sources: IntArray,
-    shipped: tuple[FloatArray, float],
-    strengths: Sequence[float],
-    seed: int,
-) -> CrossValidation:
-    """Measure adapted heads on held-out sources."""
-    names = np.unique(sources)
-    if len(targets) < MIN_ROWS or len(names) < MIN_SOURCES:
+def assign_folds(sources: IntArray, seed: int) -> IntArray:
+    """Return the fold of each row, (rows,); translations of one source are in one fold."""
+    names, numbers = np.unique(sources, return_inverse=True)
+    if len(sources) < MIN_ROWS or len(names) < MIN_SOURCES:
         raise DataError(
-            f"{len(targets)} translations of {len(names)} sources are too few to adapt the head: "
+            f"{len(sources)} translations of {len(names)} sources are too few to adapt the head: "
             f"give at least {MIN_ROWS} of {MIN_SOURCES}, or adapt only the scale (--adapt scale)"
         )
-    order = np.random.default_rng(seed).permutation(names)
-    fold_of = dict(zip(order.tolist(), (np.arange(len(order)) % FOLDS).tolist(), strict=True))
-    folds = np.array([fold_of[source] for source in sources.tolist()])
-    raw = values @ shipped[0] + shipped[1]
+    order = np.random.default_rng(seed).permutation(len(names))
+    return (np.argsort(order) % FOLDS)[numbers]
+
+
+def cross_validate(judged: JudgedRows, strengths: Sequence[float], seed: int) -> CrossValidation:
+    """Measure adapted heads on held-out sources."""
+    folds = assign_folds(judged.sources, seed)
+    values, targets, (weights, bias) = judged.values, judged.targets, judged.shipped
     shipped_r, adapted_r = np.zeros(FOLDS), np.zeros((FOLDS, len(strengths)))
     predictions = np.zeros((len(targets), len(strengths)))
     for fold in range(FOLDS):
         held_out = folds == fold
-        ridge = HeadRidge(values[~held_out], raw[~held_out], targets[~held_out])
-        shipped_r[fold] = pearson(raw[held_out], targets[held_out])
+        ridge = HeadRidge(judged, ~held_out)
+        shipped_r[fold] = pearson(values[held_out] @ weights + bias, targets[held_out])
         for n, strength in enumerate(strengths):
-            own = ridge.adaptation(*shipped, strength).predict(values[held_out])
+            own = ridge.adaptation(strength).predict(values[held_out])
             predictions[held_out, n] = own
             adapted_r[fold, n] = pearson(own, targets[held_out])
     best = int(adapted_r.mean(0).argmax())
     return CrossValidation(
+        folds=folds,
         shipped=shipped_r,
         adapted=adapted_r,
         residuals=targets - predictions[:, best],
         strengths=tuple(strengths),
     )
+
+
+def standard_error(gains: FloatArray) -> float:
+    """Return the standard error of the mean gain over folds."""
+    return float(gains.std(ddof=1)) / len(gains) ** 0.5
 
 
 def check_gain(study: CrossValidation, rows: int) -> None:
@@ -157,7 +184,7 @@ def check_gain(study: CrossValidation, rows: int) -> None:
     The gain in r must exceed its standard error over the folds.
     """
     gains = study.unbiased - study.shipped
-    error = float(gains.std(ddof=1)) / len(gains) ** 0.5
+    error = standard_error(gains)
     if gains.mean() <= error:
         before, after = study.shipped.mean(), study.unbiased.mean()
         raise DataError(

@@ -32,7 +32,7 @@ class RowwiseAlignment:
 
     def pieces(self, vectors: Tensor, role: int) -> Tensor:
         """Return the pieces of the texts of a role, (pieces, d)."""
-        return torch.cat([vectors[row[role]] for row in self._rows])
+        return torch.cat(self._texts(vectors, role))
 
     def means(self, pieces: Tensor, role: int) -> Tensor:
         """Return the mean of the pieces of each text, (rows, d)."""
@@ -44,10 +44,8 @@ class RowwiseAlignment:
 
     def similarities(self, vectors: Tensor, role: int) -> Similarities:
         """Return the products of hypothesis pieces with those of the other text."""
-        return [
-            vectors[..., row[HYPOTHESIS], :].clone() @ vectors[..., row[role], :].clone().mT
-            for row in self._rows
-        ]
+        texts = self._texts(vectors, HYPOTHESIS), self._texts(vectors, role)
+        return [own.clone() @ other.clone().mT for own, other in zip(*texts, strict=True)]
 
     def align(
         self, similarities: Similarities, own: Tensor, other: Tensor, role: int
@@ -69,6 +67,13 @@ class RowwiseAlignment:
     def map_rows(self, function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
         """Apply a function to each row, (rows, d) -> (rows, k)."""
         return torch.stack([function(row.clone()) for row in rows])
+
+    def _texts(self, vectors: Tensor, role: int) -> list[Tensor]:
+        """Return views of the texts of a role; gradients of one split are faster than of slices."""
+        places = [row[role] for row in self._rows]
+        ends = [end for at in places for end in (at.start, at.stop)]
+        sizes = np.diff([0, *ends, vectors.shape[-2]]).tolist()
+        return list(torch.split(vectors, sizes, dim=-2)[1::2])
 
     def _split(self, pieces: Tensor, role: int) -> list[Tensor]:
         """Split pieces by text; copies start at aligned memory addresses."""

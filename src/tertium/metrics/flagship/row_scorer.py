@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
@@ -45,20 +45,33 @@ from tertium.metrics.flagship.row_features import (
     row_features,
 )
 from tertium.metrics.flagship.scales import ModeMqmScales, ModeNoErrorProbabilities, ModeScales
-from tertium.metrics.flagship.text_windows import align_windows
+from tertium.metrics.flagship.text_windows import (
+    SPECIALS,
+    RoleIds,
+    Window,
+    align_windows,
+    average_windows,
+    group_rows,
+    window_sizes,
+)
 from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 if TYPE_CHECKING:
-    from tertium.metrics.flagship.joint_network import JointNetwork, LowerStates, RowOutput
+    from torch import Tensor
+
+    from tertium.metrics.flagship.joint_network import (
+        FrozenStates,
+        JointNetwork,
+        LowerStates,
+        RowStates,
+    )
 
 NETWORK, WORDS = "network.", "words."  # prefixes of weight names
 # Parts of the network that compute in int8; activations of fine parts have 15 bits.
 FINE_PARTS = ("comparisons.", "head.", "tagger.")
 INT8_PARTS = ("layers.", *FINE_PARTS)
-RoleIds = tuple[int, tuple[int, ...]]  # role and piece ids of a text
-Window = tuple[RoleIds, ...]  # one window of each text of a row, the hypothesis first
-SPECIALS = 2  # <s> and </s> around every text
+WindowInput = tuple[Window, Float32Array]  # with the surface features of its row
 PIECES_IN_MEMORY = 24_000  # whose lower states are kept, 3 kB each
 PIECES_PER_BATCH, MIN_PIECES_PER_BATCH = 2_048, 128  # for one thread, about
 # The same on a GPU, including padding, and the overhead of a batch in pieces.
@@ -107,9 +120,17 @@ class MultiSettings(BundledModelSettings):
 class RowScorer:
     """The network and its tokenizer: rows of texts in, raw outputs out."""
 
-    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
+    def __init__(
+        self,
+        model: BundledModel,
+        precision: Precision,
+        device: str,
+        changes: Mapping[str, Tensor] | None = None,
+    ) -> None:
+        """`changes` are stored weights of the network that replace those of the model."""
         require_modules("torch", "tokenizers", purpose=model.folder.name)
         self._model, self._precision, self._device = model, precision, device
+        self._changes = changes or {}
         self._settings = model.settings(MultiSettings)
 
     @cached_property
@@ -118,19 +139,28 @@ class RowScorer:
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.int8_linear import allocate_int8_layers
         from tertium.encoders.linear_layers import check_precision, convert_linear_layers
-        from tertium.metrics.flagship.joint_network import JointNetwork
-        from tertium.models.checkpoint import build_network
 
         device = resolve_device(self._device)
         check_precision(self._precision, device)
+        network = self.build_network(self._precision)
+        if self._precision != "int8":
+            convert_linear_layers(network.layers, self._precision, device)
+        network.padded = device != "cpu"
+        return network.to(device)
+
+    def build_network(self, precision: Precision) -> JointNetwork:
+        """Return the network on the CPU, with int8 layers or else in fp32."""
+        from tertium.encoders.int8_linear import allocate_int8_layers
+        from tertium.metrics.flagship.joint_network import JointNetwork
+        from tertium.models.checkpoint import build_network
+
         shape = dataclasses.asdict(self._settings.shape)
         shape["lower_layers"] = shape.pop("apart")
         stored = self._model.stored_tensors(NETWORK)
         suffix = f".weight{ROW_SCALE}"
         int8_layers: list[str] = []
-        if self._precision == "int8":  # embeddings are not in these parts
+        if precision == "int8":  # embeddings are not in these parts
             names = (name.removesuffix(suffix) for name in stored if name.endswith(suffix))
             int8_layers += (name for name in names if name.startswith(INT8_PARTS))
 
@@ -142,12 +172,8 @@ class RowScorer:
             return network
 
         table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
-        tensors = {**self._model.restore_tensors(NETWORK, int8_layers), **table}
-        network = build_network(make, tensors, self._model.folder)
-        if self._precision != "int8":
-            convert_linear_layers(network.layers, self._precision, device)
-        network.padded = device != "cpu"
-        return network.to(device)
+        tensors = self._model.restore_tensors(NETWORK, int8_layers, self._changes)
+        return build_network(make, {**tensors, **table}, self._model.folder)
 
     @property
     def _max_pieces(self) -> int:
@@ -189,14 +215,32 @@ class RowScorer:
 
     def head_values(self, rows: Sequence[Row]) -> list[Float32Array]:
         """Return the values that the last layer of the head reads, (values,) for each row."""
-        windows, outputs = self._score_windows(rows, self._run_head)
-        sizes = [[max(1, len(window[0][1])) for window in own] for own in windows]
+
+        def run(inputs: Sequence[WindowInput]) -> Iterator[Float32Array]:
+            outputs = self._run_network(inputs, self._network.score_rows)
+            return (output.values.numpy() for output in outputs)
+
+        windows, outputs = self._score_windows(rows, run)
         return [
-            np.average(parts, axis=0, weights=own).astype(np.float32)
-            if len(parts) > 1
-            else parts[0]
-            for parts, own in zip(outputs, sizes, strict=True)
+            parts[0]
+            if len(parts) == 1
+            else np.average(parts, axis=0, weights=window_sizes(own)).astype(np.float32)
+            for parts, own in zip(outputs, windows, strict=True)
         ]
+
+    def freeze_layers(
+        self, rows: Sequence[Row], last: int, store: Callable[[FrozenStates], R]
+    ) -> tuple[list[list[R]], list[list[int]]]:
+        """Run rows up to the layer `last`.
+
+        Returns what `store` makes of each window of a row, and the sizes of these windows.
+        """
+
+        def run(inputs: Sequence[WindowInput]) -> Iterator[R]:
+            return map(store, self._run_network(inputs, partial(self._network.freeze_rows, last)))
+
+        windows, outputs = self._score_windows(rows, run)
+        return outputs, list(map(window_sizes, windows))
 
     def last_layer(self, mode: int) -> tuple[Float32Array, float]:
         """Return the weights of the last layer of the head in an input mode, and its bias."""
@@ -206,16 +250,16 @@ class RowScorer:
     def _score_windows(
         self,
         rows: Sequence[Row],
-        run: Callable[[Sequence[tuple[Window, Float32Array]]], Iterator[Float32Array]],
-    ) -> tuple[list[list[Window]], list[list[Float32Array]]]:
+        run: Callable[[Sequence[WindowInput]], Iterator[R]],
+    ) -> tuple[list[list[Window]], list[list[R]]]:
         """Return the windows of each row and their outputs."""
         windows = self._split_windows(rows)
         fragmentation = mean_fragmentation(rows, self._tokenizer.encode_ids)
         features = row_features(rows, fragmentation).astype(np.float32)
-        outputs: list[list[Float32Array]] = [[] for _ in rows]
+        outputs: list[list[R]] = [[] for _ in rows]
         with progress_task("scoring translations", total=len(rows)) as advance:
             max_pieces = GPU_PIECES_IN_MEMORY if self._network.padded else PIECES_IN_MEMORY
-            for block in _group_rows(rows, windows, max_pieces):
+            for block in group_rows(rows, windows, max_pieces):
                 results = run([(window, features[n]) for n in block for window in windows[n]])
                 for n in block:
                     outputs[n] = [next(results) for _ in windows[n]]
@@ -279,9 +323,9 @@ class RowScorer:
     def _add_specials(self, key: RoleIds) -> RoleIds:
         return key[0], (*self._tokenizer.prefix_ids, *key[1], *self._tokenizer.suffix_ids)
 
-    def _run(self, inputs: Sequence[tuple[Window, Float32Array]]) -> Iterator[Float32Array]:
+    def _run(self, inputs: Sequence[WindowInput]) -> Iterator[Float32Array]:
         """Return the raw outputs of windows, with the surface features of their rows."""
-        outputs = self._run_network(inputs)
+        outputs = self._run_network(inputs, self._network.score_rows)
         pieces = [len(window[0][1]) for window, _ in inputs]
         logits = [  # an empty text has one, of its </s>, which is dropped
             output.tags[:size].numpy() for output, size in zip(outputs, pieces, strict=True)
@@ -290,12 +334,12 @@ class RowScorer:
         for output, own in zip(outputs, errors, strict=True):
             yield np.concatenate([output.score.numpy()[None], own.ravel()])
 
-    def _run_head(self, inputs: Sequence[tuple[Window, Float32Array]]) -> Iterator[Float32Array]:
-        """Return the values of the head of windows."""
-        return (output.values.numpy() for output in self._run_network(inputs))
-
-    def _run_network(self, inputs: Sequence[tuple[Window, Float32Array]]) -> list[RowOutput]:
-        """Run each distinct text through the lower layers, each window through the upper ones."""
+    def _run_network(
+        self,
+        inputs: Sequence[WindowInput],
+        run_rows: Callable[[Sequence[tuple[RowStates, Float32Array]]], list[R]],
+    ) -> list[R]:
+        """Run each distinct text through the lower layers, each window through `run_rows`."""
         network, windows = self._network, [window for window, _ in inputs]
 
         def encode(keys: Sequence[RoleIds]) -> list[LowerStates]:
@@ -306,7 +350,7 @@ class RowScorer:
         lower = dict(zip(texts, self._map_batches(encode, texts, sizes), strict=True))
         rows = [({key[0]: lower[key] for key in window}, own) for window, own in inputs]
         sizes = [sum(len(text.states) for text in row.values()) for row, _ in rows]
-        return self._map_batches(network.score_rows, rows, sizes)
+        return self._map_batches(run_rows, rows, sizes)
 
     def _map_batches(
         self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
@@ -338,40 +382,9 @@ class RowScorer:
         return [result for part in map_on_threads(run, batches) for result in part]
 
 
-def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
-    """Merge window outputs: the mean score by length, and the error probabilities of all pieces."""
-    if len(outputs) == 1:
-        return outputs[0]
-    sizes = [max(1, len(window[0][1])) for window in windows]
-    score = np.average([float(part[0]) for part in outputs], weights=sizes)
-    return np.concatenate([np.array([score], dtype=np.float32), *(part[1:] for part in outputs)])
-
-
 def piece_errors(output: Float32Array) -> Float32Array:
     """Return the error probabilities of hypothesis pieces, (pieces, ERROR_COLUMNS)."""
     return output[1:].reshape(-1, ERROR_COLUMNS)
-
-
-def _group_rows(
-    rows: Sequence[Row], windows: Sequence[Sequence[Window]], max_pieces: int
-) -> Iterator[list[int]]:
-    """Group the indices of rows that share texts, with at most `max_pieces` in distinct texts."""
-    order = sorted(range(len(rows)), key=lambda n: [text or "" for text in rows[n][::-1]])
-    block: list[int] = []
-    block_texts: set[RoleIds] = set()
-    size = 0
-    for n in order:
-        row_texts = {key for window in windows[n] for key in window}
-        new_texts = row_texts - block_texts
-        size += sum(len(ids) + SPECIALS for _, ids in new_texts)
-        if block and size > max_pieces:
-            yield block
-            block, block_texts = [], set()
-            size = sum(len(ids) + SPECIALS for _, ids in row_texts)
-        block.append(n)
-        block_texts |= row_texts
-    if block:
-        yield block
 
 
 @lru_cache(maxsize=2)

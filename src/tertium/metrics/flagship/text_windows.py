@@ -8,11 +8,18 @@ the other texts at the same fractions of their length. Cuts move to a nearby sen
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
+from tertium.arrays import Float32Array
+from tertium.metrics.flagship.row_features import Row
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
+RoleIds = tuple[int, tuple[int, ...]]  # role and piece ids of a text
+Window = tuple[RoleIds, ...]  # one window of each text of a row, the hypothesis first
+SPECIALS = 2  # <s> and </s> around every text
 SLACK = 0.05  # how far a cut may move, as a fraction of the window, in either direction
 # A window may grow by the slack at both ends, again where it follows a cut of the translation, and
 # by rounding.
@@ -61,3 +68,38 @@ def _nearest_break(pieces: Sequence[str], target: int, slack: int) -> int:
     sentence_ends = (p for p in near if slack and pieces[p - 1].endswith(SENTENCE_ENDS))
     word_ends = (p for p in near if slack and pieces[p].startswith(WORD_START))
     return next(sentence_ends, next(word_ends, target))
+
+
+def average_windows(outputs: Sequence[Float32Array], windows: Sequence[Window]) -> Float32Array:
+    """Merge window outputs: the mean score by length, and the error probabilities of all pieces."""
+    if len(outputs) == 1:
+        return outputs[0]
+    score = np.average([float(part[0]) for part in outputs], weights=window_sizes(windows))
+    return np.concatenate([np.array([score], dtype=np.float32), *(part[1:] for part in outputs)])
+
+
+def window_sizes(windows: Sequence[Window]) -> list[int]:
+    """Return the weights of the windows of a row: the pieces of the hypothesis in each."""
+    return [max(1, len(window[0][1])) for window in windows]
+
+
+def group_rows(
+    rows: Sequence[Row], windows: Sequence[Sequence[Window]], max_pieces: int
+) -> Iterator[list[int]]:
+    """Group the indices of rows that share texts, with at most `max_pieces` in distinct texts."""
+    order = sorted(range(len(rows)), key=lambda n: [text or "" for text in rows[n][::-1]])
+    block: list[int] = []
+    block_texts: set[RoleIds] = set()
+    size = 0
+    for n in order:
+        row_texts = {key for window in windows[n] for key in window}
+        new_texts = row_texts - block_texts
+        size += sum(len(ids) + SPECIALS for _, ids in new_texts)
+        if block and size > max_pieces:
+            yield block
+            block, block_texts = [], set()
+            size = sum(len(ids) + SPECIALS for _, ids in row_texts)
+        block.append(n)
+        block_texts |= row_texts
+    if block:
+        yield block
