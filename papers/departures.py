@@ -80,8 +80,9 @@ MODERN_ASSESSMENTS = Departure(
     title="Direct assessments of later years",
     description="The paper trains on 125,000 single annotations of WMT16. We train on direct "
     "assessments of WMT20 to WMT22 (117,236 translations into English with a reference, 92,314 of "
-    "them by one rater), from other systems and mostly other source languages. On all of them, "
-    "heads train for two epochs with batches of 128 and a rate of 6e-4, decaying.",
+    "them by one rater; 19 share a reference with a test set and are left out), from other systems "
+    "and mostly other source languages. On all of them, heads train for two epochs with batches of "
+    "128 and a rate of 6e-4, decaying.",
     row_pattern="assessments|per translation",
 )
 BUNDLED_ESIM = Departure(

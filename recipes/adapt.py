@@ -62,44 +62,44 @@ def head_values(rows: Sequence[Row], processes: int) -> FloatArray:
         return np.concatenate(pool.map(_chunk_values, chunks))
 
 
-def adapt(judged: adaptation.JudgedRows) -> adaptation.Adaptation | None:
+def adapt(data: adaptation.JudgedValues) -> adaptation.Adaptation | None:
     """Return the adapted head, or None if it is refused."""
     try:
-        study = adaptation.cross_validate(judged, STRENGTHS, 1)
-        adaptation.check_gain(study, len(judged.targets))
+        study = adaptation.cross_validate(data, STRENGTHS, 1)
+        adaptation.check_gain(study, len(data.targets))
     except DataError:
         return None
-    return adaptation.HeadRidge(judged).adaptation(study.best)
+    return adaptation.HeadRidge(data).adaptation(study.best)
 
 
 @dataclass(frozen=True)
 class JudgedSet:
     """A set of judgments: the head values of its rows, their texts, and which are the test."""
 
-    judged: adaptation.JudgedRows
+    table: adaptation.JudgedValues
     rows: Sequence[Row]
     is_test: BoolArray
 
     def measure(self, scores: FloatArray) -> list[float]:
         """Return r and the share of pairs in order of scores of the test."""
-        human, sources = self.judged.targets[self.is_test], self.judged.sources[self.is_test]
+        human, sources = self.table.targets[self.is_test], self.table.sources[self.is_test]
         r = float(np.corrcoef(scores, human)[0, 1])
         return [round(r, 4), round(pair_accuracy(human, scores, sources), 4)]
 
     def draw(self, size: int, seed: int) -> IntArray:
         """Return rows of random sources that are not in the test."""
         parts, count = [], 0
-        pool = np.unique(self.judged.sources[~self.is_test])
+        pool = np.unique(self.table.sources[~self.is_test])
         for source in np.random.default_rng(seed).permutation(pool):
             if count >= size:
                 break
-            parts.append(np.flatnonzero(self.judged.sources == source))
+            parts.append(np.flatnonzero(self.table.sources == source))
             count += len(parts[-1])
         return np.concatenate(parts)[:size]
 
-    def take(self, numbers: IntArray) -> adaptation.JudgedRows:
-        own = self.judged
-        return adaptation.JudgedRows(
+    def take(self, numbers: IntArray) -> adaptation.JudgedValues:
+        own = self.table
+        return adaptation.JudgedValues(
             values=own.values[numbers],
             targets=own.targets[numbers],
             sources=own.sources[numbers],
@@ -116,25 +116,25 @@ def read_set(path: Path, mode: InputMode, processes: int) -> JudgedSet:
     records, sources, rank = [records[n] for n in chosen], sources[chosen], rank[chosen]
     rows = [select_texts(r, mode) for r in records]
     weights, bias = TertiumMulti().reader.last_layer(INPUT_MODES.index(mode))
-    judged = adaptation.JudgedRows(
+    table = adaptation.JudgedValues(
         values=head_values(rows, processes).astype(np.float64),
         targets=np.array([r["score"] for r in records], dtype=np.float64),
         sources=sources,
         shipped=(weights.astype(np.float64), bias),
     )
-    return JudgedSet(judged, rows, rank < TEST_SHARE * (rank.max() + 1))
+    return JudgedSet(table, rows, rank < TEST_SHARE * (rank.max() + 1))
 
 
 def learning_curve(data: JudgedSet, sizes: Sequence[int]) -> dict[str, Any]:
     """Return the agreement of adapted heads by size of the sample."""
-    test, result = data.judged.values[data.is_test], {}
+    test, result = data.table.values[data.is_test], {}
     for size in sizes:
         figures, refused, rows = [], 0, 0
         for seed in SEEDS if size < len(data.rows) / 3 else SEEDS[:1]:
-            judged = data.take(data.draw(size, seed))
-            adapted = adapt(judged)
-            refused, rows = refused + (adapted is None), len(judged.targets)
-            scores = adapted.predict(test) if adapted else test @ judged.shipped[0]
+            sample_table = data.take(data.draw(size, seed))
+            adapted = adapt(sample_table)
+            refused, rows = refused + (adapted is None), len(sample_table.targets)
+            scores = adapted.predict(test) if adapted else test @ sample_table.shipped[0]
             figures.append(data.measure(scores))
         result[str(size)] = {
             "rows": rows,
@@ -149,19 +149,19 @@ def layer_curve(
     data: JudgedSet, sizes: Sequence[int], mode: InputMode, layers: int
 ) -> dict[str, Any]:
     """Return the agreement after adapting the head alone and with top layers, by sample size."""
-    trainer = LayerTrainer(TertiumMulti(), data.rows, mode, data.judged, layers)
+    trainer = LayerTrainer(TertiumMulti(), data.rows, mode, data.table, layers)
     result: dict[str, Any] = {}
     for size in sizes:
         sample = data.draw(size, SEEDS[0])
-        judged = data.take(sample)
-        study = adaptation.cross_validate(judged, STRENGTHS, 1)
-        start = adaptation.HeadRidge(judged).adaptation(study.best)
+        sample_table = data.take(sample)
+        study = adaptation.cross_validate(sample_table, STRENGTHS, 1)
+        start = adaptation.HeadRidge(sample_table).adaptation(study.best)
         begin = time.process_time()
         head = trainer.fit(sample, start, 1, f"{len(sample)} judgments")
         seconds = time.process_time() - begin
         result[str(size)] = {
             "rows": len(sample),
-            "head": data.measure(start.predict(data.judged.values[data.is_test])),
+            "head": data.measure(start.predict(data.table.values[data.is_test])),
             "layers": data.measure(trainer.predict(np.flatnonzero(data.is_test), head)),
             "CPU seconds": round(seconds),
         }
@@ -182,8 +182,8 @@ def main() -> None:
     curves: dict[str, Any] = {}
     for name, mode in product(args.sets, args.modes):
         data = read_set(args.data / f"modern/dev/{name}.jsonl.gz", mode, args.processes)
-        test = data.judged.values[data.is_test]
-        curve: dict[str, Any] = {"shipped": data.measure(test @ data.judged.shipped[0])}
+        test = data.table.values[data.is_test]
+        curve: dict[str, Any] = {"shipped": data.measure(test @ data.table.shipped[0])}
         print(name, mode, curve, flush=True)
         if args.layers:
             curve |= layer_curve(data, args.sizes, mode, args.layers)

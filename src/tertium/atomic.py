@@ -15,6 +15,7 @@ import os
 import secrets
 import sqlite3
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -73,6 +74,15 @@ def open_atomic(
         else:
             with _temporary_file(_destination(path), status, durable) as stream:
                 yield stream
+
+
+@contextmanager
+def open_temporary() -> Iterator[IO[bytes]]:
+    """Open an unnamed binary file to fill in the block; it is deleted with the last use of it."""
+    with _explain(tempfile.gettempdir()):
+        stream = tempfile.TemporaryFile()  # noqa: SIM115
+        yield stream
+        stream.flush()
 
 
 def check_writable(path: PathLike) -> os.stat_result | None:

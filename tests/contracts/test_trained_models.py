@@ -91,6 +91,8 @@ def trained(name: str, seed: int = 1) -> Any:
     cls = find_trainable_class(name)
     supported = {option.name for option in trainable_options(cls)}
     options = {k: v for key, quick in QUICK.items() if key in supported for k, v in quick.items()}
+    if "adapt" in supported:
+        del options["strengths"]  # not used by --adapt scale
     spec = f"{name}:{SPECS[name]}" if name in SPECS else name
     return train(spec, data_for(cls, seed), dev=data_for(cls, 7), **options)
 

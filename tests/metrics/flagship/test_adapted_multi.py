@@ -30,13 +30,13 @@ JUDGMENTS = [
 ]
 
 
-def make_data(rows: int, signal: float, seed: int = 1) -> adaptation.JudgedRows:
+def make_data(rows: int, signal: float, seed: int = 1) -> adaptation.JudgedValues:
     """Rows with human scores that depend on other values than those of the shipped head."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(rows, 40))
     weights = np.concatenate([np.ones(5), np.zeros(35)])
     human = values @ weights + signal * values[:, 20:25].sum(1) + rng.normal(size=rows)
-    return adaptation.JudgedRows(
+    return adaptation.JudgedValues(
         values=values,
         targets=50 + 10 * human,
         sources=np.arange(rows) // 2,
@@ -46,10 +46,10 @@ def make_data(rows: int, signal: float, seed: int = 1) -> adaptation.JudgedRows:
 
 @pytest.mark.parametrize("rows", [30, 60])  # more columns than rows, and fewer
 def test_ridge_equals_its_normal_equations(rows: int) -> None:
-    judged = make_data(rows, 1.0)
-    values, human = judged.values, judged.targets
-    raw = values @ judged.shipped[0] + 0.3
-    ridge = adaptation.HeadRidge(judged)
+    data = make_data(rows, 1.0)
+    values, human = data.values, data.targets
+    raw = values @ data.shipped[0] + 0.3
+    ridge = adaptation.HeadRidge(data)
     z = (human - human.mean()) / human.std()
     factor, offset = np.polyfit(raw, z, 1)
     centered = values - values.mean(0)
@@ -77,7 +77,7 @@ def test_folds_hold_out_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     folds = []
     init = adaptation.HeadRidge.__init__
 
-    def record(self: adaptation.HeadRidge, own: adaptation.JudgedRows, rows: np.ndarray) -> None:
+    def record(self: adaptation.HeadRidge, own: adaptation.JudgedValues, rows: np.ndarray) -> None:
         folds.append(set(own.sources[rows].tolist()))
         init(self, own, rows)
 
@@ -140,13 +140,13 @@ def test_command_reports_cross_validation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The values of the head are replaced, so that adapting pays."""
-    judged = make_data(120, 2.0)
+    table = make_data(120, 2.0)
     reader = type(TertiumMulti().reader)
-    monkeypatch.setattr(reader, "head_values", lambda _, rows: list(judged.values[: len(rows)]))
-    monkeypatch.setattr(reader, "last_layer", lambda _, mode: judged.shipped)
+    monkeypatch.setattr(reader, "head_values", lambda _, rows: list(table.values[: len(rows)]))
+    monkeypatch.setattr(reader, "last_layer", lambda _, mode: table.shipped)
     lines = [
         json.dumps({"source": f"Satz {s}", "hypothesis": f"line {n}", "score": float(h)})
-        for n, (s, h) in enumerate(zip(judged.sources, judged.targets, strict=True))
+        for n, (s, h) in enumerate(zip(table.sources, table.targets, strict=True))
     ]
     data, folder = tmp_path / "mine.jsonl", tmp_path / "model"
     data.write_text("\n".join(lines))

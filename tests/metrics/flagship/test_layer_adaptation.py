@@ -17,7 +17,8 @@ from tertium.evaluation.training import train
 from tertium.execution import runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.flagship import head_adaptation as adaptation
-from tertium.metrics.flagship.adapted_multi import STRENGTHS, AdaptedMulti, trained_parts
+from tertium.metrics.flagship.adapted_multi import STRENGTHS, AdaptedMulti
+from tertium.metrics.flagship.row_scorer import trained_parts
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 from tertium.segment import Judgment, Segment
 
@@ -38,27 +39,27 @@ def make_judgments(sources: int, each: int = 3) -> list[Judgment]:
     return judgments
 
 
-def make_trainer(judgments: list[Judgment], layers: int = 1) -> layer_adaptation.LayerTrainer:
+def make_trainer(judgments: list[Judgment], layers: int = 1) -> Any:
     base = TertiumMulti(against="source")
     rows = [(j.segment.hypothesis, j.segment.source, None) for j in judgments]
     weights, bias = base.reader.last_layer(0)
     sources = np.unique([j.segment.source for j in judgments], return_inverse=True)[1]
-    judged = adaptation.JudgedRows(
+    data = adaptation.JudgedValues(
         values=np.array(base.reader.head_values(rows), dtype=np.float64),
         targets=np.array([j.score for j in judgments]),
         sources=sources,
         shipped=(weights.astype(np.float64), bias),
     )
-    return layer_adaptation.LayerTrainer(base, rows, "source", judged, layers)
+    return layer_adaptation.LayerTrainer(base, rows, "source", data, layers)
 
 
 @cache
-def shared_trainer() -> layer_adaptation.LayerTrainer:
+def shared_trainer() -> Any:
     return make_trainer(make_judgments(12))
 
 
-def study_of(trainer: layer_adaptation.LayerTrainer) -> adaptation.CrossValidation:
-    return adaptation.cross_validate(trainer.judged, STRENGTHS, 1)
+def study_of(trainer: Any) -> adaptation.CrossValidation:
+    return adaptation.cross_validate(trainer.data, STRENGTHS, 1)
 
 
 def test_frozen_states_and_top_layers_give_the_values_of_the_head() -> None:
@@ -68,10 +69,10 @@ def test_frozen_states_and_top_layers_give_the_values_of_the_head() -> None:
     rows = [(f"a house {n}", "ein Haus", "the house") for n in range(2)]
     rows.append(("water " * 520, "Wasser", "water"))
     values = np.array(base.reader.head_values(rows), dtype=np.float64)
-    judged = adaptation.JudgedRows(
+    data = adaptation.JudgedValues(
         values=values, targets=np.arange(3.0), sources=np.zeros(3, int), shipped=(weights, bias)
     )
-    trainer = layer_adaptation.LayerTrainer(base, rows, "both", judged, 4)
+    trainer = layer_adaptation.LayerTrainer(base, rows, "both", data, 4)
     head = adaptation.Adaptation(weights=weights, bias=bias)
     assert len(trainer.rows.windows[2]) > 1
     got = trainer.predict(np.arange(3), head)
@@ -98,13 +99,13 @@ def test_training_changes_top_layers_only_and_repeats_with_a_seed(
 ) -> None:
     monkeypatch.setattr(layer_adaptation, "EPOCHS", 2)
     trainer, tasks, rows = shared_trainer(), [], np.arange(24)
-    start = adaptation.scale_only(trainer.judged)
+    start = adaptation.scale_only(trainer.data)
 
     def listen(description: str, total: int | None) -> Any:
         tasks.append((description, total))
         return nullcontext(lambda steps: None)
 
-    def fit(seed: int) -> tuple[adaptation.Adaptation, dict[str, torch.Tensor]]:
+    def fit(seed: int) -> tuple[adaptation.Adaptation, dict[str, Any]]:
         with runtime(progress=listen):
             head = trainer.fit(rows, start, seed, "fold 1 of 3")
         return head, {name: weight.detach().clone() for name, weight in trainer.parameters.items()}
@@ -116,9 +117,9 @@ def test_training_changes_top_layers_only_and_repeats_with_a_seed(
     assert all(torch.equal(weights[n], same[n]) for n in weights)
     assert head.weights.tolist() == same_head.weights.tolist()
     assert not all(torch.equal(weights[n], other[n]) for n in weights)
-    error = np.mean((trainer.judged.targets[:24] - start.predict(trainer.judged.values[:24])) ** 2)
+    error = np.mean((trainer.data.targets[:24] - start.predict(trainer.data.values[:24])) ** 2)
     new = trainer.predict(rows, head)
-    assert np.mean((trainer.judged.targets[:24] - new) ** 2) < error
+    assert np.mean((trainer.data.targets[:24] - new) ** 2) < error
 
 
 @pytest.mark.parametrize("gain", [0.4, 0.0])
@@ -127,15 +128,15 @@ def test_guard_compares_layers_with_the_head_alone(
 ) -> None:
     """Predictions are those of the head alone, moved toward the human scores by `gain`."""
     trainer = shared_trainer()
-    judged, folds = trainer.judged, []
+    data, folds = trainer.data, []
 
     def fit(rows: np.ndarray, start: adaptation.Adaptation, seed: int, part: str) -> Any:
-        folds.append(set(judged.sources[rows].tolist()))
+        folds.append(set(data.sources[rows].tolist()))
         return start
 
     def predict(rows: np.ndarray, head: adaptation.Adaptation) -> np.ndarray:
-        assert not folds[-1] & set(judged.sources[rows].tolist())  # held out
-        return head.predict(judged.values[rows]) + gain * 10 * judged.targets[rows]
+        assert not folds[-1] & set(data.sources[rows].tolist())  # held out
+        return head.predict(data.values[rows]) + gain * 10 * data.targets[rows]
 
     monkeypatch.setattr(trainer, "fit", fit)
     monkeypatch.setattr(trainer, "predict", predict)
@@ -160,7 +161,7 @@ def test_trained_layers_are_saved_loaded_and_quantized(
         with torch.no_grad():
             trainer.network.layers[-1].down.weight.neg_()
         weights = layer_adaptation.compress_weights(trainer.parameters, trainer.stored_names)
-        head = adaptation.scale_only(trainer.judged)
+        head = adaptation.scale_only(trainer.data)
         return layer_adaptation.AdaptedLayers(head, weights, np.ones(5), {"adapted": 0.5})
 
     monkeypatch.setattr(layer_adaptation.LayerTrainer, "adapt", adapt)
@@ -200,6 +201,7 @@ def test_options_without_effect_and_out_of_range_raise_an_error() -> None:
         train("tertium-multi", judgments, adapt="layers", top_layers=7)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_layers_learn_what_the_head_cannot(tmp_path: Path) -> None:
     judgments = make_judgments(150, 4)

@@ -19,7 +19,7 @@ from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.flagship.bundled_model import BundledModel
 from tertium.metrics.flagship.calibrated_metric import load_or_compute
 from tertium.metrics.flagship.row_features import Row
-from tertium.metrics.flagship.row_scorer import NETWORK, RowScorer
+from tertium.metrics.flagship.row_scorer import NETWORK, RowScorer, trained_parts
 from tertium.metrics.flagship.tertium_multi import (
     INPUT_MODES,
     TertiumMulti,
@@ -41,7 +41,7 @@ from tertium.specs import Range
 logger = logging.getLogger(__name__)
 
 CACHE_VERSION = 1
-DEPTH, MAX_LAYERS = 12, 6  # layers of the network, and how many of them can be trained
+MAX_LAYERS = 6  # top layers that can be trained
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
 UP_TO_SIX = Rule(lambda n: 0 <= n <= MAX_LAYERS, f"from 0 to {MAX_LAYERS}")
 
@@ -246,7 +246,7 @@ class AdaptedMulti(Trainable):
         owners, rows = build_rows(segments, mode)
         targets = check_targets(np.array([j.score for j in judgments], dtype=np.float64))
         weights, bias = base.reader.last_layer(INPUT_MODES.index(mode))
-        judged = adaptation.JudgedRows(
+        data = adaptation.JudgedValues(
             values=np.array(base.reader.head_values(rows), dtype=np.float64),
             targets=targets[owners],
             sources=number_shared_texts(segments)[owners],
@@ -255,11 +255,11 @@ class AdaptedMulti(Trainable):
         training: dict[str, Any] = {"data": job.data.sizes, "options": asdict(options)}
         layers, arrays = 0, {}
         if options.adapt == "scale":
-            result = adaptation.scale_only(judged)
-            residuals = judged.targets - result.predict(judged.values)
+            result = adaptation.scale_only(data)
+            residuals = data.targets - result.predict(data.values)
         else:
-            study = adaptation.cross_validate(judged, options.strengths, options.seed)
-            result, residuals = adaptation.HeadRidge(judged).adaptation(study.best), study.residuals
+            study = adaptation.cross_validate(data, options.strengths, options.seed)
+            result, residuals = adaptation.HeadRidge(data).adaptation(study.best), study.residuals
             agreement = {
                 "tertium-multi": round(float(study.shipped.mean()), 4),
                 "adapted": round(float(study.unbiased.mean()), 4),
@@ -269,7 +269,7 @@ class AdaptedMulti(Trainable):
             if options.adapt == "layers":
                 from tertium.metrics.flagship.layer_adaptation import LayerTrainer
 
-                trainer = LayerTrainer(base, rows, mode, judged, options.top_layers)
+                trainer = LayerTrainer(base, rows, mode, data, options.top_layers)
                 trained = trainer.adapt(study, options.seed)
             if trained:
                 layers, result, residuals = options.top_layers, trained.head, trained.residuals
@@ -283,7 +283,7 @@ class AdaptedMulti(Trainable):
             config={
                 "against": mode,
                 "model_sha256": base.model.hash,
-                "worst": float(judged.targets.min()),
+                "worst": float(data.targets.min()),
                 "deviation": float(residuals.std()),
                 "layers": layers,
             },
@@ -295,12 +295,6 @@ class AdaptedMulti(Trainable):
             },
             training=training,
         )
-
-
-def trained_parts(layers: int) -> tuple[str, ...]:
-    """Return the prefixes of the weights that are trained together with some top layers."""
-    numbers = range(DEPTH - layers, DEPTH)
-    return (*(f"layers.{n}." for n in numbers), "comparisons.", "head.norm.", "head.inner.")
 
 
 @cache_by_checkpoint(maxsize=2)

@@ -35,7 +35,7 @@ class Adaptation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class JudgedRows:
+class JudgedValues:
     """Head values of rows, (rows, values), with human scores and numbers of sources, (rows,) each.
 
     `shipped` are weights and bias of the last layer of tertium-multi.
@@ -65,11 +65,12 @@ class CrossValidation:
     @property
     def _chosen(self) -> IntArray:
         """The index of the strength that is best on the folds other than each one, (folds,)."""
-        return (self.adapted.sum(0) - self.adapted).argmax(1)
+        chosen: IntArray = (self.adapted.sum(0) - self.adapted).argmax(1)
+        return chosen
 
     def strength_for(self, fold: int) -> float:
         """Return the strength that is best on the other folds."""
-        return self.strengths[self._chosen[fold]]
+        return self.strengths[int(self._chosen[fold])]
 
     @property
     def unbiased(self) -> FloatArray:
@@ -86,13 +87,13 @@ def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
 class HeadRidge:
     """Ridge solutions of many strengths from one decomposition of the Gram matrix."""
 
-    def __init__(self, judged: JudgedRows, rows: BoolArray | None = None) -> None:
+    def __init__(self, data: JudgedValues, rows: BoolArray | None = None) -> None:
         """`rows` selects what to fit to; all by default."""
         from scipy.linalg import eigh
 
         chosen = slice(None) if rows is None else rows
-        values, targets = judged.values[chosen], judged.targets[chosen]
-        self.shipped = judged.shipped
+        values, targets = data.values[chosen], data.targets[chosen]
+        self.shipped = data.shipped
         raw = values @ self.shipped[0] + self.shipped[1]
         self.mean, self.deviation = float(targets.mean()), float(targets.std())
         z = (targets - self.mean) / self.deviation
@@ -125,10 +126,10 @@ class HeadRidge:
         )
 
 
-def scale_only(judged: JudgedRows) -> Adaptation:
+def scale_only(data: JudgedValues) -> Adaptation:
     """Map shipped scores to the human scale without changing their order."""
-    weights, bias = judged.shipped
-    factor, offset = fit_scale(judged.values @ weights + bias, judged.targets)
+    weights, bias = data.shipped
+    factor, offset = fit_scale(data.values @ weights + bias, data.targets)
     if factor <= 0:
         raise UsageError(
             "these human scores fall where those of tertium-multi rise: check that higher human "
@@ -149,15 +150,15 @@ def assign_folds(sources: IntArray, seed: int) -> IntArray:
     return (np.argsort(order) % FOLDS)[numbers]
 
 
-def cross_validate(judged: JudgedRows, strengths: Sequence[float], seed: int) -> CrossValidation:
+def cross_validate(data: JudgedValues, strengths: Sequence[float], seed: int) -> CrossValidation:
     """Measure adapted heads on held-out sources."""
-    folds = assign_folds(judged.sources, seed)
-    values, targets, (weights, bias) = judged.values, judged.targets, judged.shipped
+    folds = assign_folds(data.sources, seed)
+    values, targets, (weights, bias) = data.values, data.targets, data.shipped
     shipped_r, adapted_r = np.zeros(FOLDS), np.zeros((FOLDS, len(strengths)))
     predictions = np.zeros((len(targets), len(strengths)))
     for fold in range(FOLDS):
         held_out = folds == fold
-        ridge = HeadRidge(judged, ~held_out)
+        ridge = HeadRidge(data, ~held_out)
         shipped_r[fold] = pearson(values[held_out] @ weights + bias, targets[held_out])
         for n, strength in enumerate(strengths):
             own = ridge.adaptation(strength).predict(values[held_out])
@@ -175,7 +176,7 @@ def cross_validate(judged: JudgedRows, strengths: Sequence[float], seed: int) ->
 
 def standard_error(gains: FloatArray) -> float:
     """Return the standard error of the mean gain over folds."""
-    return float(gains.std(ddof=1)) / len(gains) ** 0.5
+    return float(gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
 def check_gain(study: CrossValidation, rows: int) -> None:

@@ -251,13 +251,13 @@ class JointNetwork(nn.Module):
         matches = match_layers(states.layers, alignment, sorted(states.places[0])[1:])
         frozen = []
         for n, (places, (_, features)) in enumerate(zip(states.places, rows, strict=True)):
-            whole = slice(
+            row = slice(
                 min(at.start for at in places.values()), max(at.stop for at in places.values())
             )
             own = {role: of_role[n] for role, of_role in matches.items()}
             lengths = {role: at.stop - at.start for role, at in places.items()}
             frozen.append(
-                FrozenStates(states.layers[last][whole], mixed[whole], own, lengths, features)
+                FrozenStates(states.layers[last][row], mixed[row], own, lengths, features)
             )
         return frozen
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
+from tertium.atomic import open_temporary
 from tertium.encoders.int8_linear import quantize_weights
 from tertium.encoders.model_settings import ROW_SCALE
 from tertium.encoders.transformer_layer import (
@@ -31,17 +31,16 @@ from tertium.encoders.transformer_layer import (
     consecutive_slices,
 )
 from tertium.execution import progress_task
-from tertium.metrics.flagship.adapted_multi import trained_parts
 from tertium.metrics.flagship.head_adaptation import (
     Adaptation,
     CrossValidation,
     HeadRidge,
-    JudgedRows,
+    JudgedValues,
     standard_error,
 )
 from tertium.metrics.flagship.joint_network import FrozenStates, match_layers
 from tertium.metrics.flagship.row_features import Row
-from tertium.metrics.flagship.row_scorer import NETWORK, RowScorer
+from tertium.metrics.flagship.row_scorer import NETWORK, RowScorer, trained_parts
 from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
 from tertium.models.training_examples import pearson
 
@@ -67,10 +66,9 @@ class FrozenRows:
     """States of rows below the layers to train, in a temporary file."""
 
     def __init__(self, reader: RowScorer, rows: Sequence[Row], last: int) -> None:
-        self._file = TemporaryFile()  # noqa: SIM115 (deleted with this object)
         self._size, self._width = 0, 0
-        self.windows, self.sizes = reader.freeze_layers(rows, last, self._store)
-        self._file.flush()
+        with open_temporary() as self._file:
+            self.windows, self.sizes = reader.freeze_layers(rows, last, self._store)
         shape = self._size, 2, self._width
         self._states = np.memmap(self._file, dtype=np.float16, mode="r", shape=shape)
         self.pieces = np.array([sum(w.at.stop - w.at.start for w in own) for own in self.windows])
@@ -90,7 +88,7 @@ class FrozenRows:
 
 
 class AdaptedLayers(NamedTuple):
-    """Trained layers, compressed, with their last layer, and what cross-validation says of them."""
+    """Trained layers, compressed, with their last layer and the results of cross-validation."""
 
     head: Adaptation
     weights: dict[str, NDArray[Any]]
@@ -106,11 +104,11 @@ class LayerTrainer:
         base: TertiumMulti,
         rows: Sequence[Row],
         mode: InputMode,
-        judged: JudgedRows,
+        data: JudgedValues,
         layers: int,
     ) -> None:
         self.network, self.mode = base.reader.build_network("fp32"), INPUT_MODES.index(mode)
-        self.judged, self.last = judged, len(self.network.layers) - layers
+        self.data, self.last = data, len(self.network.layers) - layers
         self.stored_names = frozenset(base.model.stored_tensors(NETWORK))
         self.rows = FrozenRows(base.reader, rows, self.last)
         self.parameters = {
@@ -126,9 +124,9 @@ class LayerTrainer:
         The gain in r must exceed its standard error over the folds, both over tertium-multi and
         over the head that is adapted without training layers.
         """
-        targets, residuals, r = self.judged.targets, [], []
+        targets, residuals, r = self.data.targets, [], []
         for fold in range(HELD_OUT_FOLDS):
-            start = HeadRidge(self.judged, study.folds != fold).adaptation(study.strength_for(fold))
+            start = HeadRidge(self.data, study.folds != fold).adaptation(study.strength_for(fold))
             part = f"fold {fold + 1} of {HELD_OUT_FOLDS}"
             head = self.fit(np.flatnonzero(study.folds != fold), start, seed, part)
             held_out = np.flatnonzero(study.folds == fold)
@@ -145,7 +143,7 @@ class LayerTrainer:
                 *(np.mean(r), only_head.mean(), error),
             )
             return None
-        start = HeadRidge(self.judged).adaptation(study.best)
+        start = HeadRidge(self.data).adaptation(study.best)
         head = self.fit(np.arange(len(targets)), start, seed, "all judgments")
         agreement = {
             "tertium-multi": shipped.mean(),
@@ -161,7 +159,7 @@ class LayerTrainer:
 
     def fit(self, numbers: IntArray, start: Adaptation, seed: int, part: str) -> Adaptation:
         """Train on some rows, from the shipped layers; returns the last layer to go with them."""
-        targets = self.judged.targets
+        targets = self.data.targets
         mean, deviation = float(targets[numbers].mean()), float(targets[numbers].std())
         z = torch.from_numpy((targets - mean) / deviation).float()
         self.network.load_state_dict(self.shipped, strict=False)
@@ -175,7 +173,7 @@ class LayerTrainer:
             for batch in (b for _ in range(EPOCHS) for b in self._draw_batches(numbers, rng)):
                 optimizer.param_groups[0]["lr"] = RATE * (1 - done / steps)
                 scores = self.head_values(batch) @ weights + bias
-                loss = score_loss(scores, z[batch], self.judged.sources[batch])
+                loss = score_loss(scores, z[batch], self.data.sources[batch])
                 optimizer.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(trained, MAX_NORM)
@@ -229,7 +227,7 @@ class LayerTrainer:
 
     def _draw_batches(self, numbers: IntArray, rng: np.random.Generator) -> Iterator[IntArray]:
         """Return batches with the translations of a source together, sources in random order."""
-        names, inverse = np.unique(self.judged.sources[numbers], return_inverse=True)
+        names, inverse = np.unique(self.data.sources[numbers], return_inverse=True)
         rank = rng.permutation(len(names))[inverse]
         return split_batches(numbers[np.argsort(rank, kind="stable")], self.rows.pieces)
 

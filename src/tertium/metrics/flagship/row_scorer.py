@@ -79,7 +79,8 @@ GPU_PIECES_IN_MEMORY, GPU_PIECES_PER_BATCH, GPU_BATCH_OVERHEAD = 100_000, 16_384
 EXPLAINED_LAYER = 6  # whose vectors an explanation compares
 MORE_THAN_SPECIALS = Rule(lambda n: n > 2, "more than 2")
 MULTIPLE_OF_32 = Rule(lambda n: n > 0 and n % 32 == 0, "a multiple of 32")
-TWELVE = Rule(lambda n: n == 12, "12, since the head reads layers up to 12")
+DEPTH = 12  # layers of the network
+TWELVE = Rule(lambda n: n == DEPTH, f"{DEPTH}, since the head reads layers up to {DEPTH}")
 ALL_TAGS_OR_NONE = Rule(lambda n: n in (0, TAGS), f"{TAGS}, or 0 for a model without tags")
 ALL_FEATURES = Rule(lambda n: n == len(ROW_FEATURES), f"{len(ROW_FEATURES)}")
 UP_TO_TWELVE = Rule(lambda n: 0 <= n <= 12, "from 0 to 12")
@@ -380,6 +381,12 @@ class RowScorer:
         count = max(1, min(rounds * threads, sum(sizes) // MIN_PIECES_PER_BATCH))
         batches = split_evenly(items, sizes, count)
         return [result for part in map_on_threads(run, batches) for result in part]
+
+
+def trained_parts(layers: int) -> tuple[str, ...]:
+    """Return the prefixes of the weights that are trained together with some top layers."""
+    numbers = range(DEPTH - layers, DEPTH)
+    return (*(f"layers.{n}." for n in numbers), "comparisons.", "head.norm.", "head.inner.")
 
 
 def piece_errors(output: Float32Array) -> Float32Array:
