@@ -243,6 +243,6 @@ def test_a_full_disk_names_the_folder_of_temporary_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(WriteError, match=f"{tmp_path}: cannot be written \\(No space left"):
-        with open_temporary():
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    message = f"{tmp_path}: cannot be written \\(No space left"
+    with pytest.raises(WriteError, match=message), open_temporary():
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
