@@ -78,7 +78,7 @@ def open_atomic(
 
 @contextmanager
 def open_temporary() -> Iterator[IO[bytes]]:
-    """Open an unnamed binary file to fill in the block; it is deleted with the last use of it."""
+    """Open an unnamed binary file to write in the block; it is deleted when it is closed."""
     with _explain(tempfile.gettempdir()):
         stream = tempfile.TemporaryFile()  # noqa: SIM115
         yield stream

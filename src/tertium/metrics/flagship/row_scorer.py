@@ -83,7 +83,7 @@ DEPTH = 12  # layers of the network
 TWELVE = Rule(lambda n: n == DEPTH, f"{DEPTH}, since the head reads layers up to {DEPTH}")
 ALL_TAGS_OR_NONE = Rule(lambda n: n in (0, TAGS), f"{TAGS}, or 0 for a model without tags")
 ALL_FEATURES = Rule(lambda n: n == len(ROW_FEATURES), f"{len(ROW_FEATURES)}")
-UP_TO_TWELVE = Rule(lambda n: 0 <= n <= 12, "from 0 to 12")
+UP_TO_TWELVE = Rule(lambda n: 0 <= n <= DEPTH, f"from 0 to {DEPTH}")
 T = TypeVar("T")
 R = TypeVar("R")
 

@@ -3,6 +3,7 @@
 If one text of a row is too long, all its texts are split into the same number of windows. The n-th
 window of the translation goes with the n-th window of the source. The translation is split evenly,
 the other texts at the same fractions of their length. Cuts move to a nearby sentence or word end.
+The score of a row is the mean over its windows, by length.
 """
 
 from __future__ import annotations
