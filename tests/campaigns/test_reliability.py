@@ -11,8 +11,7 @@ from tertium.campaigns.reliability import (
     alpha_sums,
     icc_from_sums,
     icc_sums,
-    kappa_from_sums,
-    kappa_sums,
+    kappa_statistic,
     kendall_statistic,
     krippendorff_alpha,
     pearson_statistic,
@@ -20,6 +19,8 @@ from tertium.campaigns.reliability import (
     spearman_brown,
     worst_severities,
 )
+from tertium.data.judgments import read_judgments
+from tertium.evaluation.rater_agreement import agree
 from tertium.spans import ErrorAnnotations, Span, UnlocatedError
 
 X = np.nan
@@ -54,12 +55,63 @@ def test_icc_of_shrout_and_fleiss() -> None:
     assert spearman_brown(one, 4) == pytest.approx(0.44, abs=0.005)
 
 
-def test_kappa_of_cohens_example() -> None:
-    # 50 translations: 20 without an error for both, 15 with, 5 and 10 differ; kappa is .40
+def test_kappa_of_two_raters_by_hand() -> None:
+    # 50 translations: 20 without an error for both, 15 with, 5 and 10 differ. Observed agreement
+    # is .7, expected (25 * 30 + 25 * 20) / 50^2 = .5, kappa .4. Scott's pi would be .394.
     first = [0] * 25 + [2] * 25
     second = [0] * 20 + [2] * 5 + [0] * 10 + [2] * 15
-    sums = kappa_sums(np.array([first, second], dtype=float))
-    assert float(kappa_from_sums(sums.sum(axis=0))) == pytest.approx(0.394, abs=0.01)
+    result = kappa_statistic(np.array([first, second], dtype=float), resampler(50))
+    assert result.value == pytest.approx(0.4)
+    assert result.low < 0.4 < result.high
+    assert result.count == 50
+
+
+def test_kappa_is_that_of_pairs_of_raters_with_their_own_marginals() -> None:
+    strict = [2, 2, 2, 3, 2, 2, 1, 3, 3, 2, X, 2, 2, X, 2, 3]
+    levels = np.array(
+        [
+            [0, 0, 1, 2, 2, 1, 0, 3, 2, 1, 0, 2, 1, 0, 2, 3],
+            [0, 1, 1, 2, 1, 1, 0, 2, 2, 2, 0, 2, 0, 0, 1, 3],
+            strict,
+        ]
+    )
+    # cohen_kappa_score of scikit-learn 1.9.1 for each pair of raters
+    pairs = [0.4782608695652174, 0.09352517985611508, -0.08450704225352101]
+    assert kappa_statistic(levels[[0, 1]], resampler(16)).value == pytest.approx(pairs[0])
+    assert kappa_statistic(levels[[0, 2]], resampler(16)).value == pytest.approx(pairs[1])
+    assert kappa_statistic(levels[[1, 2]], resampler(16)).value == pytest.approx(pairs[2])
+    result = kappa_statistic(levels, resampler(16))
+    assert result.value == pytest.approx(np.average(pairs, weights=[16, 14, 14]))
+    assert result.low < result.value < result.high
+    assert result.count == 16 + 14 + 14
+
+
+def test_kappa_is_undefined_if_all_raters_use_one_level() -> None:
+    assert np.isnan(kappa_statistic(np.zeros((2, 9)), resampler(9)).value)
+    assert np.isnan(kappa_statistic(np.array([[0.0, X, X], [X, 1, 2]]), resampler(3)).value)
+
+
+def test_agree_shows_cohens_kappa() -> None:
+    mark = {"start": 0, "end": 1, "severity": "major"}
+    counts = {("anna", "ben"): 20, ("anna",): 5, ("ben",): 10, (): 15}
+    outcomes = [marked_by for marked_by, count in counts.items() for _ in range(count)]
+    rows = [
+        {
+            "system": "a",
+            "segment": str(number),
+            "source": "eins",
+            "hypothesis": "one",
+            "rater": rater,
+            "score": 50.0,
+            "spans": [mark] if rater in marked_by else [],
+        }
+        for number, marked_by in enumerate(outcomes)
+        for rater in ("anna", "ben")
+    ]
+    [study] = agree(read_judgments(rows, name="demo"), resamples=50)
+    kappa = study["kappa of worst severity"]
+    assert kappa.value == pytest.approx(0.4)
+    assert kappa.count == 50
 
 
 def test_perfect_and_random_raters() -> None:

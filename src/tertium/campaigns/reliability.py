@@ -8,7 +8,8 @@ Ratings are (raters, units), NaN where a rater did not judge.
     ICC       (MSB - MSW) / (MSB + (k0 - 1) MSW): one rater, one-way random effects, ICC(1)
     pairs     Pearson's r and Kendall's tau-b of two raters, averaged over pairs of raters with the
               number of shared translations as weights
-    kappa     Cohen's kappa of the worst severity in a translation, pooled over pairs of raters
+    kappa     Cohen's kappa of two raters for the worst severity in a translation, averaged over
+              pairs of raters like the correlations
     spans     F1 of two raters, by characters and by spans with partial credit, micro-averaged
 """
 
@@ -218,28 +219,50 @@ def worst_severities(annotations: Sequence[ErrorAnnotations | None]) -> IntArray
     return np.array(levels, dtype=np.int64)
 
 
-def kappa_sums(levels: FloatArray) -> FloatArray:
-    """Return counts of level pairs of two raters for each unit, (units, levels^2).
+def kappa_statistic(levels: FloatArray, resampler: Resampler) -> Statistic:
+    """Compute Cohen's kappa of two raters, averaged over pairs.
 
-    `levels` are (raters, units), NaN where a rater did not judge; both orders of a pair count.
+    `levels` are severity levels (raters, units), NaN where a rater did not judge.
     """
+    name = "kappa of worst severity"
+    pairs = [*rater_pairs(levels)]
+    if not pairs:
+        return Statistic(name=name, value=math.nan)
+    value = float(_mean_kappa(levels, pairs, np.ones((1, levels.shape[1])))[0])
+    count = sum(len(shared) for _, _, shared in pairs)
+    if math.isnan(value) or len(np.unique(resampler.clusters)) < 2:
+        return Statistic(name=name, value=value, count=count)
+    low, high = quantiles(_mean_kappa(levels, pairs, resampler.weights()))
+    return Statistic(name=name, value=value, low=low, high=high, count=count)
+
+
+def _mean_kappa(
+    levels: FloatArray, pairs: Sequence[tuple[int, int, IntArray]], weights: FloatArray
+) -> FloatArray:
+    """Return the mean of kappa over pairs of raters for each sample of units, (samples,)."""
     size = len(set(SEVERITY_LEVELS.values()))
-    sums = np.zeros((levels.shape[1], size * size))
-    for a, b, shared in rater_pairs(levels):
-        first, second = (levels[r, shared].astype(np.int64) for r in (a, b))
-        np.add.at(sums, (shared, first * size + second), 0.5)
-        np.add.at(sums, (shared, second * size + first), 0.5)
-    return sums
+    kappas, counts = [], []
+    for a, b, shared in pairs:
+        first, second = (levels[rater, shared].astype(np.int64) for rater in (a, b))
+        cells = np.eye(size * size)[first * size + second]
+        tables = (weights[:, shared] @ cells).reshape(-1, size, size)
+        kappas.append(cohen_kappa(tables))
+        counts.append(tables.sum(axis=(-1, -2)))
+    return _weighted_average(np.stack(kappas, axis=-1), np.stack(counts, axis=-1))
 
 
-def kappa_from_sums(totals: FloatArray) -> FloatArray:
-    """Compute Cohen's kappa, (..., levels^2) -> (...); NaN if only one level was used."""
-    size = math.isqrt(np.asarray(totals).shape[-1])
-    table = np.asarray(totals).reshape(*np.asarray(totals).shape[:-1], size, size)
-    count = table.sum(axis=(-1, -2))
-    observed = divide(np.trace(table, axis1=-2, axis2=-1), count)
-    rows, columns = table.sum(axis=-1), table.sum(axis=-2)
-    expected = divide((rows * columns).sum(axis=-1), count**2)
+def cohen_kappa(tables: FloatArray) -> FloatArray:
+    """Compute Cohen's kappa, (..., levels, levels) -> (...); NaN if agreement by chance is certain.
+
+    A table counts translations by the level of the first rater and that of the second.
+
+    >>> round(float(cohen_kappa(np.array([[20.0, 5.0], [10.0, 15.0]]))), 3)
+    0.4
+    """
+    count = tables.sum(axis=(-1, -2))
+    observed = divide(np.trace(tables, axis1=-2, axis2=-1), count)
+    first, second = tables.sum(axis=-1), tables.sum(axis=-2)
+    expected = divide((first * second).sum(axis=-1), count**2)
     return divide(observed - expected, np.where(expected > 1 - 1e-12, 0.0, 1 - expected))
 
 

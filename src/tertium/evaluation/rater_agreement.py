@@ -22,8 +22,7 @@ from tertium.campaigns.reliability import (
     alpha_sums,
     icc_from_sums,
     icc_sums,
-    kappa_from_sums,
-    kappa_sums,
+    kappa_statistic,
     kendall_statistic,
     pearson_statistic,
     span_statistics,
@@ -269,12 +268,9 @@ def _error_statistics(ratings: Ratings, resampler: Resampler) -> list[Statistic]
         lengths[unit] = max(lengths[unit], len(entry.segment.hypothesis))
     levels = np.array([worst_severities(own) for own in marks], dtype=np.float64)
     levels[levels < 0] = np.nan
-    shared = int(((~np.isnan(levels)).sum(axis=0) >= 2).sum())
-    if not shared:
+    if not ((~np.isnan(levels)).sum(axis=0) >= 2).any():
         return []
-    kappa = resampler.summarize(
-        "kappa of worst severity", kappa_sums(levels), kappa_from_sums, shared
-    )
+    kappa = kappa_statistic(levels, resampler)
     if not any(lengths):
         return [kappa]
     return [*span_statistics(marks, lengths, resampler), kappa]

@@ -22,7 +22,9 @@ def agreement_statistics_table(study: RaterStudy, decimals: int = 3) -> Table:
         ]
         for entry in study.statistics
     ]
-    notes = ["judged: translations of two or more raters; pairs of ratings for Pearson and Kendall"]
+    notes = [
+        "judged: translations of two or more raters; pairs of ratings for Pearson, Kendall, kappa"
+    ]
     if not rows:
         notes = ["no translation was judged by two raters: agreement cannot be measured"]
     if any(entry.name == CEILING for entry in study.statistics):
