@@ -75,6 +75,54 @@ def test_texts_of_pearmut_come_from_the_campaign_if_lines_have_none(tmp_path: Pa
         read_human_data(campaign)
 
 
+def test_sliders_of_pearmut_are_averaged_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rating: dict[str, Any] = {
+        "A": {"score": None, "sliders": {"Fluency": 2, "Adequacy": 47}, "error_spans": []},
+        "B": {"score": None, "sliders": {"Fluency": 5, "Adequacy": 92}, "error_spans": []},
+    }
+    path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
+    assert read_pearmut(path).scores.tolist() == [24.5, 48.5]
+    [message] = caplog.messages
+    assert "demo.jsonl: the score is the mean of the sliders Fluency, Adequacy" in message
+
+
+def test_one_slider_is_the_score_and_a_score_counts_before_sliders(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rating = {
+        "A": {"score": None, "sliders": {"Quality": 3}, "error_spans": []},
+        "B": {"score": 70, "sliders": {"Quality": 5}, "error_spans": []},
+    }
+    path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
+    assert read_pearmut(path).scores.tolist() == [3.0, 70.0]
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize(
+    ("sliders", "message"),
+    [({"Fluency": None}, "the slider 'Fluency' has no value"), ([5], "sliders is")],
+)
+def test_sliders_without_values_are_errors(tmp_path: Path, sliders: Any, message: str) -> None:
+    rating = {"A": {"score": None, "sliders": sliders, "error_spans": []}}
+    path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
+    with pytest.raises(DataError, match=message):
+        read_pearmut(path)
+
+
+def test_special_tokens_of_pearmut_are_errors_without_a_position(tmp_path: Path) -> None:
+    length = len(ITEM["tgt"]["A"])
+    marks = [MARK, *(MARK | {"start_i": n, "end_i": n} for n in (length, length + 1))]
+    rating = {"A": {"score": 40, "error_spans": marks}}
+    path = write_lines(tmp_path / "demo.jsonl", PEARMUT | {"annotation": [rating]})
+    [judgment] = read_pearmut(path).judgments
+    assert judgment.score == 40.0
+    assert judgment.error_annotations is not None
+    assert [span.of("Ein Hund.") for span in judgment.error_annotations.spans] == ["Hund"]
+    assert judgment.error_annotations.missing == (UnlocatedError("major"),) * 2
+
+
 @pytest.mark.parametrize("annotation", [5, None, "x", [5], [[]], [{"A": {"score": "x"}}]])
 def test_invalid_pearmut_ratings_are_errors_with_file_and_line(
     tmp_path: Path, annotation: Any

@@ -6,6 +6,7 @@ The files are not part of the repository, because their licenses differ. The tes
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
+from tertium.evaluation.rater_agreement import agree
 
 DATA = os.environ.get("TERTIUM_DATA", "")
 SAMPLES = Path(
@@ -207,6 +209,31 @@ def test_spans_of_pearmut_match_the_words_that_were_marked() -> None:
     text = entry.texts()["Online-Gamma", "en-es-0"].hypothesis
     spans = entry.error_annotations()["Online-Gamma", "en-es-0"].spans
     assert spans[0].of(text) == "persona que no se somete a retoques"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "cesa_task",
+        "da",
+        "esa",
+        "mqm_custom",
+        "mqm_input",
+        "noprotocol",
+        "singlestream",
+        "sliders",
+    ],  # not the dynamic campaign: of several ratings of an item, Pearmut counts the last
+)
+def test_system_scores_are_those_of_pearmut(name: str) -> None:
+    folder = SAMPLES / "today" / "humeval" / "pearmut-1.1.6"
+    if not folder.is_dir():
+        pytest.skip("samples are not here")
+    [study] = agree(folder / "annotations" / f"sample_{name}.jsonl", resamples=10)
+    results = json.loads((folder / "results" / f"res_sample_{name}.json").read_text())["results"]
+    ours = {score.system: (score.mean, score.judgments) for score in study.systems}
+    assert len(ours) == len(results)
+    for entry in results:
+        assert ours[entry["model"]] == (pytest.approx(entry["score"]), entry["count"])
 
 
 @pytest.mark.parametrize("name", ["data", "data_repeater", "chat_data"])

@@ -2,7 +2,9 @@
 
 Pearmut JSONL           `user_id item_i annotation item`: scores and error spans of all systems of
                         an item. Older files have no texts: they are read from the campaign
-                        (`tasks/NAME.json` next to `outputs/NAME.jsonl`), if it is there.
+                        (`tasks/NAME.json` next to `outputs/NAME.jsonl`), if it is there. The score
+                        of several sliders is their mean. A span behind the end of the text marks a
+                        special token such as "[missing]": an error without a position.
 Label Studio JSON       a list of tasks with `data` and `annotations`. The texts are found in `data`
                         by their usual names (`mt`, `src`, ...). Regions of a text are errors: a
                         label or choice that names a severity sets it, others are the category. A
@@ -16,6 +18,8 @@ of the errors.
 
 from __future__ import annotations
 
+import logging
+import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -33,9 +37,12 @@ from tertium.data.records import (
     read_integer,
     read_object,
     read_object_list,
+    read_score,
 )
 from tertium.data.text_files import check_record, read_text
 from tertium.errors import DataError, TertiumError, short_repr
+
+logger = logging.getLogger(__name__)
 
 Reader = Callable[[PathLike], JudgmentSet]
 Row = dict[str, Any]
@@ -76,6 +83,7 @@ def read_pearmut(path: PathLike) -> JudgmentSet:
     """Read an output file of Pearmut; of two ratings of an item by one rater, the later counts."""
     campaign = _read_pearmut_campaign(Path(path))
     collector = JudgmentCollector()
+    sliders: dict[str, None] = {}  # names in order
     last: dict[tuple[str, str], tuple[str, Row]] = {}
     for where, record in read_jsonl(path):
         key = (get_text(record, ("user_id",)), get_text(record, ("item_i",)))
@@ -91,11 +99,19 @@ def read_pearmut(path: PathLike) -> JudgmentSet:
             collector.exclude_unreadable(error)
             continue
         for row in rows:
+            sliders |= dict.fromkeys(row.pop("sliders"))
             if row.pop("is_control"):
                 collector.excluded_counts[QUALITY_CONTROL] += 1
             else:
                 collector.add_published(row, where)
     collector.excluded_counts = +collector.excluded_counts  # without zeros
+    if len(sliders) > 1:
+        logger.warning(
+            "%s: the score is the mean of the sliders %s, as Pearmut computes it; a slider with a "
+            "larger range weighs more",
+            path,
+            ", ".join(sliders),
+        )
     return collector.build(Path(path).name.split(".")[0])
 
 
@@ -127,12 +143,42 @@ def _pearmut_rows(record: Row, campaign: Any, user: str, number: str, where: str
         name = get_text(item, ("item_id",)) or "/".join(filter(None, (user, number, str(place))))
         for system, own in systems.items():
             mt = texts.get(system) if isinstance(texts, Mapping) else texts
+            sliders = read_object(own.get("sliders") or {}, "sliders", where)
+            score = own.get("score")
+            if score is None and sliders:
+                score = _mean_of_sliders(sliders, where)
             yield {
                 **{"item": name, "system": system, "annotator": user},
-                **{"score": own.get("score"), "errors": own.get("error_spans")},
+                **{"score": score, "errors": _pearmut_errors(own.get("error_spans"), mt)},
                 **{"mt": mt, "src": item.get("src"), "ref": item.get("ref")},
+                "sliders": [*sliders],
                 "is_control": "validation" in item,  # tutorials and attention checks
             }
+
+
+def _mean_of_sliders(sliders: Mapping[str, Any], where: str) -> float:
+    """Return the mean of all sliders on their own scales, which is the score in Pearmut."""
+    values = []
+    for name, value in sliders.items():
+        score = read_score(value, f"{where}, slider {name!r}")
+        if math.isnan(score):
+            raise DataError(f"{where}: the slider {name!r} has no value")
+        values.append(score)
+    return sum(values) / len(values)
+
+
+def _pearmut_errors(errors: Any, mt: Any) -> Any:
+    """Return errors; those on special tokens, which follow the text, have no position."""
+    if not isinstance(errors, list) or not isinstance(mt, str) or not mt:
+        return errors
+    return [_without_special_token(error, len(mt)) for error in errors]
+
+
+def _without_special_token(error: Any, length: int) -> Any:
+    start = error.get("start_i") if isinstance(error, Mapping) else None
+    if isinstance(start, int) and start >= length:
+        return {**error, "start_i": "missing"}
+    return error
 
 
 def _find_pearmut_items(campaign: Any, user: str, number: str) -> Any:
