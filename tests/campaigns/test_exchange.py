@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.campaigns.test_planning import plan
 
-from tertium.campaigns.campaign import Campaign, write_campaign
+from tertium.campaigns.campaign import Campaign, Category, read_campaign, write_campaign
 from tertium.campaigns.exchange import read_any_campaign, write_any_campaign
+from tertium.cli import main
 from tertium.errors import DataError, UsageError
 
-SAMPLES = Path(__file__).parents[2].parent / "shared" / "samples" / "campaigns"
+SAMPLES = Path(
+    os.environ.get("TERTIUM_SAMPLES") or Path(__file__).parents[2].parent / "shared" / "samples"
+)
+CAMPAIGNS = SAMPLES / "campaigns"
+PEARMUT_1_1_6 = SAMPLES / "today" / "humeval" / "pearmut-1.1.6"
 PEARMUT = [
     "pearmut/examples/annotation/campaign_esa.json",
     "pearmut/examples/annotation/campaign_mqm.json",
@@ -62,14 +69,14 @@ def shown_texts(
 
 @pytest.mark.parametrize("name", [*PEARMUT, *APPRAISE])
 def test_published_campaigns_round_trip(tmp_path: Path, name: str) -> None:
-    if not (SAMPLES / name).is_file():
+    if not (CAMPAIGNS / name).is_file():
         pytest.skip("samples are not here")
     tool = "appraise" if name in APPRAISE else "pearmut"
-    campaign = read_any_campaign(SAMPLES / name)
+    campaign = read_any_campaign(CAMPAIGNS / name)
     write_campaign(campaign, tmp_path / "ours.json")
     write_any_campaign(read_any_campaign(tmp_path / "ours.json"), tmp_path / "theirs.json", tool)
     content = json.loads((tmp_path / "theirs.json").read_text())
-    assert content == json.loads((SAMPLES / name).read_text())
+    assert content == json.loads((CAMPAIGNS / name).read_text())
 
 
 @pytest.mark.parametrize("tool", ["pearmut", "appraise", "label-studio"])
@@ -91,3 +98,141 @@ def test_unknown_files_and_protocols_are_refused(tmp_path: Path) -> None:
         read_any_campaign(tmp_path / "x.json")
     with pytest.raises(UsageError, match="Pearmut has no protocol 'post-edit'"):
         write_any_campaign(plan(protocol="post-edit"), tmp_path / "y.json", "pearmut")
+
+
+ITEM = {"item_id": "d1_1", "src": "Eine Katze.", "tgt": {"A": "A cat.", "B": "A dog."}}
+CATEGORIES = {"": [], "Game text": ["", "Wrong speaker", "Too long"], "Unknown": []}
+
+
+def write_pearmut(path: Path, info: dict[str, Any] | None, **fields: Any) -> Path:
+    content = {"campaign_id": "demo", "data": [[[ITEM]]], **fields}
+    if info is not None:
+        content["info"] = {"assignment": "task-based", **info}
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_pearmut_campaigns_keep_their_error_categories(tmp_path: Path) -> None:
+    severities = ["Neutral", "Minor", "Major", "Critical"]
+    info = {"protocol": "MQM", "mqm_categories": CATEGORIES}
+    path = write_pearmut(tmp_path / "theirs.json", {**info, "mqm_severities": severities})
+    campaign = read_any_campaign(path)
+    assert campaign.typology == (
+        Category(name="Game text", subcategories=("Wrong speaker", "Too long")),
+        Category(name="Unknown"),
+    )
+    write_any_campaign(campaign, tmp_path / "again.json", "pearmut")
+    assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
+
+
+def test_error_categories_are_written_to_pearmut(tmp_path: Path) -> None:
+    typology = (Category(name="Tone", subcategories=("Rude", "Stiff")), Category(name="Other"))
+    campaign = plan(protocol="mqm").replace(typology=typology)
+    write_any_campaign(campaign, tmp_path / "theirs.json", "pearmut")
+    info = json.loads((tmp_path / "theirs.json").read_text())["info"]
+    assert info["mqm_categories"] == {"Tone": ["Rude", "Stiff"], "Other": []}
+    assert info["mqm_severities"] == ["Neutral", "Minor", "Major", "Critical"]
+    assert read_any_campaign(tmp_path / "theirs.json").typology == typology
+
+
+def test_campaigns_without_settings_are_shared_by_all_raters(tmp_path: Path) -> None:
+    path = write_pearmut(tmp_path / "theirs.json", None, data=[[ITEM]])
+    campaign = read_any_campaign(path, "contrastive-esa")
+    assert [turn.item for turn in campaign.assignments["rater-1"]] == ["d1_1"]
+    write_any_campaign(campaign, tmp_path / "again.json", "pearmut")
+    assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
+
+
+def test_side_by_side_campaigns_stay_side_by_side_in_pearmut(tmp_path: Path) -> None:
+    campaign = plan(protocol="contrastive-esa")
+    write_any_campaign(campaign, tmp_path / "theirs.json", "pearmut")
+    assert json.loads((tmp_path / "theirs.json").read_text())["info"]["protocol"] == "cESA"
+    assert read_any_campaign(tmp_path / "theirs.json").protocol == "contrastive-esa"
+
+
+@pytest.mark.parametrize(
+    ("info", "message"),
+    [
+        (
+            {"protocol": "DA", "sliders": [{"name": "Fluency", "min": 1, "max": 5, "step": 1}]},
+            r"demo: the campaign has its own sliders \(Fluency\), but raters of tertium give",
+        ),
+        ({"protocol": "ESA", "sliders": []}, r"its own sliders \(none\)"),
+        ({"protocol": "MQM", "mqm_categories": "input"}, "demo: mqm_categories is 'input'"),
+        ({"protocol": "MQM", "mqm_severities": []}, r"mqm_severities is \[\].*neutral, minor"),
+        ({"protocol": "MQM", "mqm_severities": ["Trivial"]}, "mqm_severities is .*Trivial"),
+        ({}, "demo: the campaign names no protocol"),
+        (None, "demo: the campaign names no protocol"),
+        ({"protocol": "XSTS"}, "demo: the protocol 'XSTS' of Pearmut is not known"),
+    ],
+)
+def test_pearmut_campaigns_that_tertium_cannot_run_are_refused(
+    tmp_path: Path, info: dict[str, Any] | None, message: str
+) -> None:
+    path = write_pearmut(tmp_path / "theirs.json", info)
+    with pytest.raises(DataError, match=message):
+        read_any_campaign(path)
+
+
+def test_a_protocol_replaces_sliders_if_it_is_given(tmp_path: Path) -> None:
+    sliders = [{"name": "Fluency", "min": 1, "max": 5, "step": 1}]
+    path = write_pearmut(tmp_path / "theirs.json", {"protocol": "DA", "sliders": sliders})
+    assert read_any_campaign(path, "da").protocol == "da"
+
+
+def test_what_raters_see_otherwise_than_in_pearmut_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    info = {"protocol": "MQM", "special_tokens": ["[missing]", "[untranslated]"]}
+    extra = {"data_welcome": [[ITEM]], "data_random": []}
+    path = write_pearmut(tmp_path / "theirs.json", info | {"textfield": "prefilled"}, **extra)
+    assert main(["plan", "--from", str(path), "-o", str(tmp_path / "ours.json")]) == 0
+    assert [message.removeprefix("demo: ") for message in caplog.messages] == [
+        "error categories are those of Freitag et al. (2021), not the default of Pearmut",
+        "raters choose from the severities neutral, minor, major, critical",
+        "raters mark errors and give no score",
+        "the documents in data_welcome (tutorials or attention checks) are left out",
+        "raters cannot mark [untranslated]",
+        "raters do not post-edit the translation",
+    ]
+    caplog.clear()
+    info = {"protocol": "ESA", "special_tokens": ["[missing]"], "instructions": "Be strict."}
+    path = write_pearmut(tmp_path / "theirs.json", info)
+    assert main(["plan", "--from", str(path), "-o", str(tmp_path / "ours.json")]) == 0
+    assert not caplog.messages
+    assert read_campaign(tmp_path / "ours.json").instructions == "Be strict."
+
+
+def test_severities_of_mqm_are_written_to_label_studio(tmp_path: Path) -> None:
+    write_any_campaign(plan(protocol="mqm"), tmp_path / "theirs.json", "label-studio")
+    config = (tmp_path / "theirs.xml").read_text()
+    for severity in ("neutral", "minor", "major", "critical"):
+        assert f'<Label value="{severity}"/>' in config
+
+
+def test_error_categories_that_appraise_cannot_have_are_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    campaign = plan(protocol="mqm")
+    write_any_campaign(campaign, tmp_path / "theirs.json", "appraise")
+    assert not caplog.messages
+    own = campaign.replace(typology=(Category(name="Tone"),))
+    write_any_campaign(own, tmp_path / "theirs.json", "appraise")
+    assert "Appraise batches have no error categories" in caplog.messages[0]
+
+
+@pytest.mark.parametrize("folder", ["campaigns-before-add", "campaigns-after-add"])
+def test_campaigns_of_pearmut_1_1_6_round_trip_or_are_refused(tmp_path: Path, folder: str) -> None:
+    if not PEARMUT_1_1_6.is_dir():
+        pytest.skip("samples are not here")
+    refused = []
+    for path in sorted((PEARMUT_1_1_6 / folder).glob("*.json")):
+        try:
+            campaign = read_any_campaign(path)
+        except DataError:
+            refused.append(path.stem.removeprefix("sample_"))
+            continue
+        write_any_campaign(campaign, tmp_path / "again.json", "pearmut")
+        assert json.loads((tmp_path / "again.json").read_text()) == json.loads(path.read_text())
+    without_protocol = ["noprotocol"] if folder == "campaigns-before-add" else []
+    assert refused == ["mqm_input", *without_protocol, "sliders"]

@@ -7,6 +7,8 @@ from typing import Any
 
 from tertium.annotation.state import CampaignState, TaskState
 from tertium.campaigns.campaign import (
+    ESA_SEVERITIES,
+    MQM_SEVERITIES,
     PROTOCOLS_WITH_SPANS,
     Assignment,
     Campaign,
@@ -15,8 +17,6 @@ from tertium.campaigns.campaign import (
     to_json,
 )
 
-ESA_SEVERITIES = ("minor", "major")
-MQM_SEVERITIES = ("neutral", "minor", "major", "critical")
 # ISO 639 codes of languages that are written from right to left
 RIGHT_TO_LEFT = frozenset("ar arc ckb dv fa ha-arab he ks ps sd ug ur yi".split())
 

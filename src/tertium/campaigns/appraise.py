@@ -6,10 +6,12 @@ Quality-control items become checks: `BAD` is damaged, `CHK` repeats an item, `R
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tertium.campaigns.campaign import (
+    MQM_TYPOLOGY,
     PROTOCOLS_WITH_SPANS,
     SIDE_BY_SIDE_PROTOCOLS,
     Assignment,
@@ -20,6 +22,8 @@ from tertium.campaigns.item_builder import ItemBuilder, leftover_of, read_spans,
 from tertium.data.records import read_object, read_object_list
 from tertium.errors import UsageError
 from tertium.text.language_codes import CODE_ALIASES
+
+logger = logging.getLogger(__name__)
 
 TOOL = "appraise"
 TEXT_FIELDS = ("sourceText", "targetText")
@@ -97,6 +101,11 @@ def make_content(campaign: Campaign) -> list[dict[str, Any]]:
     """Return the content of a file of batches, one for each rater."""
     if campaign.protocol == "post-edit":
         raise UsageError("Appraise batches have no post-editing: use another format")
+    if campaign.protocol == "mqm" and campaign.typology != MQM_TYPOLOGY:
+        logger.warning(
+            "%s: Appraise batches have no error categories: raters choose from those of Appraise",
+            campaign.name,
+        )
     tasks = json.loads(campaign.extras.get(TOOL, "[]"))
     batches = []
     for number, rater in enumerate(campaign.raters):

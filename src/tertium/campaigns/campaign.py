@@ -36,6 +36,8 @@ PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 PROTOCOLS_WITH_SPANS = frozenset({"esa", "mqm", "contrastive-esa"})
 PROTOCOLS_WITH_SCORES = frozenset({"da", "esa", "contrastive-esa"})
 SIDE_BY_SIDE_PROTOCOLS = frozenset({"ranking", "contrastive-esa"})  # all systems of an item at once
+ESA_SEVERITIES = ("minor", "major")
+MQM_SEVERITIES = ("neutral", "minor", "major", "critical")
 ID_LENGTH = 16  # hexadecimal digits
 
 PROBABILITY = Rule(lambda value: 0 < value <= 1, "more than 0 and at most 1")

@@ -7,6 +7,8 @@ from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from tertium.campaigns.campaign import (
+    ESA_SEVERITIES,
+    MQM_SEVERITIES,
     PROTOCOLS_WITH_SCORES,
     PROTOCOLS_WITH_SPANS,
     SIDE_BY_SIDE_PROTOCOLS,
@@ -19,7 +21,6 @@ from tertium.data.records import read_object
 from tertium.errors import UsageError
 
 TOOL = "label-studio"
-SPAN_SEVERITIES = ("minor", "major")
 
 
 def make_content(campaign: Campaign) -> list[dict[str, Any]]:
@@ -30,7 +31,10 @@ def make_content(campaign: Campaign) -> list[dict[str, Any]]:
     for rater in campaign.raters:
         for turn in campaign.assignments.get(rater, ()):
             item = campaign.items_by_id[turn.item]
-            tasks.append({"data": _task_data(campaign, rater, item, turn)} | _predict(item, turn))
+            tasks.append(
+                {"data": _task_data(campaign, rater, item, turn)}
+                | _predict(item, turn, _severities(campaign))
+            )
     return tasks
 
 
@@ -57,7 +61,11 @@ def _task_data(
     return {key: value for key, value in data.items() if value not in ("", None)}
 
 
-def _predict(item: CampaignItem, turn: Assignment) -> dict[str, Any]:
+def _severities(campaign: Campaign) -> tuple[str, ...]:
+    return MQM_SEVERITIES if campaign.protocol == "mqm" else ESA_SEVERITIES
+
+
+def _predict(item: CampaignItem, turn: Assignment, severities: Sequence[str]) -> dict[str, Any]:
     """Return suspected spans as a prediction, which Label Studio shows marked."""
     results = [
         {
@@ -68,7 +76,7 @@ def _predict(item: CampaignItem, turn: Assignment) -> dict[str, Any]:
             "value": {
                 "start": _utf16(item.outputs[turn.systems[0]], span.start),
                 "end": _utf16(item.outputs[turn.systems[0]], span.end),
-                "labels": [span.severity if span.severity in SPAN_SEVERITIES else "minor"],
+                "labels": [span.severity if span.severity in severities else "minor"],
             },
         }
         for number, span in enumerate(item.suspected.get(turn.systems[0], ()))
@@ -132,7 +140,7 @@ def labeling_config(campaign: Campaign) -> str:
     if campaign.options.show_reference:
         parts.insert(2, '<Text name="ref" value="$ref"/>')
     if campaign.protocol in PROTOCOLS_WITH_SPANS:
-        labels = "".join(f'<Label value="{name}"/>' for name in SPAN_SEVERITIES)
+        labels = "".join(f'<Label value="{name}"/>' for name in _severities(campaign))
         parts.append(f'<Labels name="errors" toName="mt">{labels}</Labels>')
     if campaign.protocol == "mqm":
         choices = "".join(

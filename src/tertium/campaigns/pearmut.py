@@ -1,12 +1,24 @@
-"""Campaigns of Pearmut: tasks of raters, documents, items with `src` and `tgt` by system."""
+"""Campaigns of Pearmut: tasks of raters, documents, items with `src` and `tgt` by system.
+
+What raters of tertium cannot be asked for is an error (sliders, free categories, other severities)
+or a warning (tutorials of `data_welcome`, other special tokens).
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tertium.campaigns.campaign import Assignment, Campaign, CampaignItem, Protocol
+from tertium.campaigns.campaign import (
+    MQM_SEVERITIES,
+    Assignment,
+    Campaign,
+    CampaignItem,
+    Category,
+    Protocol,
+)
 from tertium.campaigns.item_builder import (
     UNKNOWN_SYSTEM,
     ItemBuilder,
@@ -15,18 +27,33 @@ from tertium.campaigns.item_builder import (
     write_spans,
 )
 from tertium.data.records import read_object, read_object_list
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, UsageError, short_repr
+
+logger = logging.getLogger(__name__)
 
 TOOL = "pearmut"
-NAMES: Mapping[str, str] = {"da": "DA", "esa": "ESA", "contrastive-esa": "ESA", "mqm": "MQM"}
+NAMES: Mapping[Protocol, str] = {
+    "da": "DA",
+    "esa": "ESA",
+    "contrastive-esa": "cESA",
+    "mqm": "MQM",
+}
 SHARED = ("single-stream", "dynamic")  # assignments of all raters to the same documents
+DEFAULT_ASSIGNMENT = "single-stream"
+DEFAULT_SEVERITIES = ("Minor", "Major")
+MISSING_TOKEN = "[missing]"  # like "Something is missing" of tertium
 TEXT_FIELDS = ("src", "tgt", "ref")
 
 
 def read_content(content: Mapping[str, Any], protocol: str | None = None) -> Campaign:
     """Convert the content of a Pearmut campaign."""
-    info = read_object(content.get("info"), "info", "the campaign")
-    is_shared = info.get("assignment") in SHARED
+    info = read_object(content.get("info") or {}, "info", "the campaign")
+    name = str(content["campaign_id"])
+    if protocol is None:
+        _check_sliders(info, name)
+    chosen = _read_protocol(info, name) if protocol is None else protocol
+    typology = _read_typology(info, name) if chosen == "mqm" else ()
+    is_shared = info.get("assignment", DEFAULT_ASSIGNMENT) in SHARED
     tasks = _read_tasks(content["data"], info, is_shared)
     builder = ItemBuilder(TOOL)
     for rater, documents in tasks.items():
@@ -36,19 +63,98 @@ def read_content(content: Mapping[str, Any], protocol: str | None = None) -> Cam
     settings = {key: value for key, value in content.items() if key != "data"}
     if isinstance(content["data"], Mapping):
         settings["raters"] = [*tasks]
-    name = str(info.get("protocol", "ESA"))
-    protocols: dict[str, Protocol] = {"DA": "da", "ESA": "esa", "MQM": "mqm"}
-    if protocol is None and name not in protocols:
-        raise DataError(f"the protocol {name!r} of Pearmut is not known: give --protocol")
-    return Campaign(
-        name=str(content["campaign_id"]),
-        protocol=protocol or protocols[name],  # type: ignore[arg-type]
+    changes = [*_changes(content, info, chosen, name)]
+    campaign = Campaign(
+        name=name,
+        protocol=chosen,  # type: ignore[arg-type]
+        instructions=str(info.get("instructions") or ""),
+        typology=typology,
         systems=builder.systems(),
         items=tuple(builder.items.values()),
         raters=tuple(tasks),
         assignments=builder.turns(),
         extras={TOOL: json.dumps(settings, ensure_ascii=False)},
     )
+    for change in changes:
+        logger.warning("%s: %s", name, change)
+    return campaign
+
+
+def _read_protocol(info: Mapping[str, Any], where: str) -> Protocol:
+    name = info.get("protocol")
+    if name is None:
+        raise DataError(
+            f"{where}: the campaign names no protocol, and versions of Pearmut take different ones "
+            "(ESA or cESA): give --protocol"
+        )
+    for protocol, theirs in NAMES.items():
+        if name == theirs:
+            return protocol
+    raise DataError(f"{where}: the protocol {name!r} of Pearmut is not known: give --protocol")
+
+
+def _check_sliders(info: Mapping[str, Any], where: str) -> None:
+    """Raise an error if the campaign has its own sliders."""
+    if info.get("sliders") is None:
+        return
+    entries = read_object_list(info["sliders"], "sliders", where)
+    names = ", ".join(str(entry.get("name")) for entry in entries) or "none"
+    raise DataError(
+        f"{where}: the campaign has its own sliders ({names}), but raters of tertium give one "
+        "score from 0 to 100: run the campaign in Pearmut, or give --protocol to collect that "
+        "score instead"
+    )
+
+
+def _read_typology(info: Mapping[str, Any], where: str) -> tuple[Category, ...]:
+    """Return the error categories; () if the campaign names none."""
+    categories = info.get("mqm_categories")
+    if categories is None:
+        return ()
+    if not isinstance(categories, Mapping):
+        raise DataError(
+            f"{where}: mqm_categories is {short_repr(categories)}, but raters of tertium choose "
+            "from a list: expected an object of categories with lists of subcategories"
+        )
+    typology = []
+    for name, subcategories in categories.items():
+        if name:  # the empty name means that nothing is chosen
+            names = tuple(str(entry) for entry in subcategories if entry)
+            typology.append(Category(name=name, subcategories=names))
+    return tuple(typology)
+
+
+def _read_severities(info: Mapping[str, Any], where: str) -> list[str]:
+    """Return the severities of an MQM campaign; tertium must have all of them."""
+    severities = info.get("mqm_severities")
+    names = DEFAULT_SEVERITIES if severities is None else severities
+    lowered = [str(name).lower() for name in names]
+    if not lowered or not {*lowered} <= {*MQM_SEVERITIES}:
+        raise DataError(
+            f"{where}: mqm_severities is {short_repr(severities)}: raters of tertium choose from "
+            f"{', '.join(MQM_SEVERITIES)}; use only these names"
+        )
+    return lowered
+
+
+def _changes(
+    content: Mapping[str, Any], info: Mapping[str, Any], protocol: str, where: str
+) -> Iterator[str]:
+    """Yield what raters of tertium see or give otherwise than raters of Pearmut."""
+    if protocol == "mqm":
+        if not info.get("mqm_categories"):
+            yield "error categories are those of Freitag et al. (2021), not the default of Pearmut"
+        if {*_read_severities(info, where)} != {*MQM_SEVERITIES}:
+            yield f"raters choose from the severities {', '.join(MQM_SEVERITIES)}"
+        yield "raters mark errors and give no score"
+    for name in ("data_welcome", "data_random"):
+        if content.get(name):
+            yield f"the documents in {name} (tutorials or attention checks) are left out"
+    tokens = [token for token in info.get("special_tokens") or () if token != MISSING_TOKEN]
+    if tokens:
+        yield f"raters cannot mark {', '.join(map(str, tokens))}"
+    if info.get("textfield") == "prefilled":
+        yield "raters do not post-edit the translation"
 
 
 def _read_tasks(data: Any, info: Mapping[str, Any], is_shared: bool) -> dict[str, list[Any]]:
@@ -126,21 +232,31 @@ def _read_expected(checks: Any, outputs: Mapping[str, str]) -> dict[str, tuple[f
 
 def make_content(campaign: Campaign) -> dict[str, Any]:
     """Return the content of a Pearmut campaign file."""
-    settings = json.loads(campaign.extras.get(TOOL, "{}"))
+    settings: dict[str, Any] = json.loads(campaign.extras.get(TOOL, "{}"))
     raters = settings.pop("raters", None)
     if not settings:
         if campaign.protocol not in NAMES:
             raise UsageError(
                 f"Pearmut has no protocol {campaign.protocol!r}: it has {', '.join(NAMES)}"
             )
-        info = {"assignment": "task-based", "protocol": NAMES[campaign.protocol], "shuffle": False}
+        info = {
+            "assignment": "task-based",
+            "protocol": NAMES[campaign.protocol],
+            "shuffle": False,
+        }
+        if campaign.protocol == "mqm":
+            info["mqm_categories"] = {
+                category.name: [*category.subcategories] for category in campaign.typology
+            }
+            info["mqm_severities"] = [severity.capitalize() for severity in MQM_SEVERITIES]
         settings = {"info": info, "campaign_id": campaign.name}
         raters = [*campaign.raters]
     tasks = {
         rater: [_write_document(campaign, rater, turns) for turns in _documents(campaign, rater)]
         for rater in campaign.raters
     }
-    if settings["info"].get("assignment") in SHARED:
+    info = settings.get("info") or {}
+    if info.get("assignment", DEFAULT_ASSIGNMENT) in SHARED:
         longest = max(map(len, tasks.values()))
         data: Any = [own[n] for n in range(longest) for own in tasks.values() if n < len(own)]
     else:
