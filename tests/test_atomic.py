@@ -76,6 +76,17 @@ def test_the_file_mode_is_preserved(tmp_path: Path, mode: int) -> None:
 
 
 @ONLY_UNIX
+def test_a_new_private_file_can_only_be_read_by_its_owner(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    write_text(file, "x", private=True)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o640)  # an existing file keeps its mode
+    write_text(file, "y", private=True)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert file.read_text() == "y"
+
+
+@ONLY_UNIX
 def test_a_new_file_follows_the_umask(tmp_path: Path) -> None:
     code = (
         "import os, sys; os.umask(0o027); from tertium.atomic import write_text; "

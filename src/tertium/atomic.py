@@ -26,16 +26,25 @@ from tertium.errors import WriteError
 PathLike = str | os.PathLike[str]
 
 OUTPUT_DESCRIPTORS = (1, 2)  # stdout and stderr
+OWNER_ONLY = 0o600  # mode of files that other users must not read
 PARTIAL_PREFIX = ".tertium-"  # of temporary files; short, since names are limited to 255 bytes
 PARTIAL_PATTERN = f"{PARTIAL_PREFIX}*.part"  # temporary files that killed processes left behind
 
 
 def write_text(
-    path: PathLike, text: str | Iterable[str], *, make_folder: bool = False, durable: bool = True
+    path: PathLike,
+    text: str | Iterable[str],
+    *,
+    make_folder: bool = False,
+    durable: bool = True,
+    private: bool = False,
 ) -> None:
-    """Write text as UTF-8, in one string or in pieces; `.gz` is compressed without a time stamp."""
+    """Write text as UTF-8, in one string or in pieces; `.gz` is compressed without a time stamp.
+
+    See `open_atomic` for the options.
+    """
     pieces = (text,) if isinstance(text, str) else text
-    with open_atomic(path, make_folder=make_folder, durable=durable) as stream:
+    with open_atomic(path, make_folder=make_folder, durable=durable, private=private) as stream:
         if Path(path).suffix == ".gz":
             with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed:
                 _write_pieces(packed, pieces, path)
@@ -54,11 +63,12 @@ def _write_pieces(stream: IO[bytes] | gzip.GzipFile, pieces: Iterable[str], path
 
 @contextmanager
 def open_atomic(
-    path: PathLike, *, make_folder: bool = False, durable: bool = True
+    path: PathLike, *, make_folder: bool = False, durable: bool = True, private: bool = False
 ) -> Iterator[IO[bytes]]:
     """Open a binary stream that replaces the file when the block ends without an exception.
 
     `durable=False` skips waiting for the disk, for files that may be lost in a power failure.
+    A new `private` file can only be read by its owner; an existing file keeps its mode.
     """
     with _explain(path):
         if make_folder:
@@ -72,8 +82,14 @@ def open_atomic(
             with Path(path).open("wb") as stream:
                 yield stream
         else:
-            with _temporary_file(_destination(path), status, durable) as stream:
+            with _temporary_file(_destination(path), status, durable, private) as stream:
                 yield stream
+
+
+def create_private_file(path: PathLike) -> None:
+    """Create an empty file that only its owner can read, unless the path exists."""
+    with _explain(path), suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
 
 
 @contextmanager
@@ -150,12 +166,14 @@ def _output_descriptor(status: os.stat_result | None) -> int | None:
 
 @contextmanager
 def _temporary_file(
-    destination: Path, status: os.stat_result | None, durable: bool
+    destination: Path, status: os.stat_result | None, durable: bool, private: bool
 ) -> Iterator[IO[bytes]]:
     """Open a new file in the same folder; move it to `destination` when the block succeeds."""
     partial = destination.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.part")
     try:
-        with partial.open("xb") as stream:
+        if private:
+            create_private_file(partial)
+        with partial.open("wb" if private else "xb") as stream:
             if status is not None:
                 _copy_owner_and_mode(partial, status)
             yield stream

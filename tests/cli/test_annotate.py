@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from tertium.campaigns.campaign import write_campaign
 from tertium.cli import main
 from tertium.data.human_data_files import read_human_data
 from tertium.data.judgments import JudgmentSet
-from tertium.errors import UsageError
+from tertium.errors import DataError, UsageError
 
 
 @pytest.fixture
@@ -117,6 +118,75 @@ def test_a_second_server_on_one_database_is_refused(campaign_file: Path) -> None
         pass
     with open_session(campaign, database):
         pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_a_second_server_on_a_link_to_the_database_is_refused(campaign_file: Path) -> None:
+    campaign, database = make_campaign("da"), default_database(campaign_file)
+    folder, link = campaign_file.with_name("elsewhere"), campaign_file.with_name("link.db")
+    folder.symlink_to(campaign_file.parent)
+    link.symlink_to(database)
+    for other in (link, folder / database.name):
+        with (
+            open_session(campaign, database),
+            pytest.raises(UsageError, match="in use by another server"),
+            open_session(campaign, other),
+        ):
+            pass
+    with (
+        open_session(campaign, link),  # the first server may use the link
+        pytest.raises(UsageError, match="in use by another server"),
+        open_session(campaign, database),
+    ):
+        pass
+    assert sorted(path.name for path in campaign_file.parent.iterdir()) == [
+        database.name,
+        campaign_file.name,
+        "elsewhere",
+        "link.db",
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+def test_a_database_with_a_hard_link_is_refused(campaign_file: Path) -> None:
+    campaign, database = make_campaign("da"), default_database(campaign_file)
+    other = campaign_file.with_name("other.db")
+    with open_session(campaign, database):
+        other.hardlink_to(database)
+        with (
+            pytest.raises(DataError, match=r"other\.db has 2 names \(hard links\)"),
+            open_session(campaign, other),
+        ):
+            pass
+    other.unlink()
+    with open_session(campaign, database):
+        pass
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs file modes")
+def test_files_with_answers_can_only_be_read_by_their_owner(campaign_file: Path) -> None:
+    folder, database = campaign_file.parent, default_database(campaign_file)
+    folder_mode = folder.stat().st_mode
+    before = {*folder.iterdir()}
+    event = submit_score(0, 80)
+    umask = os.umask(0o022)
+    try:
+        with open_session(make_campaign("da"), database) as session:
+            session.store.append([Event(event["id"], "anna", event["body"])])
+            for name, options in (("a.jsonl", ["annotate"]), ("b.jsonl", ["agree"])):
+                judgments = str(campaign_file.with_name(name))
+                assert main([*options, str(campaign_file), "-o", judgments, "-q"]) == 0
+            modes = {
+                path.name: stat.S_IMODE(path.stat().st_mode)
+                for path in folder.iterdir()
+                if path not in before
+            }
+    finally:
+        os.umask(umask)
+    suffixes = ("", "-shm", "-wal", ".lock")
+    names = {f"{database.name}{suffix}" for suffix in suffixes} | {"a.jsonl", "b.jsonl"}
+    assert modes == dict.fromkeys(names, 0o600)
+    assert folder.stat().st_mode == folder_mode
 
 
 def test_a_port_in_use_is_one_line() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from urllib.parse import quote
 from tertium.annotation.access import create_tokens
 from tertium.annotation.state import CampaignState
 from tertium.annotation.store import MANAGER, EventStore
-from tertium.atomic import PathLike, check_writable, lock_file
+from tertium.atomic import PathLike, check_writable, create_private_file, lock_file
 from tertium.campaigns.campaign import Campaign
 from tertium.errors import UsageError
 
@@ -65,12 +66,17 @@ class AnnotationSession:
 
 @contextmanager
 def open_session(campaign: Campaign, database: PathLike) -> Iterator[AnnotationSession]:
-    """Open a campaign for one server; another server on the same database is refused."""
-    path = Path(database)
-    check_writable(path)
-    with lock_file(path.with_name(f"{path.name}.lock")) as is_locked:
+    """Open a campaign for one server; another server on the same database is refused.
+
+    The lock lies next to the file that a symbolic link names.
+    """
+    check_writable(database)
+    path = Path(os.path.realpath(database))
+    lock = path.with_name(f"{path.name}.lock")
+    create_private_file(lock)
+    with lock_file(lock) as is_locked:
         if not is_locked:
-            raise UsageError(f"{path} is in use by another server: stop that one first")
+            raise UsageError(f"{database} is in use by another server: stop that one first")
         session = AnnotationSession(campaign, path)
         try:
             yield session

@@ -8,6 +8,7 @@ that of arrival: clocks play no part. `state` computes everything else from the 
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import threading
 import time
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tertium.atomic import create_private_file
 from tertium.errors import DataError, WriteError
 
 APPLICATION_ID = 0x74726D41  # "trmA"
@@ -59,12 +61,16 @@ class EventStore:
     def __init__(
         self, path: Path, campaign_id: str, on_stored: Callable[[Event], None] = lambda _: None
     ) -> None:
-        self.path = path
+        self.path = Path(os.path.realpath(path))
         self._on_stored = on_stored
         self._queue: list[_Batch] = []
         self._queue_lock, self._write_lock = threading.Lock(), threading.Lock()
+        _check_names(self.path)
+        create_private_file(self.path)  # SQLite gives its other files the same mode
         with _explain(path):
-            self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+            self._database = sqlite3.connect(
+                self.path, check_same_thread=False, isolation_level=None
+            )
             _prepare(self._database, path, campaign_id)
         for event in self.events():
             on_stored(event)
@@ -158,6 +164,16 @@ class EventStore:
             if self._database.in_transaction:
                 self._database.execute("ROLLBACK")
             raise
+
+
+def _check_names(path: Path) -> None:
+    """Raise an error if a file has hard links: SQLite keeps new events next to each name."""
+    count = path.stat().st_nlink if path.is_file() else 1
+    if count > 1:
+        raise DataError(
+            f"{path} has {count} names (hard links), and answers stored under one may be missing "
+            "under another: delete the other names, or copy the file and delete this one"
+        )
 
 
 def _prepare(database: sqlite3.Connection, path: Path, campaign_id: str) -> None:

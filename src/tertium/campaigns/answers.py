@@ -105,9 +105,9 @@ def read_answers(path: PathLike) -> list[RaterAnswer]:
 
 
 def write_answers(answers: Iterable[RaterAnswer], path: PathLike) -> None:
-    """Write an answer file."""
+    """Write an answer file; a new one can only be read by its owner."""
     lines = (json.dumps(to_json(answer), ensure_ascii=False) + "\n" for answer in answers)
-    write_text(path, lines)
+    write_text(path, lines, private=True)
 
 
 def check_answer(answer: RaterAnswer, campaign: Campaign) -> CampaignItem:
@@ -162,12 +162,16 @@ def judgment_rows(
 
 
 def write_judgments(answers: Iterable[RaterAnswer], campaign: Campaign, path: PathLike) -> None:
-    """Write the judgment rows of a campaign as JSONL; log how many answers were left out."""
+    """Write the judgment rows of a campaign as JSONL; log how many answers were left out.
+
+    A new file can only be read by its owner.
+    """
     counts: Counter[str] = Counter()
     rows = [*judgment_rows(answers, campaign, excluded_counts=counts)]
     if not rows:
         raise DataError(f"the campaign {campaign.name!r} has no complete answers yet")
-    write_text(path, (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_text(path, lines, private=True)
     for reason, count in counts.items():
         logger.info("%s: answers left out: %d (%s)", path, count, reason)
 

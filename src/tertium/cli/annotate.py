@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tertium.campaigns.campaign import Campaign
 
 DEFAULT_PORT = 8000
-OWNER_ONLY = 0o600  # links are passwords
 
 HELP = "judge translations in the browser, with several raters"
 DESCRIPTION = "Serve a campaign: raters judge translations in their browsers."
@@ -100,7 +99,7 @@ def _export(campaign: Campaign, database: str | Path, judgments: str) -> int:
 def _print_links(args: argparse.Namespace, session: AnnotationSession, port: int) -> None:
     from tertium.annotation.access import describe_person
     from tertium.annotation.session import is_loopback, make_link, public_address
-    from tertium.atomic import check_writable, write_text
+    from tertium.atomic import OWNER_ONLY, check_writable, write_text
 
     if args.links:
         check_writable(args.links)
@@ -110,8 +109,9 @@ def _print_links(args: argparse.Namespace, session: AnnotationSession, port: int
         for person, token in tokens.items()
     }
     if args.links and links:
-        write_text(args.links, "".join(f"{name}\t{link}\n" for name, link in links.items()))
-        Path(args.links).chmod(OWNER_ONLY)
+        lines = [f"{name}\t{link}\n" for name, link in links.items()]
+        write_text(args.links, lines, private=True)
+        Path(args.links).chmod(OWNER_ONLY)  # links are passwords, also in a file that existed
     width = max(map(len, links), default=0)
     for name, link in links.items():
         print(f"{name:<{width}}  {link}")
