@@ -1,22 +1,25 @@
 """Read and check the answers of a judge; anything that is not a valid answer raises an error.
 
-Servers that enforce a JSON schema return one JSON object. Others may put text or a code block
-around it. Nothing is repaired: a missing key, a score as text or an unknown severity is invalid.
+An answer is exactly one JSON object. Thoughts of a reasoning model before it and a code fence
+around it are removed; with any other text around it, an answer is not valid, because the object may
+be quoted from the texts to judge. Nothing is repaired: a missing or repeated key, a score as text
+or an unknown severity is invalid.
 """
 
 from __future__ import annotations
 
-import math
+import json
 import re
 from dataclasses import dataclass
-from json import JSONDecodeError, JSONDecoder
 from typing import Any, Literal
 
 from tertium.metrics.judge.protocols import MAX_SCORE, MIN_SCORE, JudgeProtocol
 from tertium.spans import Severity
 
 MAX_ERRORS = 200  # per answer; a model that repeats itself lists thousands
-_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+MAX_ANSWER_LENGTH = 100_000  # characters, without the thoughts before the answer
+_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_FENCE = "```"
 
 
 class InvalidAnswerError(Exception):
@@ -52,47 +55,64 @@ def parse_answer(content: str, protocol: JudgeProtocol) -> Answer:
     """Parse the text of an answer; raise `InvalidAnswerError` if it is not valid.
 
     >>> from tertium.metrics.judge.protocols import PROTOCOLS
-    >>> parse_answer('Here it is: {"reason": "", "score": 90}', PROTOCOLS["da"]).score
+    >>> parse_answer('<think>fine</think> {"reason": "", "score": 90}', PROTOCOLS["da"]).score
     90.0
     """
-    if not content.strip():
-        raise InvalidAnswerError("empty answer")
-    values = find_objects(content)
-    if not values:
-        raise InvalidAnswerError("no JSON object in the answer")
-    valid: list[Answer] = []
-    problem: InvalidAnswerError | None = None
-    for value in values:
-        try:
-            answer = _check_answer(value, protocol)
-        except InvalidAnswerError as error:
-            problem = problem or error
-        else:
-            valid += [answer] if answer not in valid else []
-    if len(valid) > 1:  # one of them may be copied from the translation
-        raise InvalidAnswerError("several answers")
-    if not valid:
-        raise problem or InvalidAnswerError("no JSON object in the answer")
-    return valid[0]
+    if not is_unicode(content):
+        raise InvalidAnswerError("not valid Unicode")
+    return _check_answer(_parse_object(_unwrap(content)), protocol)
 
 
-def find_objects(content: str) -> list[dict[str, Any]]:
-    """Return the outermost JSON objects of a text, without the thoughts before the answer.
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded: JSON escapes can hold half of a surrogate pair.
 
-    >>> find_objects('<think>{"a": 0}</think> ```json\\n{"a": 1}\\n```')
-    [{'a': 1}]
+    >>> is_unicode("ok"), is_unicode("\\ud800")
+    (True, False)
     """
-    text = _THINKING.sub("", content)
-    decoder, objects, position = JSONDecoder(), [], text.find("{")
-    while position >= 0:
-        try:
-            value, end = decoder.raw_decode(text, position)
-        except (JSONDecodeError, RecursionError):
-            end = position + 1
-        else:
-            objects.append(value)
-        position = text.find("{", end)
-    return objects
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _unwrap(content: str) -> str:
+    """Remove one block of thoughts before an answer, and one code fence around it."""
+    thoughts = _THINKING.match(content)
+    text = content[thoughts.end() :] if thoughts else content
+    text = text.strip()
+    is_fenced = text.startswith(_FENCE) and text.endswith(_FENCE) and len(text) > len(_FENCE)
+    if is_fenced:
+        text = text[len(_FENCE) : -len(_FENCE)].removeprefix("json").strip()
+    return text
+
+
+def _parse_object(text: str) -> dict[str, Any]:
+    """Parse a text that is exactly one JSON object."""
+    if not text:
+        raise InvalidAnswerError("empty answer")
+    if len(text) > MAX_ANSWER_LENGTH:
+        raise InvalidAnswerError(
+            "answer too long", f"expected at most {MAX_ANSWER_LENGTH:,} characters"
+        )
+    try:
+        value = json.loads(text, object_pairs_hook=_make_object, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):  # also a number of more than 4,300 digits
+        value = None
+    if not isinstance(value, dict):
+        raise InvalidAnswerError("not exactly one JSON object")
+    return value
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise InvalidAnswerError("repeated key")
+    return value
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _check_answer(value: dict[str, Any], protocol: JudgeProtocol) -> Answer:
@@ -111,7 +131,7 @@ def _check_answer(value: dict[str, Any], protocol: JudgeProtocol) -> Answer:
 def _check_score(score: Any) -> float:
     if isinstance(score, bool) or not isinstance(score, int | float):
         raise InvalidAnswerError("wrong form", "score is not a number")
-    if not (abs(score) < math.inf and MIN_SCORE <= score <= MAX_SCORE):
+    if not MIN_SCORE <= score <= MAX_SCORE:
         raise InvalidAnswerError("score out of range", f"expected {MIN_SCORE:g} to {MAX_SCORE:g}")
     return float(score)
 
@@ -134,8 +154,6 @@ def _check_text(value: dict[str, Any], name: str) -> str:
     text = value[name]
     if not isinstance(text, str):
         raise InvalidAnswerError("wrong form", f"{name} is not a text")
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # JSON escapes can hold half of a surrogate pair
-        raise InvalidAnswerError("wrong form", f"{name} is not valid Unicode") from None
+    if not is_unicode(text):
+        raise InvalidAnswerError("wrong form", f"{name} is not valid Unicode")
     return text
