@@ -72,6 +72,7 @@ class FakeServer:
     status: int = 0  # of all responses, if set
     latency: float = 0.0
     usage: bool = True
+    model: Any = None  # name in the replies; None: the requested one with a suffix
     requests: list[Payload] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     completions: Counter[str] = field(default_factory=Counter)
@@ -182,7 +183,7 @@ class FakeServer:
         else:
             message["content"] = contents[fault] if fault in contents else self.answer(payload)
         reply: dict[str, Any] = {
-            "model": f"{payload['model']}-2026",
+            "model": f"{payload['model']}-2026" if self.model is None else self.model,
             "choices": [{"message": message, "finish_reason": finish}],
         }
         if self.usage:

@@ -5,8 +5,8 @@ as soon as it is known. Three kinds of problems are handled differently:
 
 - The server is busy or the connection fails (429, 5xx, timeout): wait, longer each time, or as long
   as `Retry-After` says, and send the request again.
-- The answer is not valid (not JSON, wrong keys, refusal): ask again with the reason, up to
-  `retries` times. Then the question has no answer.
+- The answer is not valid (not one JSON object, wrong keys, refusal): ask again with the reason, up
+  to `retries` times. Then the question has no answer.
 - The server refuses (401, 403, 404), does not answer at all, or the budget is reached: finish the
   requests in progress, then raise an error. Answers so far are cached.
 """
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from tertium.errors import JudgeServerError
+from tertium.errors import JudgeServerError, UsageError
 from tertium.execution import JudgeOptions
 from tertium.metrics.judge.answer_store import StoredAnswer
 from tertium.metrics.judge.answers import InvalidAnswerError, parse_answer
@@ -73,9 +73,13 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True)
 class Failure:
-    """A question without a valid answer; `kind` is the reason in a few words."""
+    """A question without a valid answer; `kind` is the reason in a few words.
+
+    `content` is the start of the last answer, if there was one.
+    """
 
     kind: str
+    content: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +155,7 @@ class JudgeClient:
     ) -> None:
         self.protocol, self.parameters, self.options = protocol, parameters, options
         self.usage, self.on_outcome = usage, on_outcome
-        self.url = f"{server_url(options)}/chat/completions"
+        self.url = _check_url(f"{server_url(options)}/chat/completions")
         self.headers = request_headers()
         self.dropped_parameters: set[str] = set()
         self.resume_at = 0.0  # no request is sent before this time
@@ -207,7 +211,7 @@ class JudgeClient:
     async def _answer(self, question: Question, http: httpx.AsyncClient) -> Outcome:
         """Ask until the answer is valid, at most `retries` times again."""
         messages, tokens = list(question.messages), (0, 0)
-        problem = ""
+        failure = Failure(kind="")
         for _ in range(self.parameters.retries + 1):
             try:
                 reply = await self._complete(messages, question, http)
@@ -220,11 +224,11 @@ class JudgeClient:
                     raise InvalidAnswerError(reply.problem)
                 parse_answer(reply.content, self.protocol)
             except InvalidAnswerError as error:
-                problem = error.kind
+                failure = Failure(kind=error.kind, content=reply.content[:MAX_QUOTED_ANSWER])
                 messages = [*question.messages, *_correction(reply.content, error)]
             else:
                 return StoredAnswer(reply.content, reply.model, *tokens)
-        return Failure(kind=problem)
+        return failure
 
     def _fail(self, error: RequestError) -> Failure:
         """Return a failure; end the run if no request succeeds any more."""
@@ -391,9 +395,21 @@ class JudgeClient:
         return parse_reply(body)
 
 
+def _check_url(url: str) -> str:
+    """Return a URL that the HTTP client accepts."""
+    import httpx
+
+    try:
+        httpx.Request("POST", url)
+    except (httpx.InvalidURL, ValueError) as error:
+        raise UsageError(f"judge: the URL of the server is not valid: {error}") from None
+    return url
+
+
 def _correction(content: str, error: InvalidAnswerError) -> list[dict[str, str]]:
     """Return messages that ask again, with the invalid answer and what is wrong with it."""
     request = f"This answer is not valid ({error}). Answer again with the JSON object only."
     quoted = escape_control_tokens(content[:MAX_QUOTED_ANSWER])  # it may repeat a text
+    quoted = quoted.encode(errors="replace").decode()  # without lone surrogates
     answer = [{"role": "assistant", "content": quoted}] if content else []
     return [*answer, {"role": "user", "content": request}]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import httpx
 
 MAX_RESPONSE_BYTES = 8 << 20
+MAX_MODEL_NAME = 200  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +65,25 @@ def parse_reply(body: bytes) -> Reply:
             raise TypeError
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise RequestError("response is not a chat completion", may_be_charged=True) from None
-    reply = Reply(
-        content=content or "", model=str(value.get("model") or ""), tokens=_token_counts(value)
-    )
+    model = value.get("model") or ""
+    reply = Reply(content=content or "", model=model, tokens=_token_counts(value))
+    if not is_model_name(model):
+        return replace(reply, model="", problem="name of the model is not valid")
     reason = choice.get("finish_reason")
     if refusal or reason == "content_filter":
         return replace(reply, problem="refusal")
     if reason == "length":
         return replace(reply, problem="answer cut off at max_tokens")
     return reply
+
+
+def is_model_name(name: Any) -> bool:
+    """Return whether a value can be the name of a model: a short text in printable characters.
+
+    >>> is_model_name("qwen2.5:7b"), is_model_name("\\ud800"), is_model_name(7)
+    (True, False, False)
+    """
+    return isinstance(name, str) and len(name) <= MAX_MODEL_NAME and name.isprintable()
 
 
 def _token_counts(value: Mapping[str, Any]) -> tuple[int, int] | None:
@@ -98,6 +109,6 @@ def parse_retry_after(value: str | None) -> float | None:
     except ValueError:
         try:
             seconds = (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return None
     return max(0.0, seconds) if seconds == seconds else None
