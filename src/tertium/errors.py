@@ -12,7 +12,8 @@
     ├── ModelError                       a damaged or incompatible checkpoint
     ├── PluginError                      a metric, ranker or encoder of another package fails
     └── JudgeServerError                 the server of an LLM judge refuses or does not answer
-        └── BudgetError                  a request would exceed the budget; exits with 3
+        ├── BudgetError                  a request would exceed the budget; exits with 3
+        └── CoverageError                too few segments got a valid answer; exits with 3
 
 A message states what is wrong, where, and how to fix it. Any other exception is a bug in tertium
 and keeps its traceback.
@@ -110,6 +111,12 @@ class JudgeServerError(TertiumError):
 
 class BudgetError(JudgeServerError):
     """The next request to an LLM judge would exceed the budget; answers so far are cached."""
+
+    exit_code = 3
+
+
+class CoverageError(JudgeServerError):
+    """An LLM judge gave valid answers for too few segments; answers so far are cached."""
 
     exit_code = 3
 

@@ -125,19 +125,132 @@ def test_a_budget_stops_with_its_own_exit_code_and_can_be_continued(
 def test_segments_without_a_score_are_counted_and_listed(
     server: FakeServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server.faults = {OURS[1]: ["refusal"] * 3}
-    assert main(["score", *SYSTEMS, *JUDGE, "-f", "json", "-sl"]) == 0
+    server.faults = {OURS[1]: ["refusal"] * 2}
+    judge = ("-m", "judge:model=tiny,min_coverage=0.6")
+    assert main(["score", *SYSTEMS, *judge, "-f", "json", "-sl"]) == 0
     out, err = capsys.readouterr()
     ours, theirs = json.loads(out)
+    assert ours["score"] == (len(OURS[0]) + len(OURS[2])) / 2
     assert ours["segments"] == [len(OURS[0]), None, len(OURS[2])]
     assert theirs["segments"][1] is None
     assert ours["warnings"] == {"score is not a number": 1, "no valid answer: refusal": 1}
     assert "warning: no valid answer: refusal: ours.txt 1, theirs.txt 1" in err
     assert "1 without a valid answer (refusal 1)" in err
-    server.faults = {OURS[1]: ["refusal"] * 3}
-    assert main(["score", *SYSTEMS, *JUDGE]) == 0
+    server.faults = {OURS[1]: ["refusal"] * 2}
+    assert main(["score", *SYSTEMS, *judge]) == 0
     out, _ = capsys.readouterr()
-    assert "no score under judge:model=tiny for ours.txt: segment 2" in out
+    assert "no score under judge:model=tiny,min_coverage=0.6 for ours.txt: segment 2" in out
+
+
+GATE = ("gate", "--baseline", "theirs.txt", "--candidate", "ours.txt", "-s", "src.txt")
+MARGIN = ("--margin", "judge:model=tiny=5")
+HUMAN = ("--human", "human.jsonl")
+CORPUS_OUTPUT = ("-o", "scored", "--shards", "jsonl", "--workers", "1")
+COMMANDS_WITH_A_JUDGE = {
+    "score": ["score", *SYSTEMS, *JUDGE],
+    "score quietly": ["score", *SYSTEMS, *JUDGE, "-q"],
+    "score only": ["score", *SYSTEMS, *JUDGE, "-b"],
+    "score with intervals": ["score", *SYSTEMS, *JUDGE, "--confidence", "-f", "json"],
+    "score with spans": ["score", *SYSTEMS, *JUDGE, "--to-spans", "spans.jsonl"],
+    "compare": ["compare", *SYSTEMS, *JUDGE],
+    "compare by randomization": ["compare", *SYSTEMS, *JUDGE, "--paired-ar", "-f", "json"],
+    "rank": ["rank", *SYSTEMS, *JUDGE],
+    "gate": [*GATE, *JUDGE, *MARGIN],
+    "gate that passes": [*GATE, *JUDGE, *MARGIN, "--undecided", "pass"],
+    "gate with a floor": [*GATE, *JUDGE, *MARGIN, "--min", "judge:model=tiny=10"],
+    "gate calibrate": ["gate", "calibrate", *GATE[1:], *JUDGE],
+    "worst": ["worst", *SYSTEMS, *JUDGE],
+    "explain": ["explain", "-s", "src.txt", "-t", "ours.txt", "--segment", "1", *JUDGE],
+    "report": ["report", *SYSTEMS, *JUDGE, "-o", "page.html"],
+    "report that explains": [
+        *("report", *SYSTEMS, "-r", "theirs.txt", "-m", "chrf", "-o", "page.html"),
+        *("--explain-with", "judge:model=tiny,against=source"),
+    ],
+    "meta": ["meta", *HUMAN, *JUDGE, "--test", "none"],
+    "meta of systems": ["meta", *HUMAN, *JUDGE, "--test", "none", "--level", "system"],
+    "corpus": ["corpus", "rows.jsonl", *JUDGE, *CORPUS_OUTPUT],
+    "corpus in processes": ["corpus", "rows.jsonl", *JUDGE, *CORPUS_OUTPUT[:-1], "2"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS_WITH_A_JUDGE)
+def test_every_command_fails_without_valid_answers(
+    server: FakeServer, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """It shows no score, and names one rejected answer with control characters escaped."""
+    if command.startswith("corpus"):
+        pytest.importorskip("pyarrow")
+    server.answer = lambda payload: "\x1b[31mI like it.\n" + "a" * 5000
+    write_human_rows()
+    write_rows(OURS)
+    assert main(COMMANDS_WITH_A_JUDGE[command]) == 3
+    out, err = capsys.readouterr()
+    error = err.splitlines()[-1]
+    assert "too few valid answers: judge:model=tiny" in error
+    assert "for 0 of " in error
+    assert r"'\x1b[31mI like it.\naaa" in error
+    assert "not exactly one JSON object" in error
+    assert len(error) < 600
+    assert "\x1b" not in out + err
+    assert "nan" not in out
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", COMMANDS_WITH_A_JUDGE)
+def test_an_odd_setting_is_an_error_before_the_work_starts(
+    server: FakeServer, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    if command.startswith("corpus"):
+        pytest.importorskip("pyarrow")
+    write_human_rows()
+    write_rows(OURS)
+    arguments = COMMANDS_WITH_A_JUDGE[command]
+    for odd, message in [("\udcff", "not UTF-8"), ("a" * 300, "at most 200")]:
+        named = [part.replace("model=tiny", f"model={odd}") for part in arguments]
+        assert main(named) == 2
+        assert message in capsys.readouterr().err
+    assert main([*arguments, "--judge-url", "http://localhost:99999/v1"]) == 2
+    assert "Port out of range" in capsys.readouterr().err
+    assert server.requests == []
+
+
+def test_a_gate_without_enough_answers_writes_its_exit_code(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.faults = {OURS[0]: ["not json"] * 2}
+    options = ("-f", "json", "--undecided", "pass")
+    assert main([*GATE, *JUDGE, *MARGIN, *options]) == 3
+    record = json.loads(capsys.readouterr().out)
+    assert record["exit_code"] == 3
+    assert record["tests"][0]["candidate"] is None
+    assert record["tests"][0]["verdict"] == "undecided"
+    assert record["cautions"] == ["Judge: no score for 1 of 3 segments of ours.txt"]
+
+
+def test_a_corpus_has_no_mean_without_enough_answers(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    write_rows(OURS)
+    server.faults = {OURS[1]: ["not json"] * 9}
+    command = ["corpus", "rows.jsonl", *JUDGE, *CORPUS_OUTPUT, "-f", "json"]
+    for arguments in (command, [*command, "--resume"]):
+        assert main(arguments) == 3
+        out, err = capsys.readouterr()
+        (record,) = json.loads(out)["metrics"].values()
+        assert record["mean"] is None
+        assert record["scored"] == 2
+        assert record["warnings"]["no valid answer: not exactly one JSON object"] == 1
+        assert "for 2 of 3 segments" in err
+
+
+def write_human_rows() -> None:
+    rows = [
+        {"system": system, "segment": n + 1, "src": SOURCES[n], "mt": text, "score": 50 + n}
+        for system, texts in (("ours", OURS), ("theirs", THEIRS))
+        for n, text in enumerate(texts)
+    ]
+    Path("human.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def test_every_command_uses_the_same_answers(
@@ -159,13 +272,7 @@ def test_every_command_uses_the_same_answers(
     assert main(["explain", *files, *JUDGE]) == 0
     assert "'The': the first word" in capsys.readouterr().out
     assert main(["rank", *SYSTEMS, *JUDGE, "-q"]) == 0
-    rows = [
-        {"system": system, "segment": n + 1, "src": SOURCES[n], "mt": text, "score": 50 + n}
-        for system, texts in (("ours", OURS), ("theirs", THEIRS))
-        for n, text in enumerate(texts)
-    ]
-    for name in ("human.jsonl", "corpus.jsonl"):
-        Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_human_rows()
     assert main(["meta", "--human", "human.jsonl", *JUDGE, "-q", "--test", "none"]) == 0
     assert len(server.requests) == answers
     assert SECRET not in page + capsys.readouterr().out
@@ -223,9 +330,9 @@ def test_a_route_asks_the_judge_about_undecided_rows_only(
     assert second["pairs"]["en-de"]["publish"]["low"] >= 0.8
     assert "served" not in second["signatures"][0]
     judged_files.write_rows(Path("new.jsonl"), new_rows, with_scores=False)
-    server.faults = {row["mt"]: ["refusal"] * 3 for row in new_rows[:20]}
+    server.faults = {row["mt"]: ["refusal"] * 2 for row in new_rows[:20]}
     apply = ["route", "apply", "route.json", "-t", "new.jsonl", "-f", "json", "-o", "labeled.jsonl"]
-    assert main([*apply, "--price", "2,8"]) == 0
+    assert main([*apply, "--price", "2,8"]) == 3, "half of the answers are not valid"
     out, err = capsys.readouterr()
     (saving,) = json.loads(out)["savings"]
     assert saving["scored"] + saving["avoided"] <= 40
@@ -238,8 +345,16 @@ def test_a_route_asks_the_judge_about_undecided_rows_only(
     refused = [record for record in judged_records if record["scores"][judge] is None]
     assert refused
     assert {record["outcome"] for record in refused} == {"post-edit"}, "never published"
+    assert (
+        f"no score for {len(refused)} of {saving['scored']} rows" in json.loads(out)["warnings"][-1]
+    )
+    assert "too few valid answers" in err
     assert saving["cost"] == pytest.approx((len(judged_records) - len(refused)) * COST_OF_ONE)
     assert SECRET not in out + err + Path("route.json").read_text()
+    server.answer = lambda payload: "no"
+    other = [part.replace("tiny", "other") for part in fit]
+    assert main([*other, *options, "-o", "other.json"]) == 3, "no answer at all"
+    assert "The reason for one 'no': not exactly one JSON object" in capsys.readouterr().err
 
 
 def write_rows(texts: list[str]) -> None:

@@ -1,8 +1,8 @@
 """The command line: one module per command parses, calls one public function and prints.
 
 Results go to stdout, progress and warnings to stderr. A `TertiumError` prints one line and exits
-with its code: 1 if inputs differ in length, 2 for any other user error. Other exceptions are bugs
-and keep their traceback.
+with its code: 1 if inputs differ in length, 3 if the budget of a judge is reached or too few of its
+answers are valid, 2 for any other user error. Other exceptions are bugs and keep their traceback.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 from tertium.cli.parser import CommandParser, OneLineErrorParser
-from tertium.errors import TertiumError, UnknownNameError
+from tertium.errors import JudgeServerError, TertiumError, UnknownNameError
 from tertium.extras import explain_missing
 from tertium.metrics.judge.usage import track_usage
 from tertium.version import __version__
@@ -99,9 +99,15 @@ def _run_command(argv: Sequence[str] | None) -> int:
     with explain_missing(f"`tertium {args.command}`"), track_usage() as usage:
         try:
             code: int = args.run(args)
+        except TertiumError as error:
+            if usage.has_too_few_answers and not isinstance(error, JudgeServerError):
+                _print_error(str(error))  # it may only follow from the missing answers
+                usage.check_coverage()
+            raise
         finally:
             if not usage.is_empty and not getattr(args, "quiet", False):
                 print(f"tertium: judge: {usage.describe()}", file=sys.stderr)
+    usage.check_coverage()
     return code
 
 

@@ -11,7 +11,8 @@ from tertium.cli import inputs, output
 from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
-from tertium.errors import DataError, LengthError, UnknownNameError, UsageError
+from tertium.errors import CoverageError, DataError, LengthError, UnknownNameError, UsageError
+from tertium.metrics.judge.usage import current_usage
 
 if TYPE_CHECKING:
     from tertium.decisions.gate import GateSet
@@ -29,7 +30,8 @@ examples:
 
 Without files, settings and language pairs are read from the table [gate] of tertium.toml (or
 [tool.tertium.gate] of pyproject.toml). `calibrate` suggests margins from two runs of one system.
-exit codes: 0 pass or better, 1 worse or a failed condition, 3 undecided, 2 usage
+exit codes: 0 pass or better, 1 worse or a failed condition, 2 usage, 3 undecided or too few valid
+answers of an LLM judge
 """
 
 
@@ -130,6 +132,9 @@ def _run(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet), runtime_of(args):
         result = gate_sets(sets, alpha=settings.alpha)
     undecided = args.undecided or settings.undecided
+    exit_code = result.exit_code(undecided)
+    if current_usage().has_too_few_answers:
+        exit_code = CoverageError.exit_code
     write_gate_files(
         result,
         locations,
@@ -139,11 +144,11 @@ def _run(args: argparse.Namespace) -> int:
         summary=args.markdown,
         page=args.report,
     )
-    records = result.records() | {"exit_code": result.exit_code(undecided)}
+    records = result.records() | {"exit_code": exit_code}
     if args.to_json:
         output.write_json(args.to_json, records)
     _print_result(args, result, records)
-    return result.exit_code(undecided)
+    return exit_code
 
 
 def _read_settings(args: argparse.Namespace) -> GateSettings:

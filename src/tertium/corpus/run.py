@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import deque
@@ -29,7 +30,8 @@ from tertium.execution import MEGABYTE, Runtime, current_runtime, progress_task,
 from tertium.frames import is_frame
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.judge.usage import Usage, share_usage
+from tertium.metrics.judge.metric import Judge
+from tertium.metrics.judge.usage import Usage, check_set, share_usage
 from tertium.segment import Segment
 from tertium.version import __version__
 
@@ -178,6 +180,7 @@ def score_corpus(
             done = _find_done(state, shard_writer(shards).suffix, strict=strict)
             pending = [part for part in parts if part.name not in done]
             total = _merge(parts, done, state, _score_parts(pool, job, pending, usage))
+            _withhold_means(loaded, total)
             summary = CorpusSummary(
                 rows=total.rows,
                 kept=total.kept,
@@ -274,6 +277,17 @@ def _merge(
             name = names.popleft()
             total.merge(state.read_tally(name) if name in done else early.pop(name))
     return total
+
+
+def _withhold_means(metrics: Sequence[Metric], total: Tally) -> None:
+    """Remove the mean of each judge that has too few valid answers."""
+    for metric in metrics:
+        tally = total.metrics.get(metric.spec)
+        if tally is None or not isinstance(metric, Judge):
+            continue
+        rows = tally.count + tally.missing
+        if not check_set(metric.spec, metric.min_coverage, tally.count, rows):
+            tally.total = math.nan
 
 
 def _check_output(

@@ -147,6 +147,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         conditions += [*_check_limits(own, report), *_check_scores(own, evaluation)]
         findings |= {own.name: report} if report else {}
         cautions += find_unfit_metrics(evaluation).values()
+        cautions += _count_missing_scores(evaluation)
     sizes = [d.segments_to_decide(0.0, alpha / 2) for test, d in tests if not test.is_slice]
     return GateResult(
         tests=tuple(_decide(tests, alpha)),
@@ -158,6 +159,17 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         cautions=tuple(dict.fromkeys(cautions)),
         people_segments=round_up(max(MIN_SEGMENTS, min(sizes, default=math.inf))),
     )
+
+
+def _count_missing_scores(evaluation: Evaluation) -> Iterator[str]:
+    """Yield a sentence for each metric and system without a score for some segments."""
+    for metric in evaluation.metrics:
+        for system in evaluation.systems:
+            segments = evaluation.scores[system][metric].segments
+            missing = int(np.isnan(segments).sum())
+            if missing:
+                name = evaluation.names[metric]
+                yield f"{name}: no score for {missing:,} of {len(segments):,} segments of {system}"
 
 
 def _shared_name(names: Sequence[str], otherwise: str) -> str:

@@ -89,6 +89,8 @@ class Condition:
         """Return the observation and the bound in words."""
         where = f" in {self.pair}" if self.pair else ""
         bound = f"at {'most' if self.rule == 'max' else 'least'} {self.bound}"
+        if self.limit is None and self.observed != self.observed:
+            return f"no score of {self.name} ({bound}){where}"
         if self.limit is None:
             return f"{self.name} {self.observed:.4g} ({bound}){where}"
         return f"{self.name} in {self.observed:g} of {self.segments:,} segments ({bound}){where}"
@@ -114,7 +116,7 @@ class GateResult(Displayable):
     findings
         The findings of checks by pair; empty without limits of checks.
     cautions
-        What makes a metric unfit for the texts.
+        What makes a metric unfit for the texts, and segments without a score.
     people_segments
         How many segments people should judge if metrics disagree.
     """

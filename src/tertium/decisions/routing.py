@@ -33,6 +33,7 @@ from tertium.decisions.rows import (
 from tertium.display import Displayable
 from tertium.errors import UsageError
 from tertium.evaluation.scoring import References, Translations, as_testset
+from tertium.metrics.base.metric import NO_SCORE
 from tertium.spans import Span
 
 MIN_DRIFT_ROWS = 30  # fewer rows show no drift
@@ -241,6 +242,12 @@ class _Router:
                 continue
             self.outcomes[n] = decide_by_score(own, float(scores.oriented[position]))
             self.reasons[n] = _explain(stage, own, self.outcomes[n])
+        missing = sum(NO_SCORE in kinds for kinds in scores.warnings)
+        if missing:
+            self.notes.append(
+                f"warning: {stage.metric}: no score for {missing:,} of {len(rows):,} rows: it "
+                "decides nothing about them"
+            )
         self._measure_drift(stage, rows, scores)
         return scores
 

@@ -203,7 +203,7 @@ class JudgeClient:
                 self.stop_error = self.stop_error or error
                 return
             if isinstance(outcome, Failure):
-                self.usage.count_failure(outcome.kind)
+                self.usage.count_failure(outcome.kind, outcome.content)
             else:
                 self.usage.answers += 1
             self.on_outcome(question, outcome)

@@ -11,34 +11,39 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.errors import MissingResourceError, UsageError
+from tertium.errors import MissingResourceError, UsageError, short_repr
 from tertium.execution import current_runtime, progress_task
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
 from tertium.metrics.base.optional_inputs import check_same_inputs
 from tertium.metrics.judge import answer_store
 from tertium.metrics.judge.answer_store import StoredAnswer
-from tertium.metrics.judge.answers import Answer, InvalidAnswerError, parse_answer
+from tertium.metrics.judge.answers import Answer, InvalidAnswerError, is_unicode, parse_answer
 from tertium.metrics.judge.client import Failure, Outcome, Question, RequestParameters, ask
 from tertium.metrics.judge.prompts import Prompt, bundled_prompt, read_prompt
 from tertium.metrics.judge.protocols import PROTOCOLS, JudgeProtocol, ProtocolName
+from tertium.metrics.judge.replies import MAX_MODEL_NAME, is_model_name
 from tertium.metrics.judge.results import PassResult, SegmentResult, list_reasons, merge_spans
-from tertium.metrics.judge.server_address import server_url
+from tertium.metrics.judge.server_address import read_url, server_url
 from tertium.metrics.judge.usage import (
     RequestPlan,
     Usage,
+    check_set,
+    count_segments,
     current_usage,
     estimate_tokens,
     token_cost,
 )
 from tertium.models.inputs import REQUIRED_INPUTS
+from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.spans import Span
 from tertium.specs import Range
@@ -58,7 +63,8 @@ class Judge(Metric):
         esa, da:  mean over passes of the score that the model gives, 0 to 100
         mqm:      mean over passes of -sum of the weights of the errors, -25 to 0
 
-    A segment without a valid answer has no score (NaN). The system score is the mean of the others.
+    A segment without a valid answer has no score (NaN). The system score is the mean of the others,
+    or NaN if fewer than `min_coverage` of the segments have a valid answer.
 
     Inputs: the source, references, or both.
 
@@ -73,6 +79,7 @@ class Judge(Metric):
     - `temperature`: of sampling; by default 0, or 0.7 with several passes.
     - `retries`: how often to ask again after an invalid answer.
     - `max_tokens`: maximum length of an answer.
+    - `min_coverage`: share of the segments that need a valid answer for a system score.
     - `prompt`: file with a prompt of your own (see the guide).
 
     Related metrics: `tertium-multi` needs no server and marks errors as well.
@@ -97,12 +104,23 @@ class Judge(Metric):
     context: Annotated[int, Range(0, 100)] = 0
     passes: Annotated[int, Range(1, 1000)] = 1
     temperature: Annotated[float | None, Range(0, 2)] = None
-    retries: Annotated[int, Range(0, 100)] = 2
+    retries: Annotated[int, Range(0, 100)] = 1
     max_tokens: Annotated[int, Range(1, 1_000_000)] = 2048
+    min_coverage: Annotated[float, Range(0, 1)] = 0.95
     prompt: str = ""
 
     def __post_init__(self) -> None:
         parse_language_pair(self.lp)
+        if not is_model_name(self.model):
+            raise UsageError(
+                f"model={short_repr(self.model)} is not the name of a model: expected at most "
+                f"{MAX_MODEL_NAME} printable characters"
+            )
+        if not is_unicode(self.prompt):
+            raise UsageError(
+                f"prompt={short_repr(self.prompt)}: the name of the file is not valid Unicode: "
+                "rename it"
+            )
         if self.passes > 1 and self.temperature == 0:
             raise UsageError(
                 f"passes={self.passes} with temperature=0: all answers would be equal; omit "
@@ -160,8 +178,19 @@ class Judge(Metric):
                 "judge has no default model: give the name of a model on your server as "
                 "judge:model=NAME, and the server with --judge-url URL"
             )
+        read_url(current_runtime().judge)  # fail before other metrics have done their work
         if self.against == "auto":
             check_same_inputs(self.name, segments)
+
+    def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
+        """Wrap statistics in `Scores`, without a system score if too few answers are valid."""
+        scores = super().make_scores(segments, statistics)
+        has_score = statistics[:, COLUMNS.index("segments")] > 0
+        is_asked = np.array([_needs_answer(segment) for segment in segments], dtype=bool)
+        answered = int((has_score & is_asked).sum())
+        if check_set(self.spec, self.min_coverage, answered, int(is_asked.sum())):
+            return scores
+        return replace(scores, reduce=_withhold_score)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         parameters = self._parameters
@@ -301,7 +330,7 @@ class Judge(Metric):
 
     def _questions(self, segment: Segment) -> list[Question]:
         """Return one question per pass; none for blank translations, whose score is fixed."""
-        if not segment.hypothesis.strip():
+        if not _needs_answer(segment):
             return []
         messages = tuple(self.template.render(self._texts(segment), self.lp))
         parameters = self._parameters
@@ -320,7 +349,8 @@ class Judge(Metric):
 
         Questions that failed before are asked again only with `retry`.
         """
-        questions = {q.key: q for segment in segments for q in self._questions(segment)}
+        asked_questions = [self._questions(segment) for segment in segments]
+        questions = {q.key: q for own in asked_questions for q in own}
         answers = self._stored_answers(questions)
         failures = {} if retry else answer_store.get_failures(questions)
         missing = [q for key, q in questions.items() if key not in answers and key not in failures]
@@ -328,7 +358,14 @@ class Judge(Metric):
         usage.cached_answers += len(answers) if retry else 0
         if missing:
             self._ask(missing, usage)
-        return self._stored_results(segments)
+        results = self._stored_results(segments)
+        answered = {
+            _hash_question(own[0]): bool(result.passes)
+            for own, result in zip(asked_questions, results, strict=True)
+            if own
+        }
+        count_segments(self.spec, self.min_coverage, answered)
+        return results
 
     def _ask(self, questions: Sequence[Question], usage: Usage) -> None:
         options = current_runtime().judge
@@ -386,3 +423,18 @@ class Judge(Metric):
         )
         kinds = tuple(failures[key] for key in keys if key in failures and key not in answers)
         return SegmentResult(passes=passes, failures=kinds)
+
+
+def _needs_answer(segment: Segment) -> bool:
+    """Return whether the model is asked; the score of a blank translation is fixed."""
+    return bool(segment.hypothesis.strip())
+
+
+def _hash_question(question: Question) -> int:
+    """Return a number for a question that is the same in every process."""
+    return int.from_bytes(blake2b(question.key.encode(), digest_size=8).digest(), "big")
+
+
+def _withhold_score(totals: FloatArray) -> FloatArray:
+    """Return NaN for each sum of statistics, in place of `Judge.reduce`."""
+    return np.full(totals.shape[:-1], np.nan)

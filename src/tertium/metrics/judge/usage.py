@@ -1,23 +1,55 @@
-"""Count requests, tokens and cost of LLM judges, and estimate them before a run."""
+"""Count requests, tokens, cost and valid answers of LLM judges, and estimate a run before it.
+
+A judge that got valid answers for too few segments has no system score, and the command that used
+it ends with an error: see `Coverage`.
+"""
 
 from __future__ import annotations
 
 import math
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tertium.errors import CoverageError, short_repr
 from tertium.execution import current_runtime, runtime
 from tertium.metrics.judge.budget import CostLedger
 
 Price = tuple[float, float]  # of a million input and output tokens
 TOKENS_PER_PRICE = 1_000_000
 CHARACTERS_PER_TOKEN = 4  # of ASCII text; other characters count as one token each
+MAX_SHOWN_ANSWER = 200  # characters of a rejected answer in an error message
+
+
+@dataclass(kw_only=True)
+class Coverage:
+    """Which segments of a run got a valid answer of one judge, and whether these are enough.
+
+    `required` is the share that needs one. `answered` tells it for each distinct segment, by a hash
+    of what was asked. `too_few` has the numbers of segments with an answer, and of all, in a set
+    (such as a system) that has no score for this reason.
+    """
+
+    required: float
+    answered: dict[int, bool] = field(default_factory=dict)
+    too_few: tuple[int, int] | None = None
+
+    def add(self, other: Coverage) -> None:
+        """Add the segments of another process."""
+        self.answered |= other.answered
+        self.too_few = self.too_few or other.too_few
+
+    def find_shortfall(self) -> tuple[int, int] | None:
+        """Return how many of how many segments have an answer if these are too few."""
+        if self.too_few is not None:
+            return self.too_few
+        count, total = sum(self.answered.values()), len(self.answered)
+        return None if has_enough_answers(count, total, self.required) else (count, total)
 
 
 @dataclass(kw_only=True)
@@ -28,6 +60,8 @@ class Usage:
     `cached_answers` were read from the cache. `failures` is the number of questions without a valid
     answer after all retries. `unreported` counts requests that a server may have charged without
     reporting tokens (a lost connection); `unreported_cost` is an upper bound of their cost.
+    `coverage` is kept for each judge, by its spec. `rejected` is one answer that was not valid, and
+    the reason.
     """
 
     requests: int = 0
@@ -40,6 +74,8 @@ class Usage:
     unreported_cost: float = 0.0
     price: Price | None = None
     failure_kinds: dict[str, int] = field(default_factory=dict)
+    coverage: dict[str, Coverage] = field(default_factory=dict, repr=False)
+    rejected: tuple[str, str] | None = field(default=None, repr=False)
     ledger: CostLedger | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -71,8 +107,11 @@ class Usage:
             value = getattr(other, name)
             if name == "failure_kinds":
                 self.failure_kinds = dict(Counter(self.failure_kinds) + Counter(value))
-            elif name == "price":
-                self.price = self.price or value
+            elif name == "coverage":
+                for judge, coverage in value.items():
+                    self.coverage_of(judge, coverage.required).add(coverage)
+            elif name in ("price", "rejected"):
+                setattr(self, name, getattr(self, name) or value)
             elif name != "ledger":
                 setattr(self, name, getattr(self, name) + value)
 
@@ -81,13 +120,47 @@ class Usage:
         """Cost of all processes, None without a price; lost answers count with their maximum."""
         return None if self.price is None or self.ledger is None else self.ledger.cost
 
-    def count_failure(self, kind: str) -> None:
+    def count_failure(self, kind: str, content: str = "") -> None:
+        """Count a question without a valid answer, and keep one rejected answer."""
         self.failures += 1
         self.failure_kinds[kind] = self.failure_kinds.get(kind, 0) + 1
+        if self.rejected is None or (content and not self.rejected[1]):
+            self.rejected = (kind, content)
+
+    def coverage_of(self, judge: str, required: float) -> Coverage:
+        """Return the coverage of a judge, by its spec."""
+        return self.coverage.setdefault(judge, Coverage(required=required))
+
+    @property
+    def has_too_few_answers(self) -> bool:
+        """Whether some judge got too few valid answers."""
+        return any(coverage.find_shortfall() for coverage in self.coverage.values())
+
+    def check_coverage(self) -> None:
+        """Raise an error with one rejected answer if some judge got too few valid answers."""
+        shortfalls = []
+        for judge, coverage in self.coverage.items():
+            shortfall = coverage.find_shortfall()
+            if shortfall is not None:
+                answered, total = shortfall
+                required = f"expected {100 * coverage.required:g} % (min_coverage)"
+                shortfalls.append(f"{judge} for {answered:,} of {total:,} segments, {required}")
+        if not shortfalls:
+            return
+        message = f"too few valid answers: {'; '.join(shortfalls)}"
+        if self.rejected is not None:
+            kind, content = self.rejected
+            answer = f" {short_repr(content, MAX_SHOWN_ANSWER)}" if content else ""
+            message += f". The reason for one{answer}: {kind}"
+        raise CoverageError(
+            f"judge: {message}. Run the command again to ask for the missing answers only; a lower "
+            "min_coverage accepts fewer answers"
+        )
 
     def as_dict(self) -> dict[str, object]:
         """Convert to a dictionary for JSON, with the cost."""
-        names = [part.name for part in fields(self) if part.name != "ledger"]
+        internal = ("coverage", "rejected", "ledger")
+        names = [part.name for part in fields(self) if part.name not in internal]
         values = {name: getattr(self, name) for name in names}
         return {**values, "cost": self.cost}
 
@@ -125,6 +198,17 @@ class RequestPlan:
     def cost(self, price: tuple[float, float]) -> float:
         """Return the estimated cost."""
         return token_cost(self.prompt_tokens, self.completion_tokens, price)
+
+
+def has_enough_answers(answered: int, total: int, required: float) -> bool:
+    """Return whether a share of segments got an answer; without any answer, it is never enough.
+
+    >>> has_enough_answers(19, 20, 0.95), has_enough_answers(18, 20, 0.95)
+    (True, False)
+    >>> has_enough_answers(0, 20, 0.0), has_enough_answers(0, 0, 0.95)
+    (False, True)
+    """
+    return total == 0 or (answered > 0 and answered / total >= required)
 
 
 def token_cost(prompt_tokens: float, completion_tokens: float, price: Price) -> float:
@@ -172,6 +256,21 @@ def current_usage() -> Usage:
         _usage_by_options[id(options)] = Usage()
         weakref.finalize(options, _usage_by_options.pop, id(options), None)
     return _usage_by_options[id(options)]
+
+
+def count_segments(judge: str, required: float, answered: Mapping[int, bool]) -> None:
+    """Note which segments have a valid answer, inside `track_usage`, which ends at some time."""
+    if (usage := _current_usage.get()) is not None:
+        usage.coverage_of(judge, required).answered |= answered
+
+
+def check_set(judge: str, required: float, answered: int, total: int) -> bool:
+    """Return whether enough segments of a set have an answer to give it a score, and note it."""
+    is_enough = has_enough_answers(answered, total, required)
+    usage = _current_usage.get()
+    if usage is not None and not is_enough:
+        usage.coverage_of(judge, required).too_few = (answered, total)
+    return is_enough
 
 
 @contextmanager

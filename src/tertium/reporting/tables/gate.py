@@ -43,6 +43,8 @@ def _test_row(test: MetricTest, has_pairs: bool, has_slices: bool) -> list[Cell 
     places = test.decimals
     p = getattr(test, P_VALUES[test.verdict])
     bounds = f"{test.low:+z.{places}f} to {test.high:+z.{places}f}" if p == p else "–"
+    has_scores = test.difference == test.difference
+    difference = f"{test.difference:+z.{places}f}" if has_scores else "–"
     verdict: str = test.verdict
     if test.more_segments is not None:
         verdict += f" (about {test.more_segments:,} more segments)"
@@ -53,7 +55,7 @@ def _test_row(test: MetricTest, has_pairs: bool, has_slices: bool) -> list[Cell 
         number_cell(test.segments, 0),
         number_cell(test.baseline, places),
         number_cell(test.candidate, places),
-        Cell(f"{test.difference:+z.{places}f}", test.difference),
+        Cell(difference, test.difference),
         Cell(bounds, bounds, extra_columns={"low": test.low, "high": test.high}),
         number_cell(test.margin, max(2, places)),
         number_cell(p, 4),
@@ -72,10 +74,11 @@ def _condition_table(result: GateResult) -> Table:
 def _condition_row(condition: Condition, has_pairs: bool) -> list[Cell | str]:
     verdict = "pass" if condition.is_met else "fail"
     sign = "≤" if condition.rule == "max" else "≥"
+    observed = condition.observed
     return [
         *([condition.pair] if has_pairs else []),
         condition.name,
-        Cell(f"{condition.observed:.6g}", condition.observed),
+        Cell(f"{observed:.6g}" if observed == observed else "–", observed),
         f"{sign} {condition.bound}",
         Cell(verdict, verdict, EMPHASIS[verdict]),
     ]
