@@ -244,6 +244,16 @@ def test_a_corpus_has_no_mean_without_enough_answers(
         assert "for 2 of 3 segments" in err
 
 
+def test_control_characters_in_reasons_are_not_printed(
+    server: FakeServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = lambda payload: json.dumps({"reason": "bad \x1b[31m\u202e text", "score": 5})
+    judge = ("-m", "judge:model=tiny,protocol=da")
+    assert main(["explain", "-s", "src.txt", "-t", "ours.txt", "--segment", "1", *judge]) == 0
+    out = capsys.readouterr().out
+    assert "  - bad ␛[31m� text" in out
+
+
 def write_human_rows() -> None:
     rows = [
         {"system": system, "segment": n + 1, "src": SOURCES[n], "mt": text, "score": 50 + n}
@@ -354,7 +364,7 @@ def test_a_route_asks_the_judge_about_undecided_rows_only(
     server.answer = lambda payload: "no"
     other = [part.replace("tiny", "other") for part in fit]
     assert main([*other, *options, "-o", "other.json"]) == 3, "no answer at all"
-    assert "The reason for one 'no': not exactly one JSON object" in capsys.readouterr().err
+    assert "One rejected answer: 'no' (not exactly one JSON object)" in capsys.readouterr().err
 
 
 def write_rows(texts: list[str]) -> None:

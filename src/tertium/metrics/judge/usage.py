@@ -150,8 +150,10 @@ class Usage:
         message = f"too few valid answers: {'; '.join(shortfalls)}"
         if self.rejected is not None:
             kind, content = self.rejected
-            answer = f" {short_repr(content, MAX_SHOWN_ANSWER)}" if content else ""
-            message += f". The reason for one{answer}: {kind}"
+            answer = short_repr(content, MAX_SHOWN_ANSWER)
+            message += (
+                f". One rejected answer: {answer} ({kind})" if content else f". One reason: {kind}"
+            )
         raise CoverageError(
             f"judge: {message}. Run the command again to ask for the missing answers only; a lower "
             "min_coverage accepts fewer answers"
