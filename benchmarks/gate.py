@@ -129,9 +129,9 @@ def print_power(root: Path, specs: Sequence[str]) -> None:
     rules = GateRules.from_values({"human": "5%"})
     for name in HUMAN_SETS:
         testset, human = read_judged(root / "modern" / "dev" / f"{name}.jsonl.gz")
-        texts, pairs = target_texts(testset), [*separated_pairs(human)]
-        metrics = load_metrics_for(texts, list(specs))
-        evaluation, margins = score(testset, metrics), resolve_margins(rules, metrics, texts)
+        pairs = [*separated_pairs(human)]
+        metrics = load_metrics_for(target_texts(testset), list(specs))
+        evaluation, margins = score(testset, metrics), resolve_margins(rules, metrics, testset)
         for metric, margin in margins.items():
             verdicts: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
             for better, worse in pairs:

@@ -8,9 +8,10 @@ System pairs come from modern/ (direct assessments of WMT20 to WMT22, ESA of WMT
 2021) and from WMT17 and WMT18. A metric is not fitted on judgments it was trained on, nor on system
 pairs that the results overview reports: of WMT17 only directions out of English, and WMT18 only
 for metrics that are not in the overview. The human score of a system is the mean of its judgments.
-The metric scores the same sample of segments for all systems. Human translations and datasets with
-fewer than four systems are excluded. Results are appended line by line and not computed again;
-scales of other metrics stay in the bundled file.
+A metric reads all inputs that its spec allows (`tertium-multi`: source and reference), and a scale
+holds for these inputs only. The metric scores the same sample of segments for all systems. Human
+translations and datasets with fewer than four systems are excluded. Results are appended line by
+line and not computed again; scales of other metrics stay in the bundled file.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from tertium.atomic import write_text
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import read_records
 from tertium.data.wmt import MetricsTask
+from tertium.evaluation.comparison import scale_name
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.difference_scales import DifferenceScale, fit_scales
 from tertium.metrics import Metric, load_metric
@@ -136,6 +138,7 @@ def score(metric: Metric, dataset: ModernSet | TaskSet, segments: int) -> dict[s
     return {
         "set": dataset.name,
         "metric": metric.spec,
+        "inputs": metric.find_inputs(texts),
         "learned": list(metric.model_ids),
         "segments": len(texts) // len(systems),
         "people": dataset.human_scores,
@@ -174,7 +177,11 @@ def build_aligned_scores(line: Mapping[str, Any]) -> AlignedScores:
 def fit(lines: Sequence[Mapping[str, Any]]) -> None:
     """Fit the scales of the metrics in these lines and replace older ones."""
     learned = {line["metric"]: line["learned"] for line in lines}
-    fitted = fit_scales([build_aligned_scores(line) for line in lines], learned)
+    inputs = {line["metric"]: line["inputs"] for line in lines}
+    fitted = [
+        replace(scale, metric=scale_name(load_metric(scale.metric)), inputs=inputs[scale.metric])
+        for scale in fit_scales([build_aligned_scores(line) for line in lines], learned)
+    ]
     update_scales(
         fitted, {spec: describe_fit([x for x in lines if x["metric"] == spec]) for spec in learned}
     )
@@ -182,15 +189,21 @@ def fit(lines: Sequence[Mapping[str, Any]]) -> None:
 
 def describe_fit(lines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the datasets that the scales of a metric were fitted on."""
-    return {"segments": max(x["segments"] for x in lines), "sets": sorted(x["set"] for x in lines)}
+    return {
+        "inputs": lines[0]["inputs"],
+        "segments": max(x["segments"] for x in lines),
+        "sets": sorted(x["set"] for x in lines),
+    }
 
 
 def update_scales(fitted: Sequence[DifferenceScale], scored: dict[str, Any]) -> None:
-    """Write scales into the file and replace older ones of the same metrics."""
+    """Write scales into the file and replace older ones of the same metrics and inputs."""
     stored = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
-    old = [s for s in stored.get("scales", []) if s["metric"] not in scored]
+    replaced = {(scale.metric, scale.inputs) for scale in fitted}
+    old = [s for s in stored.get("scales", []) if (s["metric"], s["inputs"]) not in replaced]
     scales = sorted(
-        [*old, *(s.record() for s in fitted)], key=lambda s: (s["metric"], s["direction"])
+        [*old, *(s.record() for s in fitted)],
+        key=lambda s: (s["metric"], s["inputs"], s["direction"]),
     )
     content = {"scored": {**stored.get("scored", {}), **scored}, "scales": scales}
     write_text(FILE, json.dumps(content, ensure_ascii=False, indent=1) + "\n")

@@ -11,7 +11,7 @@ import pytest
 import tertium
 from tertium.decisions.baselines import baseline_records
 from tertium.decisions.gate import GateSet, gate_sets
-from tertium.decisions.gate_rules import GateRules
+from tertium.decisions.gate_rules import GateRules, resolve_margins
 from tertium.decisions.margins import suggest_margins
 from tertium.errors import TertiumError, UsageError
 from tertium.metrics.base.loading import load_metric
@@ -223,3 +223,25 @@ def test_metrics_that_disagree_are_left_to_people() -> None:
     )
     assert [test.verdict for test in result.tests] == ["better", "worse"]
     assert "prefers it: have people judge about 30 segments (`tertium plan`)." in result.sentence
+
+
+def test_human_margins_need_a_scale_for_the_inputs() -> None:
+    systems = {"old": DAMAGED, "new": REFERENCES}
+    rules = GateRules.from_values({"human": "5%"})
+    for spec in ("tertium-multi", "tertium-multi:lp=de-en"):
+        metric = load_metric(spec)
+        both = tertium.TestSet.from_lists(systems, SOURCES, REFERENCES)
+        assert resolve_margins(rules, [metric], both)[metric.spec] > 0
+        source_only = tertium.TestSet.from_lists(systems, SOURCES)
+        with pytest.raises(UsageError, match="it reads the source only"):
+            resolve_margins(rules, [metric], source_only)
+        no_sources = tertium.TestSet.from_lists(systems, references=REFERENCES)
+        with pytest.raises(UsageError, match="it reads the reference only"):
+            resolve_margins(rules, [metric], no_sources)
+
+
+def test_a_rule_finds_its_metric_although_languages_are_named() -> None:
+    testset = tertium.TestSet.from_lists({"a": SOURCES}, SOURCES)
+    rules = GateRules.from_values({"tertium-multi": 0.1})
+    metric = load_metric("tertium-multi:lp=de-en")
+    assert resolve_margins(rules, [metric], testset) == {metric.spec: 0.1}

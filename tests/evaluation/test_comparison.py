@@ -12,6 +12,7 @@ from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
+from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import sacrebleu_adapter
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.reporting.page.report_builder import report_results
@@ -36,7 +37,7 @@ def compared():
 def test_bundled_scales_of_default_metrics():
     for spec in ("bleu", "chrf"):
         for direction in ("into English", "not into English", "all"):
-            scale = find_scale(spec, direction)
+            scale = find_scale(spec, direction, "reference")
             assert scale is not None
             assert scale.direction == direction
             assert scale.pairs > 100
@@ -49,7 +50,7 @@ def test_bundled_scales_of_default_metrics():
 def test_human_agreement_sentence(compared):
     (line,) = human_agreement_lines(compared)
     difference = compared.difference("chrf", "ours")
-    match = find_scale("chrf", "into English").find(difference)
+    match = find_scale("chrf", "into English", "reference").find(difference)
     assert line == (
         f"ours: {difference:.2f} chrF better: humans agree in {100 * match.agree:.0f} % of such "
         f"system pairs (n = {match.pairs:,}, into English)"
@@ -98,7 +99,9 @@ def test_lower_is_better_metric_sentence(compared):
 
 
 def test_every_format_has_human_agreement(compared):
-    match = find_scale("chrf", "into English").find(compared.difference("chrf", "ours"))
+    match = find_scale("chrf", "into English", "reference").find(
+        compared.difference("chrf", "ours")
+    )
     base, ours = compared.records()
     assert "people_agree" not in base
     assert ours["people_agree"] == {
@@ -132,18 +135,67 @@ def test_few_segments_have_no_human_agreement(compared, count):
     assert "human agreement" not in render_table(comparison_table(lone), "text")
 
 
+def as_multi(references, sources, spec="tertium-multi"):
+    """Return a comparison by chrF that is read as one by tertium-multi, without its network."""
+    outputs = {"base": lines_in(ENGLISH[:40]), "ours": lines_in(ENGLISH)}
+    testset = tertium.TestSet.from_lists(outputs, sources, references)
+    scored = tertium.score(outputs, "chrf", references=lines_in(ENGLISH))
+    scores = {
+        system: {spec: replace(own["chrf"], metric=spec, name="tertium-multi")}
+        for system, own in scored.scores.items()
+    }
+    evaluation = replace(scored, testset=testset, metrics=(spec,), scores=scores)
+    return comparison.compare_evaluation(evaluation, resamples=20)
+
+
+@pytest.mark.parametrize("spec", ["tertium-multi", "tertium-multi:lp=de-en"])
+def test_scales_hold_only_for_the_inputs_they_were_fitted_with(spec):
+    references = lines_in(ENGLISH + "really")
+    both = as_multi(references, lines_in(GERMAN), spec)
+    assert both.human_agreement(spec, "ours") is not None
+    assert "cautions" not in both.records()[1]
+    for texts, inputs in (
+        ((None, lines_in(GERMAN)), "the source only"),
+        ((references, None), "the reference only"),
+    ):
+        part = as_multi(*texts, spec)
+        assert part.human_agreement(spec, "ours") is None
+        caution = (
+            f"tertium-multi read {inputs}, and human agreement with its differences was measured "
+            "only with source and reference"
+        )
+        for style in ("text", "md"):
+            output = render_table(comparison_table(part), style)
+            assert "humans agree" not in output
+            assert output.count(caution) == 1
+        assert report_results(part).html().count(caution) == 1
+        (text,) = part.records()[1]["cautions"]
+        assert text.startswith(caution)
+        assert part.records()[1]["people_agree"] is None
+
+
+def test_scale_of_a_metric_that_is_told_its_inputs():
+    for against, inputs in (("both", "source+reference"), ("source", "source")):
+        metric = load_metric(f"tertium-multi:against={against}")
+        assert metric.find_inputs([]) == inputs
+        scale = find_scale(metric.spec, "into English", inputs)
+        assert (scale is not None) == (against == "both")
+
+
 def test_no_difference_has_no_human_agreement(compared):
     assert compared.human_agreement("chrf", "ours", "ours") is None
 
 
 def test_retrained_metric_has_no_scale(monkeypatch):
     bins = (DifferenceBin(0.0, 1.0, 30, 0.7),)
-    old = DifferenceScale(metric="chrf", direction="all", bins=bins, learned=("other@1",))
+    old = DifferenceScale(
+        metric="chrf", direction="all", inputs="reference", bins=bins, learned=("other@1",)
+    )
     monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (old,))
-    assert find_scale("chrf", "into English") is None
+    assert find_scale("chrf", "into English", "reference") is None
     monkeypatch.setattr(comparison, "load_bundled_scales", lambda: (replace(old, learned=()),))
-    assert find_scale("chrf", "into English") is not None
-    assert find_scale("bleu", "into English") is None
+    assert find_scale("chrf", "into English", "reference") is not None
+    assert find_scale("bleu", "into English", "reference") is None
 
 
 JAPANESE = ["これは保存したファイルです。", "電車は七時に出発します。", "彼女は昨日東京に行った。"]

@@ -26,8 +26,8 @@ def test_scales_exclude_reported_and_training_sets(metric: str) -> None:
 
 
 def test_english_metric_has_no_scale_for_other_languages() -> None:
-    assert find_scale("tertium-small", "into English") is not None
-    assert find_scale("tertium-small", "not into English") is None
+    assert find_scale("tertium-small", "into English", "reference") is not None
+    assert find_scale("tertium-small", "not into English", "reference") is None
 
 
 def test_fit_replaces_scales_of_its_metrics_only(tmp_path, monkeypatch) -> None:
@@ -35,6 +35,7 @@ def test_fit_replaces_scales_of_its_metrics_only(tmp_path, monkeypatch) -> None:
     line = {
         "set": "dev/da/wmt22 uk-en",
         "metric": "chrf",
+        "inputs": "reference",
         "learned": [],
         "segments": 3,
         "people": human_scores,
@@ -42,7 +43,13 @@ def test_fit_replaces_scales_of_its_metrics_only(tmp_path, monkeypatch) -> None:
     }
     assert build_aligned_scores(line).metrics == ("chrf",)
     file = tmp_path / "scales.json"
-    old = {"metric": "bleu", "direction": "all", "bins": [], "learned": []}
+    old = {
+        "metric": "bleu",
+        "direction": "all",
+        "inputs": "reference",
+        "bins": [],
+        "learned": [],
+    }
     file.write_text(json.dumps({"scored": {}, "scales": [old, {**old, "metric": "chrf"}]}))
     monkeypatch.setattr("recipes.differences.FILE", file)
     fit([line])
@@ -50,4 +57,9 @@ def test_fit_replaces_scales_of_its_metrics_only(tmp_path, monkeypatch) -> None:
     assert [s["metric"] for s in stored["scales"]] == ["bleu", "chrf"]
     assert stored["scales"][1]["direction"] == "into English"
     assert sum(b["pairs"] for b in stored["scales"][1]["bins"]) == 28
-    assert stored["scored"]["chrf"] == {"segments": 3, "sets": ["dev/da/wmt22 uk-en"]}
+    assert stored["scales"][1]["inputs"] == "reference"
+    assert stored["scored"]["chrf"] == {
+        "inputs": "reference",
+        "segments": 3,
+        "sets": ["dev/da/wmt22 uk-en"],
+    }

@@ -135,7 +135,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         raise UsageError(
             f"alpha, the error probability, must be a number between 0 and 1, got {alpha!r}"
         )
-    margins = [resolve_margins(s.rules, s.metrics, target_texts(s.testset)) for s in sets]
+    margins = [resolve_margins(s.rules, s.metrics, s.testset) for s in sets]
     tests: list[tuple[MetricTest, Difference]] = []
     conditions: list[Condition] = []
     findings: dict[str, CheckReport] = {}

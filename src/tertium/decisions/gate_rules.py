@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from tertium.checks.configuration import CHECK_IDS
+from tertium.data.testset import TestSet
 from tertium.errors import UnknownNameError, UsageError, short_repr
-from tertium.evaluation.comparison import find_direction, find_scale
+from tertium.evaluation.comparison import describe_scale_inputs, find_direction, find_scale
 from tertium.evaluation.evaluation import MetricDict
+from tertium.evaluation.metric_choice import target_texts
 from tertium.meta.difference_scales import DifferenceScale
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -117,19 +119,22 @@ def find_check(name: str) -> str | None:
 
 
 def resolve_margins(
-    rules: GateRules, metrics: Sequence[Metric], texts: Sequence[str]
+    rules: GateRules, metrics: Sequence[Metric], testset: TestSet
 ) -> dict[str, float]:
     """Return the margin of each metric in its own units, by spec.
 
-    `texts` are in the target language: a margin in human terms depends on the direction.
+    A margin in human terms depends on the language direction and on the inputs that a metric reads.
     """
     own = match_rules(rules.margins, metrics)
+    segments = testset.segments(next(iter(testset.systems)))
     resolved: dict[str, float] = {}
     for metric in metrics:
         if metric.spec in own:
             resolved[metric.spec] = own[metric.spec]
         elif HUMAN in own:
-            resolved[metric.spec] = human_margin(metric, own[HUMAN], find_direction(texts))
+            direction = find_direction(target_texts(testset))
+            inputs = metric.find_inputs(segments)
+            resolved[metric.spec] = human_margin(metric, own[HUMAN], direction, inputs)
         else:
             raise UsageError(
                 f"{metric.spec} has no margin: give one in its units (--margin {metric.name}=0.5) "
@@ -145,17 +150,19 @@ def match_rules(values: Mapping[str, float], metrics: Sequence[Metric]) -> dict[
     return {spec if spec == HUMAN else specs[spec]: value for spec, value in values.items()}
 
 
-def human_margin(metric: Metric, excess: float, direction: str) -> float:
+def human_margin(metric: Metric, excess: float, direction: str, inputs: str) -> float:
     """Return the difference that humans confirm in half of system pairs plus `excess`.
 
     The scale of the metric has the share of pairs in bins of differences; between the middles of
     bins, and from 0 (one half), the share is interpolated.
     """
-    scale = find_scale(metric.spec, direction)
+    scale = find_scale(metric.spec, direction, inputs)
     if scale is None:
+        reason = describe_scale_inputs(metric.spec, inputs)
+        reads = f": it reads {reason}" if reason else ""
         raise UsageError(
-            f"{metric.spec}: no scale for a margin in human terms ({direction}); give a margin in "
-            f"the units of the metric (--margin {metric.name}=VALUE)"
+            f"{metric.spec}: no scale for a margin in human terms ({direction}){reads}; give a "
+            f"margin in the units of the metric (--margin {metric.name}=VALUE)"
         )
     return invert_scale(scale, 0.5 + excess)
 

@@ -10,13 +10,16 @@ from tertium.decisions.noninferiority import (
     round_up,
 )
 from tertium.errors import UsageError
-from tertium.evaluation.comparison import find_scales
+from tertium.evaluation.comparison import describe_missing_scales, find_scales
 from tertium.evaluation.evaluation import Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)
 class SuggestedMargin:
-    """The margin of a metric: how far apart two runs of one system can be."""
+    """The margin of a metric: how far apart two runs of one system can be.
+
+    `caution` says why there is no human agreement, if it was measured with other inputs.
+    """
 
     spec: str
     name: str
@@ -25,6 +28,7 @@ class SuggestedMargin:
     margin: float
     human_agreement: float | None
     decimals: int
+    caution: str = ""
 
 
 def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> list[SuggestedMargin]:
@@ -36,7 +40,7 @@ def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> list[Sugg
     if len(evaluation.systems) != 2:
         raise UsageError("margins are suggested from two runs of one system: give two systems")
     first, second = evaluation.systems
-    scales = find_scales(evaluation)
+    scales, missing_scales = find_scales(evaluation), describe_missing_scales(evaluation)
     margins = []
     for metric in evaluation.metrics:
         scores = evaluation.scores[second][metric]
@@ -56,6 +60,7 @@ def suggest_margins(evaluation: Evaluation, *, alpha: float = 0.05) -> list[Sugg
                 margin=margin,
                 human_agreement=scale.find(margin).agree if scale and margin else None,
                 decimals=scores.decimals,
+                caution=missing_scales.get(metric, ""),
             )
         )
     return margins

@@ -36,7 +36,7 @@ from tertium.meta.difference_scales import (
     NOT_INTO_ENGLISH,
     DifferenceScale,
 )
-from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.loading import load_metric, replace_fields
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 from tertium.text.language_identification import (
@@ -51,6 +51,11 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 SCALES_FILE = "differences.json"
+INPUT_NAMES = {
+    "source": "the source only",
+    "reference": "the reference only",
+    "source+reference": "source and reference",
+}
 MAX_UNSEGMENTED_SHARE = 0.1  # of references without blanks; with more, no scale was fitted
 MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
 
@@ -89,24 +94,67 @@ def load_bundled_scales() -> tuple[DifferenceScale, ...]:
     return tuple(DifferenceScale.from_record(record) for record in json.loads(text)["scales"])
 
 
-def find_scale(spec: str, direction: str) -> DifferenceScale | None:
-    """Return the scale of a metric; None without one, or if the model has changed."""
+def scale_name(metric: Metric) -> str:
+    """Return the spec under which the scales of a metric are stored, whatever inputs it reads."""
+    if getattr(type(metric), "against", "") == "auto":
+        metric = replace_fields(metric, {"against": "auto"})
+    return metric.scale_spec
+
+
+def find_metric_scales(spec: str) -> list[DifferenceScale]:
+    """Return the scales of a metric for all inputs and directions; none if its model changed."""
+    try:
+        metric = load_metric(spec)
+        name = scale_name(metric)
+        scales = [scale for scale in load_bundled_scales() if scale.metric == name]
+        return [scale for scale in scales if scale.learned == tuple(metric.model_ids)]
+    except TertiumError:
+        return []
+
+
+def find_scale(spec: str, direction: str, inputs: str) -> DifferenceScale | None:
+    """Return the scale of a metric that was fitted with the same inputs, or None."""
+    scales = {s.direction: s for s in find_metric_scales(spec) if s.inputs == inputs}
+    return scales.get(direction) or scales.get(ALL_DIRECTIONS)
+
+
+def describe_scale_inputs(spec: str, inputs: str) -> str:
+    """Return with which inputs human agreement was measured; empty if also with these, or never.
+
+    >>> describe_scale_inputs("tertium-multi", "source+reference")
+    ''
+    """
+    measured = dict.fromkeys(scale.inputs for scale in find_metric_scales(spec))
+    if not measured or inputs in measured:
+        return ""
+    return (
+        f"{INPUT_NAMES[inputs]}, and human agreement with its differences was measured only with "
+        f"{' or '.join(INPUT_NAMES[own] for own in measured)}"
+    )
+
+
+def describe_missing_scales(evaluation: Evaluation) -> dict[str, str]:
+    """Return a sentence for each metric without a scale only because of the inputs it read."""
+    sentences: dict[str, str] = {}
+    for metric in evaluation.metrics:
+        if reason := describe_scale_inputs(metric, find_inputs(evaluation, metric)):
+            sentences[metric] = (
+                f"{evaluation.names[metric]} read {reason}: human agreement is not shown"
+            )
+    return sentences
+
+
+def find_inputs(evaluation: Evaluation, spec: str) -> str:
+    """Return the inputs that a metric read; empty if the metric cannot be loaded."""
     try:
         metric = load_metric(spec)
     except TertiumError:
-        return None
-    scales = {s.direction: s for s in load_bundled_scales() if s.metric == metric.scale_spec}
-    scale = scales.get(direction) or scales.get(ALL_DIRECTIONS)
-    if scale is None:
-        return None
-    try:
-        return scale if tuple(metric.model_ids) == scale.learned else None
-    except TertiumError:
-        return None
+        return ""
+    return metric.find_inputs(evaluation.testset.segments(evaluation.systems[0]))
 
 
 def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
-    """Return the scale of each metric for the language direction of the systems.
+    """Return the scale of each metric for its inputs and the language direction of the systems.
 
     A metric has none if it was fitted with another tokenizer, or if words cannot be split.
     """
@@ -119,7 +167,7 @@ def find_scales(evaluation: Evaluation) -> dict[str, DifferenceScale]:
         if scores.warnings.get(UNSEGMENTED, 0) > MAX_UNSEGMENTED_SHARE * len(scores)
     }
     matches = {
-        metric: find_scale(metric, direction)
+        metric: find_scale(metric, direction, find_inputs(evaluation, metric))
         for metric in evaluation.metrics
         if metric not in unsegmented and not describe_tokenizers(evaluation.testset, [metric])
     }
@@ -254,6 +302,7 @@ class Comparison(Evaluation):
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
+        missing_scales = describe_missing_scales(self)
         for record in records:
             metric, system = record["spec"], record["system"]
             place = self.systems.index(system)
@@ -269,6 +318,8 @@ class Comparison(Evaluation):
                 agreement = self.human_agreement(metric, system)
                 record["p_value"] = float(row[0])
                 record["people_agree"] = agreement and agreement.record()
+            if metric in missing_scales:
+                record["cautions"] = [missing_scales[metric]]
         return records
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -162,4 +162,10 @@ def fit_difference_scales(
     """Fit difference scales of metrics on judged systems; arguments as for `meta_evaluate`."""
     inputs = load_meta_inputs(human, metrics, level="system", **sources)
     learned = {metric.spec: metric.model_ids for metric in inputs.metrics}
-    return fit_scales(inputs.sets, learned)
+    read_inputs: dict[str, str] = {}
+    for metric in inputs.metrics:
+        segments = [[s for _, s in own.translations()] for own in inputs.human_data.values()]
+        found = {metric.find_inputs(own) for own in segments}
+        read_inputs[metric.spec] = found.pop() if len(found) == 1 else ""
+    scales = fit_scales(inputs.sets, learned)
+    return [replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 Value = TypeVar("Value")
+LANGUAGE_FIELDS = ("tokenize", "lp", "language")  # `metric_choice.set_languages` sets them
 
 
 class SystemDict(dict[str, Value]):
@@ -54,11 +55,11 @@ class MetricDict(dict[str, Value]):
         return super().get(self._find_spec(name), default)
 
     def _find_spec(self, name: str) -> str:
-        """Return the key of a metric; its tokenizer may have been chosen by the language."""
+        """Return the key of a metric; languages of the texts may have set some of its fields."""
         spec = name if super().__contains__(name) else _canonical_spec(name)
-        if super().__contains__(spec) or "tokenize" in name:
+        if super().__contains__(spec) or _has_language_field(name):
             return spec
-        same = [key for key in self if "tokenize" in key and _without_tokenizer(key) == spec]
+        same = [key for key in self if _has_language_field(key) and _without_languages(key) == spec]
         return same[0] if len(same) == 1 else spec
 
 
@@ -70,14 +71,19 @@ def _canonical_spec(name: str) -> str:
         return name
 
 
-def _without_tokenizer(spec: str) -> str:
-    """Return the spec of a metric with the default tokenizer."""
+def _has_language_field(spec: str) -> bool:
+    return any(f"{name}=" in spec for name in LANGUAGE_FIELDS)
+
+
+def _without_languages(spec: str) -> str:
+    """Return the spec of a metric with the defaults of the fields that languages set."""
     try:
         metric = load_metric(spec)
     except TertiumError:
         return spec
-    default = getattr(type(metric), "tokenize", None)
-    return spec if default is None else replace_fields(metric, {"tokenize": default}).spec
+    defaults = {name: getattr(type(metric), name, None) for name in LANGUAGE_FIELDS}
+    known_defaults = {name: value for name, value in defaults.items() if value is not None}
+    return replace_fields(metric, known_defaults).spec
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,15 @@ class DifferenceBin:
 
 @dataclass(frozen=True, kw_only=True)
 class DifferenceScale:
-    """The bins of one metric and direction by growing difference; `learned` are its models."""
+    """The bins of one metric, its inputs and a direction by growing difference.
+
+    `inputs` are what the metric read, as `Metric.find_inputs` names it (empty if unknown), and
+    `learned` are its models.
+    """
 
     metric: str
     direction: str
+    inputs: str = ""
     bins: tuple[DifferenceBin, ...]
     learned: tuple[str, ...] = ()
 

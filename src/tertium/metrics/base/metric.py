@@ -72,6 +72,18 @@ class Metric(CompatibilityCalls, Scorer):
         """Spec of the metric with the same scores on which a difference scale may be fitted."""
         return self.spec
 
+    def find_inputs(self, segments: Sequence[Segment]) -> str:
+        """Return what the scores of segments depend on, besides the translations.
+
+        This is "source", "reference" or "source+reference": the required inputs or, if the metric
+        requires none, all that the segments have.
+        """
+        has_source = any(segment.source is not None for segment in segments)
+        has_reference = any(segment.references for segment in segments)
+        if required := self.required_inputs:
+            has_source, has_reference = "source" in required, "references" in required
+        return "+".join(["source"] * has_source + ["reference"] * has_reference)
+
     @property
     def model_ids(self) -> tuple[str, ...]:
         """Models used to compute scores, each with a hash of its weights; empty for a formula."""

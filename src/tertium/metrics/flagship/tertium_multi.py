@@ -122,6 +122,10 @@ class TertiumMulti(CalibratedMetric):
         return NOTHING if self.against == "auto" else REQUIRED_INPUTS[self.against]
 
     @property
+    def scale_spec(self) -> str:
+        return replace(self, lp="", marks="mqm", all_spans=False).spec
+
+    @property
     def settings(self) -> MultiSettings:
         return self.model.settings(MultiSettings)
 

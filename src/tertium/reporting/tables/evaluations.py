@@ -10,7 +10,7 @@ import numpy as np
 
 from tertium.data.testset import TestSet
 from tertium.decisions.verdicts import describe_verdict
-from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison
+from tertium.evaluation.comparison import MIN_SEGMENTS, Comparison, describe_missing_scales
 from tertium.evaluation.evaluation import Evaluation, as_numbers
 from tertium.evaluation.metric_choice import describe_tokenizers
 from tertium.evaluation.ranking import Ranking
@@ -289,7 +289,7 @@ def small_sample_warnings(evaluation: Evaluation) -> list[str]:
 
 
 def is_caution(line: str) -> bool:
-    """Tell whether a warning is about how texts are split, and so about all scores of a metric."""
+    """Tell whether a warning is about all scores of a metric, such as how texts are split."""
     return UNSEGMENTED in line or line.startswith(NOTE)
 
 
@@ -299,7 +299,7 @@ def tokenizer_notes(testset: TestSet, specs: Sequence[str]) -> list[str]:
 
 
 def format_warnings(evaluation: Evaluation) -> list[str]:
-    """Return lines on tokenizers, on warnings with counts by system, and on small samples."""
+    """Return lines on tokenizers, human agreement, warnings with counts, and small samples."""
     counts: dict[str, dict[str, int]] = {}
     for system in evaluation.systems:
         for metric in evaluation.metrics:
@@ -307,6 +307,8 @@ def format_warnings(evaluation: Evaluation) -> list[str]:
                 by_system = counts.setdefault(kind, {})
                 by_system[system] = max(count, by_system.get(system, 0))  # metrics may differ
     notes = tokenizer_notes(evaluation.testset, evaluation.metrics)
+    if isinstance(evaluation, Comparison):
+        notes += [f"{NOTE} {text}" for text in describe_missing_scales(evaluation).values()]
     lines = [*notes, *format_warning_counts(counts), *_list_missing_scores(evaluation)]
     return [*lines, *small_sample_warnings(evaluation)]
 

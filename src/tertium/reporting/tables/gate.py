@@ -105,6 +105,6 @@ def margin_table(margins: Sequence[SuggestedMargin], alpha: float, title: str = 
         "the same way",
         f"use: --margin {' '.join(f'{own.spec}={own.margin:g}' for own in margins)}",
     ]
-    return Table(
-        ["metric", "segments", "difference", "margin", "human agreement"], rows, notes=notes
-    )
+    header = ["metric", "segments", "difference", "margin", "human agreement"]
+    cautions = [own.caution for own in margins if own.caution]
+    return Table(header, rows, notes=notes, cautions=cautions)
