@@ -225,6 +225,60 @@ def test_metrics_that_disagree_are_left_to_people() -> None:
     assert "prefers it: have people judge about 30 segments (`tertium plan`)." in result.sentence
 
 
+def empty_in(count: int) -> list[str]:
+    return [""] * count + (REFERENCES * 2)[count:100]
+
+
+def test_empty_translations_are_counted_without_sources() -> None:
+    references = (REFERENCES * 2)[:100]
+    options = {"references": references, "margin": {"chrf": 90}}
+    result = tertium.gate(references, empty_in(2), "chrf", maximum={"empty": 0}, **options)
+    (condition,) = result.conditions
+    assert (condition.observed, condition.is_met) == (2, False)
+    with pytest.raises(TertiumError, match="--max numbers needs the sources"):
+        tertium.gate(references, empty_in(2), "chrf", maximum={"numbers": 0}, **options)
+
+
+@pytest.mark.parametrize("count", [29, 57, 58])
+def test_a_share_that_is_exactly_the_limit_passes(count: int) -> None:
+    references = (REFERENCES * 2)[:100]
+    for share, is_met in ((f"{count}%", True), (f"{count - 0.1}%", False)):
+        result = tertium.gate(
+            references,
+            empty_in(count),
+            "chrf",
+            references=references,
+            margin={"chrf": 90},
+            maximum={"empty": share},
+        )
+        assert result.conditions[0].is_met == is_met
+        assert result.conditions[0].bound == share.replace("%", " %")
+
+
+def test_a_score_that_is_the_bound_passes() -> None:
+    words = [f"w{number}" for number in range(100)]
+    candidate = " ".join([*"abcdefg", *words[7:]])
+    options = {"references": [" ".join(words)], "margin": {"ter": 90}}
+    result = tertium.gate([candidate], [candidate], "ter", maximum={"ter": 7}, **options)
+    (condition,) = result.conditions
+    assert condition.observed > 7  # TER is 7, and 7.000000000000001 in floating point
+    assert condition.is_met
+
+
+def test_undecided_slices_are_named() -> None:
+    result = tertium.gate(
+        DAMAGED,
+        REFERENCES,
+        "chrf",
+        references=REFERENCES,
+        margin={"chrf": 0.5},
+        by={"domain": ["law"] * 4 + ["news"] * 56},
+    )
+    assert result.verdict == "better"
+    assert "1 slice not decided: domain law (4 segments)." in result.sentence
+    assert "within the margin otherwise" not in result.sentence
+
+
 def test_human_margins_need_a_scale_for_the_inputs() -> None:
     systems = {"old": DAMAGED, "new": REFERENCES}
     rules = GateRules.from_values({"human": "5%"})

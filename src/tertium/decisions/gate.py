@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import in_open_unit_interval
+from tertium.checks.catalog import CHECKS_BY_ID
+from tertium.checks.check import EMPTY
 from tertium.checks.configuration import CheckSettings
 from tertium.data.slices import slice_testset
 from tertium.data.testset import TestSet
@@ -31,7 +33,7 @@ from tertium.decisions.gate_result import (
 from tertium.decisions.gate_rules import GateRules, match_rules, resolve_margins
 from tertium.decisions.noninferiority import Difference, measure_difference, round_up
 from tertium.decisions.verdicts import find_unfit_metrics
-from tertium.errors import UsageError
+from tertium.errors import MissingInputError, UsageError
 from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.comparison import MIN_SEGMENTS
 from tertium.evaluation.evaluation import Evaluation
@@ -39,9 +41,12 @@ from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric,
 from tertium.evaluation.scoring import References, score
 from tertium.meta.significance import holm
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.scorer import HOW_TO_PROVIDE
+from tertium.metrics.base.text_warnings import flag_empty_translations
 from tertium.scores import Scores
 
 BASELINE, CANDIDATE = "baseline", "candidate"
+SCORE_DIGITS = 9  # of scores that are compared with a bound; others are noise of floating point
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,6 +141,8 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
             f"alpha, the error probability, must be a number between 0 and 1, got {alpha!r}"
         )
     margins = [resolve_margins(s.rules, s.metrics, s.testset) for s in sets]
+    for own in sets:
+        _check_sources(own)
     tests: list[tuple[MetricTest, Difference]] = []
     conditions: list[Condition] = []
     findings: dict[str, CheckReport] = {}
@@ -251,6 +258,16 @@ def _count_missing(difference: Difference, margin: float, alpha: float) -> int |
     return max(1, math.ceil(round_up(missing)))
 
 
+def _check_sources(own: GateSet) -> None:
+    """Raise an error for a limit of a check that finds nothing without sources."""
+    for name in own.rules.limits:
+        reads_source = name not in CHECKS_BY_ID or CHECKS_BY_ID[name].reads_source
+        if reads_source and name != EMPTY and not own.testset.sources:
+            raise MissingInputError(
+                f"--max {name} needs the sources: {HOW_TO_PROVIDE['source']}, or remove the limit"
+            )
+
+
 def _run_checks(own: GateSet) -> CheckReport | None:
     if not own.rules.limits:
         return None
@@ -261,6 +278,9 @@ def _run_checks(own: GateSet) -> CheckReport | None:
 
 def _check_limits(own: GateSet, report: CheckReport | None) -> Iterator[Condition]:
     counts = report.counts(own.candidate) if report else {}
+    if not own.testset.sources:
+        outputs = own.testset.segments(own.candidate)
+        counts[EMPTY] = int(flag_empty_translations(outputs, source_only=False).sum())
     for name, limit in own.rules.limits.items():
         count, segments = counts.get(name, 0), len(own.testset)
         yield Condition(
@@ -285,7 +305,8 @@ def _check_scores(own: GateSet, evaluation: Evaluation) -> Iterator[Condition]:
                     f"--{rule} {metric}={bound:g}: {better} is better; give --{other} "
                     f"{metric}={bound:g}"
                 )
-            is_met = scores.system >= bound if rule == "min" else scores.system <= bound
+            value = round(scores.system, SCORE_DIGITS)
+            is_met = value >= bound if rule == "min" else value <= bound
             yield Condition(
                 pair=own.name,
                 name=evaluation.names[metric],
@@ -293,5 +314,5 @@ def _check_scores(own: GateSet, evaluation: Evaluation) -> Iterator[Condition]:
                 bound=f"{bound:g}",
                 observed=scores.system,
                 segments=len(scores),
-                is_met=bool(np.isfinite(scores.system) and is_met),
+                is_met=bool(np.isfinite(value) and is_met),
             )

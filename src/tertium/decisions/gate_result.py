@@ -154,8 +154,8 @@ class GateResult(Displayable):
 
     @property
     def sentence(self) -> str:
-        """What to conclude, in one sentence."""
-        return _SENTENCES[self.verdict](self)
+        """What to conclude in one sentence, then the slices that were not decided."""
+        return " ".join([_SENTENCES[self.verdict](self), *_describe_open_slices(self)])
 
     def records(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -187,7 +187,7 @@ def _describe_pass(result: GateResult) -> str:
 
 def _describe_better(result: GateResult) -> str:
     better = [test for test in result._with_verdict("better") if not test.is_slice]
-    rest = " and within the margin otherwise" if len(better) < len(result.tests) else ""
+    rest = " and within the margin otherwise" if result._with_verdict("pass") else ""
     return (
         f"Better: {result.candidate} is better than {result.baseline}: "
         f"{_list([test.describe() for test in better])}{rest}."
@@ -213,6 +213,18 @@ def _describe_worse(result: GateResult) -> str:
 def _describe_fail(result: GateResult) -> str:
     failed = [condition.describe() for condition in result.conditions if not condition.is_met]
     return f"Fail: {result.candidate} does not meet a condition: {_list(failed)}."
+
+
+def _describe_open_slices(result: GateResult) -> list[str]:
+    """Return a sentence that names the slices in which a metric has no verdict."""
+    sizes = {
+        test.place: test.segments for test in result._with_verdict("undecided") if test.is_slice
+    }
+    if not sizes:
+        return []
+    names = [f"{place} ({count:,} segment{'s' * (count != 1)})" for place, count in sizes.items()]
+    count = len(names)
+    return [f"{count} slice{'s' * (count != 1)} not decided: {_list(names)}."]
 
 
 def _describe_undecided(result: GateResult) -> str:

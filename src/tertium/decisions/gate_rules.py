@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -27,13 +28,14 @@ CHECK_ALIASES = {"truncated": "truncation", "copied": "untranslated", "repeated"
 
 @dataclass(frozen=True)
 class Limit:
-    """The largest number or share of segments with a finding of a check."""
+    """The largest number or share of segments with a finding of a check, without rounding."""
 
-    value: float
+    value: Fraction
     is_share: bool = False
 
     def __str__(self) -> str:
-        return f"{100 * self.value:g} %" if self.is_share else f"{self.value:g}"
+        value = float(100 * self.value if self.is_share else self.value)
+        return f"{value:g} %" if self.is_share else f"{value:g}"
 
     def allows(self, count: int, segments: int) -> bool:
         """Tell whether so many of the segments may have a finding."""
@@ -189,11 +191,11 @@ def _parse_margins(values: Mapping[str, Any]) -> dict[str, float]:
                 raise UsageError(f"margin {name}={value}: expected 0 or more")
             continue
         limit = _parse_limit("margin", name, value)
-        if not (limit.is_share and 0 < limit.value < 0.5):
+        if not (limit.is_share and 0 < limit.value < Fraction(1, 2)):
             raise UsageError(
                 f"margin {name}={value}: expected a share between 0 % and 50 %, such as 5%"
             )
-        margins[HUMAN] = limit.value
+        margins[HUMAN] = float(limit.value)
     return margins
 
 
@@ -206,14 +208,14 @@ def _metric_spec(name: str) -> str:
 
 def _parse_limit(rule: str, name: str, value: Any) -> Limit:
     text = str(value).strip()
-    if text.endswith("%"):
-        share = _parse_number(rule, name, text[:-1]) / 100
-        if 0 <= share <= 1:
-            return Limit(share, is_share=True)
-    else:
-        number = _parse_number(rule, name, value)
-        if number >= 0 and number == int(number):
-            return Limit(number)
+    is_share = text.endswith("%")
+    digits = text[:-1].strip() if is_share else text
+    _parse_number(rule, name, digits if is_share else value)
+    number = Fraction(digits)
+    if is_share and 0 <= number <= 100:
+        return Limit(number / 100, is_share=True)
+    if not is_share and number >= 0 and number.denominator == 1:
+        return Limit(number)
     raise UsageError(f"{rule} {name}={value}: expected a number of segments, or a share such as 1%")
 
 
