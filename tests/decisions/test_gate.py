@@ -15,6 +15,7 @@ from tertium.decisions.gate_rules import GateRules, resolve_margins
 from tertium.decisions.margins import suggest_margins
 from tertium.errors import TertiumError, UsageError
 from tertium.metrics.base.loading import load_metric
+from tertium.reporting.gate_files import gate_page, markdown_summary
 
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
 DAMAGED = [text.replace("morning", "mourning") for text in REFERENCES]
@@ -127,7 +128,8 @@ def test_several_language_pairs_give_one_verdict() -> None:
     assert result.verdict == "worse"
     assert [test.verdict for test in result.tests] == ["pass", "worse"]
     assert "in fr-en" in result.sentence
-    assert "de-en" not in result.sentence
+    verdict_sentence = result.sentence.split(". ")[0]
+    assert "de-en" not in verdict_sentence
 
 
 def test_margins_in_human_terms_come_from_the_scale() -> None:
@@ -277,6 +279,20 @@ def test_undecided_slices_are_named() -> None:
     assert result.verdict == "better"
     assert "1 slice not decided: domain law (4 segments)." in result.sentence
     assert "within the margin otherwise" not in result.sentence
+
+
+def test_a_candidate_that_equals_the_reference_is_named() -> None:
+    options = {"references": REFERENCES, "margin": {"chrf": 0.5}}
+    result = tertium.gate(DAMAGED, REFERENCES, "chrf", **options)
+    assert result.sentence.startswith("Better: ")
+    caution = "60 of 60 translations of candidate equal the reference"
+    (text,) = result.records()["cautions"]
+    assert text.startswith(caution)
+    for output in (result.sentence, markdown_summary(result), gate_page(result), str(result)):
+        assert output.count(caution) == 1
+    baseline = [f"a {text}" for text in REFERENCES]
+    few = tertium.gate(baseline, REFERENCES[:9] + DAMAGED[9:], "chrf", **options)
+    assert "equal the reference" not in few.sentence
 
 
 def test_human_margins_need_a_scale_for_the_inputs() -> None:

@@ -38,6 +38,7 @@ from tertium.evaluation.checking import CheckReport, check
 from tertium.evaluation.comparison import MIN_SEGMENTS
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
+from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.scoring import References, score
 from tertium.meta.significance import holm
 from tertium.metrics.base.metric import Metric
@@ -147,6 +148,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
     conditions: list[Condition] = []
     findings: dict[str, CheckReport] = {}
     cautions: list[str] = []
+    copies: list[str] = []
     for own, own_margins in zip(sets, margins, strict=True):
         evaluation = score(own.testset, own.metrics)
         tests += _measure_set(own, evaluation, own_margins)
@@ -155,6 +157,8 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         findings |= {own.name: report} if report else {}
         cautions += find_unfit_metrics(evaluation).values()
         cautions += _count_missing_scores(evaluation)
+        place = f"{own.name}: " if own.name else ""
+        copies += [f"{place}{text}" for text in find_reference_copies(own.testset).values()]
     sizes = [d.segments_to_decide(0.0, alpha / 2) for test, d in tests if not test.is_slice]
     return GateResult(
         tests=tuple(_decide(tests, alpha)),
@@ -164,6 +168,7 @@ def gate_sets(sets: Sequence[GateSet], *, alpha: float = 0.05) -> GateResult:
         alpha=alpha,
         findings=findings,
         cautions=tuple(dict.fromkeys(cautions)),
+        reference_copies=tuple(copies),
         people_segments=round_up(max(MIN_SEGMENTS, min(sizes, default=math.inf))),
     )
 

@@ -117,6 +117,8 @@ class GateResult(Displayable):
         The findings of checks by pair; empty without limits of checks.
     cautions
         What makes a metric unfit for the texts, and segments without a score.
+    reference_copies
+        A sentence about each system that equals the reference in too many segments.
     people_segments
         How many segments people should judge if metrics disagree.
     """
@@ -128,6 +130,7 @@ class GateResult(Displayable):
     alpha: float = 0.05
     findings: Mapping[str, CheckReport] = field(default_factory=dict, repr=False)
     cautions: tuple[str, ...] = ()
+    reference_copies: tuple[str, ...] = ()
     people_segments: float = math.inf
 
     @property
@@ -154,8 +157,9 @@ class GateResult(Displayable):
 
     @property
     def sentence(self) -> str:
-        """What to conclude in one sentence, then the slices that were not decided."""
-        return " ".join([_SENTENCES[self.verdict](self), *_describe_open_slices(self)])
+        """What to conclude in one sentence, then what was not decided or makes it doubtful."""
+        notes = [*_describe_open_slices(self), *(f"{text}." for text in self.reference_copies)]
+        return " ".join([_SENTENCES[self.verdict](self), *notes])
 
     def records(self) -> dict[str, Any]:
         """Return plain values, for JSON."""
@@ -167,7 +171,7 @@ class GateResult(Displayable):
             "alpha": self.alpha,
             "tests": [test.record() for test in self.tests],
             "conditions": [condition.record() for condition in self.conditions],
-            "cautions": list(self.cautions),
+            "cautions": [*self.cautions, *self.reference_copies],
         }
 
     def _with_verdict(self, *verdicts: str) -> list[MetricTest]:

@@ -20,6 +20,7 @@ from tertium.arrays import FloatArray
 from tertium.decisions.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
 from tertium.evaluation.comparison import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Comparison
 from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.resampling import assign_clusters
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 
@@ -42,14 +43,16 @@ def find_unfit_metrics(evaluation: Evaluation) -> dict[str, str]:
 def describe_verdict(comparison: Comparison) -> str:
     """Return what to conclude from a comparison; empty with one segment or without a metric.
 
-    Metrics that are unfit for the language do not count, and are named first.
+    Metrics that are unfit for the language do not count. They are named first, and so are systems
+    that equal the reference too often.
     """
     unfit = find_unfit_metrics(comparison)
     metrics = [metric for metric in comparison.metrics if metric not in unfit]
     tested = [m for m in metrics if _is_tested(comparison, m)]
-    warning = "".join(f"{sentence}. " for sentence in unfit.values())
+    copies = find_reference_copies(comparison.testset)
+    warning = "".join(f"{sentence}. " for sentence in (*unfit.values(), *copies.values()))
     if not tested:
-        return f"{warning}No metric of this comparison can decide." if unfit else ""
+        return f"{warning}No metric of this comparison can decide." if unfit else warning.strip()
     count = len(comparison.testset)
     if count < MIN_SEGMENTS_TO_TEST:
         return f"{warning}{count} segments are too few for a verdict: use at least 10."

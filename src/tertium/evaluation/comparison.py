@@ -21,6 +21,7 @@ from tertium.arrays import FloatArray, check_resamples, in_open_unit_interval
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.evaluation.evaluation import Evaluation, MetricDict
 from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
+from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.resampling import (
     assign_clusters,
     bootstrap,
@@ -302,7 +303,7 @@ class Comparison(Evaluation):
     def records(self, *, segments: bool = False) -> list[dict[str, Any]]:
         """Return one dictionary for each system and metric, with p-values and clusters."""
         records = super().records(segments=segments)
-        missing_scales = describe_missing_scales(self)
+        copies, missing_scales = find_reference_copies(self.testset), describe_missing_scales(self)
         for record in records:
             metric, system = record["spec"], record["system"]
             place = self.systems.index(system)
@@ -318,8 +319,9 @@ class Comparison(Evaluation):
                 agreement = self.human_agreement(metric, system)
                 record["p_value"] = float(row[0])
                 record["people_agree"] = agreement and agreement.record()
-            if metric in missing_scales:
-                record["cautions"] = [missing_scales[metric]]
+            cautions = [missing_scales.get(metric, ""), copies.get(system, "")]
+            if any(cautions):
+                record["cautions"] = [text for text in cautions if text]
         return records
 
 
