@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 import tertium
 from tertium.evaluation import comparison
 from tertium.evaluation.comparison import find_scale, find_scales, load_bundled_scales
+from tertium.evaluation.decisions import fit_difference_scales
 from tertium.evaluation.metric_choice import load_metrics_for
 from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
 from tertium.metrics.base.loading import load_metric
@@ -154,11 +156,11 @@ def test_scales_hold_only_for_the_inputs_they_were_fitted_with(spec):
     both = as_multi(references, lines_in(GERMAN), spec)
     assert both.human_agreement(spec, "ours") is not None
     assert "cautions" not in both.records()[1]
-    for texts, inputs in (
-        ((None, lines_in(GERMAN)), "the source only"),
-        ((references, None), "the reference only"),
+    for own_references, sources, inputs in (
+        (None, lines_in(GERMAN), "the source only"),
+        (references, None, "the reference only"),
     ):
-        part = as_multi(*texts, spec)
+        part = as_multi(own_references, sources, spec)
         assert part.human_agreement(spec, "ours") is None
         caution = (
             f"tertium-multi read {inputs}, and human agreement with its differences was measured "
@@ -253,3 +255,21 @@ def test_ranking_by_score_uses_the_tokenizer_of_the_language():
     assert "|tok:zh|" in ranking.signature
     text = render_table(ranking_table(ranking))
     assert text.index("texts in zh are split with tokenize=zh") < text.index("win probability")
+
+
+def test_fitted_scales_say_which_inputs_the_metric_read(tmp_path):
+    rows = [
+        {
+            "system": f"s{system}",
+            "segment": item,
+            "hypothesis": ENGLISH[: 20 + 3 * system + item],
+            "source": GERMAN,
+            "reference": ENGLISH,
+            "score": 10 * system,
+        }
+        for system in range(8)
+        for item in range(4)
+    ]
+    file = tmp_path / "judged.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    assert {scale.inputs for scale in fit_difference_scales(file, "chrf")} == {"reference"}

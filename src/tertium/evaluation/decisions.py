@@ -165,7 +165,7 @@ def fit_difference_scales(
     read_inputs: dict[str, str] = {}
     for metric in inputs.metrics:
         segments = [[s for _, s in own.translations()] for own in inputs.human_data.values()]
-        found = {metric.find_inputs(own) for own in segments}
-        read_inputs[metric.spec] = found.pop() if len(found) == 1 else ""
+        input_kinds = {metric.find_inputs(own) for own in segments}
+        read_inputs[metric.spec] = input_kinds.pop() if len(input_kinds) == 1 else ""
     scales = fit_scales(inputs.sets, learned)
     return [replace(scale, inputs=read_inputs.get(scale.metric, "")) for scale in scales]

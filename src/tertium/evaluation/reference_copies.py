@@ -41,9 +41,11 @@ def find_reference_copies(testset: TestSet) -> dict[str, str]:
     sentences: dict[str, str] = {}
     size = len(testset)
     for system, count in counts.items():
-        others = [counts[other] / size for other in counts if other != system]
-        least = max(MIN_SHARE, MIN_RATIO * median(others)) if others else MIN_SHARE_ALONE
-        if count >= MIN_COPIES and count >= min(least, NEARLY_ALL) * size:
+        other_shares = [counts[other] / size for other in counts if other != system]
+        least = MIN_SHARE_ALONE
+        if other_shares:
+            least = min(NEARLY_ALL, max(MIN_SHARE, MIN_RATIO * median(other_shares)))
+        if count >= MIN_COPIES and count >= least * size:
             sentences[system] = (
                 f"{count:,} of {size:,} translations of {system} equal the reference: rule out a "
                 "wrong file and training on the test set before using its scores"
