@@ -8,12 +8,17 @@ from collections.abc import Iterator, Sequence
 from tertium.checks.check import Check, Example, Finding, TranslationPair
 from tertium.checks.markup import Tokens, compare_tokens
 
-_PRINTF = r"[-+0#]*\d*(?:\.\d+)?(?:hh|h|ll|l|q|j|z|t|L)?[@diouxXeEfFgGcsSp]"
+_STAR = r"\*(?:\d+\$)?"  # a width or a precision that is an argument of its own
+_PRINTF = (
+    rf"[-+0#',]*(?:{_STAR}|\d*)(?:\.(?:{_STAR}|\d+))?"
+    r"(?:hh|h|ll|l|q|j|z|t|L)?[@diouxXeEfFgGcsSp]"
+)
 PLACEHOLDER = re.compile(
     rf"(?P<escape>%%)|\$\{{[^{{}}\s]+\}}|\{{\{{[^{{}}]*\}}\}}|%\(\w+\){_PRINTF}"
     rf"|(?P<printf>(?<!\d)%(?:\d+\$)?{_PRINTF})|%[A-Za-z_]\w+%"
     r"|\{[\w.\[\]]*(?:![rsa])?(?::[^{}\s]*)?\}"
 )
+ARGUMENT_NUMBER = re.compile(r"%(\d+)\$")
 ICU = re.compile(r"\{\s*([\w.-]+)\s*,\s*(plural|select|selectordinal)\s*,")
 ICU_SIMPLE = re.compile(
     r"\{\s*([\w.-]+)\s*,\s*(number|date|time|spellout|ordinal|duration)\b[^{}]*\}"
@@ -30,14 +35,22 @@ def find_placeholder_errors(pair: TranslationPair) -> list[Finding]:
     messages = [[*read_icu_messages(text)] for text in texts]
     if messages[0] or messages[1]:
         findings += _compare_icu(messages[0], messages[1], texts)
-    findings += compare_tokens(
-        source, target, "placeholder", can_repeat=lambda t: not t.startswith("%") or t[1] == "("
+    is_numbered = "$" in texts[0] + texts[1] and (
+        _has_argument(source, texts[0], numbered=True)
+        or _has_argument(target, texts[1], numbered=True)
     )
-    return findings or _find_reordered_arguments(source, target)
+    if is_numbered:
+        findings += _find_mixed_numbering(source, target, texts)
+        source = _number_arguments(source, texts[0])
+        target = _number_arguments(target, texts[1])
+    findings += compare_tokens(
+        source, target, "placeholder", can_repeat=lambda token: not _is_argument(token)
+    )
+    return findings or ([] if is_numbered else _find_reordered_arguments(source, target))
 
 
 def read_placeholders(text: str) -> Tokens:
-    """Return the placeholders outside of ICU messages; numbered printf ones without number."""
+    """Return the placeholders outside of ICU messages; printf ones without argument numbers."""
     ranges = [(start, end) for _, _, _, start, end in read_icu_messages(text)]
     tokens: Tokens = []
     for match in ICU_SIMPLE.finditer(text) if "," in text else ():
@@ -45,19 +58,67 @@ def read_placeholders(text: str) -> Tokens:
     for match in PLACEHOLDER.finditer(text):
         if match["escape"] or any(start <= match.start() < end for start, end in ranges):
             continue
-        token = re.sub(r"^%\d+\$", "%", match[0]) if match["printf"] else match[0]
+        token = re.sub(r"\d+\$", "", match[0]) if match["printf"] else match[0]
         tokens.append((token, *match.span()))
     return tokens
 
 
+def _is_argument(token: str) -> bool:
+    """Tell whether a placeholder is a printf argument: not `%(name)s` and not `%NAME%`."""
+    return token[0] == "%" and token[1] != "(" and token[-1] != "%"
+
+
+def _has_argument(tokens: Tokens, text: str, *, numbered: bool) -> bool:
+    return any(
+        _is_argument(token) and bool(ARGUMENT_NUMBER.match(text, start)) == numbered
+        for token, start, _ in tokens
+    )
+
+
+def _number_arguments(tokens: Tokens, text: str) -> Tokens:
+    """Write printf placeholders with the number of their argument: `%s` becomes `%1$s`.
+
+    An argument may be used more than once by its number; all uses of the same type are one token.
+    """
+    numbered: Tokens = []
+    seen: set[str] = set()
+    position = 0
+    for token, start, end in tokens:
+        if _is_argument(token):
+            if match := ARGUMENT_NUMBER.match(text, start):
+                number = match[1]
+            else:
+                position += 1 + token.count("*")
+                number = str(position)
+            token = f"%{number}${token[1:]}"
+            if token in seen:
+                continue
+            seen.add(token)
+        numbered.append((token, start, end))
+    return numbered
+
+
+def _find_mixed_numbering(
+    source: Tokens, target: Tokens, texts: tuple[str, str]
+) -> Iterator[Finding]:
+    """Report a translation that numbers some arguments only, which C does not define."""
+    is_mixed = [
+        _has_argument(tokens, text, numbered=True) and _has_argument(tokens, text, numbered=False)
+        for tokens, text in zip((source, target), texts, strict=True)
+    ]
+    if is_mixed == [False, True]:
+        for token, start, end in target:
+            if _is_argument(token) and not ARGUMENT_NUMBER.match(texts[1], start):
+                text = f"placeholder {token} has no number: number all arguments (%1$s) or none"
+                yield "hypothesis", start, end, text
+
+
 def _find_reordered_arguments(source: Tokens, target: Tokens) -> list[Finding]:
     """Report unnumbered printf placeholders of different types in another order."""
-    order = [token for token, _, _ in source if token[0] == "%" and token[1] not in "("]
-    if len({*order}) < 2:
+    order = [token for token, _, _ in source if _is_argument(token)]
+    theirs = [entry for entry in target if _is_argument(entry[0])]
+    if [token for token, _, _ in theirs] == order:
         return []
-    theirs = [entry for entry in target if entry[0][0] == "%" and entry[0][1] not in "("]
-    if [t for t, _, _ in theirs] == order or any(e - s > len(t) for t, s, e in theirs):
-        return []  # the same order, or numbered arguments
     moved = next(entry for entry, t in zip(theirs, order, strict=True) if entry[0] != t)
     text = f"placeholder {moved[0]} is in another position: number the arguments (%1$s)"
     return [("hypothesis", moved[1], moved[2], text)]
@@ -100,9 +161,10 @@ def _compare_icu(
     if differences:
         yield from differences
         return
-    theirs = {(m[0], m[1]): m for m in target}
-    for argument, kind, branches, _, _ in source:
-        _, _, other_branches, start, end = theirs[argument, kind]
+    ordered_source, ordered_target = (sorted(s, key=lambda m: m[:2]) for s in (source, target))
+    for ours, theirs in zip(ordered_source, ordered_target, strict=True):
+        kind, branches = ours[1], ours[2]
+        other_branches, start, end = theirs[2:]
         yield from (
             ("hypothesis", start, end, message)
             for message in _compare_branches(kind, branches, other_branches)
@@ -115,7 +177,7 @@ def _compare_branches(kind: str, source: dict[str, str], target: dict[str, str])
     if "other" in source and "other" not in target:
         yield "the ICU message has no branch other"
     if kind == "select":
-        for name in sorted({*source} ^ {*target} - {"other"}):
+        for name in sorted(({*source} ^ {*target}) - {"other"}):
             where = "the translation" if name in source else "the source"
             yield f"branch {name} of the ICU message is missing in {where}"
     else:
