@@ -145,6 +145,20 @@ def test_files_for_other_programs() -> None:
     assert page.index("Worse: poor.txt is worse") < page.index("<table")
 
 
+def test_junit_replaces_characters_that_xml_forbids() -> None:
+    records = [
+        {"system": system, "mt": text, "ref": "a b c", "domain": "news\ufffe\x07"}
+        for system, text in (("old", "a b"), ("new", "a b c"))
+        for _ in range(60)
+    ]
+    lines = [json.dumps(record) for record in records]
+    Path("systems.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    names = ["--baseline", "old", "--candidate", "new", "--by", "domain", "--junit", "g.xml"]
+    assert main(["gate", "-t", "systems.jsonl", *names, *RULES, "-q"]) == 0
+    cases = [case.get("name") for case in validate("g.xml").iter("testcase")]
+    assert "chrF in domain news\ufffd␇" in cases
+
+
 def test_junit_of_undecided_tests() -> None:
     options = ["-m", "chrf", "--margin", "chrf=11.4", "--junit", "g.xml"]
     gate("good.txt", "fair.txt", *options)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tertium.reporting.markup import Markup, element, escape, join
@@ -29,6 +31,12 @@ def test_an_escaped_text_opens_no_element_and_can_be_written(text: str) -> None:
     actual = escape(text)
     assert not set(actual) & set("<>\"'")
     actual.encode("utf-8")
+
+
+@given(st.text())
+@example("\ufffe\uffff\x00")
+def test_an_element_is_well_formed_xml(text: str) -> None:
+    ElementTree.fromstring(element("text", text, data_name=text))  # SVG files are XML
 
 
 def test_attributes_may_be_left_out() -> None:

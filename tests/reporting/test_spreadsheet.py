@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tertium.errors import DataError, MissingResourceError
-from tertium.reporting.tables.spreadsheet import write_csv, write_xlsx
+from tertium.reporting.tables.spreadsheet import HighlightedText, write_csv, write_xlsx
 
 COLUMNS = ["system", "source", "chrF ↑"]
 ROWS: list[list[str | float | int | None]] = [
@@ -78,11 +78,23 @@ def test_a_workbook_keeps_types_and_is_easy_to_read(tmp_path: Path) -> None:
     assert sheet.column_dimensions["A"].width < sheet.column_dimensions["B"].width
 
 
-def test_a_workbook_replaces_control_characters_and_rejects_long_text(tmp_path: Path) -> None:
+def test_a_workbook_replaces_characters_that_xml_forbids(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "scores.xlsx"
-    write_xlsx([["a\x00b\x1f"]], ["text"], path)
-    assert openpyxl.load_workbook(path).active["A2"].value == "a\ufffdb\ufffd"
+    marked = HighlightedText("x\uffffy", 1, 3)
+    write_xlsx([["a\x00b\x1f", "\ufffe", "\ud800"], ["ok", marked, 1]], ["a", "b", "c\uffff"], path)
+    rows = [*openpyxl.load_workbook(path).active.iter_rows(values_only=True)]
+    assert rows[0] == ("a", "b", "c\ufffd")
+    assert rows[1] == ("a\ufffdb\ufffd", "\ufffd", "\ufffd")
+    assert rows[2] == ("ok", "x\ufffdy", 1)
+    assert f"{path}: characters that a workbook cannot hold, written as U+FFFD: 6" in caplog.text
+
+
+def test_a_workbook_rejects_long_text(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "scores.xlsx"
     with pytest.raises(DataError, match=r"row 2: text of 40,000 characters; .* write .csv"):
         write_xlsx([["x" * 40_000]], ["text"], path)
 

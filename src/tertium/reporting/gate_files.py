@@ -14,7 +14,7 @@ from tertium.data.locations import Locate
 from tertium.decisions.gate_result import Condition, GateResult, MetricTest
 from tertium.evaluation.checking import CheckReport
 from tertium.reporting.error_span_markup import error_span_paragraph
-from tertium.reporting.markup import Markup, element, join
+from tertium.reporting.markup import FORBIDDEN, Markup, element, join
 from tertium.reporting.page.template import render_page, section
 from tertium.reporting.sarif import SarifResult, check_results, check_rules, sarif_log
 from tertium.reporting.tables.gate import gate_tables
@@ -126,7 +126,7 @@ def _add_failure(case: ElementTree.Element, kind: str, message: str) -> None:
 
 def _xml_text(text: str) -> str:
     """Replace characters that XML does not allow."""
-    return replace_control_characters(text).encode("utf-8", "replace").decode("utf-8")
+    return FORBIDDEN.sub("\ufffd", replace_control_characters(text))
 
 
 def markdown_summary(result: GateResult) -> str:

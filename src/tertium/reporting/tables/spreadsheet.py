@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import csv
 import io
+import logging
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from tertium.atomic import PathLike, open_atomic, write_text
 from tertium.errors import DataError
 from tertium.extras import explain_missing
+from tertium.reporting.markup import FORBIDDEN
 from tertium.reporting.tables.table import replace_control_characters
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ MAX_EXCEL_ROWS = 1_048_576  # with the header
 MAX_EXCEL_CELL_LENGTH = 32_767  # characters
 NUMBER_COLUMN_WIDTH, TEXT_COLUMN_WIDTH = 14, 60  # in characters of the default font
 MARK_COLOR = "C00000"
-_CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+logger = logging.getLogger(__name__)
 
 
 class HighlightedText(str):
@@ -100,7 +101,8 @@ def write_xlsx(rows: Iterable[Sequence[Value]], columns: Sequence[str], path: Pa
     """Write a header and rows as an Excel workbook with one sheet.
 
     The header is bold, frozen and has filters. Text is wrapped and never evaluated as a formula;
-    numbers stay numbers in full precision. Needs openpyxl, of the extra `frames`.
+    numbers stay numbers in full precision. Characters that XML cannot hold, such as U+FFFE, are
+    written as U+FFFD with a warning. Needs openpyxl, of the extra `frames`.
     """
     with explain_missing("an Excel workbook", hint="or write .csv"):
         from openpyxl import Workbook
@@ -122,6 +124,12 @@ def write_xlsx(rows: Iterable[Sequence[Value]], columns: Sequence[str], path: Pa
         sheet.auto_filter.ref = f"A1:{get_column_letter(len(columns))}{len(table)}"
     with open_atomic(path) as stream:
         workbook.save(stream)
+    texts = [value for row in table for value in row if isinstance(value, str)]
+    replaced = sum(len(FORBIDDEN.findall(text)) for text in texts)
+    if replaced:
+        logger.warning(
+            "%s: characters that a workbook cannot hold, written as U+FFFD: %d", path, replaced
+        )
 
 
 def _check_excel_limits(table: Sequence[Sequence[Value]], path: PathLike) -> None:
@@ -165,7 +173,8 @@ def _make_cell(sheet: WriteOnlyWorksheet, value: Value, font: Font | None = None
 
 
 def _clean(value: Value) -> str:
-    return _CONTROL_CHARACTERS.sub("\ufffd", str(value))
+    # not Excel's `_xFFFE_`: openpyxl and most other readers do not decode it
+    return FORBIDDEN.sub("\ufffd", str(value))
 
 
 def _mark_text(value: HighlightedText) -> CellRichText:
