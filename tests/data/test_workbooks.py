@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -41,3 +42,17 @@ def test_invalid_workbooks(tmp_path: Path) -> None:
         next(read_workbook(save(tmp_path / "b.xlsx", ("src", None, "mt"))))
     with pytest.raises(DataError, match="mt"):
         next(read_workbook(save(tmp_path / "c.xlsx", ("mt", "mt"), ("a", "b"))))
+
+
+def test_damaged_workbooks(tmp_path: Path) -> None:
+    path = save(tmp_path / "a.xlsx", ("src", "mt"), ("One", "Eins"))
+    data = path.read_bytes()
+    for member in ("xl/workbook.xml", "xl/worksheets/sheet1.xml"):
+        with zipfile.ZipFile(path) as archive:
+            info = archive.getinfo(member)
+        start = info.header_offset + 30 + len(member)
+        for place in (start, start + info.compress_size // 2):
+            path.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
+            with pytest.raises(DataError, match=r"a.xlsx: (not an|damaged) Excel workbook"):
+                [*read_workbook(path)]
+        path.write_bytes(data)

@@ -90,6 +90,16 @@ def test_compressed_text_and_matrix_files(tmp_path: Path, vectors: Path) -> None
     assert load_vectors(tmp_path / "m.npy").encode(["dog"]).vectors.tolist() == [[0, 1, 0]]
 
 
+def test_damaged_compressed_text_is_refused(tmp_path: Path, vectors: Path) -> None:
+    packed = tmp_path / "packed.txt.gz"
+    data = gzip.compress(vectors.read_bytes())
+    no_block_type = data[:10] + b"\x07" + data[11:]
+    for damaged in (data[:-9], data + b"x", no_block_type):
+        packed.write_bytes(damaged)
+        with pytest.raises(DataError, match=r"packed.txt.gz: damaged gzip file"):
+            read_text(packed)
+
+
 def test_the_first_of_equal_words_counts(tmp_path: Path) -> None:
     path = tmp_path / "twice.txt"
     path.write_text("cat 1 2\ncat 3 4\n", encoding="utf-8")

@@ -239,6 +239,9 @@ INVALID = [
     ("a.yml", "a: x\na: y", "a.yml, line 2: not YAML \\(the key 'a' is given twice"),
     ("a.yml", "a: [", "a.yml, line 1: not YAML"),
     ("a.yml", "- a", "expected a mapping"),
+    ("a.yml", "a: x\nb: \x07", "a.yml, line 2: not YAML \\(U\\+0007 is not allowed"),
+    ("a.yml", "a: x\n? [b]\n: c", "a.yml, line 2: not YAML \\(a key is not a text"),
+    ("a.yml", "a: x\nb: !!map y", "a.yml, line 2: not YAML \\(expected a mapping"),
     ("a.strings", '"a" = "b"', 'a.strings, line 1: expected "key" = "text";'),
     ("a.properties", "a = \\u12", "a.properties, line 1: .u needs four hexadecimal digits"),
     ("a.ftl", "a = b\nhello", "a.ftl, line 2: not Fluent"),
@@ -268,6 +271,29 @@ def test_compressed_files_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.xlf.gz"
     path.write_bytes(gzip.compress(examples.XLIFF1.encode()))
     assert len(read_catalog(path).units) == 6
+
+
+def test_damaged_compressed_files_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlf.gz"
+    data = gzip.compress(examples.XLIFF1.encode())
+    path.write_bytes(data[:-20])
+    with pytest.raises(DataError, match=r"a.xlf.gz: damaged gzip file \(Compressed file ended"):
+        read_catalog(path)
+    for place in range(10, len(data)):  # after the header
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(DataError, match=r"a.xlf.gz"):
+            read_catalog(path)
+
+
+def test_values_of_yaml_that_look_like_other_types(tmp_path: Path) -> None:
+    lines = ["date: 2023-02-30", "day: 2023-02-03", "2023-02-30: key", "sign: =", "number: 0b_"]
+    path = write(tmp_path, "a.yml", "\n".join([*lines, "count: 3", "no: yes"]))
+    assert [(name, target) for name, _, target in texts(path)] == [
+        ("date", "2023-02-30"),
+        ("day", "2023-02-03"),
+        ("2023-02-30", "key"),
+        ("sign", "="),
+    ]
 
 
 def test_unknown_and_missing_files(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from tertium.localization.annotations import Annotation
 from tertium.localization.catalogs import read_catalog
 from tertium.localization.projects import Project, read_project
 from tertium.localization.units import Catalog, Languages, Unit
+from tertium.localization.workbook_columns import add_columns
 from tertium.localization.write_back import annotate_file, annotate_files, check_write_back
 from tertium.spans import Span
 
@@ -214,3 +216,16 @@ def test_workbooks_get_columns(tmp_path: Path) -> None:
     ]
     assert other["A1"].value == "kept"
     assert TestSet.from_records(path).systems == {"c": ("1", "Zwei")}
+
+
+def test_a_damaged_member_of_a_workbook_is_refused(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "a.xlsx"
+    openpyxl.Workbook().save(path)
+    with zipfile.ZipFile(path) as archive:
+        place = archive.getinfo("docProps/app.xml").header_offset + 60
+    data = path.read_bytes()
+    path.write_bytes(data[:place] + bytes([data[place] ^ 255]) + data[place + 1 :])
+    with pytest.raises(DataError, match=r"a.xlsx: damaged Excel workbook"):
+        add_columns(str(path), str(tmp_path / "b.xlsx"), ["x"], {})
+    assert not (tmp_path / "b.xlsx").exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,10 +23,10 @@ def read_workbook(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
         workbook = openpyxl.load_workbook(path, read_only=True, data_only=True)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except Exception as error:  # openpyxl, zipfile, zlib and XML parsers have no common base
         raise DataError(f"{path}: not an Excel workbook ({error})") from None
     try:
-        rows = workbook.worksheets[0].iter_rows(values_only=True)
+        rows = _read_rows(workbook, path)
         header = [_to_text(value) for value in next(rows, ())]
         while header and not header[-1]:
             header.pop()
@@ -44,6 +43,13 @@ def read_workbook(path: PathLike) -> Iterator[tuple[str, dict[str, Any]]]:
                 yield where, record
     finally:
         workbook.close()
+
+
+def _read_rows(workbook: Any, path: PathLike) -> Iterator[tuple[Any, ...]]:
+    try:
+        yield from workbook.worksheets[0].iter_rows(values_only=True)
+    except Exception as error:
+        raise DataError(f"{path}: damaged Excel workbook ({error})") from None
 
 
 def _to_text(value: Any) -> str:

@@ -16,6 +16,7 @@ import contextlib
 import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -222,10 +223,14 @@ def _is_header(line: str) -> bool:
     return len(parts) == 2 and all(part.isdigit() for part in parts)
 
 
-def _open(path: Path) -> TextIO:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="\n")
-    return path.open(encoding="utf-8", errors="replace", newline="\n")
+@contextlib.contextmanager
+def _open(path: Path) -> Iterator[TextIO]:
+    open_text = gzip.open if path.suffix == ".gz" else open
+    try:
+        with open_text(path, "rt", encoding="utf-8", errors="replace", newline="\n") as stream:
+            yield stream
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path}: damaged gzip file ({error})") from None
 
 
 def _read_words(path: Path, key: str) -> list[str]:

@@ -17,7 +17,7 @@ from tertium.data.formats import parse_json
 from tertium.data.records import HYPOTHESIS_NAMES
 from tertium.errors import DataError, UsageError
 from tertium.extras import explain_missing
-from tertium.localization.encodings import read_bytes, read_unicode
+from tertium.localization.encodings import line_at, read_bytes, read_unicode
 from tertium.localization.units import InlineText, Languages, Unit, is_same_language
 from tertium.text.language_codes import find_language_code
 
@@ -116,10 +116,14 @@ def read_yaml(path: str, languages: Languages) -> Iterator[Unit]:
     try:
         text = read_unicode(path)
         content = yaml.load(text, Loader=_text_loader())
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
+    except yaml.reader.ReaderError as error:
+        line = line_at(text, error.position)
+        code = f"U+{error.character:04X}"
+        raise DataError(f"{path}, line {line}: not YAML ({code} is not allowed)") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
-        raise DataError(f"{path}{line}: not YAML ({getattr(error, 'problem', error)})") from None
+        raise DataError(f"{path}{line}: not YAML ({error.problem})") from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply") from None
     if not isinstance(content, dict):
@@ -133,13 +137,24 @@ def read_yaml(path: str, languages: Languages) -> Iterator[Unit]:
 
 
 def _text_loader() -> Any:
-    """Return a safe loader that keeps keys such as `no` as written and refuses duplicate keys."""
+    """Return a safe loader that keeps keys such as `no` as written and refuses duplicate keys.
+
+    Dates, `=` and `<<` are texts, too. Numbers, truth values and null are none: they become `None`.
+    """
     import yaml
 
     class TextLoader(yaml.SafeLoader):  # type: ignore[misc]
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            if not isinstance(node, yaml.MappingNode):
+                raise yaml.MarkedYAMLError(
+                    problem="expected a mapping", problem_mark=node.start_mark
+                )
             seen = set()
             for key, _ in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    raise yaml.MarkedYAMLError(
+                        problem="a key is not a text", problem_mark=key.start_mark
+                    )
                 if key.value in seen:
                     raise yaml.MarkedYAMLError(
                         problem=f"the key {key.value!r} is given twice",
@@ -152,6 +167,12 @@ def _text_loader() -> Any:
     TextLoader.add_constructor(
         "tag:yaml.org,2002:map", lambda loader, node: loader.construct_mapping(node)
     )
+    for kind in ("str", "timestamp", "value", "merge"):
+        TextLoader.add_constructor(
+            f"tag:yaml.org,2002:{kind}", lambda loader, node: loader.construct_scalar(node)
+        )
+    for kind in ("int", "float", "bool", "null"):
+        TextLoader.add_constructor(f"tag:yaml.org,2002:{kind}", lambda loader, node: None)
     return TextLoader
 
 

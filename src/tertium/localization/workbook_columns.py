@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -33,7 +34,7 @@ def add_columns(
         sheet = _first_sheet(archive, path)
         with zipfile.ZipFile(stream, "w") as copy:
             for member in archive.infolist():
-                data = archive.read(member)
+                data = _read_member(archive, member, path)
                 if member.filename == sheet:
                     data = _edit_sheet(data, path, names, rows)
                 copy.writestr(member, data)
@@ -43,7 +44,7 @@ def _first_sheet(archive: zipfile.ZipFile, path: str) -> str:
     """Return the member that contains the first sheet."""
     try:
         workbook, relations = (
-            XmlFile(path, ("sheet", "Relationship"), archive.read(name))
+            XmlFile(path, ("sheet", "Relationship"), _read_member(archive, name, path))
             for name in ("xl/workbook.xml", "xl/_rels/workbook.xml.rels")
         )
         sheet = next(e for event, e in workbook.elements() if event == "unit")
@@ -52,6 +53,13 @@ def _first_sheet(archive: zipfile.ZipFile, path: str) -> str:
     except (KeyError, StopIteration):
         raise DataError(f"{path}: not an Excel workbook with a sheet") from None
     return target if target.startswith("xl/") else f"xl/{target}"
+
+
+def _read_member(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, path: str) -> bytes:
+    try:
+        return archive.read(member)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{path}: damaged Excel workbook ({error})") from None
 
 
 def _edit_sheet(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -123,8 +124,9 @@ class XmlFile:
             self._feed(parser, b"", True)
         except FileNotFoundError:
             raise DataError(f"{self.path}: no such file") from None
-        except (OSError, EOFError) as error:
-            raise DataError(f"{self.path}: cannot be read ({error})") from None
+        except (OSError, EOFError, zlib.error) as error:
+            problem = "damaged gzip file" if self.is_compressed else "cannot be read"
+            raise DataError(f"{self.path}: {problem} ({error})") from None
         yield from self._ready
 
     @contextmanager
