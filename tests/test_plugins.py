@@ -304,6 +304,23 @@ def test_the_conformance_checks_work_for_unregistered_metrics() -> None:
         check_metric(make_invalid_metric(higher_is_better=False))
 
 
+def test_a_citation_is_optional_and_bibtex() -> None:
+    check_metric(make_invalid_metric(citation=None))
+    with pytest.raises(AssertionError, match="`citation` must be a BibTeX entry, or be omitted"):
+        check_metric(make_invalid_metric(citation="Me, 2026"))
+
+
+def test_cite_names_metrics_without_a_citation(
+    ratios: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = ratios / "ratios.py"
+    file.write_text(file.read_text().replace("    citation: ", "    paper: "))
+    assert main(["cite", "length-ratio", "chrf"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("@")
+    assert captured.err == "tertium: length-ratio names no paper to cite\n"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -142,11 +142,12 @@ def check_spec_round_trip(metric: Metric, segments: Sequence[Segment]) -> None:
 
 
 def check_dataclass(metric: Metric, segments: Sequence[Segment]) -> None:
-    """A metric is a frozen dataclass with keyword-only fields and a citation."""
+    """A metric is a frozen dataclass with keyword-only fields; its citation, if any, is BibTeX."""
     assert metric.__dataclass_params__.frozen, "it is not frozen"  # type: ignore[attr-defined]
     for field in dataclasses.fields(metric):  # type: ignore[arg-type]
         assert field.kw_only, f"{field.name} is positional: use kw_only=True"
-    assert metric.citation.startswith("@"), "`citation` must be a BibTeX entry"
+    is_bibtex = metric.citation.startswith("@")
+    assert is_bibtex or not metric.citation, "`citation` must be a BibTeX entry, or be omitted"
 
 
 def check_signature(metric: Metric, segments: Sequence[Segment]) -> None:

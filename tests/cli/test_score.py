@@ -374,6 +374,13 @@ def test_rankers_are_listed_and_cited_too(capsys: pytest.CaptureFixture[str]) ->
     assert "popovic" in cited
 
 
+def test_every_metric_and_ranker_has_a_citation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--all", "-f", "json"]) == 0
+    names = [record["metric"] for record in json.loads(capsys.readouterr().out)]
+    assert main(["cite", *names]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_every_command_has_help_with_examples(capsys: pytest.CaptureFixture[str]) -> None:
     from tertium.cli import COMMANDS
 

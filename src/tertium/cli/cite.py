@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from tertium.cli.list import resolve_spec
 from tertium.cli.parser import CommandParser
@@ -23,6 +24,10 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    entries = [resolve_spec(metric)[1].citation for metric in args.metrics]
-    print("\n".join(dict.fromkeys(entries)))
+    citations = {metric: resolve_spec(metric)[1].citation for metric in args.metrics}
+    for citation in dict.fromkeys(filter(None, citations.values())):
+        print(citation)
+    for metric, citation in citations.items():
+        if not citation:
+            print(f"tertium: {metric} names no paper to cite", file=sys.stderr)
     return 0
