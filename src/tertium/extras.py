@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from tertium.errors import MissingResourceError
 
@@ -48,10 +49,22 @@ PACKAGE_BY_MODULE: Mapping[str, str] = {
 def install_command(*extras: str) -> str:
     """Return the command that installs extras.
 
+    It needs no package index that has tertium: pip adds extras to the installed tertium. If tertium
+    runs from a checkout that is not installed, the command installs the checkout.
+
     >>> install_command("neural", "models")
     'pip install "tertium[neural,models]"'
     """
-    return f'pip install "tertium[{",".join(dict.fromkeys(extras))}]"'
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    names = ",".join(dict.fromkeys(extras))
+    try:
+        distribution("tertium")
+    except PackageNotFoundError:
+        checkout = Path(__file__).resolve().parents[2]
+        if (checkout / "pyproject.toml").is_file():
+            return f'pip install -e "{checkout}[{names}]"'
+    return f'pip install "tertium[{names}]"'
 
 
 def is_installed(*modules: str) -> bool:

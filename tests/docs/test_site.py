@@ -100,6 +100,15 @@ def test_lists_follow_a_blank_line(page: Path) -> None:
     assert not joined
 
 
+def test_no_page_installs_tertium_from_a_package_index() -> None:
+    """tertium is not on PyPI; `tertium[EXTRA]` adds to an installed one."""
+    files = [ROOT / "README.md", ROOT / "weights" / "README.md"]
+    files += [*(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.*")]
+    wrong = re.compile(r"pip install [^\n`]*(?<![\w./-])tertium(?![\w\[./-])")
+    texts = {file: file.read_text(encoding="utf-8", errors="replace") for file in files}
+    assert [str(file) for file, text in texts.items() if wrong.search(text)] == []
+
+
 def test_building_the_site_fails_on_a_warning() -> None:
     (build,) = re.findall(r"mkdocs build (.*)", (ROOT / "Makefile").read_text("utf-8"))
     assert build.split() == ["--strict"]  # with --quiet, MkDocs does not count warnings

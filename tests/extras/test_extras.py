@@ -8,16 +8,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import packages_distributions
+from importlib.metadata import PackageNotFoundError, packages_distributions
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from tests.extras.environments import EXTRAS, PROJECT, make_environment, run_smoke
+from tests.extras.environments import EXTRAS, PROJECT, ROOT, make_environment, run_smoke
 
 from tertium.errors import MissingResourceError
-from tertium.extras import EXTRA_BY_MODULE, explain_missing, is_installed, require_modules
+from tertium.extras import (
+    EXTRA_BY_MODULE,
+    explain_missing,
+    install_command,
+    is_installed,
+    require_modules,
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="environments consist of links")
@@ -66,3 +72,13 @@ def test_missing_modules_are_reported_in_advance(monkeypatch: pytest.MonkeyPatch
         require_modules("ot", purpose="wmd", also=["models"], hint="or use bertr")
     expected = 'wmd needs POT: pip install "tertium[neural,models]" (or use bertr)'
     assert str(caught.value) == expected
+
+
+def test_without_metadata_the_command_installs_the_checkout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find_nothing(name: str) -> None:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("importlib.metadata.distribution", find_nothing)
+    assert install_command("judge") == f'pip install -e "{ROOT}[judge]"'
