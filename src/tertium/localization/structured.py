@@ -117,9 +117,8 @@ def read_yaml(path: str, languages: Languages) -> Iterator[Unit]:
         text = read_unicode(path)
         content = yaml.load(text, Loader=_text_loader())
     except yaml.reader.ReaderError as error:
-        line = line_at(text, error.position)
-        code = f"U+{error.character:04X}"
-        raise DataError(f"{path}, line {line}: not YAML ({code} is not allowed)") from None
+        where = f"{path}, line {line_at(text, error.position)}"
+        raise DataError(f"{where}: not YAML (U+{error.character:04X} is not allowed)") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
