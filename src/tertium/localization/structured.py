@@ -138,7 +138,7 @@ def read_yaml(path: str, languages: Languages) -> Iterator[Unit]:
 def _text_loader() -> Any:
     """Return a safe loader that keeps keys such as `no` as written and refuses duplicate keys.
 
-    Dates, `=` and `<<` are texts, too. Numbers, truth values and null are none: they become `None`.
+    Dates, `=` and `<<` are texts, too. Numbers, truth values and null become `None`.
     """
     import yaml
 
