@@ -1,0 +1,362 @@
+"""Measure the size of the package, what commands import, and how often they build objects.
+
+`budgets.toml` holds the limit of each measure; `test_budgets.py` compares both. After a change that
+makes a measure smaller, lower the limits:
+
+    python -m tests.architecture.shape          # list measures and limits
+    python -m tests.architecture.shape --lower  # write smaller measures into budgets.toml
+    python -m tests.architecture.shape --raise  # write larger measures, too (say why)
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tokenize
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from unittest import mock
+
+import tertium
+from tertium.cli import main as run_tertium
+
+PACKAGE = Path(tertium.__file__).parent
+ROOT = Path(__file__).parents[2]
+BUDGETS = Path(__file__).with_name("budgets.toml")
+
+COUNTED_TOKENS = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
+# From Python 3.12 on, an f-string is several tokens; before, it is one.
+FSTRING_START = getattr(tokenize, "FSTRING_START", -1)
+FSTRING_END = getattr(tokenize, "FSTRING_END", -1)
+DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+MAX_PARAMETERS = 10
+HEAVY_MODULES = ("scipy", "pandas", "rich", "asyncio", "torch")
+# Functions that reject values that are not texts, in whichever module they are.
+TEXT_CHECKS = {"check_texts", "check_surrogates"}
+
+Measures = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class FileShape:
+    """Counts of one file."""
+
+    package: str
+    lines: int
+    tokens: int
+    long_comprehensions: int
+    long_signatures: int
+
+
+@cache
+def file_shapes() -> tuple[FileShape, ...]:
+    """Return the counts of all files of the package."""
+    return tuple(_measure_file(path) for path in sorted(PACKAGE.rglob("*.py")))
+
+
+def _measure_file(path: Path) -> FileShape:
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    docstring_lines = set()
+    long_comprehensions = long_signatures = 0
+    for node in ast.walk(tree):
+        if isinstance(node, DEFINITIONS) and ast.get_docstring(node, clean=False) is not None:
+            docstring_lines.add(node.body[0].lineno)
+        if isinstance(node, COMPREHENSIONS):
+            long_comprehensions += len(node.generators) > 2
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            long_signatures += _count_parameters(node.args) > MAX_PARAMETERS
+    return FileShape(
+        _package_of(path),
+        text.count("\n"),
+        count_tokens(text, docstring_lines),
+        long_comprehensions,
+        long_signatures,
+    )
+
+
+def _package_of(path: Path) -> str:
+    """Return the package of a file; each family of metrics counts as a package."""
+    parts = path.relative_to(PACKAGE).parts
+    if len(parts) == 1:
+        return "core (modules)"
+    if parts[0] == "metrics" and len(parts) > 2:
+        return "/".join(parts[:2])
+    return parts[0]
+
+
+def _count_parameters(arguments: ast.arguments) -> int:
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return len([name for name in names if name not in ("self", "cls")])
+
+
+def count_tokens(text: str, docstring_lines: set[int]) -> int:
+    """Count names, operators, numbers and strings, without docstrings and comments."""
+    count = depth = 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == FSTRING_START:
+            count += depth == 0
+            depth += 1
+        elif token.type == FSTRING_END:
+            depth -= 1
+        elif depth == 0 and token.type in COUNTED_TOKENS:
+            is_docstring = token.type == tokenize.STRING and token.start[0] in docstring_lines
+            count += not is_docstring
+    return count
+
+
+def measure_tokens() -> dict[str, float]:
+    """Return the tokens of each package and of all."""
+    tokens: Counter[str] = Counter()
+    for shape in file_shapes():
+        tokens[shape.package] += shape.tokens
+    return {**tokens, "all": tokens.total()}
+
+
+def measure_code() -> dict[str, float]:
+    """Return measures of density and of names."""
+    shapes = file_shapes()
+    lines = sum(shape.lines for shape in shapes)
+    stems = Counter(path.stem for path in PACKAGE.rglob("*.py"))
+    repeated = [s for s, n in stems.items() if n > 1 and s not in ("__init__", "__main__")]
+    return {
+        "tokens per line": round(sum(shape.tokens for shape in shapes) / lines, 2),
+        "stems that occur more than once": len(repeated),
+        "comprehensions with more than two for": sum(s.long_comprehensions for s in shapes),
+        "functions with more than 10 parameters": sum(s.long_signatures for s in shapes),
+    }
+
+
+def measure_imports() -> Measures:
+    """Return how many of our modules, and which heavy ones, commands import."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "a.txt")
+        file.write_text("a cat\nthe dog ran\n")
+        score = ["score", "-t", str(file), "-r", str(file), "-m", "chrf", "-q"]
+        return {
+            "imports of score": _count_imports(score),
+            "imports of help": _count_imports(["--help"]),
+        }
+
+
+def _count_imports(command: Sequence[str]) -> dict[str, float]:
+    modules = list_imports(command)
+    ours = [name for name in modules if name.partition(".")[0] == "tertium"]
+    return {
+        "tertium": len(ours),
+        "tertium.cli": len([name for name in ours if name.startswith("tertium.cli.")]),
+        **{name: int(name in modules) for name in HEAVY_MODULES},
+    }
+
+
+def list_imports(command: Sequence[str]) -> set[str]:
+    """Return all modules that a new process imports for a command."""
+    program = (
+        "import contextlib, io, json, sys\n"
+        "from tertium.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    main(sys.argv[1:])\n"
+        "print(json.dumps([*sys.modules]))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *command],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
+    )
+    return set(json.loads(done.stdout))
+
+
+def measure_options() -> dict[str, float]:
+    """Return the number of commands, of their options, and of different names of options."""
+    from tests.docs.cli_reference import command_parsers
+
+    parsers = command_parsers()
+    options = [
+        action
+        for parser in parsers.values()
+        for action in parser._actions
+        if action.option_strings and action.dest != "help"
+    ]
+    long_names = {
+        name for action in options for name in action.option_strings if name.startswith("--")
+    }
+    return {"commands": len(parsers), "options": len(options), "long names": len(long_names)}
+
+
+@dataclass
+class ObjectCounts:
+    """How often a command builds objects, checks texts and opens a file."""
+
+    segments: int = 0
+    testsets: int = 0
+    text_checks: int = 0
+    opened: int = 0
+
+
+@contextlib.contextmanager
+def count_objects(texts: Sequence[str] = (), file: Path | None = None) -> Iterator[ObjectCounts]:
+    """Count what the commands in a `with` block do; `texts` are ASCII texts."""
+    counts, wanted = ObjectCounts(), frozenset(texts)
+    open_file = open
+
+    def watch_calls(frame: FrameType, event: str, _: Any) -> None:
+        """Count texts that are passed to a function that checks them, singly or in a list.
+
+        In a list, ASCII texts are not passed on one by one, so nothing is counted twice.
+        """
+        if event != "call" or frame.f_code.co_name not in TEXT_CHECKS:
+            return
+        value = frame.f_locals[frame.f_code.co_varnames[0]]
+        values = [value] if isinstance(value, str) else value
+        counts.text_checks += sum(isinstance(v, str) and v in wanted for v in values)
+
+    def count_opening(path: Any, *args: Any, **kwargs: Any) -> Any:
+        if file is not None and isinstance(path, str | os.PathLike):
+            counts.opened += Path(path).resolve() == file.resolve()
+        return open_file(path, *args, **kwargs)
+
+    def count_calls(cls: type, name: str) -> Any:
+        build = cls.__init__
+
+        def count_and_build(self: Any, *args: Any, **kwargs: Any) -> None:
+            setattr(counts, name, getattr(counts, name) + 1)
+            build(self, *args, **kwargs)
+
+        return mock.patch.object(cls, "__init__", count_and_build)
+
+    with (
+        count_calls(tertium.Segment, "segments"),
+        count_calls(tertium.TestSet, "testsets"),
+        mock.patch.object(builtins, "open", count_opening),
+        mock.patch.object(io, "open", count_opening),
+    ):
+        previous = sys.getprofile()
+        if wanted:
+            sys.setprofile(watch_calls)
+        try:
+            yield counts
+        finally:
+            sys.setprofile(previous)
+
+
+def measure_objects() -> Measures:
+    """Return how many objects commands build for each translation."""
+    commands = {
+        "score": "score -t one.txt -r reference.txt -m chrf -q",
+        "score, 2 systems, 2 metrics": "score -t one.txt two.txt -r reference.txt -m chrf bleu -q",
+        "compare": "compare -t one.txt two.txt -r reference.txt -m chrf -q",
+        "gate": "gate --baseline one.txt --candidate two.txt -r reference.txt -m chrf "
+        "--margin chrf=5 -q",
+    }
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        systems = {}
+        for name in ("one", "two", "reference"):
+            systems[name] = [f"{name} says that {n} cats sat on the mat" for n in range(12)]
+            Path(f"{name}.txt").write_text("\n".join(systems[name]) + "\n")
+        measured = {}
+        for name, command in commands.items():
+            texts = systems["one"] + (systems["two"] if "two" in command else [])
+            with count_objects(texts) as counts:
+                run_quietly(command.split())
+            measured[name] = {
+                "segments per translation": counts.segments / len(texts),
+                "checks per translation": counts.text_checks / len(texts),
+                "test sets": counts.testsets,
+            }
+    return measured
+
+
+def measure_localization() -> Measures:
+    """Return how often `check` opens an XLIFF file, and how many segments it builds of it."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        file = Path("app.xliff")
+        file.write_bytes((ROOT / "examples/localization/app.de.xliff").read_bytes())
+        measured = {}
+        for name, options in {
+            "check": "",
+            "check with write-back": "--write-back new.xliff",
+            "check with write-back and SARIF": "--write-back other.xliff -o found.sarif",
+        }.items():
+            with count_objects(file=file) as counts:
+                run_quietly(["check", "-t", str(file), *options.split()])
+            measured[name] = {"file opened": counts.opened, "segments": counts.segments}
+    return measured
+
+
+def run_quietly(command: Sequence[str]) -> None:
+    """Run a command of `tertium` in this process."""
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        code = run_tertium(list(command))
+    assert code in (0, 1, 3), f"{command}: {nowhere.getvalue()}"
+
+
+def measure_everything() -> Measures:
+    """Return all measures by table and name, as in the data file."""
+    return {
+        "tokens": measure_tokens(),
+        "code": measure_code(),
+        **measure_imports(),
+        "options": measure_options(),
+        **measure_objects(),
+        **measure_localization(),
+    }
+
+
+def read_budgets() -> Measures:
+    """Return the limits by table and name."""
+    return tomllib.loads(BUDGETS.read_text(encoding="utf-8"))
+
+
+def write_budgets(limits: Measures) -> None:
+    """Write limits; the comments at the start of the file stay."""
+    lines = []
+    for line in BUDGETS.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line)
+    for table, values in limits.items():
+        lines += ["", f"[{json.dumps(table)}]"]
+        lines += [f"{json.dumps(name)} = {value}" for name, value in values.items()]
+    BUDGETS.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def format_number(value: float) -> str:
+    return f"{value:,.12g}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """List all measures with their limits, or change the limits to the measures."""
+    measured, limits = measure_everything(), read_budgets()
+    new_limits: Measures = {}
+    for table, values in measured.items():
+        new_limits[table] = {}
+        for name, value in values.items():
+            limit = limits.get(table, {}).get(name)
+            keeps_limit = limit is not None and limit < value and "--raise" not in arguments
+            new_limits[table][name] = limit if keeps_limit else value
+            shown = "no limit" if limit is None else f"limit {format_number(limit)}"
+            print(f"{table}: {name}: {format_number(value)} ({shown})")
+    if {"--lower", "--raise"} & {*arguments}:
+        write_budgets(new_limits)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
