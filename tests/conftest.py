@@ -95,7 +95,7 @@ def find_group(item: pytest.Item) -> str:
     if "test_pages" in module:  # all pages use the same example
         return "ray" if "corpus.md" in item.nodeid else "pages"  # corpus.md uses Ray
     name = re.search(r"\[([\w+-]+)", item.nodeid)
-    if name and module.startswith(("tests/laws/", "tests/contracts/")):
+    if name and module.startswith(("tests/laws/", "tests/contracts/", "tests/golden/test_scores")):
         return "mt-rte-r" if name[1] in SHARED_FEATURES else name[1]
     return module
 

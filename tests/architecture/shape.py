@@ -296,7 +296,10 @@ def measure_localization() -> Measures:
         }.items():
             with count_objects(file=file) as counts:
                 run_quietly(["check", "-t", str(file), *options.split()])
-            measured[name] = {"file opened": counts.opened, "segments": counts.segments}
+            measured[name] = {
+                "file opened": float(counts.opened),
+                "segments": float(counts.segments),
+            }
     return measured
 
 
@@ -334,7 +337,7 @@ def write_budgets(limits: Measures) -> None:
         lines.append(line)
     for table, values in limits.items():
         lines += ["", f"[{json.dumps(table)}]"]
-        lines += [f"{json.dumps(name)} = {value}" for name, value in values.items()]
+        lines += [f"{json.dumps(name)} = {value:.12g}" for name, value in values.items()]
     BUDGETS.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -350,8 +353,8 @@ def main(arguments: Sequence[str]) -> None:
         new_limits[table] = {}
         for name, value in values.items():
             limit = limits.get(table, {}).get(name)
-            keeps_limit = limit is not None and limit < value and "--raise" not in arguments
-            new_limits[table][name] = limit if keeps_limit else value
+            may_rise = limit is None or "--raise" in arguments
+            new_limits[table][name] = value if may_rise else min(limit, value)
             shown = "no limit" if limit is None else f"limit {format_number(limit)}"
             print(f"{table}: {name}: {format_number(value)} ({shown})")
     if {"--lower", "--raise"} & {*arguments}:
