@@ -353,8 +353,10 @@ def main(arguments: Sequence[str]) -> None:
         new_limits[table] = {}
         for name, value in values.items():
             limit = limits.get(table, {}).get(name)
-            may_rise = limit is None or "--raise" in arguments
-            new_limits[table][name] = value if may_rise else min(limit, value)
+            if limit is None or "--raise" in arguments:
+                new_limits[table][name] = value
+            else:
+                new_limits[table][name] = min(limit, value)
             shown = "no limit" if limit is None else f"limit {format_number(limit)}"
             print(f"{table}: {name}: {format_number(value)} ({shown})")
     if {"--lower", "--raise"} & {*arguments}:

@@ -1,5 +1,6 @@
 """Run every command and snippet of README and docs, and compare the output with the page.
 
+All output and all files are also compared with what was recorded (`tests/golden/transcripts.py`).
 `pages` explains how pages mark them; `workspace` creates the folder they run in. Commands that take
 hours or need missing data are only parsed.
 """
@@ -17,8 +18,11 @@ from typing import Any
 import pytest
 from tests.docs.pages import PAGES, ROOT, Step, blocks, matches, split_comment, steps
 from tests.docs.workspace import build, parse_command, run_command
+from tests.golden.store import FOLDER, file_name
+from tests.golden.transcripts import Transcript
 
 INT8_TOLERANCE = 0.03  # between kinds of processors
+PAGES_FOLDER = FOLDER / "pages"  # transcripts; `python -m tests.golden.record` writes them
 
 
 @pytest.fixture
@@ -41,12 +45,14 @@ def test_page_commands_run_and_print_what_is_shown(
     monkeypatch.setitem(sys.modules, module.__name__, module)
     namespace = module.__dict__
     text = page.read_text(encoding="utf-8")
+    transcript = Transcript()
     for step in steps(text):
         where = f"{page.relative_to(ROOT)}, line {step.line}"
         if not step.run:
             parse_command(step.code)
             continue
-        printed = _run(step, where, namespace)
+        with transcript.step(_title(step)) as shown:
+            printed = _run(step, where, namespace, shown)
         if step.expected is not None:
             # a snippet may use a metric of an earlier one
             used = step.code + printed if step.kind == "shell" else text
@@ -54,9 +60,27 @@ def test_page_commands_run_and_print_what_is_shown(
             assert matches(step.expected, printed, tolerance), (
                 f"{where}: {step.code}\n--- the page shows\n{step.expected}\n--- printed\n{printed}"
             )
+    if transcript.steps:
+        transcript.check(_golden_file(page))
 
 
-def _run(step: Step, where: str, namespace: dict[str, Any]) -> str:
+def _golden_file(page: Path) -> Path:
+    """Return the file of what the commands of a page print and write."""
+    return PAGES_FOLDER / f"{file_name(str(page.relative_to(ROOT)))}.txt.gz"
+
+
+def test_every_golden_file_belongs_to_a_page() -> None:
+    assert {*PAGES_FOLDER.iterdir()} <= {_golden_file(page) for page in PAGES}
+
+
+def _title(step: Step) -> str:
+    """Return how a transcript calls a step: a snippet by its last line."""
+    if step.kind == "shell":
+        return " ".join(step.code.split())
+    return f"{step.kind}: {step.code.strip().splitlines()[-1].strip()}"
+
+
+def _run(step: Step, where: str, namespace: dict[str, Any], shown: dict[str, str]) -> str:
     if step.kind.startswith("file: "):
         file = Path(step.kind.removeprefix("file: "))
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +88,8 @@ def _run(step: Step, where: str, namespace: dict[str, Any]) -> str:
         return ""
     if step.kind == "shell":
         try:
-            return run_command(step.code, fails="tertium: error" in (step.expected or ""))
+            fails = "tertium: error" in (step.expected or "")
+            return run_command(step.code, fails=fails, shown=shown)
         except Exception as error:
             raise AssertionError(f"{where}: {step.code}") from error
     with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -73,6 +98,7 @@ def _run(step: Step, where: str, namespace: dict[str, Any]) -> str:
             exec(code, namespace)
         except Exception as error:
             raise AssertionError(f"{where}:\n{step.code}") from error
+    shown["stdout"] = out.getvalue()
     return out.getvalue()
 
 

@@ -90,8 +90,11 @@ def _write_candidates(folder: Path) -> None:
     )
 
 
-def run_command(command: str, *, fails: bool = False) -> str:
-    """Run a command line and return its output; check that it succeeds, or fails if expected."""
+def run_command(command: str, *, fails: bool = False, shown: dict[str, str] | None = None) -> str:
+    """Run a command line and return its output; check that it succeeds, or fails if expected.
+
+    `shown` receives the output by stream and the exit code.
+    """
     words, target = _redirect(shlex.split(command))
     words, *filters = _split_pipe(words)
     words = [word for pattern in words for word in _expand(pattern)]
@@ -114,6 +117,9 @@ def run_command(command: str, *, fails: bool = False) -> str:
     if target:
         Path(target).write_text(printed)
         printed = ""
+    if shown is not None:
+        shown.update({"stdout": printed, "stderr": err.getvalue()})
+        shown["exit code"] = str(code) if code else ""
     return printed + err.getvalue()
 
 

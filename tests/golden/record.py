@@ -26,7 +26,7 @@ MAX_LINES = 60  # of differences, for each file
 def read_files() -> dict[Path, str]:
     """Return the text of every recorded file."""
     paths = [p for name in RECORDED for p in sorted((store.FOLDER / name).rglob("*.*"))]
-    return {path: path.read_text(encoding="utf-8") for path in paths if path.is_file()}
+    return {path: store.read_file(path) for path in paths if path.is_file()}
 
 
 def print_differences(before: dict[Path, str], after: dict[Path, str]) -> None:

@@ -26,6 +26,7 @@ Recording keeps stored values that a new value matches, so that differences are 
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import platform
@@ -161,14 +162,19 @@ def check_rows(expected: dict[str, Any], found: dict[str, Any]) -> None:
         other_spans = different = 0
         for old, new in pairs:
             other_spans += take_spans(old) != take_spans(new)
-            numbers = [[row.pop("score"), row.pop("uncertainty", 0.0)] for row in (old, new)]
-            different += bool(find_differences(*numbers, INT8_TOLERANCE))
-            assert not find_differences(*numbers, MAX_INT8_DIFFERENCE), (mode, numbers)
+            old_score, new_score = take_numbers(old), take_numbers(new)
+            different += bool(find_differences(old_score, new_score, INT8_TOLERANCE))
+            assert not find_differences(old_score, new_score, MAX_INT8_DIFFERENCE, mode)
         count = max(10, len(pairs))
         assert different <= MAX_DIFFERENT_ROWS * count, f"{mode}: {different} other scores"
         assert other_spans <= MAX_ROWS_WITH_OTHER_SPANS * count, (
             f"{mode}: {other_spans} other spans"
         )
+
+
+def take_numbers(row: dict[str, Any]) -> list[float]:
+    """Remove and return the score and the uncertainty of a row."""
+    return [row.pop("score"), row.pop("uncertainty", 0.0)]
 
 
 def take_spans(row: dict[str, Any]) -> list[list[Any]]:
@@ -177,12 +183,21 @@ def take_spans(row: dict[str, Any]) -> list[list[Any]]:
 
 
 def how_to_record(path: Path) -> str:
-    return f"python -m tests.golden.record '{path.stem}'"
+    return f"python -m tests.golden.record '{path.name.partition('.')[0]}'"
+
+
+def read_file(path: Path) -> str:
+    data = path.read_bytes()
+    return (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
 
 
 def write_file(path: Path, text: str) -> None:
+    """Write a file if its text is new; a compressed one has no date."""
+    if path.is_file() and read_file(path) == text:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    data = text.encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
 
 
 def format_json(value: dict[str, Any]) -> str:
