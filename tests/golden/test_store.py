@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.golden import store
+from tests.golden.transcripts import Transcript
 
 OLD: dict[str, Any] = {
     "both": {"signature": "a", "rows": [{"score": 0.5}, {"score": 2.0, "spans": [[0, 1, "x"]]}]}
@@ -68,3 +69,38 @@ def test_recording_keeps_values_that_match(golden: Path, monkeypatch: pytest.Mon
     found["both"]["rows"][1]["score"] = 2.000001
     store.check_golden(golden, found, "fp32")
     assert json.loads(golden.read_text()) == change(0, score=0.7)
+
+
+def run_step(transcript: Transcript, command: str, text: str) -> None:
+    with transcript.step(command) as shown:
+        shown["stdout"] = text
+        Path("out.txt").write_text(text)
+
+
+@pytest.mark.parametrize("name", ["tertium-small", "chrf"])
+def test_transcripts_are_compared(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "golden" / "a.txt.gz"
+    monkeypatch.setattr(store, "is_recording_machine", lambda: True)
+    monkeypatch.setenv(store.RECORDING, "1")
+    recorded = Transcript()
+    run_step(recorded, f"score -m {name}", "0.5000001 of 3, took 5.1 s")
+    recorded.check(path)
+    monkeypatch.delenv(store.RECORDING)
+    recorded.check(path)
+    for text, is_same in {
+        "0.5000001 of 3, took 6.2 s": True,
+        "0.5000002 of 3, took 5.1 s": name == "tertium-small",
+        "0.5000001 of 4, took 5.1 s": False,
+        "0.5100001 of 3, took 5.1 s": False,
+    }.items():
+        found = Transcript()
+        run_step(found, f"score -m {name}", text)
+        found.steps[0] = found.steps[0].replace("changed", "wrote")
+        if is_same:
+            found.check(path)
+        else:
+            with pytest.raises(AssertionError, match=r"in \$ score"):
+                found.check(path)

@@ -89,6 +89,14 @@ def sample() -> tuple[Segment, ...]:
 
 
 @cache
+def sample_with_a_long_text() -> tuple[Segment, ...]:
+    """Return the sample, a long text, and every second text of the gallery."""
+    texts = gallery.whole_gallery(in_turn=True)
+    short_texts = [s for s in texts.segments("a") if len(s.hypothesis) <= 1000]
+    return (*sample(), long_segment(LONG_WORDS, 1), *short_texts[::2])
+
+
+@cache
 def everything() -> tuple[Segment, ...]:
     """Return the sample, long texts, and every text of the gallery."""
     texts = gallery.whole_gallery(in_turn=True)
