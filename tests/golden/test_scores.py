@@ -100,9 +100,9 @@ def test_scores_of_all_texts(subject: Subject) -> None:
         )
         return
     metric = subject.metric
-    segments = texts.sample_with_a_long_text() if metric.name in SLOW else texts.everything()
+    most = texts.sample_with_a_long_text() if metric.name in SLOW else texts.everything()
     found = {
-        "both": describe_scores(metric, texts.with_inputs(segments, "both")),
+        "both": describe_scores(metric, texts.with_inputs(most, "both")),
         "reference": describe_scores(metric, texts.with_inputs(texts.sample(), "reference")),
         "source": describe_scores(metric, texts.with_inputs(texts.sample(), "source")),
     }

@@ -86,15 +86,15 @@ def test_transcripts_are_compared(
     monkeypatch.setattr(store, "is_recording_machine", lambda: True)
     monkeypatch.setenv(store.RECORDING, "1")
     recorded = Transcript()
-    run_step(recorded, f"score -m {name}", "0.5000001 of 3, took 5.1 s")
+    run_step(recorded, f"score -m {name}", "0.5000001 of 3, 10 rows per second")
     recorded.check(path)
     monkeypatch.delenv(store.RECORDING)
     recorded.check(path)
     for text, is_same in {
-        "0.5000001 of 3, took 6.2 s": True,
-        "0.5000002 of 3, took 5.1 s": name == "tertium-small",
-        "0.5000001 of 4, took 5.1 s": False,
-        "0.5100001 of 3, took 5.1 s": False,
+        "0.5000001 of 3, 12 rows per second": True,
+        "0.5000002 of 3, 10 rows per second": name == "tertium-small",
+        "0.5000001 of 4, 10 rows per second": False,
+        "0.5100001 of 3, 10 rows per second": False,
     }.items():
         found = Transcript()
         run_step(found, f"score -m {name}", text)
