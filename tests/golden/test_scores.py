@@ -26,6 +26,7 @@ from tertium.evaluation.scoring import locate_warnings
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
+from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 
 SCORES = FOLDER / "scores"
@@ -142,7 +143,8 @@ def describe_scores(metric: Metric, segments: Sequence[Segment]) -> dict[str, An
     try:
         scores = metric.score(segments)
     except TertiumError as error:
-        return {"error": f"{type(error).__name__}: {error}"}
+        message = str(error).replace(str(bundled_models_folder()), "MODELS")
+        return {"error": f"{type(error).__name__}: {message}"}
     kinds = locate_warnings(metric, segments)
     spans = metric.mark_errors(segments) if metric.can_mark_errors else [()] * len(segments)
     uncertainty = metric.uncertainty(scores.segments, segments)

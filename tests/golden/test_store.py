@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.golden import store
-from tests.golden.transcripts import Transcript
+from tests.golden.transcripts import Transcript, normalize
 
 OLD: dict[str, Any] = {
     "both": {"signature": "a", "rows": [{"score": 0.5}, {"score": 2.0, "spans": [[0, 1, "x"]]}]}
@@ -104,3 +104,19 @@ def test_transcripts_are_compared(
         else:
             with pytest.raises(AssertionError, match=r"in \$ score"):
                 found.check(path)
+
+
+def test_transcripts_do_not_depend_on_where_models_are() -> None:
+    rows = [
+        ("package a-b: /x/lib/b", 21),
+        ("models folder: /y", 17),
+        ("tertium models install b", 24),
+    ]
+    listings = {
+        normalize(
+            f"name     MB   location, or command to install\n{'─' * (20 + width)}\n"
+            f"b        92   {location}\n\nmodels folder: /{width}\nHugging Face cache: /{width}"
+        )
+        for location, width in rows
+    }
+    assert len(listings) == 1
