@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "testing": BELOW_METRICS | {"metrics"},
     "annotation": CORE | {"text", "data", "meta", "campaigns"},
     "reporting": CORE
-    | {"data", "campaigns", "checks", "meta", "evaluation", "metrics", "decisions"},
+    | {"text", "data", "campaigns", "checks", "meta", "evaluation", "metrics", "decisions"},
 }
 
 

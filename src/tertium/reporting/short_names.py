@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
-from rich.cells import cell_len
-
 from tertium.reporting.markup import Markup, element
+from tertium.text.cell_width import cell_width
 
 ELLIPSIS = "…"
 _SEPARATOR = re.compile(r"[\s_.,:;/|+@#-]")
@@ -26,7 +25,7 @@ def shorten_names(names: Sequence[str], max_length: int) -> list[str]:
     """
     shortened = list(names)
     for cut in (_without_prefix, _without_suffix):
-        if len(set(shortened)) > 1 and max(map(cell_len, shortened)) > max_length:
+        if len(set(shortened)) > 1 and max(map(cell_width, shortened)) > max_length:
             shortened = cut(shortened)
     # share of the start: half, or another that keeps the names distinct
     for share in (0.5, 0.8, 0.2):
@@ -64,7 +63,7 @@ def _without_suffix(names: list[str]) -> list[str]:
 
 
 def _without_middle(name: str, max_length: int, share: float) -> str:
-    if cell_len(name) <= max_length:
+    if cell_width(name) <= max_length:
         return name
     head = int((max_length - 1) * share)
     start = _prefix_of_width(name, head)
@@ -74,5 +73,5 @@ def _without_middle(name: str, max_length: int, share: float) -> str:
 
 def _prefix_of_width(text: str, width: int) -> str:
     """Return the longest prefix of a text that is at most `width` columns wide."""
-    total_widths = accumulate(map(cell_len, text))
+    total_widths = accumulate(map(cell_width, text))
     return text[: sum(total <= width for total in total_widths)]

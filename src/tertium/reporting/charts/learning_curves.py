@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.cells import cell_len
 
 from tertium.meta.learning_curves import CurvePoint, LearningCurve
 from tertium.reporting.charts.axes import (
@@ -22,6 +21,7 @@ from tertium.reporting.charts.axes import (
 )
 from tertium.reporting.markup import Markup, element, format_coordinate
 from tertium.reporting.short_names import shorten_names
+from tertium.text.cell_width import cell_width
 
 COLOR_COUNT = 8  # colors repeat after eight series; marker shapes differ
 WIDTH, HEIGHT = 298.0, 280.0  # pixels, without names; minimum height
@@ -57,7 +57,7 @@ def line_chart(points: Sequence[CurvePoint], title: str) -> Markup:
             ends.append((plot.y(defined[-1].mean), n))
     parts += line_labels(ends, tests, short, plot)
     description = "; ".join(f"{p.test} with {p.size} examples: {p.mean:z.3f}" for p in points)
-    width = plot.width + 18 + LETTER_WIDTH * max(map(cell_len, short), default=0)
+    width = plot.width + 18 + LETTER_WIDTH * max(map(cell_width, short), default=0)
     return svg_chart(width, height, title, description, parts)
 
 
@@ -70,7 +70,7 @@ def bar_chart(points: Sequence[CurvePoint], title: str) -> Markup:
     rows = len(points) + len(tests)
     full = {point.test: point.mean for point in points if point.setting == ALL_PARTS}
     low, high = axis_limits(np.array([[p.mean, p.low, p.high] for p in points]).ravel())
-    left = 18 + LETTER_WIDTH * max(map(cell_len, short.values()), default=0)
+    left = 18 + LETTER_WIDTH * max(map(cell_width, short.values()), default=0)
     x = Scale(min(low, 0.0), max(high, 0.0), left, left + 200)
     height = rows * BAR_HEIGHT + 52
     plot = PlotArea(width=left + 270, height=height, x=x, y=Scale(0, 1, rows * BAR_HEIGHT + 12, 6))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rich.cells import cell_len
 
 from tertium.arrays import FloatArray
 from tertium.reporting.charts.axes import (
@@ -23,6 +22,7 @@ from tertium.reporting.charts.axes import (
 from tertium.reporting.charts.learning_curves import COLOR_COUNT, series_marker
 from tertium.reporting.markup import Markup, element, format_coordinate
 from tertium.reporting.short_names import shorten_names
+from tertium.text.cell_width import cell_width
 
 WIDTH, ROW_HEIGHT = 360.0, 26.0
 MAX_NAME_LENGTH = 17  # characters
@@ -112,7 +112,7 @@ def _plot(names: Sequence[str], values: FloatArray, *, margin: float = 0.06) -> 
     rows = len(names)
     height = rows * ROW_HEIGHT + 52
     low, high = axis_limits(values, margin=margin)
-    widest = max(map(cell_len, names), default=0)
+    widest = max(map(cell_width, names), default=0)
     x = Scale(low, high, 18 + LETTER_WIDTH * widest, WIDTH - 12)
     return PlotArea(width=WIDTH, height=height, x=x, y=Scale(0, 1, rows * ROW_HEIGHT + 12, 6))
 
@@ -236,8 +236,12 @@ def _dots_plot(
     rows: Sequence[str], series: int, row_height: float, values: FloatArray, label: str
 ) -> PlotArea:
     low, high = axis_limits(values, margin=0.06)
-    wide = max(DOT_CHART_WIDTH, LETTER_WIDTH * cell_len(label) * 0.85)  # labels use a smaller font
-    left = 18 + LETTER_WIDTH * max(map(cell_len, shorten_names(rows, MAX_LABEL_LENGTH)), default=0)
+    wide = max(
+        DOT_CHART_WIDTH, LETTER_WIDTH * cell_width(label) * 0.85
+    )  # labels use a smaller font
+    left = 18 + LETTER_WIDTH * max(
+        map(cell_width, shorten_names(rows, MAX_LABEL_LENGTH)), default=0
+    )
     bottom = 12 + row_height * len(rows)
     return PlotArea(
         width=left + wide + 14,

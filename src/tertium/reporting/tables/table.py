@@ -6,7 +6,6 @@ the rounded text.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from typing import Literal
 
 from tertium.errors import UsageError
 from tertium.reporting.markup import Markup, element, isolate_names, join, scrollable
+from tertium.text.cell_width import cell_width, wrap_line
 
 TableFormat = Literal["text", "md", "latex", "tsv"]
 Emphasis = Literal["", "best", "good", "bad", "dim"]
@@ -128,44 +128,58 @@ def _cells(row: Sequence[Cell | str]) -> list[Cell]:
 
 
 def _render_text(table: Table, width: int | None, color: bool) -> str:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    styles = {"best": "bold", "good": "green", "bad": "red", "dim": "dim", "": ""}
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=10_000,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        highlight=False,
-    )
-    if table.title:
-        console.print(Text(replace_control_characters(table.title), style="bold"), soft_wrap=True)
-    table = replace(table, header=[replace_control_characters(name) for name in table.header])
+    header = [Cell(replace_control_characters(name), emphasis="best") for name in table.header]
     rows = [
         [replace(cell, text=replace_control_characters(cell.text)) for cell in _cells(row)]
         for row in (*table.rows, *table.footer)
     ]
-    for caution in table.cautions:
-        console.print(Text(replace_control_characters(caution)), soft_wrap=True)
-    for widths in _split_columns(table, rows, width):
-        grid = RichTable(box=box.SIMPLE_HEAD, pad_edge=False)
-        for n, column_width in widths.items():
-            grid.add_column(
-                Text(table.header[n]),
-                justify="left" if n in table.text_columns else "right",
-                width=column_width,
-                overflow="fold",
-            )
+    title = [_style(replace_control_characters(table.title), "best", color)] if table.title else []
+    lines = [*title, *map(replace_control_characters, table.cautions)]
+    for widths in _split_columns(table, [header, *rows], width):
+        lines.append("")
+        lines += _grid_lines(header, table.text_columns, widths, color, align_bottom=True)
+        lines.append(" " + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * (_line_width(widths.values()) - 2))
         for row in rows:
-            grid.add_row(*(Text(row[n].text, style=styles[row[n].emphasis]) for n in widths))
-        console.print(grid)
-    for note in table.notes:
-        console.print(Text(replace_control_characters(note), style="dim"), soft_wrap=True)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+            lines += _grid_lines(row, table.text_columns, widths, color)
+        lines.append("")
+    lines += [_style(replace_control_characters(note), "dim", color) for note in table.notes]
+    return "\n".join(line.rstrip() for text in lines for line in text.split("\n")) + "\n"
+
+
+_STYLES = {"best": "1", "good": "32", "bad": "31", "dim": "2"}  # SGR codes of a terminal
+
+
+def _style(text: str, emphasis: Emphasis, color: bool) -> str:
+    if not (color and emphasis and text):
+        return text
+    return f"\x1b[{_STYLES[emphasis]}m{text}\x1b[0m"
+
+
+def _grid_lines(
+    row: Sequence[Cell],
+    text_columns: Collection[int],
+    widths: Mapping[int, int],
+    color: bool,
+    *,
+    align_bottom: bool = False,
+) -> list[str]:
+    """Return the lines of a row: texts are aligned left and wrapped, numbers aligned right."""
+    columns = []
+    for n, width in widths.items():
+        lines = row[n].text.split("\n")
+        columns.append([part for line in lines for part in wrap_line(line, width)])
+    height = max(map(len, columns), default=0)
+    grid = []
+    for number in range(height):
+        texts = []
+        for (n, width), column in zip(widths.items(), columns, strict=True):
+            place = number - (height - len(column) if align_bottom else 0)
+            text = column[place].rstrip() if 0 <= place < len(column) else ""
+            padding = " " * (width - cell_width(text))
+            styled = _style(text, row[n].emphasis, color)
+            texts.append(styled + padding if n in text_columns else padding + styled)
+        grid.append(f" {'   '.join(texts)}")
+    return grid
 
 
 def _split_columns(
@@ -176,11 +190,8 @@ def _split_columns(
     Numbers keep their width and text is wrapped. Columns that still do not fit go to another
     block, which repeats the first column. A single group may be wider than `width`.
     """
-    from rich.cells import cell_len
-
-    texts = [list(table.header), *([cell.text for cell in row] for row in rows)]
     natural = {
-        n: max(cell_len(line) for row in texts for line in (row[n].splitlines() or [""]))
+        n: max(cell_width(line) for row in rows for line in row[n].text.split("\n"))
         for n in range(len(table.header))
     }
     if width is None:
