@@ -15,21 +15,48 @@ import logging
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 
 from tertium.cli.parser import CommandParser, OneLineErrorParser
 from tertium.errors import JudgeServerError, TertiumError, UnknownNameError
 from tertium.extras import explain_missing
-from tertium.metrics.judge.usage import track_usage
 from tertium.version import __version__
 
-COMMAND_GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Evaluate": ("score", "compare", "rank", "check", "explain", "report", "corpus"),
-    "Decide": ("gate", "worst", "route"),
-    "Metrics": ("list", "train", "models"),
-    "Meta-evaluation": ("meta", "challenge", "analyse", "data", "reproduce"),
-    "Human evaluation": ("plan", "annotate", "agree"),
-    "Maintenance": ("cache", "cite"),
+COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each command
+    "Evaluate": {
+        "score": "score translations",
+        "compare": "compare systems with significance tests",
+        "rank": "rank systems or candidate lists by pairwise comparison",
+        "check": "find errors without a model: placeholders, tags, numbers",
+        "explain": "explain the score of a translation",
+        "report": "write an HTML report about systems and metrics",
+        "corpus": "score large files, locally or on a cluster",
+    },
+    "Decide": {
+        "gate": "decide if a system may replace another, for CI",
+        "worst": "list the translations most in need of attention",
+        "route": "decide which translations to publish, post-edit or redo",
+    },
+    "Metrics": {
+        "list": "list metrics and rankers, or describe one",
+        "train": "train a metric on human judgments",
+        "models": "list encoders and dictionaries, or install one",
+    },
+    "Meta-evaluation": {
+        "meta": "measure how well metrics agree with human judgments",
+        "challenge": "test metrics on a challenge set",
+        "analyse": "see where two metrics disagree on good translations",
+        "data": "list sets of human judgments, or describe one",
+        "reproduce": "reproduce the tables of a paper (needs a source checkout)",
+    },
+    "Human evaluation": {
+        "plan": "plan a human evaluation: segments, raters, campaign",
+        "annotate": "judge translations in the browser, with several raters",
+        "agree": "measure agreement between raters, rank systems by them",
+    },
+    "Maintenance": {
+        "cache": "show, limit or clear the cache",
+        "cite": "print the BibTeX entry of a metric",
+    },
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -90,12 +117,18 @@ def _run_command(argv: Sequence[str] | None) -> int:
     arguments = sys.argv[1:] if argv is None else [*argv]
     if arguments and arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
         raise UnknownNameError("command", arguments[0], COMMANDS)
-    args = make_parser(arguments[:1]).parse_args(arguments)
+    if arguments and arguments[0] in COMMANDS:
+        commands: Sequence[str] = arguments[:1]
+    else:
+        commands = () if arguments[:1] in ([], ["-h"], ["--help"], ["--version"]) else COMMANDS
+    args = make_parser(commands).parse_args(arguments)
     logging.basicConfig(
         level=logging.ERROR if getattr(args, "quiet", False) else logging.WARNING,
         format="tertium: %(message)s",
         stream=sys.stderr,
     )
+    from tertium.metrics.judge.usage import track_usage
+
     with explain_missing(f"`tertium {args.command}`"), track_usage() as usage:
         try:
             code: int = args.run(args)
@@ -124,15 +157,12 @@ def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def make_parser(first_arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
-    """Build the parser; if the arguments name a command, only that command is loaded."""
-    requested = [command for command in COMMANDS if command in first_arguments]
-    names = [] if "--version" in first_arguments else requested or COMMANDS
-    modules = {name: importlib.import_module(f"tertium.cli.{name}") for name in names}
+def make_parser(commands: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Build the parser of these commands; only their modules are imported."""
     parser = OneLineErrorParser(
         prog="tertium",
         usage="tertium COMMAND [OPTIONS]",
-        description=f"{DESCRIPTION}\n\n{_describe_commands(modules)}",
+        description=f"{DESCRIPTION}\n\n{_describe_commands()}",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -145,7 +175,8 @@ def make_parser(first_arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         prog="tertium",
         parser_class=CommandParser,
     )
-    for name, module in modules.items():
+    for name in commands:
+        module = importlib.import_module(f"tertium.cli.{name}")
         command = subparsers.add_parser(
             name,
             description=module.DESCRIPTION,
@@ -157,9 +188,9 @@ def make_parser(first_arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     return parser
 
 
-def _describe_commands(modules: Mapping[str, ModuleType]) -> str:
+def _describe_commands() -> str:
     lines: list[str] = []
-    for title, names in COMMAND_GROUPS.items():
-        lines += [f"{title}:"]
-        lines += [f"  {name:<11}{modules[name].HELP}" for name in names if name in modules]
+    for title, commands in COMMAND_GROUPS.items():
+        lines.append(f"{title}:")
+        lines += [f"  {name:<11}{purpose}" for name, purpose in commands.items()]
     return "\n".join(lines)

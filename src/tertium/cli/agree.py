@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 DATABASE_SUFFIX = ".db"
 
-HELP = "measure agreement between raters, rank systems by them"
 DESCRIPTION = (
     "Measure how well raters agree, describe each rater, and rank systems by human scores with "
     "intervals and clusters."

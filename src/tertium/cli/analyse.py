@@ -20,7 +20,6 @@ from tertium.segment import Segment
 if TYPE_CHECKING:
     from tertium.evaluation.error_analysis import ErrorAnalysis
 
-HELP = "see where two metrics disagree on good translations"
 DESCRIPTION = "Compare two metrics on the translations with the best human scores."
 EPILOG = """\
 examples:

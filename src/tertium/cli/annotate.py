@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT = 8000
 
-HELP = "judge translations in the browser, with several raters"
 DESCRIPTION = "Serve a campaign: raters judge translations in their browsers."
 EPILOG = """\
 examples:

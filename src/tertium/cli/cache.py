@@ -22,7 +22,6 @@ from tertium.errors import UnknownNameError, UsageError
 from tertium.reporting.tables.table import Table
 
 MAX_NAMED_FILES = 3  # unknown files that a note names
-HELP = "show, limit or clear the cache"
 DESCRIPTION = "Show, limit or clear the cache on disk."
 EPILOG = """\
 examples:

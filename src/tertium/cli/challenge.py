@@ -19,7 +19,6 @@ from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.errors import UsageError
 
-HELP = "test metrics on a challenge set"
 DESCRIPTION = "Count how often a metric prefers the better of two translations, by phenomenon."
 EPILOG = """\
 examples:

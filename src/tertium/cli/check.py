@@ -23,7 +23,6 @@ SETTINGS_FILE = "tertium.toml"
 CHECK_OPTIONS = "source_language target_language select ignore terms max_length".split()
 MAX_SHOWN = 32  # characters of the marked text in a table
 
-HELP = "find errors without a model: placeholders, tags, numbers"
 DESCRIPTION = "Find errors in translations without a model: placeholders, tags, numbers and more."
 EPILOG = f"""\
 examples:

@@ -8,7 +8,6 @@ import sys
 from tertium.cli.list import resolve_spec
 from tertium.cli.parser import CommandParser
 
-HELP = "print the BibTeX entry of a metric"
 DESCRIPTION = "Print the BibTeX entries of metrics and rankers."
 EPILOG = """\
 examples:

@@ -16,7 +16,6 @@ from tertium.cli.significance import (
     compare_systems,
 )
 
-HELP = "compare systems with significance tests"
 DESCRIPTION = "Compare systems: the first is the baseline, and every pair is tested."
 EPILOG = """\
 examples:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary
     from tertium.reporting.tables.table import Table
 
-HELP = "score large files, locally or on a cluster"
 DESCRIPTION = (
     "Score every row of Parquet, JSONL, TSV or CSV files, or every string of XLIFF, TMX or PO "
     "files, and write the rows with their scores."

@@ -15,7 +15,6 @@ from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
 from tertium.reporting.tables.table import Cell, Table, number_cell
 
-HELP = "list sets of human judgments, or describe one"
 DESCRIPTION = "List the sets of human judgments in a folder, or describe one of them."
 EPILOG = """\
 examples:

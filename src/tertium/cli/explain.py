@@ -16,7 +16,6 @@ from tertium.segment import Segment, check_surrogates
 if TYPE_CHECKING:
     from tertium.metrics.base.explanation import Explanation
 
-HELP = "explain the score of a translation"
 DESCRIPTION = (
     "Show the alignment of a translation with its reference or source, and what each feature "
     "contributes to the score."

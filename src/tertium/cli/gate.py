@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tertium.decisions.gate import GateSet
     from tertium.decisions.gate_configuration import GateSettings, PairFiles
 
-HELP = "decide if a system may replace another, for CI"
 DESCRIPTION = "Decide whether a candidate is worse than a baseline by more than a margin."
 EPILOG = """\
 examples:

@@ -7,21 +7,23 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tertium.cli.localization import is_localization, read_localization
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import device_of
 from tertium.data.formats import RECORD_SUFFIXES
-from tertium.data.locations import Locate, locate_lines, locate_records
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines
 from tertium.errors import UsageError
 from tertium.execution import resolve_device
-from tertium.localization.projects import locate_units
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.specs import check_unique_names
 from tertium.text.language_codes import check_language_code
+
+if TYPE_CHECKING:
+    from tertium.data.locations import Locate
 
 RECOMMENDED_METRIC = "tertium-small for English references, otherwise tertium-multi"
 GOLD_HELP = "human scores to use: a name in a folder (mqm) or a column of a file"
@@ -216,7 +218,11 @@ def read_inputs(args: argparse.Namespace, *, keep_untranslated: bool = False) ->
 def locate_segments(args: argparse.Namespace, testset: TestSet) -> Locate:
     """Return a function that finds the texts of a test set in the files of the options."""
     files: list[str] = args.translations
+    from tertium.data.locations import locate_lines, locate_records
+
     if is_localization(args):
+        from tertium.localization.projects import locate_units
+
         return locate_units(files, testset)
     if len(files) == 1 and RECORD_SUFFIXES & set(Path(files[0]).suffixes):
         fields = args.fields.split(",") if args.fields else None

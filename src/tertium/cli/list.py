@@ -31,7 +31,6 @@ RECOMMENDED: Mapping[str, str] = {
     "blend": "a weighted sum of other metrics, trained on your human scores",
     "comet": "a COMET checkpoint that you have on disk",
 }
-HELP = "list metrics and rankers, or describe one"
 DESCRIPTION = "List the recommended metrics, or show one metric with its fields."
 EPILOG = """\
 examples:

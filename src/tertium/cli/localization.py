@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 from tertium.cli.parser import CommandParser
 from tertium.data.testset import TestSet
 from tertium.errors import UsageError
-from tertium.localization.catalogs import is_localization_file, root_element, suffix_of
-from tertium.localization.projects import Project, read_project
+from tertium.localization.catalogs import is_localization_file, is_sgml, root_element, suffix_of
 from tertium.localization.units import Languages
-from tertium.localization.wmt_sgml import is_sgml, read_wmt_sgml
-from tertium.localization.wmt_xml import ROOTS, read_wmt_xml
-from tertium.localization.write_back import check_write_back
 from tertium.text.language_codes import find_language_code
 
 if TYPE_CHECKING:
     from tertium.evaluation.checking import CheckReport
     from tertium.evaluation.evaluation import Evaluation
+    from tertium.localization.projects import Project
     from tertium.metrics.base.metric import Metric
 
 
@@ -36,6 +33,8 @@ def add_write_back(parser: CommandParser) -> None:
 def check_write_back_option(args: argparse.Namespace) -> None:
     """Check before the work that scores can be written to a copy of the input."""
     if args.write_back:
+        from tertium.localization.write_back import check_write_back
+
         check_write_back(args.translations, args.write_back)
 
 
@@ -68,6 +67,8 @@ def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> T
             "localization files name their documents and have no columns: omit --documents and "
             "--fields"
         )
+    from tertium.localization.projects import read_project
+
     project = _read_wmt(args) or read_project(
         args.translations,
         args.sources,
@@ -86,6 +87,10 @@ def read_localization(args: argparse.Namespace, *, keep_untranslated: bool) -> T
 
 def _read_wmt(args: argparse.Namespace) -> Project | None:
     """Read a test set of WMT, if -t is one."""
+    from tertium.localization.projects import Project
+    from tertium.localization.wmt_sgml import read_wmt_sgml
+    from tertium.localization.wmt_xml import ROOTS, read_wmt_xml
+
     [path, *more] = args.translations
     languages = Languages()
     if any(map(is_sgml, (*args.translations, *args.references, args.sources))):
@@ -113,9 +118,10 @@ def write_back_result(
     args: argparse.Namespace, result: Evaluation | CheckReport, metrics: Sequence[Metric] = ()
 ) -> None:
     """Write scores or findings to copies of the input files, if --write-back is given."""
-    from tertium.evaluation.writing_back import write_back
-
     if args.write_back:
+        from tertium.evaluation.writing_back import write_back
+        from tertium.localization.projects import Project
+
         languages = wanted_languages(args)
         project = Project(result.testset, languages, tuple(args.translations), languages)
         write_back(project, result, args.write_back, metrics=metrics)

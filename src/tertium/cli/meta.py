@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 LEVELS = ("segment", "system")
 # Numbers that only some statistics use.
 STATISTIC_NUMBERS = {"threshold": {"darr", "darr17"}, "tie_rate": {"tie-aware"}}
-HELP = "measure how well metrics agree with human judgments"
 DESCRIPTION = "Measure how well metrics agree with human judgments, and whether they differ."
 EPILOG = """\
 examples:

@@ -24,7 +24,6 @@ from tertium.reporting.tables.table import Table
 
 RESOURCES: Mapping[str, Resource] = {**MODEL_CARDS, WORDNET.name: WORDNET}
 MAX_LISTED_LANGUAGES = 15  # in a table; JSON lists all
-HELP = "list encoders and dictionaries, or install one"
 DESCRIPTION = "List the encoders and dictionaries, installed or not, or install them."
 EPILOG = """\
 examples:

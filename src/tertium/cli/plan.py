@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
 TOOLS = ("tertium", "pearmut", "appraise", "label-studio")
 
-HELP = "plan a human evaluation: segments, raters, campaign"
 DESCRIPTION = (
     "Compute how many segments and raters a difference between systems needs, choose the segments, "
     "and write a campaign for raters."

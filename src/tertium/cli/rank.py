@@ -17,7 +17,6 @@ from tertium.reporting.tables.table import WIN_PROBABILITY_DECIMALS
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
 
-HELP = "rank systems or candidate lists by pairwise comparison"
 DESCRIPTION = (
     "Compare every two translations of each segment and rank systems by their mean probability "
     "of winning."

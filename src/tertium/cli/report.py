@@ -19,7 +19,6 @@ from tertium.cli.significance import (
     test_options,
 )
 
-HELP = "write an HTML report about systems and metrics"
 DESCRIPTION = "Write a self-contained HTML page that shows how systems and metrics differ."
 EPILOG = """\
 examples:

@@ -15,7 +15,6 @@ from tertium.errors import MissingResourceError
 # The tables of papers are in the repository, not in the installed package.
 CHECKOUT = Path(tertium.__file__).parents[2]
 
-HELP = "reproduce the tables of a paper (needs a source checkout)"
 DESCRIPTION = "Measure the tables of a paper, and print them next to the published figures."
 EPILOG = ""  # set from `papers.command`
 

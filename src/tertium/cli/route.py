@@ -10,7 +10,6 @@ from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.errors import UsageError
 
-HELP = "decide which translations to publish, post-edit or redo"
 DESCRIPTION = (
     "Decide which translations can be published, which need post-editing and which should be "
     "translated again, by thresholds with a promised precision."

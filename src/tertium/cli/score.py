@@ -52,7 +52,6 @@ UNPAIRED_OPTIONS = {
     "write_back": "--write-back",
 }
 
-HELP = "score translations"
 DESCRIPTION = "Score one or more systems under one or more metrics."
 EPILOG = """\
 examples:
@@ -123,7 +122,6 @@ def _add_score_output(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tertium.evaluation.error_marking import mark_errors
     from tertium.evaluation.metric_choice import recommend_metric
     from tertium.evaluation.scoring import score
 
@@ -154,6 +152,8 @@ def run(args: argparse.Namespace) -> int:
         slices = make_slices(args, evaluation)
         write_back_result(args, evaluation, metrics)
         if args.to_spans:
+            from tertium.evaluation.error_marking import mark_errors
+
             marked = mark_errors(evaluation, metrics)
             write_spans(args.to_spans, marked)
             for entry in marked:
@@ -253,13 +253,13 @@ def _print_scores(
 
 
 def _print_table(args: argparse.Namespace, table: Table) -> None:
-    from tertium.reporting.tables.spreadsheet import write_csv
-
     if args.format != "csv":
         output.print_table(table, args.format)
     elif args.by:
         raise UsageError("-f csv prints one table: omit --by, or use -f tsv")
     else:
+        from tertium.reporting.tables.spreadsheet import write_csv
+
         write_csv(_cell_values(table), table.header, sys.stdout, excel=args.excel)
 
 

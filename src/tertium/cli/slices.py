@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def make_slices(args: argparse.Namespace, results: Evaluation) -> list[Slices]:
     """Slice results by each column of --by; comparisons are tested by randomization by default."""
+    if not args.by:
+        return []
     from tertium.evaluation.slices import slice_results
 
     test: Any = "bootstrap" if args.paired_bs else "randomization"
@@ -31,6 +33,8 @@ def slice_records(slices: Sequence[Slices]) -> list[dict[str, Any]]:
 
 def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
     """Print one table per column of --by; in TSV, one table of all."""
+    if not slices:
+        return
     from tertium.reporting.tables.slices import slice_table
     from tertium.reporting.tables.table import Table
 

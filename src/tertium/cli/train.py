@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tertium.cli import blend, judge
 from tertium.cli.inputs import GOLD_HELP
 from tertium.cli.output import add_quiet
-from tertium.cli.parser import CommandParser, add_list
+from tertium.cli.parser import CommandParser, add_list, replace_underscores
 from tertium.cli.runtime import add_device, progress_bars
 from tertium.data.human_data_files import read_judgment_sets
 from tertium.errors import TertiumError, UsageError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tertium.models.trained_model import TrainedModel
     from tertium.models.training_options import Epoch, Option
 
-HELP = "train a metric on human judgments"
 DESCRIPTION = "Train a metric on human judgments and save it to a folder."
 NOTES = """
 METRIC is a name, with settings as in a spec (esim:encoder=mpnet). `tertium train METRIC --help`
@@ -77,34 +76,48 @@ def add_arguments(parser: CommandParser) -> None:
 
 
 def add_training_options(parser: CommandParser, arguments: Sequence[str]) -> None:
-    """Add the options of all trainable metrics; help shows those of the named metric only."""
+    """Add the options of the named metric, which alone is imported; without one, those of all.
+
+    With an option that it does not have, the others are added too: an error then names the option.
+    """
     from tertium.evaluation.training import RECIPE, find_trainable_class, trainable_classes
 
     requested: list[type[TrainedModel]] = []
     for word in arguments:  # the metric need not be the first word
         with suppress(TertiumError):
             requested = requested or [find_trainable_class(word)]
-    classes = trainable_classes()
+    classes = requested or trainable_classes()
     if requested:
         parser.epilog = _make_examples(requested[0]) + NOTES
         parser.groups["Training"].description = _describe_settings(requested[0])
-    _add_data_options(parser, requested or classes)
-    group = parser.groups["Training"]
-    group.add_argument(
-        "--recipe", default=RECIPE, metavar="NAME", help=_describe_recipes(requested or classes)
+    _add_data_options(parser, classes)
+    parser.groups["Training"].add_argument(
+        "--recipe", default=RECIPE, metavar="NAME", help=_describe_recipes(classes)
     )
-    for options in _group_options(classes).values():
-        option = next(iter(options.values()))
-        displayed = {cls: options[cls] for cls in requested or classes if cls in options}
-        settings: dict[str, Any] = {"default": None, "dest": option.name}
-        if option.kind is bool:
-            settings["action"] = argparse.BooleanOptionalAction
-        else:
-            settings["metavar"] = _metavar(option.kind)
-        text = (
-            _describe_option(displayed, alone=bool(requested)) if displayed else argparse.SUPPRESS
-        )
-        group.add_argument(option.flag, help=text, **settings)
+    kinds: dict[str, Any] = {}
+    for name, options in _group_options(classes).items():
+        text = _describe_option(options, alone=bool(requested))
+        kinds[name] = _add_training_option(parser, options, text)
+    names = {word.partition("=")[0] for word in replace_underscores(arguments)}
+    if any(name.startswith("--") and name not in parser._option_string_actions for name in names):
+        for name, options in _group_options(trainable_classes()).items():
+            if name not in kinds:
+                kinds[name] = _add_training_option(parser, options, argparse.SUPPRESS)
+    parser.set_defaults(option_kinds=kinds)
+
+
+def _add_training_option(
+    parser: CommandParser, options: Mapping[type[TrainedModel], Option], text: str
+) -> Any:
+    """Add an option, given for each class that has it; return the type of its values."""
+    option = next(iter(options.values()))
+    settings: dict[str, Any] = {"default": None, "dest": option.name}
+    if option.kind is bool:
+        settings["action"] = argparse.BooleanOptionalAction
+    else:
+        settings["metavar"] = _metavar(option.kind)
+    parser.groups["Training"].add_argument(option.flag, help=text, **settings)
+    return option.kind
 
 
 def _make_examples(cls: type[TrainedModel]) -> str:
@@ -272,15 +285,9 @@ def _read_scores(files: Sequence[str], gold: str | None) -> Sequence[str | Judgm
 
 def _parse_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the training options of the command line, converted to their types."""
-    from tertium.evaluation.training import trainable_classes
-
-    kinds = {
-        name: next(iter(options.values())).kind
-        for name, options in _group_options(trainable_classes()).items()
-    }
-    values = {name: getattr(args, name) for name in kinds}
+    values = {name: getattr(args, name) for name in args.option_kinds}
     return {
-        name: parse_value(value, kinds[name], name) if isinstance(value, str) else value
+        name: parse_value(value, args.option_kinds[name], name) if isinstance(value, str) else value
         for name, value in values.items()
         if value is not None
     }

@@ -9,7 +9,6 @@ from tertium.cli.judge import add_dry_run, print_plan
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 
-HELP = "list the translations most in need of attention"
 DESCRIPTION = "List the translations most in need of attention, over systems and languages."
 EPILOG = """\
 examples:
