@@ -12,9 +12,9 @@ import tertium
 from tertium.cli import main
 from tertium.data.testset import TestSet
 from tertium.errors import MissingInputError
-from tertium.evaluation import metric_choice
 from tertium.evaluation.metric_choice import recommend_metric
 from tertium.evaluation.ranking import recommend_ranker
+from tertium.models import checkpoint
 from tertium.segment import Segment
 
 pytest.importorskip("torch")
@@ -55,7 +55,7 @@ def test_recommended_metric_fits_the_inputs(
     with pytest.raises(MissingInputError, match="no metric is given, and the default one"):
         recommend_metric(make_testset())
     with monkeypatch.context() as without_weights:
-        without_weights.setattr(metric_choice, "has_bundled_models", lambda: False)
+        without_weights.setattr(checkpoint, "has_bundled_models", lambda: False)
         assert (
             recommend_metric(make_testset(ENGLISH))
             == recommend_metric(make_testset(GERMAN))
@@ -110,7 +110,7 @@ def test_recommended_ranker_fits_the_inputs(monkeypatch: pytest.MonkeyPatch) -> 
     assert recommend_ranker(make_testset(sources=GERMAN).segments("ours")) == "tertium-multi"
     with pytest.raises(MissingInputError, match="needs references, sources or both"):
         recommend_ranker(make_testset().segments("ours"))
-    monkeypatch.setattr(metric_choice, "has_bundled_models", lambda: False)
+    monkeypatch.setattr(checkpoint, "has_bundled_models", lambda: False)
     assert recommend_ranker(make_testset(ENGLISH).segments("ours")) == "chrf"
 
 

@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
 
 from tertium.arrays import FloatArray
 from tertium.errors import LengthError
@@ -63,12 +62,16 @@ class Difference:
             return 0.0 if center < bound else 1.0
         ratio = (center - bound) / self.standard_error
         corrected = remove_skewness(ratio, sign * self.skewness)
+        from scipy.special import stdtr
+
         return float(stdtr(self.segments - 1, max(ratio, corrected)))
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return the bounds that the true difference exceeds, or stays below, at level `alpha`."""
         if not self.is_testable:
             return math.nan, math.nan
+        from scipy.special import stdtrit
+
         quantile = float(stdtrit(self.segments - 1, 1 - alpha))
         low = max(quantile, add_skewness(quantile, self.skewness))
         high = min(-quantile, add_skewness(-quantile, self.skewness))
@@ -83,6 +86,8 @@ class Difference:
         distance = abs(self.center - bound)
         if not self.is_testable or distance == 0:
             return math.inf
+        from scipy.special import ndtri
+
         quantiles = float(ndtri(1 - alpha) + ndtri(POWER))
         return self.segments * (quantiles * self.standard_error / distance) ** 2
 

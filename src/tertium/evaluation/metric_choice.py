@@ -14,7 +14,6 @@ from tertium.metrics.base.loading import load_metric, load_metrics, replace_fiel
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
 from tertium.metrics.lexical.sacrebleu_adapter import describe_tokenizer, tokenizer_for
-from tertium.models.checkpoint import HOW_TO_INSTALL, has_bundled_models
 from tertium.text.language_identification import main_language, seem_english
 
 COMPANIONS = ("bleu", "chrf")  # shown with the recommended metric in comparisons and reports
@@ -107,6 +106,8 @@ def recommend_metric_for(references: Sequence[str], *, sources: bool, language: 
             "otherwise tertium-multi) needs references, sources or both: "
             f"{HOW_TO_PROVIDE['references']}, or the source likewise"
         )
+    from tertium.models.checkpoint import HOW_TO_INSTALL, has_bundled_models
+
     can_run = is_installed("torch", "tokenizers")
     if can_run and has_bundled_models():
         is_english = language == "en" if language else seem_english(references)

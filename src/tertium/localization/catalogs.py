@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
+import importlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tertium.errors import DataError
-from tertium.localization import (
-    android,
-    plain_formats,
-    po,
-    structured,
-    subtitles,
-    tmx,
-    xliff1,
-    xliff2,
-)
 from tertium.localization.units import Catalog, Languages, Unit
-from tertium.localization.xml_elements import Element, XmlFile
 from tertium.text.language_codes import LANGUAGE_CODES
+
+if TYPE_CHECKING:
+    from tertium.localization.po import PoFile
+    from tertium.localization.xml_elements import Element, XmlFile
 
 XLIFF_SUFFIXES = frozenset({".xlf", ".xliff", ".xlf2", ".sdlxliff", ".mqxliff", ".mxliff"})
 PO_SUFFIXES = frozenset({".po", ".pot"})
+SGML_SUFFIXES = (".sgm", ".sgml")  # of WMT's test sets
 LOCALE_FOLDERS = frozenset("locales locale _locales i18n l10n lang languages translations".split())
 _LANGUAGE = re.compile(r"(?:.*[._-])?([a-z]{2})(?:[-_](?:r?[A-Z]{2}|[A-Z][a-z]{3}))*")
 Group = tuple[Any, list[Unit]]  # an element or message of the file, and its units
 
-_READERS: Mapping[str, Callable[[str, Languages], Iterator[Unit]]] = {
-    ".json": structured.read_json,
-    ".arb": structured.read_json,
-    ".yml": structured.read_yaml,
-    ".yaml": structured.read_yaml,
-    ".xcstrings": structured.read_xcstrings,
-    ".stringsdict": structured.read_stringsdict,
-    ".strings": plain_formats.read_strings,
-    ".properties": plain_formats.read_properties,
-    ".ftl": plain_formats.read_fluent,
-    ".xml": android.read_android,
-    ".srt": subtitles.read_subtitles,
-    ".vtt": subtitles.read_subtitles,
+_READERS: Mapping[str, str] = {  # "module:function" by suffix, imported when a file needs it
+    ".json": "structured:read_json",
+    ".arb": "structured:read_json",
+    ".yml": "structured:read_yaml",
+    ".yaml": "structured:read_yaml",
+    ".xcstrings": "structured:read_xcstrings",
+    ".stringsdict": "structured:read_stringsdict",
+    ".strings": "plain_formats:read_strings",
+    ".properties": "plain_formats:read_properties",
+    ".ftl": "plain_formats:read_fluent",
+    ".xml": "android:read_android",
+    ".srt": "subtitles:read_subtitles",
+    ".vtt": "subtitles:read_subtitles",
 }
 BILINGUAL_SUFFIXES = XLIFF_SUFFIXES | PO_SUFFIXES | {".tmx", ".xcstrings"}
 SUFFIXES = BILINGUAL_SUFFIXES | {*_READERS}
@@ -51,6 +46,11 @@ def suffix_of(path: str | Path) -> str:
     return Path(Path(path).name.lower().removesuffix(".gz")).suffix
 
 
+def is_sgml(path: str | None) -> bool:
+    """Tell whether the name of a file ends in `.sgm` or `.sgml`."""
+    return path is not None and suffix_of(path) in SGML_SUFFIXES
+
+
 def is_localization_file(path: str | Path) -> bool:
     """Tell whether a file is one of the formats of this package.
 
@@ -58,7 +58,9 @@ def is_localization_file(path: str | Path) -> bool:
     """
     suffix = suffix_of(path)
     if suffix == ".json":
-        return Path(path).is_file() and structured.is_message_file(str(path))
+        from tertium.localization.structured import is_message_file
+
+        return Path(path).is_file() and is_message_file(str(path))
     if suffix == ".xml":
         return Path(path).is_file() and root_element(str(path)).local == "resources"
     return suffix in SUFFIXES
@@ -66,21 +68,27 @@ def is_localization_file(path: str | Path) -> bool:
 
 def root_element(path: str) -> Element:
     """Return the root element of an XML file without its content."""
+    from tertium.localization.xml_elements import XmlFile
+
     for _, element in XmlFile(path, ()).elements():
         return element
     raise DataError(f"{path}: not XML: no element")
 
 
-def open_groups(
-    path: str | Path, languages: Languages
-) -> tuple[XmlFile | po.PoFile, Iterator[Group]]:
+def open_groups(path: str | Path, languages: Languages) -> tuple[XmlFile | PoFile, Iterator[Group]]:
     """Open a file that scores can be written to: return it and its groups of units."""
+    from tertium.localization.xml_elements import XmlFile
+
     name, suffix = str(path), suffix_of(path)
     if suffix in PO_SUFFIXES:
+        from tertium.localization import po
+
         file = po.PoFile(name)
         return file, po.read_groups(file, languages)
     root = root_element(name)
     if suffix == ".tmx":
+        from tertium.localization import tmx
+
         tmx.check_version(root, name)
         xml = XmlFile(name, tmx.WANTED, structure=tmx.STRUCTURE)
         return xml, tmx.read_groups(xml, languages)
@@ -89,7 +97,7 @@ def open_groups(
     version = root.get("version", "1.2")
     if version[:2] not in ("1.", "2."):
         raise DataError(f"{name}: XLIFF version {version!r}: expected 1.x or 2.x")
-    module: Any = xliff2 if version.startswith("2") else xliff1
+    module = importlib.import_module(f"tertium.localization.xliff{version[0]}")
     xml = XmlFile(name, module.WANTED, structure=module.STRUCTURE)
     return xml, module.read_groups(xml, languages)
 
@@ -103,7 +111,9 @@ def read_units(path: str | Path, languages: Languages | None = None) -> Iterator
     languages = languages or Languages()
     suffix = suffix_of(path)
     if suffix in _READERS:
-        yield from _READERS[suffix](str(path), languages)
+        module, function = _READERS[suffix].split(":")
+        read = getattr(importlib.import_module(f"tertium.localization.{module}"), function)
+        yield from read(str(path), languages)
     elif suffix in SUFFIXES:
         for _, units in open_groups(path, languages)[1]:
             yield from units

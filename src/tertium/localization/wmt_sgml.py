@@ -14,20 +14,14 @@ from tertium.data.consistency import check_plain_text, name_systems
 from tertium.data.testset import TestSet
 from tertium.data.text_files import read_lines, read_text
 from tertium.errors import DataError, UsageError
-from tertium.localization.catalogs import SUFFIXES, suffix_of
+from tertium.localization.catalogs import SUFFIXES, is_sgml, suffix_of
 from tertium.localization.units import Languages
 
-SGML_SUFFIXES = (".sgm", ".sgml")
 _TAG = re.compile(r"<(srcset|refset|tstset|doc|seg)\b([^>]*)>", re.IGNORECASE)
 _END = re.compile(r"</seg\s*>", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"([\w:]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))")
 _QUOTES = {"&quot;": '"', "&apos;": "'"}
 Texts = dict[tuple[str, str], str]  # by document and number of the segment
-
-
-def is_sgml(path: str | None) -> bool:
-    """Tell whether the name of a file ends in `.sgm` or `.sgml`."""
-    return path is not None and suffix_of(path) in SGML_SUFFIXES
 
 
 def read_sgml(path: str, languages: Languages) -> dict[str, Texts]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
 import numpy as np
 
 from tertium.arrays import BoolArray
-from tertium.encoders.encoder import Encoder
 from tertium.segment import Segment
 from tertium.text.language_identification import are_english, is_clearly_not_english
 from tertium.text.scripts import is_blank as is_blank  # also used by reports
+
+if TYPE_CHECKING:
+    from tertium.encoders.encoder import Encoder
 
 ENGLISH = frozenset({"en"})  # languages of an English-only encoder
 LANGUAGE_UNKNOWN = "language unknown to"
