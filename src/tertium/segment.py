@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tertium.errors import DataError, LengthError, UsageError, short_repr
@@ -65,9 +65,25 @@ class Segment:
         return [(reference, *source) for reference in self.references]
 
 
+def checked_segment(
+    hypothesis: str, source: str | None = None, references: tuple[str, ...] = ()
+) -> Segment:
+    """Build a segment of texts that were checked when they were read; they are not checked again.
+
+    >>> checked_segment("hello", references=("hi",)) == Segment("hello", references=("hi",))
+    True
+    """
+    segment = object.__new__(Segment)
+    object.__setattr__(segment, "hypothesis", hypothesis)
+    object.__setattr__(segment, "source", source)
+    object.__setattr__(segment, "references", references)
+    object.__setattr__(segment, "context", None)
+    return segment
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One system's segments of a document, in order; they have no context themselves."""
+    """One system's segments of a document, in order."""
 
     name: str
     segments: tuple[Segment, ...]
@@ -96,19 +112,24 @@ def attach_context(segments: Sequence[Segment], documents: Sequence[str]) -> lis
     >>> b.context.before(3), b == Segment("Two.")
     ((Segment(hypothesis='One.', source=None, references=()),), True)
     """
+    copies = [checked_segment(s.hypothesis, s.source, s.references) for s in segments]
+    set_context(copies, documents)
+    return copies
+
+
+def set_context(segments: Sequence[Segment], documents: Sequence[str]) -> None:
+    """Add context, as `attach_context` does, to new segments that nothing else refers to."""
     if len(segments) != len(documents):
         raise LengthError(f"{len(documents)} document names for {len(segments)} segments")
     members: dict[str, list[Segment]] = {}
     positions = []
     for segment, name in zip(segments, documents, strict=True):
-        own = members.setdefault(name, [])
-        positions.append(len(own))
-        own.append(segment if segment.context is None else replace(segment, context=None))
-    by_name = {name: Document(name, tuple(own)) for name, own in members.items()}
-    return [
-        replace(segment, context=Context(by_name[name], position))
-        for segment, name, position in zip(segments, documents, positions, strict=True)
-    ]
+        in_document = members.setdefault(name, [])
+        positions.append(len(in_document))
+        in_document.append(segment)
+    by_name = {name: Document(name, tuple(texts)) for name, texts in members.items()}
+    for segment, name, position in zip(segments, documents, positions, strict=True):
+        object.__setattr__(segment, "context", Context(by_name[name], position))
 
 
 @dataclass(frozen=True, slots=True)

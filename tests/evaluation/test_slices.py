@@ -30,7 +30,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def testset() -> TestSet:
     full_set = TestSet.from_records(EXAMPLES / "examples.jsonl")
     domains = tuple(document.partition("-")[0] for document in full_set.documents)
-    return TestSet(**{**vars(full_set), "columns": {"domain": domains}})
+    return full_set.with_columns({"domain": domains})
 
 
 def slow_holm(p_values: list[float]) -> list[float]:

@@ -196,8 +196,6 @@ def _make_arguments(args: argparse.Namespace, pair: PairFiles) -> argparse.Names
 
 
 def _make_set(args: argparse.Namespace, pair: PairFiles, name: str) -> GateSet:
-    from dataclasses import replace
-
     from tertium.checks.configuration import CheckSettings
     from tertium.decisions.baselines import read_baseline
     from tertium.decisions.gate import GateSet
@@ -214,7 +212,7 @@ def _make_set(args: argparse.Namespace, pair: PairFiles, name: str) -> GateSet:
     for system in wanted:
         if system not in names:
             raise UnknownNameError("system", system, names)
-    testset = replace(testset, systems={s: testset.systems[s] for s in wanted})
+    testset = testset.with_systems(wanted)
     rules = {
         option: {**getattr(pair, option), **split_rules(f"--{option}", getattr(args, option))}
         for option in ("margin", "max", "min")

@@ -212,7 +212,7 @@ def read_inputs(args: argparse.Namespace, *, keep_untranslated: bool = False) ->
         name, equals, file = column.partition("=")
         if equals:
             labels[name] = read_lines(file)
-    return dataclasses.replace(testset, columns={**testset.columns, **labels})
+    return testset.with_columns({**testset.columns, **labels}) if labels else testset
 
 
 def locate_segments(args: argparse.Namespace, testset: TestSet) -> Locate:

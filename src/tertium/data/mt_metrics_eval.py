@@ -191,7 +191,7 @@ class EvalSet:
         domains = [line.split()[:-1] for line in testset.documents]
         if not domains or not all(domains):
             return testset
-        return replace(testset, columns={"domain": tuple(" ".join(words) for words in domains)})
+        return testset.with_columns({"domain": [" ".join(words) for words in domains]})
 
     def human(self, name: str) -> ScoreMatrix:
         """Read human scores by name and level, e.g. `mqm.seg`."""

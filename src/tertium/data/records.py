@@ -16,7 +16,7 @@ from typing import Any
 from tertium.arrays import MAX_ABS_SCORE
 from tertium.errors import DataError, short_repr
 from tertium.frames import format_name
-from tertium.segment import Segment
+from tertium.segment import Segment, checked_segment
 from tertium.text.language_codes import normalize_language_pair
 
 SOURCE_NAMES = ("src", "source", "original")
@@ -192,8 +192,12 @@ def get_text(record: Mapping[str, Any], names: Sequence[str]) -> str:
     return "" if value is None else format_name(value)
 
 
-def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
+def segment_from_record(
+    record: Mapping[str, Any], where: str, *, is_checked: bool = False
+) -> Segment:
     """Create a segment from a record with any of the usual column names.
+
+    The texts of records from `formats.read_records` are checked when they are read.
 
     >>> segment_from_record({"mt": "hello", "ref": ["hi", "hello"]}, "line 1")
     Segment(hypothesis='hello', source=None, references=('hi', 'hello'))
@@ -213,7 +217,8 @@ def segment_from_record(record: Mapping[str, Any], where: str) -> Segment:
         raise DataError(f"{where}: no translation ({reason})")
     if not isinstance(hypothesis, str):
         raise DataError(f"{where}: expected text, got {hypothesis!r}")
-    return Segment(hypothesis, read_source(record, where), read_references(record, where))
+    make_segment = checked_segment if is_checked else Segment
+    return make_segment(hypothesis, read_source(record, where), read_references(record, where))
 
 
 def read_source(record: Mapping[str, Any], where: str) -> str | None:

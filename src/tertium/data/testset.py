@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tertium.arrays import resolve_row_indices
@@ -16,7 +16,7 @@ from tertium.data.item_names import (
 )
 from tertium.errors import DataError, LengthError, UnknownNameError, UsageError, short_repr
 from tertium.frames import is_frame, unwrap_arrow_column
-from tertium.segment import Segment, attach_context, check_texts
+from tertium.segment import Segment, check_texts, checked_segment, set_context
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +59,9 @@ class TestSet:
     documents: Sequence[str] = ()
     name: str = field(default="", compare=False)
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _segments: dict[str, list[Segment]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.systems, Mapping):
@@ -70,6 +73,10 @@ class TestSet:
             raise DataError("a test set needs at least one system output")
         self._check_types()
         self._convert_to_tuples()
+        self._check_lengths()
+        self._check_documents()
+
+    def _check_lengths(self) -> None:
         size, first = len(self), next(iter(self.systems))
         for label, values in self._parallel_lists():
             if len(values) != size:
@@ -77,6 +84,8 @@ class TestSet:
                     f"{label} has {len(values)} segments, but {first} has {size}; "
                     "they must be parallel"
                 )
+
+    def _check_documents(self) -> None:
         if any(self.documents) and not all(self.documents):
             number = list(self.documents).index("") + 1
             raise DataError(f"segment {number} has no document, but others have; name one for each")
@@ -119,6 +128,14 @@ class TestSet:
 
     def __repr__(self) -> str:
         return f"<TestSet of {len(self)} segments: {', '.join(self.systems)}>"
+
+    @classmethod
+    def _from_checked(cls, **values: Any) -> TestSet:
+        """Create a test set of tuples of texts that were checked before."""
+        testset = object.__new__(cls)
+        defaults = {f.name: f.default for f in fields(cls)}
+        testset.__dict__.update({**defaults, "columns": {}, "_segments": {}, **values})
+        return testset
 
     @classmethod
     def from_lists(
@@ -210,7 +227,8 @@ class TestSet:
         for where, raw_record in formats.read_records(path, fields):
             record = records.lowercase_known_columns(raw_record)
             system = records.read_name(record, records.SYSTEM_NAMES, where) or default
-            rows.setdefault(system, []).append(records.segment_from_record(record, where))
+            segment = records.segment_from_record(record, where, is_checked=True)
+            rows.setdefault(system, []).append(segment)
             documents.setdefault(system, []).append(
                 records.read_name(record, records.DOCUMENT_NAMES, where)
             )
@@ -224,14 +242,20 @@ class TestSet:
                 origin, first, documents[first], system, documents[system]
             )
             consistency.check_same_item_names(origin, first, labels[first], system, labels[system])
+        for system in rows:
+            consistency.check_system_name(system)
         references = tuple(s.references for s in rows[first])
-        return cls(
+        testset = cls._from_checked(
             systems={name: tuple(s.hypothesis for s in segs) for name, segs in rows.items()},
             references=references if any(references) else (),
             sources=consistency.collect_sources(rows[first], origin),
             documents=tuple(documents[first]) if any(documents[first]) else (),
             columns=records.shared_columns(list(labels.values())),
         )
+        testset._check_documents()
+        for system, segments in rows.items():
+            testset._keep_segments(system, segments)
+        return testset
 
     @classmethod
     def read(
@@ -350,14 +374,38 @@ class TestSet:
         """
         if system not in self.systems:
             raise UnknownNameError("system", system, self.systems)
-        outputs = self.systems[system]
-        sources: Sequence[str | None] = self.sources or [None] * len(outputs)
-        references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
-        segments = [
-            Segment(hypothesis, source, tuple(refs))
-            for hypothesis, source, refs in zip(outputs, sources, references, strict=True)
-        ]
-        return attach_context(segments, self.documents) if self.documents else segments
+        if system not in self._segments:
+            outputs = self.systems[system]
+            sources: Sequence[str | None] = self.sources or [None] * len(outputs)
+            references = self.references or [()] * len(outputs)
+            self._keep_segments(system, list(map(checked_segment, outputs, sources, references)))
+        return list(self._segments[system])
+
+    def _keep_segments(self, system: str, segments: list[Segment]) -> None:
+        """Keep the segments of a system, which are built once."""
+        if self.documents:
+            set_context(segments, self.documents)
+        self._segments[system] = segments
+
+    def with_columns(self, columns: Mapping[str, Sequence[str]]) -> TestSet:
+        """Return the test set with these labels of each segment instead of its columns.
+
+        >>> testset = TestSet.from_lists({"ours": ["a", "b"]})
+        >>> testset.with_columns({"domain": ["news", "talks"]}).columns
+        {'domain': ('news', 'talks')}
+        """
+        labels = {}
+        for name, values in columns.items():
+            check_texts(unwrap_arrow_column(values), f"column {name!r}")
+            labels[name] = _to_tuple(values)
+        testset = self._from_checked(**{**self.__dict__, "columns": labels})
+        testset._check_lengths()
+        return testset
+
+    def with_systems(self, names: Iterable[str]) -> TestSet:
+        """Return the test set with the outputs of some of its systems, in this order."""
+        systems = {name: self.systems[name] for name in names}
+        return self._from_checked(**{**self.__dict__, "systems": systems})
 
     def subset(self, rows: Any) -> TestSet:
         """Return the test set with some of its segments: a slice, a mask or indices from 0.
@@ -370,8 +418,8 @@ class TestSet:
         def select(values: Sequence[Any]) -> tuple[Any, ...]:
             return tuple(values[n] for n in indices) if values else ()
 
-        return replace(
-            self,
+        return self._from_checked(
+            name=self.name,
             systems={name: select(outputs) for name, outputs in self.systems.items()},
             references=select(self.references),
             sources=select(self.sources),

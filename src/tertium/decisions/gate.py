@@ -123,7 +123,7 @@ def gate(
     is_stored = isinstance(baseline, str | Path)
     systems = {CANDIDATE: candidate} if is_stored else {BASELINE: baseline, CANDIDATE: candidate}
     testset = TestSet.from_lists(systems, sources, references)  # type: ignore[arg-type]
-    testset = replace(testset, columns=dict(by or {}))
+    testset = testset.with_columns(by or {})
     chosen = recommend_metric(testset) if metrics is None else metrics
     gate_set = GateSet(
         testset=testset,
@@ -276,9 +276,8 @@ def _check_sources(own: GateSet) -> None:
 def _run_checks(own: GateSet) -> CheckReport | None:
     if not own.rules.limits:
         return None
-    outputs = {own.candidate: own.testset.systems[own.candidate]}
     settings = replace(own.checks, select=tuple(own.rules.limits), ignore=())
-    return check(replace(own.testset, systems=outputs), settings=settings)
+    return check(own.testset.with_systems([own.candidate]), settings=settings)
 
 
 def _check_limits(own: GateSet, report: CheckReport | None) -> Iterator[Condition]:
