@@ -15,10 +15,13 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from tertium.errors import CoverageError, short_repr
 from tertium.execution import current_runtime, runtime
-from tertium.metrics.judge.budget import CostLedger
+
+if TYPE_CHECKING:
+    from tertium.metrics.judge.budget import CostLedger
 
 Price = tuple[float, float]  # of a million input and output tokens
 TOKENS_PER_PRICE = 1_000_000
@@ -97,6 +100,8 @@ class Usage:
 
     def open_ledger(self, path: str = "") -> CostLedger:
         """Return the ledger of the budget: in memory, or in a file that processes share."""
+        from tertium.metrics.judge.budget import CostLedger
+
         if self.ledger is None:
             self.ledger = CostLedger(path)
         return self.ledger
@@ -305,6 +310,8 @@ def share_usage() -> Iterator[Usage]:
 @contextmanager
 def _ledger_file(usage: Usage) -> Iterator[str]:
     """Keep the ledger in a temporary file during the block; yield its path."""
+    from tertium.metrics.judge.budget import CostLedger
+
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         path = str(Path(folder, "ledger.sqlite"))
         usage.ledger = ledger = CostLedger(path, usage.cost_so_far or 0.0)
