@@ -305,7 +305,7 @@ def _glove_with_unknowns(texts: Sequence[str], *, is_sum: bool) -> Float32Array:
     """Return the mean or sum of GloVe vectors, with zeros for unknown words, (n, 50)."""
     encoder: Any = load_encoder("glove")
     token_counts = np.array([len(words) for words in encoder.tokenize(texts)], dtype=np.float32)
-    unknown = np.array([encoder.count_unknown_words([text]) for text in texts], dtype=np.float32)
+    unknown = np.array([encoder.count_unknown_words(text) for text in texts], dtype=np.float32)
     factor = token_counts if is_sum else token_counts / np.maximum(token_counts + unknown, 1)
     result: Float32Array = encoder.encode(texts, tokens=False).sentences * factor[:, None]
     return result

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tertium.arrays import FloatArray, nan_mean, resolve_row_indices
+from tertium.arrays import BoolArray, FloatArray, nan_mean, resolve_row_indices
 from tertium.display import Displayable
 from tertium.errors import (
     DataError,
@@ -43,7 +43,8 @@ class Scores(Displayable):
     `statistics` has one row per segment, (segments, k); `reduce` maps sums of rows (..., k) to
     scores. `reduce_segments` replaces it for single segments, where a published metric treats
     sentences differently from a corpus (effective order in BLEU). `columns` names the k
-    statistics. `warnings` counts problems by kind. `decimals` is the precision in tables, and
+    statistics. `flags` has a mask of segments for each kind of problem, and `warnings` counts
+    them. `decimals` is the precision in tables, and
     `verbose` a text with details of the score. `usage` has the tokens and the cost of a judge.
 
     >>> mean = lambda totals: totals[..., 0] / totals[..., 1]
@@ -61,7 +62,7 @@ class Scores(Displayable):
     name: str = ""
     signature: str = ""
     columns: tuple[str, ...] = ()
-    warnings: Mapping[str, int] = field(default_factory=dict)
+    flags: Mapping[str, BoolArray] = field(default_factory=dict)
     higher_is_better: bool = True
     decimals: int = 4
     verbose: str = ""
@@ -77,6 +78,11 @@ class Scores(Displayable):
     def __repr__(self) -> str:
         system = f"{self.system:.{self.decimals}f}"
         return f"<Scores of {len(self)} segments under {self.metric}: {system}>"
+
+    @property
+    def warnings(self) -> dict[str, int]:
+        """The number of segments of each kind of problem."""
+        return {kind: int(mask.sum()) for kind, mask in self.flags.items()}
 
     @cached_property
     def segments(self) -> FloatArray:
@@ -144,7 +150,7 @@ class Scores(Displayable):
     def subset(self, rows: Any) -> Scores:
         """Restrict the scores to some segments (a slice, mask or index array), without warnings."""
         statistics = self.statistics[resolve_row_indices(rows, len(self))]
-        return replace(self, statistics=statistics, warnings={}, verbose="", usage={})
+        return replace(self, statistics=statistics, flags={}, verbose="", usage={})
 
     def to_frame(self, *, statistics: bool = False) -> DataFrame:
         """Convert to a pandas frame with one row per segment: `segment` (from 1) and `score`.

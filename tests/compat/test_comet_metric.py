@@ -112,7 +112,7 @@ def test_truncated_texts_are_counted(kind: str, tmp_path: Path) -> None:
     room = metric._estimator.positions - 4
     cut = "truncated text"
     assert cut not in metric.score(SEGMENTS[:3]).warnings
-    assert metric.score([*SEGMENTS, SEGMENTS[3]]).warnings[cut] == 1  # the same text twice
+    assert metric.score([*SEGMENTS, SEGMENTS[3]]).warnings[cut] == 2  # the same text twice
     full, longer = (Segment("cat " * size, "a", ("a",)) for size in (room, room + 1))
     together = int(kind == "unified_metric")  # whose texts share the positions of one row
     assert metric.score([full]).warnings.get(cut, 0) == together
@@ -177,7 +177,7 @@ def test_truncation_counts_texts_or_rows(kind: str, cut: int, tmp_path: Path) ->
     assert "|trunc:0|" in metric.score(segments[1:]).signature
     together = [Segment("the " * 9, "cat " * 6, ("dog " * 6,)), Segment("the " * 21, "a", ("a",))]
     results = metric.score([*together, *together])
-    assert results.warnings == {"truncated text": cut}
+    assert results.warnings == {"truncated text": 2 * cut}  # each translation occurs twice
     assert f"|trunc:{cut}|" in results.signature
 
 

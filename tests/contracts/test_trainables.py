@@ -158,7 +158,7 @@ def test_truncation_is_counted_for_the_texts_that_are_read(
     short = {} if name == "svr" else {"options": replace(OPTIONS, epochs=1)}
     metric = TRAINERS[name](make_judgments(8), against=against, **short)
     monkeypatch.setattr(
-        ToyEncoder, "count_truncated", lambda _, texts: sum(len(text.split()) > 5 for text in texts)
+        ToyEncoder, "find_truncated", lambda _, texts: {t for t in texts if len(t.split()) > 5}
     )
     long, fits = " ".join(WORDS[:9]), "the cat sat"
     for texts, count in zip(
@@ -177,8 +177,8 @@ def test_signature_lists_several_encoders(
     class Other(ToyEncoder):
         """Truncates after two words."""
 
-        def count_truncated(self, texts: Sequence[str]) -> int:
-            return sum(len(text.split()) > 2 for text in texts)
+        def find_truncated(self, texts: Sequence[str]) -> set[str]:
+            return {text for text in texts if len(text.split()) > 2}
 
         def signature_fields(self) -> dict[str, str]:
             return {"model": "other@1", "prec": "fp32", "maxlen": "2"}

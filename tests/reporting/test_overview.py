@@ -119,9 +119,10 @@ def test_the_page_warns_of_few_segments(example: TestSet) -> None:
 
 def test_the_highest_warning_count_of_the_metrics_is_reported(example: TestSet) -> None:
     evaluation = score(example, ["chrf", "ter"])
-    cut = {"chrf": {"truncated text": 5}, "ter": {"truncated text": 2}}
+    rows = np.arange(len(example))
+    cut = {"chrf": {"truncated text": rows < 5}, "ter": {"truncated text": rows < 2}}
     by_metric = evaluation.scores["good"]
-    changed_scores = {m: replace(by_metric[m], warnings=counts) for m, counts in cut.items()}
+    changed_scores = {m: replace(by_metric[m], flags=flags) for m, flags in cut.items()}
     changed = replace(evaluation, scores={**evaluation.scores, "good": changed_scores})
     assert "warning: truncated text: good 5" in format_warnings(changed)
 

@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from tertium.arrays import FloatArray, IntArray
 from tertium.cache.cached_files import cached_file_hash
 from tertium.compat.comet_checkpoint import (
@@ -22,7 +24,6 @@ from tertium.compat.comet_checkpoint import (
     read_hyperparameters,
     weights_file,
 )
-from tertium.encoders.encoder import TRUNCATED_TEXT
 from tertium.errors import MissingResourceError
 from tertium.execution import Precision, current_runtime
 from tertium.extras import explain_missing
@@ -33,6 +34,7 @@ from tertium.metrics.base.metric import (
     reduce_references,
     text_columns,
 )
+from tertium.metrics.base.text_warnings import Flags
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.segment import Segment
 
@@ -83,17 +85,19 @@ class COMET(SegmentMetric):
         fields = {"weights": self.model_ids[0].replace("comet", name), "prec": self.precision}
         if "references" in self.required_inputs and any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
-        return {**fields, "trunc": str(self._count_input_warnings(segments).get(TRUNCATED_TEXT, 0))}
+        truncated = self._estimator.find_truncated(self._rows(segments)[1])
+        return {**fields, "trunc": str(len(truncated))}
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, rows = self._rows(segments)
         return reduce_references(self._estimator.predict(rows), owners, self.references)
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return {**super().warnings(segments), **self._count_input_warnings(segments)}
-
-    def _count_input_warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return self._estimator.count_input_warnings(self._rows(segments)[1])
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        owners, rows = self._rows(segments)
+        flags = super().flags(segments)
+        for kind, mask in self._estimator.flag_inputs(rows).items():
+            flags[kind] = np.bincount(owners, weights=mask, minlength=len(segments)) > 0
+        return flags
 
     def _rows(self, segments: Sequence[Segment]) -> tuple[IntArray, list[tuple[str, ...]]]:
         against = AGAINST[read_hyperparameters(self._folder).inputs]

@@ -22,13 +22,13 @@ from torch import Tensor, nn
 
 from tertium.arrays import FloatArray, IntArray
 from tertium.compat.comet_checkpoint import Hyperparameters
-from tertium.encoders.encoder import TRUNCATED_TEXT
 from tertium.encoders.encoder_network import EncoderNetwork
 from tertium.encoders.model_settings import read_settings
 from tertium.encoders.parallel import map_on_threads
-from tertium.encoders.tokenizer import Tokenizer, count_out_of_vocabulary
+from tertium.encoders.tokenizer import Tokenizer, find_out_of_vocabulary
 from tertium.errors import ModelError
 from tertium.execution import Precision, progress_task, resolve_device
+from tertium.metrics.base.text_warnings import OUT_OF_VOCABULARY_TEXT, TRUNCATED_TEXT
 from tertium.models.checkpoint import build_network, check_tensors
 from tertium.schema import check_value, read_json_object
 
@@ -99,18 +99,22 @@ class Estimator:
         scores = dict(zip(vectors, self._apply_head(list(vectors.values())), strict=True))
         return np.array([np.mean([scores[joined] for joined in row]) for row in joined_rows])
 
-    def count_input_warnings(self, rows: Sequence[tuple[str, ...]]) -> dict[str, int]:
-        """Count truncated inputs, and texts of unknown tokens only."""
+    def find_truncated(self, rows: Sequence[tuple[str, ...]]) -> set[tuple[str, ...]]:
+        """Return the truncated inputs: rows of texts for a unified metric, else single texts."""
         texts = list(dict.fromkeys(text for row in rows for text in row))
         sizes = dict(zip(texts, map(len, self.tokenizer(texts)), strict=True))
-        inputs = set(rows) if self.hparams.is_unified else [(text,) for text in texts]
-        counts = {
-            TRUNCATED_TEXT: sum(
-                self._is_truncated([sizes[text] for text in row]) for row in inputs
-            ),
-            "text of unknown pieces only": count_out_of_vocabulary(texts, self.tokenizer),
+        inputs = {*rows} if self.hparams.is_unified else {(text,) for text in texts}
+        return {row for row in inputs if self._is_truncated([sizes[text] for text in row])}
+
+    def flag_inputs(self, rows: Sequence[tuple[str, ...]]) -> dict[str, list[bool]]:
+        """Flag rows with a truncated input, and with a text of unknown tokens only, (rows,)."""
+        truncated = self.find_truncated(rows)
+        unknown = find_out_of_vocabulary([*{text for row in rows for text in row}], self.tokenizer)
+        inputs_of_row = [{row, *((text,) for text in row)} for row in rows]
+        return {
+            TRUNCATED_TEXT: [not truncated.isdisjoint(inputs) for inputs in inputs_of_row],
+            OUT_OF_VOCABULARY_TEXT: [not unknown.isdisjoint(row) for row in rows],
         }
-        return {kind: count for kind, count in counts.items() if count}
 
     def _is_truncated(self, sizes: Sequence[int]) -> bool:
         separators = 2 * len(self.tokenizer.suffix_ids) * (len(sizes) - 1)

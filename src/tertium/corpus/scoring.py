@@ -30,9 +30,9 @@ from tertium.errors import (
     UnsupportedLanguageError,
     UsageError,
 )
-from tertium.evaluation.scoring import locate_warnings
 from tertium.extras import explain_missing
 from tertium.metrics.base.metric import Metric, share_encoding
+from tertium.metrics.base.text_warnings import kinds_by_segment
 from tertium.models.trained_model import TrainedModel
 from tertium.registry import METRICS
 from tertium.segment import Segment
@@ -86,7 +86,7 @@ def score_segments(
                 statistics = metric.compute_statistics(segments)
                 scores[metric.spec] = metric.reduce_segments(statistics)
                 usage[metric.spec] = metric.usage(statistics)
-                row_warnings = locate_warnings(metric, segments)
+                row_warnings = kinds_by_segment(metric.flags(segments), len(segments))
                 warnings[metric.spec] = [WARNING_SEPARATOR.join(row) for row in row_warnings]
                 if metric.spec in spans:
                     marked = metric.mark_errors(segments)

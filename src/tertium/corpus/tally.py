@@ -17,8 +17,8 @@ import numpy as np
 
 from tertium.arrays import FloatArray, is_integer_at_least
 from tertium.corpus.scoring import WARNING_SEPARATOR, ScoredBatch
-from tertium.encoders.encoder import TRUNCATED_TEXT
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.text_warnings import TRUNCATED_TEXT
 from tertium.segment import Segment
 
 MANTISSA_BITS = 8  # leading bits of the mantissa that identify a bucket

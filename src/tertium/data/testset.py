@@ -377,8 +377,12 @@ class TestSet:
         if system not in self._segments:
             outputs = self.systems[system]
             sources: Sequence[str | None] = self.sources or [None] * len(outputs)
-            references = self.references or [()] * len(outputs)
-            self._keep_segments(system, list(map(checked_segment, outputs, sources, references)))
+            references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
+            segments = [
+                checked_segment(hypothesis, source, tuple(texts))
+                for hypothesis, source, texts in zip(outputs, sources, references, strict=True)
+            ]
+            self._keep_segments(system, segments)
         return list(self._segments[system])
 
     def _keep_segments(self, system: str, segments: list[Segment]) -> None:

@@ -69,7 +69,7 @@ class StoredBaseline:
             raise UsageError(
                 f"{where} has {len(statistics)} segments, but the candidate has {len(scores)}"
             )
-        return replace(scores, statistics=statistics, warnings={}, verbose="", usage={})
+        return replace(scores, statistics=statistics, flags={}, verbose="", usage={})
 
     def _read_statistics(self, record: Mapping[str, Any], scores: Scores, where: str) -> FloatArray:
         try:

@@ -12,16 +12,19 @@ from tertium.arrays import FloatArray
 from tertium.checks.configuration import CheckSettings
 from tertium.data.records import LP_NAMES
 from tertium.data.testset import TestSet
-from tertium.encoders.encoder import OUT_OF_VOCABULARY_TEXT, TRUNCATED_TEXT
 from tertium.errors import UsageError
 from tertium.evaluation.checking import check_segments
 from tertium.evaluation.evaluation import as_numbers
 from tertium.evaluation.metric_choice import choose_tokenizer, set_languages
-from tertium.evaluation.scoring import find_scorable, locate_warnings
-from tertium.extras import explain_missing
+from tertium.evaluation.scoring import find_scorable
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE, Metric
-from tertium.metrics.base.text_warnings import LANGUAGE_UNKNOWN
+from tertium.metrics.base.text_warnings import (
+    LANGUAGE_UNKNOWN,
+    OUT_OF_VOCABULARY_TEXT,
+    TRUNCATED_TEXT,
+    kinds_by_segment,
+)
 from tertium.segment import Segment
 from tertium.spans import Span
 from tertium.text.language_codes import LANGUAGE_CODES, normalize_language_pair
@@ -143,9 +146,8 @@ def score_rows(rows: Sequence[Row], spec: str | Metric) -> RowScores:
             cost = (cost or 0.0) + scores.usage["cost"]
         chosen = [n for n, can_score in zip(indices, mask, strict=True) if can_score]
         values[chosen] = scores.segments
-        with explain_missing(metric.name):
-            for n, kinds in zip(chosen, locate_warnings(metric, usable), strict=True):
-                warnings[n] = kinds if np.isfinite(values[n]) else (*kinds, NO_SCORE)
+        for n, kinds in zip(chosen, kinds_by_segment(scores.flags, len(usable)), strict=True):
+            warnings[n] = kinds
     return RowScores(
         metric=load_metric(spec),
         values=values,

@@ -29,8 +29,6 @@ from tertium.plugins import explain_plugin_failure
 from tertium.registry import NameTable, resolve
 
 # Warnings about input texts.
-TRUNCATED_TEXT = "truncated text"
-OUT_OF_VOCABULARY_TEXT = "text of unknown pieces only"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -172,22 +170,13 @@ class TextReader(Protocol):
     @property
     def max_length(self) -> int | None: ...
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        """Count the texts that are longer than the model reads."""
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
+        """Return the texts that are longer than the model reads."""
         ...
 
-    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
-        """Count the texts that are not blank but have no known token."""
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
+        """Return the texts that are not blank but have no known token."""
         ...
-
-
-def count_input_warnings(readers: Sequence[TextReader], texts: Sequence[str]) -> dict[str, int]:
-    """Count the texts that are truncated or unknown, by warning; take the maximum over readers."""
-    counts = {
-        TRUNCATED_TEXT: max((r.count_truncated(texts) for r in readers), default=0),
-        OUT_OF_VOCABULARY_TEXT: max((r.count_out_of_vocabulary(texts) for r in readers), default=0),
-    }
-    return {kind: count for kind, count in counts.items() if count}
 
 
 @runtime_checkable

@@ -119,12 +119,13 @@ def certainly_has_known_token(text: str) -> bool:
     return not text.strip() or _PLAIN_WORD.search(text) is not None
 
 
-def count_out_of_vocabulary(
+def find_out_of_vocabulary(
     texts: Sequence[str], tokenize: Callable[[list[str]], list[TokenizedText]]
-) -> int:
-    """Count the texts that are not blank but have no known token."""
+) -> set[str]:
+    """Return the texts that are not blank but have no known token."""
     candidates = [text for text in texts if not certainly_has_known_token(text)]
-    return sum({*text.tokens} <= UNKNOWN_TOKENS for text in tokenize(candidates))
+    tokenized = zip(candidates, tokenize(candidates), strict=True)
+    return {text for text, pieces in tokenized if {*pieces.tokens} <= UNKNOWN_TOKENS}
 
 
 class Window(NamedTuple):

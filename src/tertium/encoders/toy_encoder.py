@@ -53,11 +53,11 @@ class ToyEncoder:
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(text.lower().split()) for text in texts]
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        return 0
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
+        return set()
 
-    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
-        return 0  # every word has a vector
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
+        return set()  # every word has a vector
 
     def signature_fields(self) -> Mapping[str, str]:
         return {"model": f"toy@{self.weights_hash[:8]}", "layer": "0", "prec": "fp32"}

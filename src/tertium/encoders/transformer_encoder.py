@@ -14,7 +14,7 @@ from tertium.cache.cached_files import cached_file_hash
 from tertium.encoders.backbone import Backbone, token_dim, token_names
 from tertium.encoders.encoder import Embeddings, EncoderName
 from tertium.encoders.model_settings import ModelSettings, parse_layers, read_settings
-from tertium.encoders.tokenizer import certainly_fits, count_out_of_vocabulary
+from tertium.encoders.tokenizer import certainly_fits, find_out_of_vocabulary
 from tertium.encoders.weight_files import WeightFolder, locate_weights, missing_extras
 from tertium.execution import LongTextPolicy, Precision, resolve_device
 from tertium.extras import require_modules
@@ -98,7 +98,7 @@ class TransformerEncoder:
         special_counts = self.backbone.count_special_tokens(self.special)
         return [token_names(text, special_counts) for text in self.backbone.tokenize(texts)]
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
         limit = self.max_length if self.backbone.long == "truncate" else MAX_ENCODED_TOKENS
         limit -= len(self.settings.prefix.encode())
         candidates = [text for text in texts if not certainly_fits(text, limit)]
@@ -109,10 +109,10 @@ class TransformerEncoder:
         if new:
             ids, limit = self.backbone.tokenizer.encode_ids(new), self.backbone.max_tokens
             self._is_truncated.update((t, len(i) > limit) for t, i in zip(new, ids, strict=True))
-        return sum(self._is_truncated[text] for text in candidates)
+        return {text for text in candidates if self._is_truncated[text]}
 
-    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
-        return count_out_of_vocabulary(texts, self.backbone.tokenize)
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
+        return find_out_of_vocabulary(texts, self.backbone.tokenize)
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.rpartition("@")[0].replace(":", "_").replace("|", "_")

@@ -82,16 +82,20 @@ class WordVectorEncoder:
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tuple(islice(self._known_words(text), MAX_ENCODED_TOKENS)) for text in texts]
 
-    def count_unknown_words(self, texts: Sequence[str]) -> int:
-        """Count the words that have no vector."""
+    def find_unknown_words(self, texts: Sequence[str]) -> set[str]:
+        """Return the texts with words that have no vector."""
+        return {text for text in texts if self.count_unknown_words(text)}
+
+    def count_unknown_words(self, text: str) -> int:
+        """Count the words of a text that have no vector."""
         rows = self._table.rows
-        return sum(word not in rows for text in texts for word in self._lookup_forms(text))
+        return sum(word not in rows for word in self._lookup_forms(text))
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        return sum(map(self._is_truncated, texts))
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
+        return {text for text in texts if self._is_truncated(text)}
 
-    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
-        return sum(bool(t.strip()) and next(self._known_words(t), None) is None for t in texts)
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
+        return {t for t in texts if t.strip() and next(self._known_words(t), None) is None}
 
     def signature_fields(self) -> Mapping[str, str]:
         stem = self.name.replace(":", "_").replace("|", "_")

@@ -11,8 +11,6 @@ from dataclasses import replace
 from itertools import compress
 from typing import Any
 
-import numpy as np
-
 from tertium.arrays import check_resamples
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import (
@@ -27,17 +25,11 @@ from tertium.evaluation.resampling import Interval, bootstrap, interval
 from tertium.extras import explain_missing
 from tertium.frames import is_frame
 from tertium.metrics.base.metric import Metric, share_encoding
-from tertium.metrics.base.text_warnings import select_language_warnings
 from tertium.scores import Scores
 from tertium.segment import Segment
-from tertium.text.language_identification import (
-    WRONG_LANGUAGE_WARNING,
-    flag_wrong_language,
-)
 
 Translations = Any  # a TestSet, a frame, a list of texts, or lists of texts by system
 References = Sequence[str] | Sequence[Sequence[str]] | None
-SEARCH_PARTS = 8  # parts into which segments are split to locate a warning
 
 
 def as_testset(
@@ -154,36 +146,6 @@ def find_scorable_by_all(segments: Sequence[Segment], metrics: Sequence[Metric])
     """Return a mask of the translations that have the inputs of every metric."""
     masks = [find_scorable(segments, metric) for metric in metrics]
     return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
-
-
-def locate_warnings(metric: Metric, segments: Sequence[Segment]) -> list[tuple[str, ...]]:
-    """Return the kinds of warning of each segment, found by bisection; most have none.
-
-    The language of most translations is that of all segments, so it is found before bisection.
-    """
-    kinds = _bisect_warnings(metric, segments)
-    if any(WRONG_LANGUAGE_WARNING in own for own in kinds):
-        kinds = [[kind for kind in own if kind != WRONG_LANGUAGE_WARNING] for own in kinds]
-    if WRONG_LANGUAGE_WARNING in metric.warnings(segments):
-        for row in np.flatnonzero(flag_wrong_language([s.hypothesis for s in segments])):
-            kinds[row].append(WRONG_LANGUAGE_WARNING)
-    return [tuple(own) for own in kinds]
-
-
-def _bisect_warnings(metric: Metric, segments: Sequence[Segment]) -> list[list[str]]:
-    """Return the kinds of warning of each segment.
-
-    All segments may be in another language although no single one is clearly so.
-    """
-    counted = metric.warnings(segments)
-    if not counted or len(segments) == 1:
-        return [[*counted] for _ in segments]
-    languages = select_language_warnings(counted)
-    shared = [kind for kind, count in languages.items() if count == len(segments)]
-    size = -(-len(segments) // SEARCH_PARTS)
-    pieces = [segments[start : start + size] for start in range(0, len(segments), size)]
-    by_segment = [kinds for piece in pieces for kinds in _bisect_warnings(metric, piece)]
-    return [[*shared, *(kind for kind in own if kind not in shared)] for own in by_segment]
 
 
 def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:

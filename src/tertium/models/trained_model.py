@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 from weakref import WeakSet
 
+from tertium.arrays import BoolArray
 from tertium.encoders import Encoder, load_encoder
 from tertium.errors import ModelError, UnknownNameError, UsageError
 from tertium.models.checkpoint import (
@@ -215,8 +216,8 @@ class TrainedModel(EqualByWeights):
         return frozenset()
 
     @classmethod
-    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
-        """Count segments in languages that a model with these settings does not support, by kind.
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, BoolArray]:
+        """Flag segments in languages that a model with these settings does not support, by kind.
 
         `train` logs a warning before it starts.
         """
@@ -313,11 +314,13 @@ class TrainedModel(EqualByWeights):
 def _warn_about_languages(cls: type[TrainedModel], settings: Any, sets: TrainingSets) -> None:
     """Log a warning if a model is trained on texts in languages that it does not support."""
     by_texts = {(s.source, s.references): s for one in sets.all for s in one.segments}
-    for kind, count in cls.count_language_warnings(settings, [*by_texts.values()]).items():
+    for kind, mask in cls.flag_languages(settings, [*by_texts.values()]).items():
+        if not mask.any():
+            continue
         logger.warning(
             "%s: %s in %d of %d training segments: the scores will be unreliable; choose an "
             "encoder for the language (use, e5), or train bleu-r, nist-r or ter-r",
-            *(cls.name, kind, count, len(by_texts)),
+            *(cls.name, kind, mask.sum(), len(by_texts)),
         )
 
 

@@ -7,10 +7,10 @@ import pytest
 import tertium
 from tertium.evaluation.error_marking import mark_errors
 from tertium.evaluation.explaining import explain
-from tertium.evaluation.scoring import locate_warnings, score
+from tertium.evaluation.scoring import score
 from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.text_warnings import count_not_english
+from tertium.metrics.base.text_warnings import flag_not_english
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
 from tertium.reporting.page.explanations import explanation_html
 from tertium.segment import Segment
@@ -94,7 +94,7 @@ def test_counted_warnings_are_located() -> None:
     segments = [Segment(text, SOURCE) for text in hypotheses]
     metric = load_metric("tertium-multi")
     assert metric.warnings(segments)[WRONG_LANGUAGE_WARNING] == 1
-    located = [WRONG_LANGUAGE_WARNING in kinds for kinds in locate_warnings(metric, segments)]
+    located = metric.flags(segments)[WRONG_LANGUAGE_WARNING].tolist()
     assert located == [text == refusal for text in hypotheses]
 
 
@@ -105,11 +105,10 @@ def test_language_warnings_of_short_texts_are_located() -> None:
     metric = load_metric("esim")
     counted = metric.warnings(segments)
     assert counted["language unknown to minilm"] == len(segments)
-    located = locate_warnings(metric, segments)
-    assert all("language unknown to minilm" in kinds for kinds in located)
+    assert metric.flags(segments)["language unknown to minilm"].all()
 
 
 def test_titles_are_not_counted_as_another_language() -> None:
     nouns = "shirt wallet mug bottle hose jacket lamp mat pillow charger stroller gloves".split()
     titles = [f"Blue cotton {noun} large waterproof" for noun in nouns]
-    assert count_not_english([Segment(title, None, (title,)) for title in titles]) == 0
+    assert not flag_not_english([Segment(title, None, (title,)) for title in titles]).any()

@@ -10,6 +10,7 @@ import pytest
 from tertium.encoders import Encoder, iter_chunks, load_encoder
 from tertium.errors import UsageError
 from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.text_warnings import count_flags
 from tertium.metrics.embedding.bertscore import BERTScore
 from tertium.metrics.embedding.language_centering import (
     LanguageCentering,
@@ -61,9 +62,14 @@ def test_unknown_language_gets_the_mean_of_all(toy_means: LanguageMeans) -> None
 
 def test_unknown_languages_are_counted(toy_means: LanguageMeans) -> None:
     finnish = "Juna rannikolle lähtee aamulla seitsemältä"
-    counts = LanguageCentering(toy_means).warnings([ENGLISH, "ok"], [GERMAN, finnish])
-    assert +counts == {"language not identified": 1, "language without a mean": 1}
-    assert not +LanguageCentering(toy_means, "de", "en").warnings([ENGLISH, "ok"], [GERMAN, GERMAN])
+    segments = [Segment(ENGLISH, GERMAN), Segment("ok", finnish)]
+    flags = LanguageCentering(toy_means).flags(segments)
+    assert {kind: mask.tolist() for kind, mask in flags.items()} == {
+        "language not identified": [False, True],
+        "language without a mean": [False, True],
+    }
+    known = [Segment(ENGLISH, GERMAN), Segment("ok", GERMAN)]
+    assert not count_flags(LanguageCentering(toy_means, "de", "en").flags(known))
 
 
 @pytest.mark.parametrize("centre", ["language", "aligned"])

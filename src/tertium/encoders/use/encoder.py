@@ -68,13 +68,15 @@ class UniversalEncoder:
     def tokenize(self, texts: Sequence[str]) -> list[tuple[str, ...]]:
         return [tokens[:MAX_ENCODED_TOKENS] for _, tokens in self._tokenizer.encode(texts)]
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
         candidates = [text for text in texts if not certainly_fits(text, MAX_ENCODED_TOKENS)]
-        return sum(len(ids) > MAX_ENCODED_TOKENS for ids, _ in self._tokenizer.encode(candidates))
+        encoded = zip(candidates, self._tokenizer.encode(candidates), strict=True)
+        return {text for text, (ids, _) in encoded if len(ids) > MAX_ENCODED_TOKENS}
 
-    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
         candidates = [text for text in texts if not certainly_has_known_token(text)]
-        return sum({*ids} == {UNKNOWN_ID} for ids, _ in self._tokenizer.encode(candidates))
+        encoded = zip(candidates, self._tokenizer.encode(candidates), strict=True)
+        return {text for text, (ids, _) in encoded if {*ids} == {UNKNOWN_ID}}
 
     def signature_fields(self) -> Mapping[str, str]:
         return {"model": f"use@{self.weights_hash[:8]}", "layer": str(self.layer), "prec": "fp32"}

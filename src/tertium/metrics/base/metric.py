@@ -19,6 +19,7 @@ from tertium.extras import explain_missing
 from tertium.metrics.base.compatibility_calls import CompatibilityCalls
 from tertium.metrics.base.explanation import Explanation, explain_empty_translation
 from tertium.metrics.base.scorer import Scorer
+from tertium.metrics.base.text_warnings import as_flags, merge_flags
 from tertium.scores import Scores
 from tertium.segment import Context, Segment
 from tertium.spans import Span, check_span_bounds
@@ -166,7 +167,8 @@ class Metric(CompatibilityCalls, Scorer):
 
     def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
         """Wrap statistics computed for these segments in a `Scores` object."""
-        undefined = int((~np.isfinite(statistics)).any(axis=1).sum())
+        is_undefined = as_flags(~np.isfinite(statistics).all(axis=1))
+        flags = merge_flags([self.flags(segments), {NO_SCORE: is_undefined}])
         return Scores(
             metric=self.spec,
             name=self.label,
@@ -175,7 +177,7 @@ class Metric(CompatibilityCalls, Scorer):
             reduce_segments=self.reduce_segments,
             signature=self.signature(segments),
             columns=self.columns,
-            warnings=self.warnings(segments) | ({NO_SCORE: undefined} if undefined else {}),
+            flags={kind: mask for kind, mask in flags.items() if mask.any()},
             higher_is_better=self.higher_is_better,
             decimals=self.decimals,
             verbose=self.verbose(statistics.sum(axis=0)),

@@ -37,6 +37,7 @@ from tertium.metrics.base.loading import (
 )
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import Scorer
+from tertium.metrics.base.text_warnings import Flags
 from tertium.models.checkpoint import read_config
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve
 from tertium.scores import ScoreMatrix
@@ -195,8 +196,8 @@ class ScoreRanker(Ranker):
     def flag_empty(self, segments: Sequence[Segment]) -> BoolArray:
         return np.zeros(len(segments), dtype=np.bool_)  # their scores decide
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return self.metric.warnings(segments)
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        return self.metric.flags(segments)
 
     def signature(self, segments: Sequence[Segment]) -> str:
         return f"{self.title}|metric:{self.metric.signature(segments)}"

@@ -14,7 +14,12 @@ from typing import Any, ClassVar, Self
 from tertium.arrays import BoolArray
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, MissingInputError, PluginError, UsageError, short_repr
-from tertium.metrics.base.text_warnings import count_text_warnings, flag_empty_translations
+from tertium.metrics.base.text_warnings import (
+    Flags,
+    count_flags,
+    flag_distorting_texts,
+    flag_empty_translations,
+)
 from tertium.segment import Segment
 from tertium.specs import check_ranges, check_types, format_spec
 from tertium.version import __version__
@@ -119,9 +124,13 @@ class Scorer(ABC):
     def _reads_source_only(self) -> bool:
         return self.required_inputs == {"source"}
 
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        """Flag segments with conditions that affect how to read the score, by kind of warning."""
+        return flag_distorting_texts(segments)
+
     def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        """Count conditions that affect how to read the score; only counts above zero."""
-        return count_text_warnings(segments)
+        """Count the flagged segments of each kind; only counts above zero."""
+        return count_flags(self.flags(segments))
 
     @property
     def spec(self) -> str:

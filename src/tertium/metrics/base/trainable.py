@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tertium.encoders import Encoder
-from tertium.encoders.encoder import count_input_warnings, load_encoder
+from tertium.encoders.encoder import load_encoder
 from tertium.execution import LongTextPolicy, Precision
 from tertium.metrics.base.metric import ReferenceReduction, SegmentMetric, distinct_texts
-from tertium.metrics.base.text_warnings import count_language_unknown
+from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_language_unknown
 from tertium.models.trained_model import TrainedModel
 from tertium.segment import Segment
 
@@ -72,16 +72,15 @@ class FrozenEncoderMetric(Trainable):
             name, precision=self.precision, long=self.long, **options
         )
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        texts = distinct_texts(segments, self.config.against)
-        unknown = count_language_unknown(self.encoders, segments, self.config.against)
-        truncated = count_input_warnings(self.encoders, texts)
-        return {**super().warnings(segments), **truncated, **unknown}
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        unknown = flag_language_unknown(self.encoders, segments, self.config.against)
+        truncated = flag_inputs(self.encoders, segments, self.config.against)
+        return {**super().flags(segments), **truncated, **unknown}
 
     @classmethod
-    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
         encoders = map(load_encoder, settings.encoder_names)
-        return count_language_unknown(encoders, segments, settings.against)
+        return flag_language_unknown(encoders, segments, settings.against)
 
     @property
     def model_ids(self) -> tuple[str, ...]:
@@ -92,7 +91,7 @@ class FrozenEncoderMetric(Trainable):
         if any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
         texts = distinct_texts(segments, self.config.against)
-        cut = max(encoder.count_truncated(texts) for encoder in self.encoders)
+        cut = max(len(encoder.find_truncated(texts)) for encoder in self.encoders)
         return {**fields, **_merge_signature_fields(self.encoders), "trunc": str(cut)}
 
 

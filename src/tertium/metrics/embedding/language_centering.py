@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +27,8 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray, exact_dot_products, round_to_grid
 from tertium.encoders import Chunk, Embeddings
 from tertium.encoders.encoder import offsets_from_lengths
+from tertium.metrics.base.text_warnings import Flags, as_flags, merge_flags
+from tertium.segment import Segment
 from tertium.text.language_codes import macrolanguage
 from tertium.text.language_identification import identify_language
 
@@ -146,15 +147,18 @@ class LanguageCentering:
             truncated=texts.truncated[[row for row, _ in rows]],
         )
 
-    def warnings(self, hypotheses: Sequence[str], sources: Sequence[str]) -> Counter[str]:
-        """Count texts whose language is unknown or has no stored mean."""
-        counts: Counter[str] = Counter()
-        for texts, given_language in ((hypotheses, self.target), (sources, self.source)):
-            for text in texts:
-                language = given_language or identify_language(text)
-                counts["language not identified"] += not language and bool(text.strip())
-                counts["language without a mean"] += bool(language) and language not in self.means
-        return counts
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        """Flag segments with a text whose language is unknown or has no stored mean."""
+        parts: list[Flags] = []
+        for side, given_language in (("hypothesis", self.target), ("source", self.source)):
+            texts = [getattr(segment, side) or "" for segment in segments]
+            languages = [given_language or identify_language(text) for text in texts]
+            is_known = np.array([language in self.means for language in languages], dtype=np.bool_)
+            is_identified = as_flags(languages)
+            is_text = as_flags(text.strip() for text in texts)
+            parts.append({"language not identified": ~is_identified & is_text})
+            parts.append({"language without a mean": is_identified & ~is_known})
+        return merge_flags(parts)
 
     def signature(self) -> dict[str, str]:
         """Return the signature fields: languages and number of directions."""

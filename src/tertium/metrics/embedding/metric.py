@@ -8,16 +8,14 @@ value, and reports warnings and the signature.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import Float32Array, FloatArray, IntArray, exact_dot_products
+from tertium.arrays import BoolArray, Float32Array, FloatArray, IntArray, exact_dot_products
 from tertium.encoders import Chunk, Encoder, compare_pairs, iter_chunks, load_encoder
-from tertium.encoders.encoder import count_input_warnings
 from tertium.encoders.word_vectors import WordVectorEncoder
 from tertium.errors import MissingInputError, UsageError
 from tertium.execution import LongTextPolicy, Precision
@@ -33,7 +31,17 @@ from tertium.metrics.base.metric import (
     reduce_references,
 )
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE
-from tertium.metrics.base.text_warnings import ENGLISH, count_not_english
+from tertium.metrics.base.text_warnings import (
+    ENGLISH,
+    LANGUAGE_UNKNOWN,
+    Flags,
+    as_flags,
+    flag_compared,
+    flag_inputs,
+    flag_not_english,
+    flag_texts,
+    merge_flags,
+)
 from tertium.metrics.embedding.language_centering import (
     LanguageCentering,
     language_means,
@@ -287,23 +295,21 @@ class EmbeddingMetric(Metric):
         """The source and target language of `lp`, or an empty tuple."""
         return parse_language_pair(self.lp)
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = Counter(super().warnings(segments))
-        for encoder, texts in self._encoder_inputs(segments):
-            counts.update(count_input_warnings([encoder], texts))
-            if isinstance(encoder, WordVectorEncoder):
-                counts["unknown word"] += encoder.count_unknown_words(texts)
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        parts = [super().flags(segments)]
         for side in self.sides(segments):
             encoder = self.encoder_of(side)
-            _, left, right = pair_texts(segments, side)
-            kind = f"language unknown to {encoder.name.partition('@')[0]}"
-            # with one encoder for both sides, the source side counts all texts
-            counts[kind] = max(counts[kind], self._count_unsupported(encoder, segments, side))
+            parts.append(flag_inputs([encoder], segments, side))
+            if isinstance(encoder, WordVectorEncoder):
+                unknown = encoder.find_unknown_words(distinct_texts(segments, side))
+                parts.append({"unknown word": flag_compared(unknown, segments, side)})
+            kind = f"{LANGUAGE_UNKNOWN} {encoder.name.partition('@')[0]}"
+            parts.append({kind: self._flag_unsupported(encoder, segments, side)})
             if centering := self.centering(encoder, side):
-                counts.update(centering.warnings(left, right))
+                parts.append(centering.flags(segments))
             if side == "source":
-                counts.update(self._count_language_problems(left, right))
-        return {kind: count for kind, count in counts.items() if count}
+                parts.append(self._flag_language_problems(segments))
+        return merge_flags(parts)
 
     def _encoder_inputs(self, segments: Sequence[Segment]) -> list[tuple[Encoder, list[str]]]:
         """Return each encoder with the distinct texts that it reads on both sides."""
@@ -314,40 +320,46 @@ class EmbeddingMetric(Metric):
             texts.update(dict.fromkeys(distinct_texts(segments, side)))
         return [(encoder, [*texts]) for encoder, texts in inputs.values()]
 
-    def _count_language_problems(
-        self, hypotheses: Sequence[str], sources: Sequence[str]
-    ) -> dict[str, int]:
-        """Count blank and mixed-language texts, and texts in another language than `lp`."""
-        counts = {
-            "empty source": sum(not text.strip() for text in sources),
-            "text of two languages": sum(map(is_mixed_language, [*hypotheses, *sources])),
-            WRONG_LANGUAGE_WARNING: 0 if self.lp else int(flag_wrong_language(hypotheses).sum()),
+    def _flag_language_problems(self, segments: Sequence[Segment]) -> Flags:
+        """Flag blank and mixed-language texts, and texts in another language than `lp`."""
+        hypotheses = [segment.hypothesis for segment in segments]
+        sources = [segment.source or "" for segment in segments]
+        is_mixed = flag_texts(segments, is_mixed_language)
+        is_mixed |= flag_texts(segments, is_mixed_language, "source")
+        flags = {
+            "empty source": as_flags(not text.strip() for text in sources),
+            "text of two languages": is_mixed,
         }
-        sides = zip(("source", "translation"), (sources, hypotheses), self.languages, strict=False)
-        return counts | {
-            f"{kind} not in {code}": int(flag_other_language(texts, code).sum())
-            for kind, texts, code in sides
-        }
+        if not self.lp:
+            return {**flags, WRONG_LANGUAGE_WARNING: flag_wrong_language(hypotheses)}
+        source, target = self.languages
+        flags[f"source not in {source}"] = flag_other_language(sources, source)
+        flags[f"translation not in {target}"] = flag_other_language(hypotheses, target)
+        return flags
 
-    def _count_unsupported(self, encoder: Encoder, segments: Sequence[Segment], side: Side) -> int:
-        """Count segments with a text in a language that the encoder does not support."""
+    def _flag_unsupported(
+        self, encoder: Encoder, segments: Sequence[Segment], side: Side
+    ) -> BoolArray:
+        """Flag segments with a text in a language that the encoder does not support, (n,)."""
         supported = encoder.languages
         if supported is None:
-            return 0
+            return np.zeros(len(segments), dtype=np.bool_)
         involved = self.languages if side == "source" else self.languages[1:]
         if not set(involved) <= supported:
-            return len(segments)
+            return np.ones(len(segments), dtype=np.bool_)
         scripts = language_scripts(supported)
         if side == "reference":
-            if supported == ENGLISH and not self.lp and (count := count_not_english(segments)):
-                return count
-            return sum(is_other_script(s.hypothesis, scripts) for s in segments)
+            if supported == ENGLISH and not self.lp:
+                flags = flag_not_english(segments)
+                if flags.any():
+                    return flags
+            return flag_texts(segments, lambda text: is_other_script(text, scripts))
 
         def is_unsupported(text: str) -> bool:
             language = "" if self.lp or is_too_short(text) else identify_language(text)
             return is_other_script(text, scripts) or language not in supported | {""}
 
-        return sum(is_unsupported(s.hypothesis) or is_unsupported(s.source or "") for s in segments)
+        return flag_texts(segments, is_unsupported) | flag_texts(segments, is_unsupported, "source")
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         sides = self.sides(segments)
@@ -364,7 +376,7 @@ class EmbeddingMetric(Metric):
             if side == "source" and self.lp and self.wrong_language_penalty:
                 fields |= {} if centering else {"lp": self.lp}
                 fields["astray"] = str(normalize_number(self.wrong_language_penalty, int | float))
-        truncated = sum(e.count_truncated(texts) for e, texts in self._encoder_inputs(segments))
+        truncated = sum(len(e.find_truncated(texts)) for e, texts in self._encoder_inputs(segments))
         return {**fields, "trunc": str(truncated), **self.own_signature_fields(segments)}
 
     def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:

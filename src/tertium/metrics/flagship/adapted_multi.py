@@ -15,6 +15,7 @@ from tertium.errors import ModelError
 from tertium.execution import Precision, current_runtime
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.metric import NOTHING, ReferenceReduction, reduce_references
+from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.flagship.bundled_model import BundledModel
 from tertium.metrics.flagship.calibrated_metric import load_or_compute
@@ -189,8 +190,8 @@ class AdaptedMulti(Trainable):
             fields["layers"] = str(self.config.layers)
         return {**fields, **self.base.signature_fields(segments)}
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return {**super().warnings(segments), **self.base.warnings(segments)}
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        return {**super().flags(segments), **self.base.flags(segments)}
 
     def uncertainty(self, scores: FloatArray, segments: Sequence[Segment] = ()) -> FloatArray:
         return np.full(len(scores), self.config.deviation)
@@ -220,10 +221,10 @@ class AdaptedMulti(Trainable):
         return Explanation(metric=self.spec, score=score, comparisons=explanation.comparisons)
 
     @classmethod
-    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
         base = TertiumMulti(against=settings.against)
-        count = base.count_unsupported(segments, base.input_mode(segments))
-        return {"language unknown to tertium-multi": count} if count else {}
+        mask = base.flag_unsupported(segments, base.input_mode(segments))
+        return {"language unknown to tertium-multi": mask}
 
     @classmethod
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:

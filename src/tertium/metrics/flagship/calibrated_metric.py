@@ -16,7 +16,7 @@ import numpy as np
 from tertium.arrays import Float32Array, FloatArray
 from tertium.cache.database import CacheEntry
 from tertium.cache.vector_cache import get_entries, put_entries
-from tertium.encoders.encoder import TextReader, count_input_warnings
+from tertium.encoders.encoder import TextReader
 from tertium.errors import UnsupportedLanguageError
 from tertium.execution import Precision
 from tertium.metrics.base.explanation import Explanation, TextComparison
@@ -26,6 +26,7 @@ from tertium.metrics.base.metric import (
     pair_texts,
     reduce_references,
 )
+from tertium.metrics.base.text_warnings import Flags, as_flags, flag_inputs
 from tertium.metrics.flagship.bundled_model import (
     BundledModel,
     BundledModelSettings,
@@ -49,6 +50,9 @@ CITATION = """\
     title = "tertium: a toolkit for machine translation evaluation",
     author = "{The tertium developers}", year = "2026"
 }"""
+
+
+InputMode = Literal["source", "reference", "both"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -102,16 +106,20 @@ class CalibratedMetric(EqualByWeights, SegmentMetric):
         """Return the distinct texts that the model reads."""
         return list(dict.fromkeys(t for s in segments for t in (s.hypothesis, *s.references)))
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = count_input_warnings([self.reader], self.input_texts(segments))
-        return {**super().warnings(segments), **counts}
+    def input_mode(self, segments: Sequence[Segment]) -> InputMode:
+        """Return what translations are compared with."""
+        return "reference"
+
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        inputs = flag_inputs([self.reader], segments, self.input_mode(segments))
+        return {**super().flags(segments), **inputs}
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = {
             "model": self.model_ids[0],
             "prec": self.precision,
             "maxlen": str(self.reader.max_length),
-            "trunc": str(self.reader.count_truncated(self.input_texts(segments))),
+            "trunc": str(len(self.reader.find_truncated(self.input_texts(segments)))),
         }
         if any(len(s.references) > 1 for s in segments):
             fields["refs"] = self.references
@@ -279,13 +287,13 @@ class EnglishCalibratedMetric(CalibratedMetric):
                 f"{OTHER_METRICS}; if they are English, set language=en (--target-language en)"
             )
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+    def flags(self, segments: Sequence[Segment]) -> Flags:
         # `check` refuses only texts that are long enough. Shorter ones are counted here if they are
         # not English together; otherwise single references may still be in another language.
         first = [s.references[0] for s in segments]
         all_count = not self.language and not are_english(first)
-        count = len(first) if all_count else sum(map(is_clearly_not_english, first))
-        return super().warnings(segments) | ({"reference not English": count} if count else {})
+        is_foreign = as_flags(all_count or is_clearly_not_english(text) for text in first)
+        return super().flags(segments) | {"reference not English": is_foreign}
 
     def segment_scores(self, segments: Sequence[Segment]) -> FloatArray:
         owners, left, right = pair_texts(segments, "reference")

@@ -31,6 +31,7 @@ from tertium.encoders.transformer_layer import (
     consecutive_slices,
 )
 from tertium.execution import progress_task
+from tertium.metrics.flagship.calibrated_metric import InputMode
 from tertium.metrics.flagship.head_adaptation import (
     Adaptation,
     CrossValidation,
@@ -41,7 +42,7 @@ from tertium.metrics.flagship.head_adaptation import (
 from tertium.metrics.flagship.joint_network import FrozenStates, match_layers
 from tertium.metrics.flagship.row_features import Row
 from tertium.metrics.flagship.row_scorer import NETWORK, RowScorer, trained_parts
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
 from tertium.models.training_examples import pearson
 
 logger = logging.getLogger(__name__)

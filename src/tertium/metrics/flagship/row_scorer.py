@@ -23,7 +23,7 @@ from tertium.encoders.tokenizer import (
     Tokenizer,
     TokenOffsets,
     certainly_fits,
-    count_out_of_vocabulary,
+    find_out_of_vocabulary,
 )
 from tertium.execution import Precision, current_runtime, progress_task, resolve_device
 from tertium.extras import require_modules
@@ -184,18 +184,20 @@ class RowScorer:
     def max_length(self) -> int:
         return self._settings.shape.positions
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
-        return self.count_windowed_and_truncated(texts)[1]
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
+        return self._find_longer(texts, MAX_JOINT_PIECES)
 
-    def count_windowed_and_truncated(self, texts: Sequence[str]) -> tuple[int, int]:
-        """Count texts that need several windows, and those of them that are truncated."""
-        long_texts = [text for text in texts if not certainly_fits(text, self._max_pieces)]
-        sizes = [len(pieces) for pieces in self._tokenizer(long_texts)]
-        windowed = sum(size > self._max_pieces for size in sizes)
-        return windowed, sum(size > MAX_JOINT_PIECES for size in sizes)
+    def find_windowed(self, texts: Sequence[str]) -> set[str]:
+        """Return the texts that need several windows, and are not truncated."""
+        return self._find_longer(texts, self._max_pieces) - self.find_truncated(texts)
 
-    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
-        return count_out_of_vocabulary(texts, self._tokenizer)
+    def _find_longer(self, texts: Sequence[str], limit: int) -> set[str]:
+        long_texts = [text for text in texts if not certainly_fits(text, limit)]
+        tokenized = zip(long_texts, self._tokenizer(long_texts), strict=True)
+        return {text for text, pieces in tokenized if len(pieces) > limit}
+
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
+        return find_out_of_vocabulary(texts, self._tokenizer)
 
     def piece_offsets(self, texts: Sequence[str]) -> list[TokenOffsets]:
         """Return the start and end of each piece of texts, in code points."""

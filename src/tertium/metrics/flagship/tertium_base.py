@@ -18,7 +18,7 @@ import numpy as np
 
 from tertium.arrays import Float32Array, FloatArray, IntArray
 from tertium.encoders.encoder import EncoderName
-from tertium.encoders.tokenizer import certainly_fits, count_out_of_vocabulary
+from tertium.encoders.tokenizer import certainly_fits, find_out_of_vocabulary
 from tertium.encoders.transformer_encoder import build_encoder
 from tertium.encoders.weight_files import locate_weights
 from tertium.errors import ModelError
@@ -200,12 +200,13 @@ class PairScorer:
         check_names(tuned, public, self._model.folder)
         return tuned
 
-    def count_truncated(self, texts: Sequence[str]) -> int:
+    def find_truncated(self, texts: Sequence[str]) -> set[str]:
         long_texts = [text for text in texts if not certainly_fits(text, self._max_pieces)]
-        return sum(len(ids) > self._max_pieces for ids in self._backbone.tokenizer(long_texts))
+        tokenized = zip(long_texts, self._backbone.tokenizer(long_texts), strict=True)
+        return {text for text, ids in tokenized if len(ids) > self._max_pieces}
 
-    def count_out_of_vocabulary(self, texts: Sequence[str]) -> int:
-        return count_out_of_vocabulary(texts, self._backbone.tokenizer)
+    def find_out_of_vocabulary(self, texts: Sequence[str]) -> set[str]:
+        return find_out_of_vocabulary(texts, self._backbone.tokenizer)
 
     @property
     def _max_pieces(self) -> int:

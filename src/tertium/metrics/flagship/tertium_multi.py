@@ -21,8 +21,10 @@ from tertium.execution import current_runtime
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NOTHING, reduce_references
 from tertium.metrics.base.optional_inputs import check_same_inputs
+from tertium.metrics.base.text_warnings import Flags, flag_compared, flag_texts
 from tertium.metrics.flagship.calibrated_metric import (
     CalibratedMetric,
+    InputMode,
     expected_mqm_points,
     rows_as_dicts,
 )
@@ -53,7 +55,6 @@ from tertium.text.language_identification import (
 from tertium.text.scripts import is_other_script, language_scripts
 
 MODEL = "tertium-multi"
-InputMode = Literal["source", "reference", "both"]
 INPUT_MODES: tuple[InputMode, ...] = ("source", "reference", "both")
 # Subtracted from raw scores of wrong-language output, in standard deviations of human scores. The
 # network cannot see this error in QE mode: a source does not name the target language.
@@ -326,36 +327,37 @@ class TertiumMulti(CalibratedMetric):
         _, rows = build_rows(segments, self.input_mode(segments))
         return list(dict.fromkeys(text for row in rows for text in row if text is not None))
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+    def flags(self, segments: Sequence[Segment]) -> Flags:
         mode = self.input_mode(segments)
-        blank = sum(not (s.source or "").strip() for s in segments) if mode != "reference" else 0
         _, rows = build_rows(segments, "source")
-        windowed, truncated = self.reader.count_windowed_and_truncated(self.input_texts(segments))
-        target, hypotheses = self.lp.rpartition("-")[2], [row[0] for row in rows]
-        counts = {
-            f"language unknown to {self.name}": self.count_unsupported(segments, mode),
-            "empty source": blank,
-            "long text, read in windows": windowed - truncated,
-            f"translation not in {target}": int(self._in_wrong_language(rows).sum()),
-            WRONG_LANGUAGE_WARNING: 0 if self.lp else int(flag_wrong_language(hypotheses).sum()),
-        }
-        return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
+        hypotheses, target = [row[0] for row in rows], self.lp.rpartition("-")[2]
+        windowed = self.reader.find_windowed(self.input_texts(segments))
+        flags = super().flags(segments)
+        flags[f"language unknown to {self.name}"] = self.flag_unsupported(segments, mode)
+        if mode != "reference":
+            flags["empty source"] = flag_texts(segments, lambda text: not text.strip(), "source")
+        flags["long text, read in windows"] = flag_compared(windowed, segments, mode)
+        if self.lp:
+            flags[f"translation not in {target}"] = self._in_wrong_language(rows)
+        else:
+            flags[WRONG_LANGUAGE_WARNING] = flag_wrong_language(hypotheses)
+        return flags
 
-    def count_unsupported(self, segments: Sequence[Segment], mode: InputMode) -> int:
-        """Count segments with a text in a language that the encoder does not support."""
+    def flag_unsupported(self, segments: Sequence[Segment], mode: InputMode) -> BoolArray:
+        """Flag segments with a text in a language that the encoder does not support, (n,)."""
         supported = frozenset(self.settings.languages)
         involved = parse_language_pair(self.lp)[1 if mode == "reference" else 0 :]
         if not supported.issuperset(involved):
-            return len(segments)
+            return np.ones(len(segments), dtype=np.bool_)
         scripts = language_scripts(supported)
 
         def is_unsupported(text: str) -> bool:
             return is_other_script(text, scripts) or identify_language(text) not in supported | {""}
 
-        return sum(
-            is_unsupported(s.hypothesis) or (mode != "reference" and is_unsupported(s.source or ""))
-            for s in segments
-        )
+        flags = flag_texts(segments, is_unsupported)
+        if mode != "reference":
+            flags |= flag_texts(segments, is_unsupported, "source")
+        return flags
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         mode = self.input_mode(segments)

@@ -8,7 +8,6 @@ request. Address, concurrency and budget are settings of the run (`execution.Jud
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from tertium.execution import current_runtime, progress_task
 from tertium.metrics.base.explanation import Explanation, TextComparison
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
 from tertium.metrics.base.optional_inputs import check_same_inputs
+from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.judge import answer_store
 from tertium.metrics.judge.answer_store import StoredAnswer
 from tertium.metrics.judge.answers import Answer, InvalidAnswerError, is_unicode, parse_answer
@@ -248,14 +248,16 @@ class Judge(Metric):
             text += f", mean spread of passes {values['spread'] / values['segments']:.2f}"
         return text
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        """Also count segments without a score, why, and quotes that are not in the text."""
-        counts: Counter[str] = Counter()
-        for result in self._stored_results(segments):
-            counts[NO_SCORE] += not result.passes
-            counts.update(f"{NO_ANSWER}: {kind}" for kind in result.failures)
-            counts[UNPLACED_QUOTE] += sum(p.unplaced for p in result.passes)
-        return super().warnings(segments) | {kind: n for kind, n in counts.items() if n}
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        """Also flag segments without a score, why, and quotes that are not in the text."""
+        flags = super().flags(segments)
+        for row, result in enumerate(self._stored_results(segments)):
+            kinds = [f"{NO_ANSWER}: {kind}" for kind in result.failures]
+            kinds += [NO_SCORE] * (not result.passes)
+            kinds += [UNPLACED_QUOTE] * any(p.unplaced for p in result.passes)
+            for kind in kinds:
+                flags.setdefault(kind, np.zeros(len(segments), dtype=np.bool_))[row] = True
+        return flags
 
     def spans(self, segments: Sequence[Segment]) -> list[tuple[Span, ...]]:
         if not self.can_mark_errors:

@@ -19,9 +19,10 @@ from tertium.errors import UnknownNameError
 from tertium.execution import progress_task
 from tertium.metrics.base.brevity import bleu_brevity_penalty, exact_exp
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.lexical.sacrebleu_adapter import (
     MAX_NGRAM_ORDER,
-    adjust_tokenizer_warnings,
+    adjust_flags,
     load_sacrebleu_bleu,
     sacrebleu_signature,
     sacrebleu_statistics,
@@ -166,8 +167,8 @@ class BLEU(Metric):
         default = SacreBLEU.SMOOTH_DEFAULTS[self.smooth_method]
         return float((default if self.smooth_value is None else self.smooth_value) or 0.0)
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return adjust_tokenizer_warnings(super().warnings(segments), segments, self.tokenize)
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        return adjust_flags(super().flags(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = dict(sacrebleu_signature(self.sacrebleu_metric()))

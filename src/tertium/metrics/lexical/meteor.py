@@ -18,7 +18,12 @@ from tertium.errors import MissingResourceError, UsageError
 from tertium.linguistics.paraphrase_table import ParaphraseTable, load_paraphrases
 from tertium.linguistics.wordnet import DETACHMENTS, POS, WordNet, load_wordnet
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.text_warnings import count_not_english, drop_tokenized_warnings
+from tertium.metrics.base.text_warnings import (
+    Flags,
+    as_flags,
+    drop_tokenized_flags,
+    flag_not_english,
+)
 from tertium.segment import Segment
 from tertium.specs import Range, normalize_number
 from tertium.text import length_limits
@@ -250,24 +255,23 @@ class METEOR(Metric):
             f"penalty = {float(p.penalty):.3f} chunks = {totals[-1]:.0f}"
         )
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts, table = super().warnings(segments), self._paraphrase_table()
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        flags, table = super().flags(segments), self._paraphrase_table()
         if not self.normalise:
-            counts = drop_tokenized_warnings(counts)
-        if self.language == "en" and (count := count_not_english(segments)):
-            counts["reference not English"] = count
-        if narrowed := sum(self._has_too_many_matches(segment) for segment in segments):
-            counts["repetitive text, aligned with a narrower beam"] = narrowed
-        if table is None:
-            return counts
-        left_out = sum(
-            any(
-                _has_too_many_paraphrases(table, self.tokens(s.hypothesis), self.tokens(reference))
-                for reference in s.references
+            flags = drop_tokenized_flags(flags)
+        if self.language == "en":
+            flags["reference not English"] = flag_not_english(segments)
+        is_narrowed = as_flags(self._has_too_many_matches(segment) for segment in segments)
+        flags["repetitive text, aligned with a narrower beam"] = is_narrowed
+        if table is not None:
+            flags["too many paraphrases, left out"] = as_flags(
+                any(
+                    _has_too_many_paraphrases(table, self.tokens(s.hypothesis), self.tokens(text))
+                    for text in s.references
+                )
+                for s in segments
             )
-            for s in segments
-        )
-        return {**counts, "too many paraphrases, left out": left_out} if left_out else counts
+        return flags
 
     def _has_too_many_matches(self, segment: Segment) -> bool:
         """Return whether the search for an alignment uses a narrower beam."""

@@ -12,8 +12,9 @@ from tertium.arrays import FloatArray, IntArray
 from tertium.errors import UnknownNameError
 from tertium.metrics.base.brevity import nist_brevity_penalty
 from tertium.metrics.base.metric import Metric
+from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.lexical.sacrebleu_adapter import (
-    adjust_tokenizer_warnings,
+    adjust_flags,
     load_sacrebleu_bleu,
     sacrebleu_signature,
 )
@@ -109,8 +110,8 @@ class NIST(Metric):
         score: FloatArray = precisions.sum(axis=-1) * nist_brevity_penalty(totals)
         return score
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        return adjust_tokenizer_warnings(super().warnings(segments), segments, self.tokenize)
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        return adjust_flags(super().flags(segments), segments, self.tokenize)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = sacrebleu_signature(self._sacrebleu_metric())

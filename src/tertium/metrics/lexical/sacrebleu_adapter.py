@@ -17,7 +17,7 @@ from tertium.arrays import FloatArray
 from tertium.errors import MissingResourceError
 from tertium.execution import progress_task
 from tertium.extras import is_installed
-from tertium.metrics.base.text_warnings import drop_tokenized_warnings
+from tertium.metrics.base.text_warnings import Flags, drop_tokenized_flags, flag_texts
 from tertium.segment import Segment
 from tertium.text.scripts import has_unspaced_run
 
@@ -68,18 +68,15 @@ def describe_tokenizer(language: str, tokenizer: str) -> str:
     return f"{text}, because {usual} is not installed (pip install '{package}')"
 
 
-def count_unsegmented(segments: Sequence[Segment]) -> dict[str, int]:
-    """Count segments with references in unspaced scripts, for metrics that split at whitespace."""
-    count = sum(any(map(has_unspaced_run, segment.references)) for segment in segments)
-    return {UNSEGMENTED: count} if count else {}
+def flag_unsegmented(segments: Sequence[Segment]) -> Flags:
+    """Flag segments with references in unspaced scripts, for metrics that split at whitespace."""
+    return {UNSEGMENTED: flag_texts(segments, has_unspaced_run, "references")}
 
 
-def adjust_tokenizer_warnings(
-    counts: Mapping[str, int], segments: Sequence[Segment], name: str
-) -> dict[str, int]:
+def adjust_flags(flags: Flags, segments: Sequence[Segment], name: str) -> Flags:
     """Adjust warnings to the tokenizer: `none` expects tokenized texts, others need whitespace."""
-    unsegmented = count_unsegmented(segments) if name in WHITESPACE_TOKENIZERS else {}
-    return {**(drop_tokenized_warnings(counts) if name == "none" else counts), **unsegmented}
+    unsegmented = flag_unsegmented(segments) if name in WHITESPACE_TOKENIZERS else {}
+    return {**(drop_tokenized_flags(flags) if name == "none" else flags), **unsegmented}
 
 
 def sacrebleu_statistics(scorer: Any, segments: Sequence[Segment], title: str) -> FloatArray:

@@ -12,7 +12,8 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.execution import track_progress
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.lexical.sacrebleu_adapter import count_unsegmented, sacrebleu_signature
+from tertium.metrics.base.text_warnings import Flags
+from tertium.metrics.lexical.sacrebleu_adapter import flag_unsegmented, sacrebleu_signature
 from tertium.segment import Segment
 from tertium.text.ter_edits import count_edits
 
@@ -93,10 +94,10 @@ class TER(Metric):
         rate = np.divide(edits, length, out=np.zeros_like(edits), where=length > 0)
         return 100 * np.where((length <= 0) & (edits > 0), 1.0, rate)
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+    def flags(self, segments: Sequence[Segment]) -> Flags:
         splits_characters = self.normalized and self.asian_support
-        unsegmented = {} if splits_characters else count_unsegmented(segments)
-        return super().warnings(segments) | unsegmented
+        unsegmented = {} if splits_characters else flag_unsegmented(segments)
+        return super().flags(segments) | unsegmented
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         from sacrebleu.metrics.ter import TER as SacreTER

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray
-from tertium.encoders.encoder import count_input_warnings, load_encoder
+from tertium.encoders.encoder import load_encoder
 from tertium.errors import ModelError, UsageError
 from tertium.metrics.base.feature_extractor import split_references
 from tertium.metrics.base.lexical_features import NgramInformation
-from tertium.metrics.base.metric import distinct_texts
 from tertium.metrics.base.ranker import Ranker
 from tertium.metrics.base.text_warnings import (
-    count_language_unknown,
-    count_not_english,
-    select_language_warnings,
+    LANGUAGE_UNKNOWN,
+    Flags,
+    flag_inputs,
+    flag_language_unknown,
+    flag_not_english,
+    merge_flags,
 )
 from tertium.metrics.pairwise.features import PairwiseFeatures, part_encoder, part_model_ids
 from tertium.metrics.pairwise.model import InputNumbers, PairwiseModel, restore_model
@@ -148,26 +150,24 @@ class Pairwise(TrainedModel, Ranker):
         inputs = inputs_of(rows, np.arange(count), np.arange(count, 2 * count))
         return self.trained.network.probabilities(inputs).astype(np.float64)
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        """Merge the warnings of its metrics and encoders; for each kind the largest count."""
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        """Merge the flags of its metrics and encoders."""
         encoders = [load_encoder(name) for name in self.encoder_hashes()]
-        counted = [metric.warnings(segments) for metric in self.feature_columns().metrics]
-        counted.append(count_input_warnings(encoders, distinct_texts(segments, "reference")))
-        counted.append(count_language_unknown(encoders, segments))
+        parts = [super().flags(segments)]
+        parts += [metric.flags(segments) for metric in self.feature_columns().metrics]
+        parts += [flag_inputs(encoders, segments), flag_language_unknown(encoders, segments)]
         if any(name.encoder == SYNTAX for name in self.vector_names):
-            counted.append({"reference not English": count_not_english(segments)})
-        result = super().warnings(segments)
-        for kind, count in (item for counts in counted for item in counts.items()):
-            if count > result.get(kind, 0):
-                result[kind] = count
-        return result
+            parts.append({"reference not English": flag_not_english(segments)})
+        return merge_flags(parts)
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         return {"model": f"{self.weights_label}@{self.trained.digest}"}
 
     @classmethod
-    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
-        return select_language_warnings(settings.warnings(segments))
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
+        kinds = (LANGUAGE_UNKNOWN, "hypothesis not English", "reference not English")
+        flags = settings.flags(segments)
+        return {kind: mask for kind, mask in flags.items() if kind.startswith(kinds)}
 
     @classmethod
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:

@@ -28,6 +28,7 @@ from tertium.metrics.base.explanation import (
 )
 from tertium.metrics.base.loading import load_metric, load_metrics
 from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
+from tertium.metrics.base.text_warnings import Flags, merge_flags
 from tertium.metrics.base.trainable import Trainable
 from tertium.metrics.regression.blend_inputs import (
     check_metrics,
@@ -273,19 +274,17 @@ class Blend(Trainable):
     def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
         scores = super().make_scores(segments, statistics)
         has_score = statistics[:, 1] > 0
-        counts = {NO_SCORE: int((~has_score).sum())}
-        for part, missing in zip(self.parts, statistics[has_score, 2:].T, strict=True):
-            counts[f"scored without {part.spec}"] = int(missing.sum())
-        added = {kind: count for kind, count in counts.items() if count}
-        return replace(scores, warnings={**scores.warnings, **added})
+        added = {NO_SCORE: ~has_score}
+        for part, is_missing in zip(self.parts, statistics[:, 2:].T, strict=True):
+            added[f"scored without {part.spec}"] = has_score & (is_missing > 0)
+        added = {kind: mask for kind, mask in added.items() if mask.any()}
+        return replace(scores, flags={**scores.flags, **added})
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = super().warnings(segments)
-        for part in self.parts:
-            for kind, count in part.warnings(segments).items():
-                counts[kind] = max(count, counts.get(kind, 0))
-        counts.pop(NO_SCORE, None)  # of a part: the blend uses the others
-        return counts
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        own_flags = super().flags(segments)
+        flags = merge_flags([own_flags, *(part.flags(segments) for part in self.parts)])
+        flags.pop(NO_SCORE, None)  # of a part: the blend uses the others
+        return flags
 
     def explain_segment(self, segment: Segment) -> Explanation:
         """Return the contribution of each metric, and the reasons of judges among them."""

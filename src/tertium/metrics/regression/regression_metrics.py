@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tertium.encoders.encoder import count_input_warnings, load_encoder
+from tertium.encoders.encoder import load_encoder
 from tertium.errors import UnknownNameError
 from tertium.linguistics.parser import is_plausibly_english, is_too_long_to_parse, load_parser
 from tertium.metrics.base.feature_extractor import FeatureExtractor
 from tertium.metrics.base.lexical_features import LexicalFeatures, NgramInformation, Part
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.metric import distinct_texts
-from tertium.metrics.base.text_warnings import count_not_english
+from tertium.metrics.base.text_warnings import Flags, flag_inputs, flag_not_english, flag_texts
 from tertium.metrics.regression.entailment import GROUPS
 from tertium.metrics.regression.entailment.feature_extraction import DIRECTIONS, EntailmentFeatures
 from tertium.metrics.regression.linear_metric import Regression
@@ -48,18 +47,16 @@ class LexicalRegression(Regression):
         meteor = (MetricColumns(load_metric("meteor")),) if self.uses_meteor else ()
         return (*lexical, *meteor)
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+    def flags(self, segments: Sequence[Segment]) -> Flags:
         if self.model:
-            unsupported = self.count_language_warnings(self, segments)
+            unsupported = self.flag_languages(self, segments)
         else:  # bundled models are for English
-            unsupported = {"reference not English": count_not_english(segments)}
-        counts = {**super().warnings(segments), **unsupported}
-        return {kind: count for kind, count in counts.items() if count}
+            unsupported = {"reference not English": flag_not_english(segments)}
+        return {**super().flags(segments), **unsupported}
 
     @classmethod
-    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
-        count = count_not_english(segments) if cls.uses_meteor else 0
-        return {"reference not English": count} if count else {}
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
+        return {"reference not English": flag_not_english(segments)} if cls.uses_meteor else {}
 
     def explain_segment(self, segment: Segment) -> Explanation:
         """Explain a score by the contribution of each feature.
@@ -246,27 +243,24 @@ class RTER(LexicalRegression):
             "vectors": self.vectors.replace(":", "-").replace("|", "-"),
         }
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
-        truncated = sum(
-            any(is_too_long_to_parse(text) for text in (s.hypothesis, *s.references))
-            for s in segments
-        )
-        counts = {
-            **super().warnings(segments),
-            **self.count_language_warnings(self, segments),
+    def flags(self, segments: Sequence[Segment]) -> Flags:
+        truncated = flag_texts(segments, is_too_long_to_parse)
+        truncated |= flag_texts(segments, is_too_long_to_parse, "references")
+        return {
+            **super().flags(segments),
+            **self.flag_languages(self, segments),
             "text truncated for parsing": truncated,
         }
-        return {kind: count for kind, count in counts.items() if count}
 
     @classmethod
-    def count_language_warnings(cls, settings: Any, segments: Sequence[Segment]) -> dict[str, int]:
-        counts = {
-            "hypothesis not English": sum(not is_plausibly_english(s.hypothesis) for s in segments),
-            "reference not English": sum(
-                any(not is_plausibly_english(r) for r in s.references) for s in segments
-            ),
+    def flag_languages(cls, settings: Any, segments: Sequence[Segment]) -> Flags:
+        def is_not_english(text: str) -> bool:
+            return not is_plausibly_english(text)
+
+        return {
+            "hypothesis not English": flag_texts(segments, is_not_english),
+            "reference not English": flag_texts(segments, is_not_english, "references"),
         }
-        return {kind: count for kind, count in counts.items() if count}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -308,12 +302,10 @@ class MTRTER(RTER):
     def encoders(self) -> tuple[str, ...]:
         return (self.vectors, self.encoder) if self.embeddings else (self.vectors,)
 
-    def warnings(self, segments: Sequence[Segment]) -> dict[str, int]:
+    def flags(self, segments: Sequence[Segment]) -> Flags:
         if not self.embeddings:
-            return super().warnings(segments)
-        texts = distinct_texts(segments, "reference")
-        counts = count_input_warnings([load_encoder(self.encoder)], texts)
-        return {**super().warnings(segments), **counts}
+            return super().flags(segments)
+        return {**super().flags(segments), **flag_inputs([load_encoder(self.encoder)], segments)}
 
     @property
     def bundled_name(self) -> str:

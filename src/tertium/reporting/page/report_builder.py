@@ -32,7 +32,6 @@ from tertium.evaluation.scoring import (
     Translations,
     as_testset,
     find_scorable,
-    locate_warnings,
     score,
 )
 from tertium.evaluation.slices import Slices, slice_results
@@ -212,7 +211,7 @@ def report_results(
     """
     grid = grid_from_evaluation(results)
     human = None if human is None else _name_items(human, results.testset)
-    grid = _locate_warnings(grid if human is None else grid.with_human(human), results, metrics)
+    grid = _add_warnings(grid if human is None else grid.with_human(human), results)
     extra_sections = [(*SLICES_SECTION, sections.slices_contents(slices))] if slices else []
     all_marked = [*marked, *mark_errors(results, metrics)]
     extra_sections += [(*ERRORS_SECTION, marked_errors_section(all_marked))] if all_marked else []
@@ -354,20 +353,13 @@ def _agreement_tables(results: Results, lower_is_better: Sequence[str]) -> tuple
     return tuple(tables)
 
 
-def _locate_warnings(
-    grid: TranslationGrid, evaluation: Evaluation, metrics: Sequence[Metric]
-) -> TranslationGrid:
-    """Add the warnings of metrics by row; scores only have their counts."""
-    systems = len(evaluation.systems)
+def _add_warnings(grid: TranslationGrid, evaluation: Evaluation) -> TranslationGrid:
+    """Add the warnings of metrics to the translations that they are about."""
     masks: dict[str, BoolArray] = {}
-    for metric in metrics:
-        for place, system in enumerate(evaluation.systems):
-            counted = evaluation.scores[system][metric.spec].warnings
-            kinds = [kind for kind in counted if kind not in grid.warnings]
-            if not kinds:
-                continue
-            row_kinds = locate_warnings(metric, evaluation.testset.segments(system))
-            for kind in kinds:
-                mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
-                mask[place::systems] |= [kind in found_kinds for found_kinds in row_kinds]
+    for place, system in enumerate(evaluation.systems):
+        for scores in evaluation.scores[system].values():
+            for kind, flags in scores.flags.items():
+                if kind not in grid.warnings:
+                    mask = masks.setdefault(kind, np.zeros(len(grid), dtype=bool))
+                    mask[place :: len(evaluation.systems)] |= flags
     return replace(grid, warnings={**grid.warnings, **masks})
