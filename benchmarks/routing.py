@@ -23,8 +23,8 @@ from tertium.decisions import route as route_module
 from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import JudgedRows, read_judged_rows
 from tertium.decisions.route import PUBLISH, Route, decide_by_score, fit_route
-from tertium.decisions.rows import Row, RowScores, find_errors, score_rows
 from tertium.errors import DataError
+from tertium.evaluation.rows import Row, RowScores, find_errors, score_rows
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_table
 from tertium.spans import Span
 

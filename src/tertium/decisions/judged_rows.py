@@ -10,9 +10,9 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray
 from tertium.data.formats import PathLike
 from tertium.data.rankings import RankingSet
-from tertium.decisions.rows import Row
 from tertium.errors import DataError, UsageError
 from tertium.evaluation.meta_inputs import Sources, as_list, read_sets
+from tertium.evaluation.rows import Row
 from tertium.spans import ErrorAnnotations
 
 MAJOR = ("major", "critical")  # severities of a serious error

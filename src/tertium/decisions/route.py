@@ -36,10 +36,10 @@ from tertium.decisions.judged_rows import (
     choose_criteria,
     read_judged_rows,
 )
-from tertium.decisions.rows import FAILED_OUTPUT, RowScores, find_errors, finding_kinds, score_rows
 from tertium.display import Displayable
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
 from tertium.evaluation.meta_inputs import Sources
+from tertium.evaluation.rows import FAILED_OUTPUT, RowScores, find_errors, finding_kinds, score_rows
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.schema import POSITIVE, Rule, read_dataclass, read_json_object

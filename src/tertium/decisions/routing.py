@@ -22,7 +22,9 @@ from tertium.decisions.route import (
     decide_by_conditions,
     decide_by_score,
 )
-from tertium.decisions.rows import (
+from tertium.display import Displayable
+from tertium.errors import UsageError
+from tertium.evaluation.rows import (
     Row,
     RowScores,
     find_errors,
@@ -30,8 +32,6 @@ from tertium.decisions.rows import (
     rows_of_testset,
     score_rows,
 )
-from tertium.display import Displayable
-from tertium.errors import UsageError
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.spans import Span

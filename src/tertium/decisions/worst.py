@@ -20,7 +20,12 @@ from tertium.arrays import FloatArray
 from tertium.checks.configuration import CheckSettings
 from tertium.data.records import record_from_segment
 from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
-from tertium.decisions.rows import (
+from tertium.display import Displayable
+from tertium.errors import UsageError
+from tertium.evaluation.evaluation import distinct_labels
+from tertium.evaluation.meta_inputs import Sources
+from tertium.evaluation.metric_choice import recommend_metric
+from tertium.evaluation.rows import (
     FAILED_OUTPUT,
     Row,
     RowScores,
@@ -31,11 +36,6 @@ from tertium.decisions.rows import (
     rows_of_testset,
     score_rows,
 )
-from tertium.display import Displayable
-from tertium.errors import UsageError
-from tertium.evaluation.evaluation import distinct_labels
-from tertium.evaluation.meta_inputs import Sources
-from tertium.evaluation.metric_choice import recommend_metric
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.meta.difference_scales import MIN_PAIRS, fit_bins
 from tertium.metrics.base.loading import load_metrics
