@@ -191,7 +191,7 @@ def tertium_scorer(name: str, precision: str) -> Scorer:
     load_encoder(name, precision=precision).encode(["load the model"])  # type: ignore[arg-type]
 
     def call(testset: TestSet) -> Any:
-        return np.stack([scores.segments for scores in score_systems(testset, metric)])
+        return np.stack([scores.segments for scores in score_systems(testset, [metric])[0]])
 
     return call
 

@@ -24,7 +24,8 @@ from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import JudgedRows, read_judged_rows
 from tertium.decisions.route import PUBLISH, Route, decide_by_score, fit_route
 from tertium.errors import DataError
-from tertium.evaluation.rows import Row, RowScores, find_errors, score_rows
+from tertium.evaluation.checking import find_errors
+from tertium.evaluation.rows import Row, RowScores, score_rows
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_table
 from tertium.spans import Span
 
@@ -97,18 +98,17 @@ class RowCache:
 
     def __init__(self, rows: Sequence[Row], metric: str) -> None:
         self.index = {_key(row): n for n, row in enumerate(rows)}
-        self.scores, self.findings = score_rows(rows, metric), find_errors(rows)
+        [self.scores], self.findings = score_rows(rows, [metric]), find_errors(rows)
 
-    def score(self, rows: Sequence[Row], spec: str) -> RowScores:
+    def score(self, rows: Sequence[Row], specs: Sequence[str]) -> list[RowScores]:
         places = [self.index[_key(row)] for row in rows]
         own = self.scores
-        return RowScores(
-            metric=own.metric,
-            values=own.values[places],
-            warnings=[own.warnings[n] for n in places],
-            signatures=own.signatures,
-            seconds=0.0,
-        )
+        flags = {kind: mask[places] for kind, mask in own.flags.items()}
+        values, signatures = own.values[places], own.signatures
+        return [
+            RowScores(metric=own.metric, values=values, flags=flags, signatures=signatures)
+            for _ in specs
+        ]
 
     def find(self, rows: Sequence[Row]) -> list[tuple[Span, ...]]:
         return [self.findings[self.index[_key(row)]] for row in rows]
@@ -125,12 +125,13 @@ def to_judged_rows(rows: Sequence[dict[str, object]]) -> JudgedRows:
 def published_rows(route: Route, rows: JudgedRows, cache: RowCache) -> np.ndarray:
     """Return which rows a route publishes, (n,)."""
     outcomes = route_module.decide_by_conditions(cache.find(rows.rows), route.conditions)
-    scores, stage = cache.score(rows.rows, route.stages[0].metric), route.stages[0]
+    stage = route.stages[0]
+    [scores] = cache.score(rows.rows, [stage.metric])
     other = stage.pooled or next(iter(stage.pairs.values()))  # as with --use-pooled
     return np.array(
         [
             outcome is None
-            and scores.is_reliable(n)
+            and scores.is_reliable[n]
             and decide_by_score(stage.thresholds(row.lp) or other, scores.oriented[n]) == PUBLISH
             for n, (row, (outcome, _)) in enumerate(zip(rows.rows, outcomes, strict=True))
         ]

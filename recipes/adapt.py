@@ -32,9 +32,10 @@ from tertium.arrays import BoolArray, FloatArray, IntArray
 from tertium.errors import DataError
 from tertium.metrics.flagship import head_adaptation as adaptation
 from tertium.metrics.flagship.adapted_multi import STRENGTHS
+from tertium.metrics.flagship.calibrated_metric import InputMode
 from tertium.metrics.flagship.layer_adaptation import LayerTrainer
 from tertium.metrics.flagship.row_features import Row
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
 
 SETS = ("esa/wmt24/cs-uk", "esa/wmt24/en-is", "da/wmt22/uk-en")
 SIZES, SEEDS = (50, 200, 1_000, 5_000), (1, 2, 3)

@@ -2,7 +2,7 @@
 
 For each check: judged translations of WMT24 (ESA, nine language pairs, without human translations)
 with a finding, and the share of them with a human score below 50, with a 95 % interval. Prints the
-figures of docs/guides/route.md and of `tertium.evaluation.rows.FAILED_OUTPUT`.
+figures of docs/guides/route.md and of `tertium.evaluation.checking.FAILED_OUTPUT`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tertium.arrays import BoolArray
 from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import DEFAULT_SCORES, read_judged_rows
 from tertium.decisions.route import DEFAULT_CONDITIONS
-from tertium.evaluation.rows import FAILED_OUTPUT, find_errors
+from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
 from tertium.reporting.tables.table import Cell, Table, number_cell, render_table
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")

@@ -38,10 +38,11 @@ from tertium.cache.cached_files import hash_file
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.metrics.flagship.bundled_model import dequantize
+from tertium.metrics.flagship.calibrated_metric import InputMode
 from tertium.metrics.flagship.row_features import ROW_FEATURES, Row
 from tertium.metrics.flagship.row_scorer import NETWORK, WORDS
 from tertium.metrics.flagship.scales import ErrorPenalty
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
 from tertium.models.checkpoint import WEIGHTS, bundled_models_folder
 
 FloatArray = NDArray[np.float64]

@@ -35,6 +35,7 @@ from recipes.multi.ship import select_mode
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.encoders.tokenizer import TokenOffsets
 from tertium.meta.error_spans import match_spans, micro
+from tertium.metrics.flagship.calibrated_metric import InputMode
 from tertium.metrics.flagship.error_spans import (
     LOGITS,
     MAJOR,
@@ -47,7 +48,7 @@ from tertium.metrics.flagship.error_spans import (
     find_runs,
 )
 from tertium.metrics.flagship.row_scorer import piece_errors
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.spans import Span
 from tertium.text.language_codes import language_family

@@ -30,9 +30,8 @@ from tertium.errors import (
     UnsupportedLanguageError,
     UsageError,
 )
-from tertium.extras import explain_missing
-from tertium.metrics.base.metric import Metric, share_encoding
-from tertium.metrics.base.text_warnings import kinds_by_segment
+from tertium.evaluation.rows import Row, score_rows
+from tertium.metrics.base.metric import Metric
 from tertium.models.trained_model import TrainedModel
 from tertium.registry import METRICS
 from tertium.segment import Segment
@@ -72,27 +71,17 @@ def score_segments(
 
     `with_spans` also marks errors, with the metrics that can.
     """
-    scores: dict[str, FloatArray] = {}
-    warnings: dict[str, list[str]] = {}
-    usage: dict[str, dict[str, float]] = {}
-    spans: dict[str, list[str]] = {m.spec: [] for m in marking_metrics(metrics) if with_spans}
-    errors: dict[str, Counter[str]] = {}
-    if not segments:
-        empty = {metric.spec: np.zeros(0) for metric in metrics}
-        return ScoredBatch((), empty, {spec: [] for spec in empty}, spans=spans)
-    with share_encoding(metrics, segments):
-        for metric in metrics:
-            with explain_missing(metric.name):
-                statistics = metric.compute_statistics(segments)
-                scores[metric.spec] = metric.reduce_segments(statistics)
-                usage[metric.spec] = metric.usage(statistics)
-                row_warnings = kinds_by_segment(metric.flags(segments), len(segments))
-                warnings[metric.spec] = [WARNING_SEPARATOR.join(row) for row in row_warnings]
-                if metric.spec in spans:
-                    marked = metric.mark_errors(segments)
-                    spans[metric.spec] = [*map(format_spans, marked)]
-                    errors[metric.spec] = count_error_kinds(marked)
-    return ScoredBatch(segments, scores, warnings, usage, spans, errors)
+    rows = [Row(segment=segment) for segment in segments]
+    scored = score_rows(rows, metrics, incomplete="checked", with_spans=with_spans)
+    marking = [s for s in scored if with_spans and s.metric.can_mark_errors]
+    return ScoredBatch(
+        segments=segments,
+        scores={s.metric.spec: s.values for s in scored},
+        warnings={s.metric.spec: [*map(WARNING_SEPARATOR.join, s.warnings)] for s in scored},
+        usage={s.metric.spec: part.usage for s in scored for part in s.parts.values()},
+        spans={s.metric.spec: [*map(format_spans, s.spans)] for s in marking},
+        errors={s.metric.spec: count_error_kinds(s.spans) for s in marking},
+    )
 
 
 def marking_metrics(metrics: Sequence[Metric]) -> list[Metric]:

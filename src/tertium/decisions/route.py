@@ -38,8 +38,9 @@ from tertium.decisions.judged_rows import (
 )
 from tertium.display import Displayable
 from tertium.errors import DataError, ModelError, UnknownNameError, UsageError
+from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
 from tertium.evaluation.meta_inputs import Sources
-from tertium.evaluation.rows import FAILED_OUTPUT, RowScores, find_errors, finding_kinds, score_rows
+from tertium.evaluation.rows import RowScores, score_rows
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.schema import POSITIVE, Rule, read_dataclass, read_json_object
@@ -242,8 +243,9 @@ class _StageFitter:
         indices = np.flatnonzero(remaining)
         if not len(indices):
             raise DataError(f"{metric.spec}: no judged row is left to fit it")
-        scores = score_rows([self.judged_rows.rows[n] for n in indices.tolist()], metric.spec)
-        usable = np.array([scores.is_reliable(n) for n in range(len(indices))], dtype=np.bool_)
+        rows = [self.judged_rows.rows[n] for n in indices.tolist()]
+        [scores] = score_rows(rows, [metric.spec])
+        usable = scores.is_reliable
         oriented = np.full(len(remaining), np.nan)
         oriented[indices[usable]] = scores.oriented[usable]
         counts = {lp: int((self.pairs == lp).sum()) for lp in dict.fromkeys(self.pairs.tolist())}

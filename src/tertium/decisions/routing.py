@@ -24,14 +24,8 @@ from tertium.decisions.route import (
 )
 from tertium.display import Displayable
 from tertium.errors import UsageError
-from tertium.evaluation.rows import (
-    Row,
-    RowScores,
-    find_errors,
-    group_by_pair,
-    rows_of_testset,
-    score_rows,
-)
+from tertium.evaluation.checking import find_errors
+from tertium.evaluation.rows import Row, RowScores, group_by_pair, rows_of_testset, score_rows
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.metrics.base.metric import NO_SCORE
 from tertium.spans import Span
@@ -231,18 +225,17 @@ class _Router:
 
     def _apply_stage(self, stage: RouteStage, undecided: Sequence[int]) -> RowScores:
         rows = [self.rows[n] for n in undecided]
-        scores = score_rows(rows, stage.metric)
+        [scores] = score_rows(rows, [stage.metric])
         stage.check_signatures(scores)
         for position, n in enumerate(undecided):
             self.scores[n][stage.metric] = float(scores.values[position])
             own = stage.thresholds(rows[position].lp, use_pooled=self.use_pooled)
-            if not scores.is_reliable(position):
-                kinds = [kind for kind in scores.warnings[position] if kind]
-                self.reasons[n] = f"{stage.metric}: {', '.join(kinds)}"
+            if not scores.is_reliable[position]:
+                self.reasons[n] = f"{stage.metric}: {', '.join(scores.warnings[position])}"
                 continue
             self.outcomes[n] = decide_by_score(own, float(scores.oriented[position]))
             self.reasons[n] = _explain(stage, own, self.outcomes[n])
-        missing = sum(NO_SCORE in kinds for kinds in scores.warnings)
+        missing = int(scores.flags[NO_SCORE].sum()) if NO_SCORE in scores.flags else 0
         if missing:
             self.notes.append(
                 f"warning: {stage.metric}: no score for {missing:,} of {len(rows):,} rows: it "

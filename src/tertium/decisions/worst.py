@@ -22,15 +22,13 @@ from tertium.data.records import record_from_segment
 from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.display import Displayable
 from tertium.errors import UsageError
+from tertium.evaluation.checking import FAILED_OUTPUT, find_errors, finding_kinds
 from tertium.evaluation.evaluation import distinct_labels
 from tertium.evaluation.meta_inputs import Sources
 from tertium.evaluation.metric_choice import recommend_metric
 from tertium.evaluation.rows import (
-    FAILED_OUTPUT,
     Row,
     RowScores,
-    find_errors,
-    finding_kinds,
     group_by_pair,
     metric_for_pair,
     rows_of_testset,
@@ -158,7 +156,7 @@ def worst(
     judged_rows = None if human is None else read_judged_rows(human)
     specs = recommend_metric(texts) if metrics is None else metrics
     loaded = load_metrics(specs)
-    scored = [score_rows(rows, metric.spec) for metric in loaded]
+    scored = score_rows(rows, [metric.spec for metric in loaded])
     findings = find_errors(rows, settings)
     risks = [_risk(scores, rows, judged_rows) for scores in scored]
     chances = _mean([chance for chance, _ in risks if chance is not None], len(rows))
@@ -226,7 +224,7 @@ def _normal_tail(distances: FloatArray) -> FloatArray:
 
 def _fitted_risk(scores: RowScores, judged_rows: JudgedRows) -> FloatArray:
     """Return the share of serious errors among judged rows with a similar score, (n,)."""
-    fitted = score_rows(judged_rows.rows, scores.metric.spec)
+    [fitted] = score_rows(judged_rows.rows, [scores.metric.spec])
     usable = np.isfinite(fitted.values)
     if usable.sum() < MIN_PAIRS:
         raise UsageError(

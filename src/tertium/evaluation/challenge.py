@@ -21,7 +21,7 @@ from tertium.data.formats import PathLike
 from tertium.display import Displayable
 from tertium.errors import UnknownNameError
 from tertium.evaluation.evaluation import distinct_labels
-from tertium.evaluation.scoring import find_scorable_by_all
+from tertium.evaluation.rows import find_scorable_by_all
 from tertium.execution import track_progress
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric, share_encoding

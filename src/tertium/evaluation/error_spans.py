@@ -22,7 +22,7 @@ from tertium.errors import DataError, UsageError
 from tertium.evaluation.error_marking import ERROR_COLUMNS
 from tertium.evaluation.meta_inputs import Files, Sources, as_list, check_excluded, read_sets
 from tertium.evaluation.resampling import Interval, bootstrap, interval, paired_randomization
-from tertium.evaluation.scoring import find_scorable_by_all
+from tertium.evaluation.rows import find_scorable_by_all
 from tertium.execution import track_progress
 from tertium.meta.error_spans import (
     COLUMNS,

@@ -15,7 +15,6 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from tertium.arrays import FloatArray
 from tertium.data import ratings
 from tertium.data.formats import PathLike
 from tertium.data.human_data import HumanData
@@ -24,13 +23,14 @@ from tertium.data.human_score_tables import HumanScoreTable
 from tertium.data.metric_scores import MetricScores, merge_levels, read_metric_scores
 from tertium.data.rankings import RankingSet
 from tertium.errors import DataError, TertiumError, UnknownNameError, UsageError, short_repr
-from tertium.evaluation.scoring import find_scorable, find_scorable_by_all, score_systems
+from tertium.evaluation.rows import Row, find_scorable_by_all, score_rows
+from tertium.evaluation.scoring import score_systems
 from tertium.execution import track_progress
 from tertium.frames import is_frame
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric, share_encoding
-from tertium.scores import ScoreMatrix, Scores
+from tertium.scores import ScoreMatrix
 from tertium.text.language_codes import normalize_language_pair
 
 Files = PathLike | Sequence[PathLike]
@@ -326,7 +326,7 @@ def _score_set(
 ) -> tuple[ScoreMatrix, Mapping[str, float]]:
     if isinstance(human_data, HumanScoreTable) and human_data.testset is not None:
         # complete outputs: a metric that reads the corpus reads one system at a time
-        by_system = score_systems(human_data.testset, metric)
+        [by_system] = score_systems(human_data.testset, [metric])
         values = np.concatenate([scores.oriented_segments for scores in by_system])
         totals = [scores.sign * scores.system for scores in by_system]
         systems = dict(zip(human_data.testset.systems, totals, strict=True))
@@ -337,22 +337,14 @@ def _score_set(
             f"{human_data.title}: the judgments have no texts that a metric could score: "
             "score the systems first (`tertium score ... -o scores.tsv`), then give --scores"
         )
-    wanted = [n for n, (system, _) in enumerate(translations) if system not in exclude]
-    scorable = find_scorable([translations[n][1] for n in wanted], metric)
-    rows = [n for n, keep in zip(wanted, scorable, strict=True) if keep]
-    rows = rows or list(range(len(translations)))  # if empty, the metric's error explains why
-    scores = metric.score([translations[n][1] for n in rows])
-    values = np.full(len(translations), np.nan)
-    values[rows] = scores.oriented_segments
+    rows = [Row(segment=segment, system=system) for system, segment in translations]
+    wanted = [n for n, row in enumerate(rows) if row.system not in exclude] or [*range(len(rows))]
+    [scored] = score_rows([rows[n] for n in wanted], [metric])
+    values = np.full(len(rows), np.nan)
+    values[wanted] = scored.oriented
     matrix = human_data.to_score_matrix(values, metric.spec, level)
-    return matrix, _system_totals(scores, [translations[n][0] for n in rows])
-
-
-def _system_totals(scores: Scores, systems: Sequence[str]) -> dict[str, float]:
-    """Return the metric's own score of each system over its judged segments."""
-    names = list(dict.fromkeys(systems))
-    owner: FloatArray = np.array([[system == name for system in systems] for name in names], float)
-    return dict(zip(names, (scores.sign * scores.aggregate(owner)).tolist(), strict=True))
+    systems = {system: own.sign * own.system for (_, system), own in scored.parts.items()}
+    return matrix, systems
 
 
 def _align(name: str, human_data: HumanData, scores: _SetScores, level: str) -> AlignedScores:

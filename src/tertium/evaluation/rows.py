@@ -1,48 +1,47 @@
-"""Translations as rows with their own language pair: scores, warnings and findings of each."""
+"""Score translations as rows: the one place where metrics meet texts.
+
+A row is a translation with its system, item, language pair and document. `score_rows` scores rows
+under metrics; `score`, `gate`, `worst`, `route`, `corpus` and `meta` arrange its results.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
+from typing import Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray
-from tertium.checks.configuration import CheckSettings
+from tertium.arrays import BoolArray, FloatArray
 from tertium.data.records import LP_NAMES
 from tertium.data.testset import TestSet
-from tertium.errors import UsageError
-from tertium.evaluation.checking import check_segments
+from tertium.errors import DataError, MissingInputError, UsageError
 from tertium.evaluation.evaluation import as_numbers
 from tertium.evaluation.metric_choice import choose_tokenizer, set_languages
-from tertium.evaluation.scoring import find_scorable
-from tertium.metrics.base.loading import load_metric
-from tertium.metrics.base.metric import NO_SCORE, Metric
+from tertium.extras import explain_missing
+from tertium.metrics.base.loading import load_metric, load_metrics
+from tertium.metrics.base.metric import NO_SCORE, Metric, share_encoding
 from tertium.metrics.base.text_warnings import (
     LANGUAGE_UNKNOWN,
     OUT_OF_VOCABULARY_TEXT,
     TRUNCATED_TEXT,
     kinds_by_segment,
 )
+from tertium.scores import Scores
 from tertium.segment import Segment
 from tertium.spans import Span
 from tertium.text.language_codes import LANGUAGE_CODES, normalize_language_pair
-from tertium.text.language_identification import main_language
 
-# Checks whose findings mean that the output is not a translation. On WMT24, 61 % of 745
-# translations with such a finding have a human score below 50, of all translations 7 %
-# (`recipes.checks.bad_outputs`).
-FAILED_OUTPUT = (
-    *("empty", "wrong-language", "untranslated", "chatter"),
-    *("truncation", "repetition", "length-ratio"),
-)
 UNRELIABLE = (TRUNCATED_TEXT, OUT_OF_VOCABULARY_TEXT, LANGUAGE_UNKNOWN, NO_SCORE)
+Incomplete = Literal["skip", "error", "checked"]
 # Parts of a signature that depend on the rows or on their language.
 ROW_FIELDS = frozenset({"trunc", "lp", "tok", "lang", "served", "refs"})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
     """One translation of one segment."""
 
@@ -57,15 +56,19 @@ class Row:
 class RowScores:
     """Scores of rows under one metric, (n,) with NaN for rows without the required inputs.
 
-    `warnings` are those of each row, `signatures` one for each language pair without the parts that
-    depend on the rows. `cost` is None without a price.
+    `flags` has a mask of rows for each kind of warning, (n,). `parts` has the scores of each
+    language pair and system that has scores. `signatures` has one signature for each language pair
+    without the parts that depend on the rows. `spans` are the errors that the metric marks in each
+    row, if they were asked for. `cost` is None without a price.
     """
 
     metric: Metric
     values: FloatArray
-    warnings: Sequence[tuple[str, ...]]
-    signatures: Mapping[str, str]
-    seconds: float
+    flags: Mapping[str, BoolArray]
+    parts: Mapping[tuple[str, str], Scores] = field(default_factory=dict)
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    spans: Sequence[tuple[Span, ...]] = ()
+    seconds: float = 0.0
     cost: float | None = None
 
     @property
@@ -73,11 +76,19 @@ class RowScores:
         """Scores for which higher is better."""
         return self.values if self.metric.higher_is_better else -self.values
 
-    def is_reliable(self, row: int) -> bool:
-        """Tell whether the metric read the whole text, in a language that it supports."""
-        return bool(np.isfinite(self.values[row])) and not any(
-            warning.startswith(UNRELIABLE) for warning in self.warnings[row]
-        )
+    @cached_property
+    def warnings(self) -> list[tuple[str, ...]]:
+        """The kinds of warning of each row."""
+        return kinds_by_segment(self.flags, len(self.values))
+
+    @cached_property
+    def is_reliable(self) -> BoolArray:
+        """Whether the metric read the whole text, in a language that it supports, (n,)."""
+        is_reliable: BoolArray = np.isfinite(self.values)
+        for kind, mask in self.flags.items():
+            if kind.startswith(UNRELIABLE):
+                is_reliable &= ~mask
+        return is_reliable
 
 
 def rows_of_testset(testset: TestSet, lp: str = "") -> list[Row]:
@@ -128,34 +139,146 @@ def metric_for_pair(spec: str | Metric, lp: str, texts: Sequence[str]) -> Metric
     return choose_tokenizer(metric, spec, texts)
 
 
-def score_rows(rows: Sequence[Row], spec: str | Metric) -> RowScores:
-    """Score rows, each language pair with the settings of its languages."""
+def find_scorable(segments: Sequence[Segment], metric: Metric) -> list[bool]:
+    """Return a mask of the translations that have the inputs of a metric.
+
+    A metric with optional inputs rejects a mix of them. In that case, keep the translations with
+    all inputs that any translation has: a human translation among the systems may be the reference
+    itself and have no other.
+    """
+    available = [(bool(s.references), s.source is not None) for s in segments]
+    needs = ("references" in metric.required_inputs, "source" in metric.required_inputs)
+    mask = [all(h or not n for h, n in zip(has, needs, strict=True)) for has in available]
+    try:
+        metric.check(list(compress(segments, mask)))
+    except MissingInputError:
+        all_inputs = tuple(map(any, zip(*available, strict=True)))
+        complete = [has == all_inputs for has in available]
+        return complete if any(complete) else mask
+    except DataError:  # no segment is left
+        return mask
+    return mask
+
+
+def find_scorable_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[bool]:
+    """Return a mask of the translations that have the inputs of every metric."""
+    masks = [find_scorable(segments, metric) for metric in metrics]
+    return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
+
+
+def score_rows(
+    rows: Sequence[Row],
+    metrics: Sequence[str | Metric],
+    *,
+    incomplete: Incomplete = "skip",
+    with_spans: bool = False,
+) -> list[RowScores]:
+    """Score rows under each metric; metrics with the same encoder share its passes.
+
+    Parameters
+    ----------
+    rows
+        The translations. Those of one language pair are scored together, and reduced to the scores
+        of each system.
+    metrics
+        Specs, which get the settings of each language pair, or metrics, which stay as they are.
+    incomplete
+        What to do with rows that lack an input: "skip" them, raise an "error", or nothing because
+        they were "checked" before. With "error", the rows are complete outputs of systems, and a
+        metric that reads the corpus reads one system at a time.
+    with_spans
+        Whether to mark errors, with metrics that can.
+    """
+    loaded = load_metrics(metrics)
+    segments = [row.segment for row in rows]
+    shared = segments
+    if incomplete == "skip" and len(loaded) > 1:
+        shared = list(compress(segments, find_scorable_by_all(segments, loaded)))
+    with share_encoding(loaded if shared else (), shared):
+        return [
+            _score_rows(rows, metric, spec, incomplete, with_spans=with_spans)
+            for metric, spec in zip(loaded, metrics, strict=True)
+        ]
+
+
+def _score_rows(
+    rows: Sequence[Row],
+    base: Metric,
+    spec: str | Metric,
+    incomplete: Incomplete,
+    *,
+    with_spans: bool,
+) -> RowScores:
+    started = time.perf_counter()
     values = np.full(len(rows), np.nan)
-    warnings: list[tuple[str, ...]] = [(NO_SCORE,)] * len(rows)
+    flags: dict[str, BoolArray] = {NO_SCORE: np.ones(len(rows), dtype=np.bool_)}
+    marked: list[tuple[Span, ...]] = [()] * len(rows)
+    parts: dict[tuple[str, str], Scores] = {}
     signatures: dict[str, str] = {}
-    started, cost = time.perf_counter(), None
-    for lp, indices in group_by_pair(rows).items():
-        segments = [rows[n].segment for n in indices]
-        metric = metric_for_pair(spec, lp, [s.hypothesis for s in segments])
-        mask = find_scorable(segments, metric)
-        usable = [s for s, can_score in zip(segments, mask, strict=True) if can_score]
-        metric.check(usable or segments)
-        scores = metric.score(usable)
-        signatures[lp] = stable_signature(metric, scores.signature)
-        if "cost" in scores.usage:
-            cost = (cost or 0.0) + scores.usage["cost"]
-        chosen = [n for n, can_score in zip(indices, mask, strict=True) if can_score]
-        values[chosen] = scores.segments
-        for n, kinds in zip(chosen, kinds_by_segment(scores.flags, len(usable)), strict=True):
-            warnings[n] = kinds
+    for lp, places in group_by_pair(rows).items():
+        segments = [rows[n].segment for n in places]
+        metric = metric_for_pair(spec, lp, [segment.hypothesis for segment in segments])
+        if incomplete == "skip":
+            mask = find_scorable(segments, metric)
+            usable = list(compress(segments, mask))
+            metric.check(usable or segments)
+            segments, places = usable, list(compress(places, mask))
+        systems = _group_by_system(rows, places)
+        with explain_missing(metric.name):
+            statistics = _compute_statistics(metric, segments, systems, incomplete)
+            for system, own_places in systems.items():
+                own_segments = [segments[n] for n in own_places]
+                scores = metric.make_scores(own_segments, statistics[own_places])
+                parts[lp, system] = scores
+                own_rows = np.array(places)[own_places]
+                values[own_rows] = scores.segments
+                flags[NO_SCORE][own_rows] = False
+                for kind, own_mask in scores.flags.items():
+                    flags.setdefault(kind, np.zeros(len(rows), dtype=np.bool_))[own_rows] = own_mask
+            if incomplete == "skip":
+                signatures[lp] = stable_signature(metric, metric.signature(segments))
+            if with_spans and metric.can_mark_errors:
+                for n, spans in zip(places, metric.mark_errors(segments), strict=True):
+                    marked[n] = spans
+    costs = [scores.usage["cost"] for scores in parts.values() if "cost" in scores.usage]
     return RowScores(
-        metric=load_metric(spec),
+        metric=base,
         values=values,
-        warnings=warnings,
+        flags={kind: mask for kind, mask in flags.items() if mask.any()},
+        parts=parts,
         signatures=signatures,
+        spans=marked,
         seconds=time.perf_counter() - started,
-        cost=cost,
+        cost=sum(costs) if costs else None,
     )
+
+
+def _group_by_system(rows: Sequence[Row], places: Sequence[int]) -> dict[str, list[int]]:
+    """Return the indices in `places` of each system's rows."""
+    systems: dict[str, list[int]] = {}
+    for n, place in enumerate(places):
+        systems.setdefault(rows[place].system, []).append(n)
+    return systems
+
+
+def _compute_statistics(
+    metric: Metric,
+    segments: Sequence[Segment],
+    systems: Mapping[str, Sequence[int]],
+    incomplete: Incomplete,
+) -> FloatArray:
+    """Compute the statistics of segments, (n, k); check complete outputs system by system."""
+    if incomplete != "error":
+        return metric.compute_statistics(segments)
+    outputs = {system: [segments[n] for n in places] for system, places in systems.items()}
+    for output in outputs.values():
+        metric.check(output)
+    if not metric.reads_corpus:
+        return metric.compute_statistics(segments)
+    statistics = np.zeros((len(segments), len(metric.columns)))
+    for system, places in systems.items():
+        statistics[places] = metric.compute_statistics(outputs[system])
+    return statistics
 
 
 def stable_signature(metric: Metric, signature: str) -> str:
@@ -171,31 +294,3 @@ def stable_signature(metric: Metric, signature: str) -> str:
 
 def _reads_source_only(metric: Metric, signature: str) -> bool:
     return metric.required_inputs == {"source"} or "|against:source|" in f"{signature}|"
-
-
-def find_errors(
-    rows: Sequence[Row], settings: CheckSettings | None = None
-) -> list[tuple[Span, ...]]:
-    """Return the findings of checks in each row; unknown languages are detected from the texts."""
-    chosen = settings or CheckSettings()
-    findings: list[tuple[Span, ...]] = [()] * len(rows)
-    for lp, indices in group_by_pair(rows).items():
-        languages = split_pair(lp)
-        if not languages[1]:
-            languages = _detect_languages([rows[n].segment for n in indices])
-        segments = [rows[n].segment for n in indices]
-        for n, spans in zip(indices, check_segments(segments, languages, chosen), strict=True):
-            findings[n] = spans
-    return findings
-
-
-def _detect_languages(segments: Sequence[Segment]) -> tuple[str, str]:
-    source = main_language([s.source for s in segments if s.source])
-    target = main_language([s.hypothesis for s in segments])
-    return source, "" if target == source else target
-
-
-def finding_kinds(spans: Sequence[Span], kinds: Sequence[str]) -> Iterator[str]:
-    """Yield the ids of checks among `kinds` that have a finding, in the order of `kinds`."""
-    present = {span.category for span in spans}
-    return (kind for kind in kinds if kind in present)

@@ -1,32 +1,28 @@
 """Score every system of a test set with every metric.
 
 All systems go to a metric in one call, so work on references, sources and repeated outputs is
-shared. The rows of statistics are then split by system.
+shared. `rows` scores them and splits the scores by system.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import compress
 from typing import Any
 
 from tertium.arrays import check_resamples
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import (
-    DataError,
-    MissingInputError,
     UsageError,
     short_repr,
 )
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
 from tertium.evaluation.resampling import Interval, bootstrap, interval
-from tertium.extras import explain_missing
+from tertium.evaluation.rows import Row, score_rows
 from tertium.frames import is_frame
-from tertium.metrics.base.metric import Metric, share_encoding
+from tertium.metrics.base.metric import Metric
 from tertium.scores import Scores
-from tertium.segment import Segment
 
 Translations = Any  # a TestSet, a frame, a list of texts, or lists of texts by system
 References = Sequence[str] | Sequence[Sequence[str]] | None
@@ -94,58 +90,25 @@ def score(
     texts = as_testset(testset, sources, references)
     chosen = recommend_metric(texts) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(texts), chosen)
-    with share_encoding(loaded, texts.segments(next(iter(texts.systems)))):
-        by_metric = {metric.spec: score_systems(texts, metric) for metric in loaded}
-    systems = tuple(texts.systems)
+    systems, specs = tuple(texts.systems), tuple(metric.spec for metric in loaded)
+    by_metric = score_systems(texts, loaded)
     scores = {
-        system: {spec: by_metric[spec][n] for spec in by_metric} for n, system in enumerate(systems)
+        system: dict(zip(specs, own_scores, strict=True))
+        for system, own_scores in zip(systems, zip(*by_metric, strict=True), strict=True)
     }
-    evaluation = Evaluation(texts, systems, tuple(by_metric), scores)
+    evaluation = Evaluation(texts, systems, specs, scores)
     return add_intervals(evaluation, resamples, seed) if confidence else evaluation
 
 
-def score_systems(testset: TestSet, metric: Metric) -> list[Scores]:
-    """Score each system under one metric, in the order of the test set."""
-    parts = [testset.segments(system) for system in testset.systems]
-    for part in parts:
-        metric.check(part)
-    if metric.reads_corpus:
-        return [metric.score(part) for part in parts]
-    all_segments: list[Segment] = [segment for part in parts for segment in part]
-    size = len(testset)
-    with explain_missing(metric.name):
-        rows = metric.compute_statistics(all_segments)  # (systems * segments, k)
-        return [
-            metric.make_scores(part, rows[n * size : (n + 1) * size])
-            for n, part in enumerate(parts)
-        ]
-
-
-def find_scorable(segments: Sequence[Segment], metric: Metric) -> list[bool]:
-    """Return a mask of the translations that have the inputs of a metric.
-
-    A metric with optional inputs rejects a mix of them. In that case, keep the translations with
-    all inputs that any translation has: a human translation among the systems may be the reference
-    itself and have no other.
-    """
-    available = [(bool(s.references), s.source is not None) for s in segments]
-    needs = ("references" in metric.required_inputs, "source" in metric.required_inputs)
-    mask = [all(h or not n for h, n in zip(has, needs, strict=True)) for has in available]
-    try:
-        metric.check(list(compress(segments, mask)))
-    except MissingInputError:
-        all_inputs = tuple(map(any, zip(*available, strict=True)))
-        complete = [has == all_inputs for has in available]
-        return complete if any(complete) else mask
-    except DataError:  # no segment is left
-        return mask
-    return mask
-
-
-def find_scorable_by_all(segments: Sequence[Segment], metrics: Sequence[Metric]) -> list[bool]:
-    """Return a mask of the translations that have the inputs of every metric."""
-    masks = [find_scorable(segments, metric) for metric in metrics]
-    return [all(mask) for mask in zip(*masks, strict=True)] if masks else [True] * len(segments)
+def score_systems(testset: TestSet, metrics: Sequence[Metric]) -> list[list[Scores]]:
+    """Return the scores under each metric of each system, in the order of the test set."""
+    rows = [
+        Row(segment=segment, system=system)
+        for system in testset.systems
+        for segment in testset.segments(system)
+    ]
+    scored = score_rows(rows, metrics, incomplete="error")
+    return [[own.parts["", system] for system in testset.systems] for own in scored]
 
 
 def add_intervals(evaluation: Evaluation, resamples: int, seed: int = 12345) -> Evaluation:

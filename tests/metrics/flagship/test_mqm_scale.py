@@ -11,9 +11,13 @@ import pytest
 from tertium.data.formats import read_records
 from tertium.data.records import segment_from_record
 from tertium.metrics.base.loading import load_metric
-from tertium.metrics.flagship.calibrated_metric import MAX_MQM_POINTS, EnglishCalibratedMetric
+from tertium.metrics.flagship.calibrated_metric import (
+    MAX_MQM_POINTS,
+    EnglishCalibratedMetric,
+    InputMode,
+)
 from tertium.metrics.flagship.scales import RATE_SMOOTHING, ErrorPenalty
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, InputMode, TertiumMulti, build_rows
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti, build_rows
 from tertium.segment import Segment
 
 pytest.importorskip("torch")

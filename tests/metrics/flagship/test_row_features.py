@@ -11,6 +11,7 @@ import pytest
 from sacrebleu.metrics.chrf import CHRF
 
 from tertium.metrics.flagship.bundled_model import BundledModel
+from tertium.metrics.flagship.calibrated_metric import InputMode
 from tertium.metrics.flagship.row_features import (
     NEUTRAL_CHRF,
     ROW_FEATURES,
@@ -18,7 +19,7 @@ from tertium.metrics.flagship.row_features import (
     mean_fragmentation,
     row_features,
 )
-from tertium.metrics.flagship.tertium_multi import INPUT_MODES, MODEL, InputMode, TertiumMulti
+from tertium.metrics.flagship.tertium_multi import INPUT_MODES, MODEL, TertiumMulti
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 

@@ -14,7 +14,7 @@ import numpy as np
 from tertium.arrays import BoolArray, FloatArray, divide, make_rng, nan_mean
 from tertium.data.human_data import HumanData, Texts
 from tertium.errors import DataError
-from tertium.evaluation.scoring import find_scorable_by_all
+from tertium.evaluation.rows import find_scorable_by_all
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.results import TaskResult, percentile_interval

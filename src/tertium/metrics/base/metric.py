@@ -19,7 +19,7 @@ from tertium.extras import explain_missing
 from tertium.metrics.base.compatibility_calls import CompatibilityCalls
 from tertium.metrics.base.explanation import Explanation, explain_empty_translation
 from tertium.metrics.base.scorer import Scorer
-from tertium.metrics.base.text_warnings import as_flags, merge_flags
+from tertium.metrics.base.text_warnings import merge_flags
 from tertium.scores import Scores
 from tertium.segment import Context, Segment
 from tertium.spans import Span, check_span_bounds
@@ -167,7 +167,7 @@ class Metric(CompatibilityCalls, Scorer):
 
     def make_scores(self, segments: Sequence[Segment], statistics: FloatArray) -> Scores:
         """Wrap statistics computed for these segments in a `Scores` object."""
-        is_undefined = as_flags(~np.isfinite(statistics).all(axis=1))
+        is_undefined = np.asarray(~np.isfinite(statistics).all(axis=1), dtype=np.bool_)
         flags = merge_flags([self.flags(segments), {NO_SCORE: is_undefined}])
         return Scores(
             metric=self.spec,

@@ -90,11 +90,11 @@ def flag_inputs(
     return merge_flags(parts)
 
 
-def flag_compared(found: Set[str], segments: Sequence[Segment], against: str) -> BoolArray:
-    """Flag segments of which a compared text is among the texts that were found, (n,)."""
-    if not found:
+def flag_compared(texts: Set[str], segments: Sequence[Segment], against: str) -> BoolArray:
+    """Flag segments of which a compared text is one of `texts`, (n,)."""
+    if not texts:
         return np.zeros(len(segments), dtype=np.bool_)
-    return as_flags(not found.isdisjoint(compared_texts(s, against)) for s in segments)
+    return as_flags(not texts.isdisjoint(compared_texts(s, against)) for s in segments)
 
 
 def compared_texts(segment: Segment, against: str) -> set[str]:

@@ -27,13 +27,8 @@ from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.meta_inputs import as_list
 from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
 from tertium.evaluation.ranking import Ranking, rank
-from tertium.evaluation.scoring import (
-    References,
-    Translations,
-    as_testset,
-    find_scorable,
-    score,
-)
+from tertium.evaluation.rows import find_scorable
+from tertium.evaluation.scoring import References, Translations, as_testset, score
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
