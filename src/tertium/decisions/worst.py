@@ -284,13 +284,10 @@ def _mark(
 ) -> dict[int, tuple[Span, ...]]:
     """Return the errors that the metrics mark in the chosen rows, by row."""
     marks: dict[int, tuple[Span, ...]] = dict.fromkeys(chosen, ())
-    for metric in metrics:
-        if not metric.can_mark_errors:
-            continue
-        for lp, places in group_by_pair([rows[n] for n in chosen]).items():
-            indices = [chosen[place] for place in places]
-            segments = [rows[n].segment for n in indices]
-            own = metric_for_pair(metric.spec, lp, [s.hypothesis for s in segments])
-            for n, spans in zip(indices, own.mark_errors(segments), strict=True):
-                marks[n] += tuple(replace(span, rater=metric.label) for span in spans)
+    specs = [metric.spec for metric in metrics if metric.can_mark_errors]
+    if not specs:
+        return marks
+    for scored in score_rows([rows[n] for n in chosen], specs, with_spans=True):
+        for n, spans in zip(chosen, scored.spans, strict=True):
+            marks[n] += tuple(replace(span, rater=scored.metric.label) for span in spans)
     return marks
