@@ -31,7 +31,9 @@ from typing import Any
 from unittest import mock
 
 import tertium
+from tertium import segment
 from tertium.cli import main as run_tertium
+from tertium.data import records, testset
 
 PACKAGE = Path(tertium.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -241,8 +243,17 @@ def count_objects(texts: Sequence[str] = (), file: Path | None = None) -> Iterat
 
         return mock.patch.object(cls, "__init__", count_and_build)
 
+    build_checked = segment.checked_segment
+
+    def count_checked(*args: Any, **kwargs: Any) -> Any:
+        counts.segments += 1
+        return build_checked(*args, **kwargs)
+
     with (
         count_calls(tertium.Segment, "segments"),
+        mock.patch.object(segment, "checked_segment", count_checked),
+        mock.patch.object(testset, "checked_segment", count_checked),
+        mock.patch.object(records, "checked_segment", count_checked),
         count_calls(tertium.TestSet, "testsets"),
         mock.patch.object(builtins, "open", count_opening),
         mock.patch.object(io, "open", count_opening),

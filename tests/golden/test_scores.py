@@ -22,10 +22,10 @@ from tests.golden.store import FOLDER, Rule, check_golden, file_name, is_recordi
 from tests.laws.trial import Subject, missing_resource, subjects
 
 from tertium.errors import TertiumError
-from tertium.evaluation.scoring import locate_warnings
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.ranker import Ranker
+from tertium.metrics.base.text_warnings import kinds_by_segment
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.segment import Segment
 
@@ -145,7 +145,7 @@ def describe_scores(metric: Metric, segments: Sequence[Segment]) -> dict[str, An
     except TertiumError as error:
         message = str(error).replace(str(bundled_models_folder()), "MODELS")
         return {"error": f"{type(error).__name__}: {message}"}
-    kinds = locate_warnings(metric, segments)
+    kinds = kinds_by_segment(scores.flags, len(segments))
     spans = metric.mark_errors(segments) if metric.can_mark_errors else [()] * len(segments)
     uncertainty = metric.uncertainty(scores.segments, segments)
     rows = []
