@@ -1,15 +1,11 @@
 """Learning curves of `tertium train tertium-multi`: agreement after adapting to own human scores.
 
     python -m recipes.adapt --data DIR [--processes 2] [-o curves.json]
-    python -m recipes.adapt --data DIR --layers 2 --sizes 1000 5000 [-o layers.json]
 
 Of each set, the translations of 30 % of the sources are the test. Samples of the others, with all
 translations of a source, are what a user would have judged. Adapted scores are compared with those
 of tertium-multi by Pearson's r and by the share of pairs of translations of one source in the order
 of people, ties of people left out. A refused training counts as tertium-multi.
-
-With `--layers`, top layers are trained as well (`--adapt layers`), on the first sample of each
-size. Their figures and those of the head are without the guard, which would train three more times.
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -33,7 +28,6 @@ from tertium.errors import DataError
 from tertium.metrics.flagship import head_adaptation as adaptation
 from tertium.metrics.flagship.adapted_multi import STRENGTHS
 from tertium.metrics.flagship.calibrated_metric import InputMode
-from tertium.metrics.flagship.layer_adaptation import LayerTrainer
 from tertium.metrics.flagship.row_features import Row
 from tertium.metrics.flagship.tertium_multi import INPUT_MODES, TertiumMulti
 
@@ -75,10 +69,9 @@ def adapt(data: adaptation.JudgedValues) -> adaptation.Adaptation | None:
 
 @dataclass(frozen=True)
 class JudgedSet:
-    """A set of judgments: the head values of its rows, their texts, and which are the test."""
+    """A set of judgments: the head values of its rows, and which rows are the test."""
 
     table: adaptation.JudgedValues
-    rows: Sequence[Row]
     is_test: BoolArray
 
     def measure(self, scores: FloatArray) -> list[float]:
@@ -123,7 +116,7 @@ def read_set(path: Path, mode: InputMode, processes: int) -> JudgedSet:
         sources=sources,
         shipped=(weights.astype(np.float64), bias),
     )
-    return JudgedSet(table, rows, rank < TEST_SHARE * (rank.max() + 1))
+    return JudgedSet(table, rank < TEST_SHARE * (rank.max() + 1))
 
 
 def learning_curve(data: JudgedSet, sizes: Sequence[int]) -> dict[str, Any]:
@@ -131,7 +124,7 @@ def learning_curve(data: JudgedSet, sizes: Sequence[int]) -> dict[str, Any]:
     test, result = data.table.values[data.is_test], {}
     for size in sizes:
         figures, refused, rows = [], 0, 0
-        for seed in SEEDS if size < len(data.rows) / 3 else SEEDS[:1]:
+        for seed in SEEDS if size < len(data.is_test) / 3 else SEEDS[:1]:
             sample_table = data.take(data.draw(size, seed))
             adapted = adapt(sample_table)
             refused, rows = refused + (adapted is None), len(sample_table.targets)
@@ -146,30 +139,6 @@ def learning_curve(data: JudgedSet, sizes: Sequence[int]) -> dict[str, Any]:
     return result
 
 
-def layer_curve(
-    data: JudgedSet, sizes: Sequence[int], mode: InputMode, layers: int
-) -> dict[str, Any]:
-    """Return the agreement after adapting the head alone and with top layers, by sample size."""
-    trainer = LayerTrainer(TertiumMulti(), data.rows, mode, data.table, layers)
-    result: dict[str, Any] = {}
-    for size in sizes:
-        sample = data.draw(size, SEEDS[0])
-        sample_table = data.take(sample)
-        study = adaptation.cross_validate(sample_table, STRENGTHS, 1)
-        start = adaptation.HeadRidge(sample_table).adaptation(study.best)
-        begin = time.process_time()
-        head = trainer.fit(sample, start, 1, f"{len(sample)} judgments")
-        seconds = time.process_time() - begin
-        result[str(size)] = {
-            "rows": len(sample),
-            "head": data.measure(start.predict(data.table.values[data.is_test])),
-            "layers": data.measure(trainer.predict(np.flatnonzero(data.is_test), head)),
-            "CPU seconds": round(seconds),
-        }
-        print(size, result[str(size)], flush=True)
-    return result
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True, help="folder of human judgments")
@@ -177,7 +146,6 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=SETS, help="default: all three")
     parser.add_argument("--modes", nargs="+", default=("source", "both"), help="default: both")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
-    parser.add_argument("--layers", type=int, help="train this number of top layers")
     parser.add_argument("-o", "--output", type=Path, help="JSON file of all figures")
     args = parser.parse_args()
     curves: dict[str, Any] = {}
@@ -186,10 +154,7 @@ def main() -> None:
         test = data.table.values[data.is_test]
         curve: dict[str, Any] = {"shipped": data.measure(test @ data.table.shipped[0])}
         print(name, mode, curve, flush=True)
-        if args.layers:
-            curve |= layer_curve(data, args.sizes, mode, args.layers)
-        else:
-            curve |= learning_curve(data, args.sizes)
+        curve |= learning_curve(data, args.sizes)
         curves[f"{name} {mode}"] = curve
     print(json.dumps(curves, indent=1))
     if args.output:

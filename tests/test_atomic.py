@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import os
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tertium.atomic import check_writable, lock_file, open_atomic, open_temporary, write_text
+from tertium.atomic import check_writable, lock_file, open_atomic, write_text
 from tertium.errors import WriteError
 
 ONLY_UNIX = pytest.mark.skipif(sys.platform == "win32", reason="links, pipes and modes of Unix")
@@ -236,24 +234,3 @@ def test_without_file_locks_every_process_continues(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with lock_file(tmp_path / "file" / "_lock") as is_ours:
         assert is_ours
-
-
-def test_a_temporary_file_is_readable_after_its_block_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with open_temporary() as stream:
-        stream.write(b"states")
-    stream.seek(0)
-    assert stream.read() == b"states"
-    stream.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_full_disk_names_the_folder_of_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    message = f"{tmp_path}: cannot be written \\(No space left"
-    with pytest.raises(WriteError, match=message), open_temporary():
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

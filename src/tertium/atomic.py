@@ -15,7 +15,6 @@ import os
 import secrets
 import sqlite3
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -90,15 +89,6 @@ def create_private_file(path: PathLike) -> None:
     """Create an empty file that only its owner can read, unless the path exists."""
     with _explain(path), suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY))
-
-
-@contextmanager
-def open_temporary() -> Iterator[IO[bytes]]:
-    """Open an unnamed binary file to write in the block; it is deleted when it is closed."""
-    with _explain(tempfile.gettempdir()):
-        stream = tempfile.TemporaryFile()  # noqa: SIM115
-        yield stream
-        stream.flush()
 
 
 def check_writable(path: PathLike) -> os.stat_result | None:

@@ -11,6 +11,9 @@ from tertium.errors import UsageError
 
 GROUPS = ("Input", "Metrics", "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
+REMOVED_OPTIONS = {  # and what to use instead
+    "--top-layers": "use --adapt head (the default), which fits the last layer",
+}
 AddOptions = Callable[["CommandParser", Sequence[str]], None]
 
 
@@ -68,6 +71,10 @@ class CommandParser(OneLineErrorParser):
         self.add_all_options(args or ())
         self.stored_values = {}
         arguments, unknown = super().parse_known_args(replace_underscores(args or ()), namespace)
+        for word in unknown:
+            option = word.partition("=")[0]
+            if option in REMOVED_OPTIONS:
+                self.error(f"{option} was removed: {REMOVED_OPTIONS[option]}")
         if unknown:
             plural = "s" * (len(unknown) > 1)
             words = " ".join(unknown)

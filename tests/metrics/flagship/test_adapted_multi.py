@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,34 @@ def test_other_weights_of_tertium_multi_raise_an_error(tmp_path: Path) -> None:
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(ModelError, match="adapts tertium-multi@00000000, but"):
         load_metric(str(folder)).score([JUDGMENTS[0].segment])
+
+
+def test_trained_layers_of_older_models_raise_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    train("tertium-multi", JUDGMENTS, adapt="scale", folder=folder)
+    config = json.loads((folder / "config.json").read_text())
+    config["config"]["layers"] = 0
+    (folder / "config.json").write_text(json.dumps(config))
+    assert 20 <= load_metric(str(folder)).score([JUDGMENTS[0].segment]).system <= 90
+    older = shutil.copytree(folder, tmp_path / "older")
+    config["config"]["layers"] = 2
+    (older / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"layers .*no longer supported; train again"):
+        load_metric(str(older))
+
+
+def test_options_without_effect_and_removed_ones_raise_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match="does not use --seed"):
+        train("tertium-multi", JUDGMENTS, adapt="scale", seed=2)
+    with pytest.raises(UsageError, match="adapt='layers': expected 'head' or 'scale'"):
+        train("tertium-multi", JUDGMENTS, adapt="layers")
+    command = ["train", "tertium-multi", "--human", "mine.jsonl", "-o", str(tmp_path / "model")]
+    assert main([*command, "--top-layers", "2"]) == 2
+    assert "--top-layers was removed: use --adapt head" in capsys.readouterr().err
+    assert main([*command, "--adapt", "layers"]) == 2
+    assert "'layers' (known: head, scale)" in capsys.readouterr().err
 
 
 def test_command_reports_cross_validation(

@@ -1,4 +1,4 @@
-"""tertium-multi adapted to own human scores: its last layer is fitted again, top layers trained."""
+"""tertium-multi adapted to own human scores: its last layer is fitted again."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import numpy as np
 from tertium.arrays import FloatArray
 from tertium.data.train_test_overlap import number_shared_texts
 from tertium.errors import ModelError
-from tertium.execution import Precision, current_runtime
+from tertium.execution import Precision
 from tertium.metrics.base.explanation import Explanation
 from tertium.metrics.base.metric import NOTHING, ReferenceReduction, reduce_references
 from tertium.metrics.base.text_warnings import Flags
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.flagship.bundled_model import BundledModel
 from tertium.metrics.flagship.calibrated_metric import load_or_compute
 from tertium.metrics.flagship.row_features import Row
-from tertium.metrics.flagship.row_scorer import NETWORK, RowScorer, trained_parts
 from tertium.metrics.flagship.tertium_multi import (
     INPUT_MODES,
     TertiumMulti,
@@ -29,7 +27,6 @@ from tertium.metrics.flagship.tertium_multi import (
 )
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import Checkpoint, parse_config
-from tertium.models.checkpoint_cache import cache_by_checkpoint
 from tertium.models.inputs import REQUIRED_INPUTS
 from tertium.models.training_data import TrainingSets, check_targets
 from tertium.models.training_job import TrainingJob
@@ -42,9 +39,10 @@ from tertium.specs import Range
 logger = logging.getLogger(__name__)
 
 CACHE_VERSION = 1
-MAX_LAYERS = 6  # top layers that can be trained
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0)
-UP_TO_SIX = Rule(lambda n: 0 <= n <= MAX_LAYERS, f"from 0 to {MAX_LAYERS}")
+NO_LAYERS = Rule(
+    lambda n: n == 0, "0: trained layers are no longer supported; train again with --adapt head"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +60,22 @@ class AdaptedSettings:
 class AdaptedConfig(AdaptedSettings):
     """Stored configuration: the adapted model, the worst score, and the spread of human scores.
 
-    `layers` is the number of trained top layers.
+    `layers` is the number of trained top layers of older models.
     """
 
     model_sha256: Sha256
     worst: float
     deviation: float
-    layers: Annotated[int, UP_TO_SIX] = 0
+    layers: Annotated[int, NO_LAYERS] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptedOptions(Options):
     """Training options."""
 
-    adapt: Annotated[
-        Literal["head", "scale", "layers"],
-        "what to fit: the last layer, the scale only, or the last layer and top layers",
-    ] = "head"
-    top_layers: Annotated[
-        int, Range(1, MAX_LAYERS), "number of layers to train with --adapt layers"
-    ] = 2
+    adapt: Annotated[Literal["head", "scale"], "what to fit: the last layer, or the scale only"] = (
+        "head"
+    )
     strengths: Annotated[Rates, "ridge strengths to try, chosen on held-out sources"] = STRENGTHS
     seed: Annotated[int, Range(0), "seed of the folds"] = 1
 
@@ -94,9 +88,8 @@ class AdaptedMulti(Trainable):
 
     x are the values that the head of tertium-multi computes from its network and from surface
     features. w and b start from those of tertium-multi and are fitted by ridge regression to human
-    scores (`tertium train tertium-multi`). With `--adapt layers`, the top layers of the network are
-    trained too. Training is refused if the result agrees less with held-out human scores than
-    tertium-multi.
+    scores (`tertium train tertium-multi`). Training is refused if the result agrees less with
+    held-out human scores than tertium-multi.
 
     Inputs: those it was trained with: the source, references, or both.
 
@@ -124,7 +117,6 @@ class AdaptedMulti(Trainable):
   tertium train tertium-multi --human mine.jsonl -o models/mine
   tertium train tertium-multi:against=source --human mine.jsonl -o models/mine
   tertium train tertium-multi --adapt scale --human mine.jsonl -o models/mine
-  tertium train tertium-multi --adapt layers --top-layers 2 --human mine.jsonl -o models/mine
 """
 
     references: ReferenceReduction = "best"
@@ -151,20 +143,6 @@ class AdaptedMulti(Trainable):
         return base
 
     @property
-    def reader(self) -> RowScorer:
-        """The network of tertium-multi, with the trained layers if there are any."""
-        base, checkpoint = self.base, self.checkpoint
-        specs = {"weights": ArraySpec("f", ("values",)), "bias": ArraySpec("f", ())}
-        for name, tensor in base.model.stored_tensors(NETWORK).items():
-            if self.config.layers and name.startswith(trained_parts(self.config.layers)):
-                kind = "f" if tensor.is_floating_point() else "i"
-                specs[NETWORK + name] = ArraySpec(kind, tuple(tensor.shape))
-        check_arrays(checkpoint.arrays, specs, self.location)
-        if not self.config.layers:
-            return base.reader
-        return load_trained_layers(checkpoint, base.model, self.precision, current_runtime().device)
-
-    @property
     def required_inputs(self) -> frozenset[str]:
         return self.config.required_inputs
 
@@ -186,8 +164,6 @@ class AdaptedMulti(Trainable):
 
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         fields = {"against": self.config.against, **super().signature_fields(segments)}
-        if self.config.layers:
-            fields["layers"] = str(self.config.layers)
         return {**fields, **self.base.signature_fields(segments)}
 
     def flags(self, segments: Sequence[Segment]) -> Flags:
@@ -202,7 +178,9 @@ class AdaptedMulti(Trainable):
 
     def row_scores(self, rows: Sequence[Row]) -> FloatArray:
         """Return the score of each row, (rows,), from the cache or the network."""
-        reader, arrays = self.reader, self.checkpoint.arrays
+        reader, arrays = self.base.reader, self.checkpoint.arrays
+        specs = {"weights": ArraySpec("f", ("values",)), "bias": ArraySpec("f", ())}
+        check_arrays(arrays, specs, self.location)
         weights, bias = arrays["weights"].astype(np.float64), float(arrays["bias"])
 
         def compute(numbers: list[int]) -> list[FloatArray]:
@@ -228,8 +206,7 @@ class AdaptedMulti(Trainable):
 
     @classmethod
     def unused_options(cls, settings: Any, options: Any, data: TrainingSets) -> frozenset[str]:
-        unused = frozenset() if options.adapt == "layers" else frozenset({"top_layers"})
-        return unused | {"strengths", "seed"} if options.adapt == "scale" else unused
+        return frozenset({"strengths", "seed"}) if options.adapt == "scale" else frozenset()
 
     @classmethod
     def fit(cls, job: TrainingJob) -> Checkpoint:
@@ -254,31 +231,18 @@ class AdaptedMulti(Trainable):
             shipped=(weights.astype(np.float64), bias),
         )
         training: dict[str, Any] = {"data": job.data.sizes, "options": asdict(options)}
-        layers, arrays = 0, {}
         if options.adapt == "scale":
             result = adaptation.scale_only(data)
             residuals = data.targets - result.predict(data.values)
         else:
             study = adaptation.cross_validate(data, options.strengths, options.seed)
             result, residuals = adaptation.HeadRidge(data).adaptation(study.best), study.residuals
-            agreement = {
+            training["cross-validation"] = {
                 "tertium-multi": round(float(study.shipped.mean()), 4),
                 "adapted": round(float(study.unbiased.mean()), 4),
                 "strength": study.best,
             }
-            trained = None
-            if options.adapt == "layers":
-                from tertium.metrics.flagship.layer_adaptation import LayerTrainer
-
-                trainer = LayerTrainer(base, rows, mode, data, options.top_layers)
-                trained = trainer.adapt(study, options.seed)
-            if trained:
-                layers, result, residuals = options.top_layers, trained.head, trained.residuals
-                arrays = {NETWORK + name: array for name, array in trained.weights.items()}
-                agreement |= trained.agreement
-            else:
-                adaptation.check_gain(study, len(judgments))
-            training["cross-validation"] = agreement
+            adaptation.check_gain(study, len(judgments))
         return Checkpoint(
             name=cls.name,
             config={
@@ -286,28 +250,11 @@ class AdaptedMulti(Trainable):
                 "model_sha256": base.model.hash,
                 "worst": float(data.targets.min()),
                 "deviation": float(residuals.std()),
-                "layers": layers,
             },
             encoders={},
             arrays={
                 "weights": result.weights.astype(np.float32),
                 "bias": np.array(result.bias, dtype=np.float32),
-                **arrays,
             },
             training=training,
         )
-
-
-@cache_by_checkpoint(maxsize=2)
-def load_trained_layers(
-    checkpoint: Checkpoint, model: BundledModel, precision: Precision, device: str
-) -> RowScorer:
-    """Return tertium-multi with the layers of a checkpoint, cached."""
-    import torch
-
-    changes = {
-        name.removeprefix(NETWORK): torch.from_numpy(array)
-        for name, array in checkpoint.arrays.items()
-        if name.startswith(NETWORK)
-    }
-    return RowScorer(model, precision, device, changes)

@@ -95,18 +95,12 @@ class BundledModel:
         """Return the compressed weights whose names start with a prefix, without the prefix."""
         return {k.removeprefix(prefix): v for k, v in self.weights.items() if k.startswith(prefix)}
 
-    def restore_tensors(
-        self,
-        prefix: str,
-        int8_layers: Collection[str] = (),
-        changes: Mapping[str, Tensor] | None = None,
-    ) -> dict[str, Tensor]:
+    def restore_tensors(self, prefix: str, int8_layers: Collection[str] = ()) -> dict[str, Tensor]:
         """Return the weights whose names start with a prefix, without the prefix.
 
         Weights are float32, except the matrices of `int8_layers`, which stay as they are stored.
-        `changes` are compressed weights, without the prefix, that replace those of the model.
         """
-        part = {**self.stored_tensors(prefix), **(changes or {})}
+        part = self.stored_tensors(prefix)
         layers = {}
         for name in int8_layers:
             layers[f"{name}.scale"] = part.pop(f"{name}.weight{ROW_SCALE}")

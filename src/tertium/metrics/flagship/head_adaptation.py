@@ -51,7 +51,6 @@ class JudgedValues:
 class CrossValidation:
     """Pearson's r on held-out folds, (folds,): as shipped, and adapted with each strength."""
 
-    folds: IntArray  # (rows,)
     shipped: FloatArray
     adapted: FloatArray  # (folds, strengths)
     residuals: FloatArray  # (rows,): human score minus held-out prediction, of the best strength
@@ -63,19 +62,10 @@ class CrossValidation:
         return self.strengths[int(self.adapted.mean(0).argmax())]
 
     @property
-    def _chosen(self) -> IntArray:
-        """The index of the strength that is best on the folds other than each one, (folds,)."""
-        chosen: IntArray = (self.adapted.sum(0) - self.adapted).argmax(1)
-        return chosen
-
-    def strength_for(self, fold: int) -> float:
-        """Return the strength that is best on the other folds."""
-        return self.strengths[int(self._chosen[fold])]
-
-    @property
     def unbiased(self) -> FloatArray:
         """The r of each fold, (folds,), with the strength that is best on the other folds."""
-        return self.adapted[np.arange(len(self.adapted)), self._chosen]
+        chosen = (self.adapted.sum(0) - self.adapted).argmax(1)
+        return self.adapted[np.arange(len(self.adapted)), chosen]
 
 
 def fit_scale(raw: FloatArray, targets: FloatArray) -> tuple[float, float]:
@@ -166,17 +156,11 @@ def cross_validate(data: JudgedValues, strengths: Sequence[float], seed: int) ->
             adapted_r[fold, n] = pearson(own, targets[held_out])
     best = int(adapted_r.mean(0).argmax())
     return CrossValidation(
-        folds=folds,
         shipped=shipped_r,
         adapted=adapted_r,
         residuals=targets - predictions[:, best],
         strengths=tuple(strengths),
     )
-
-
-def standard_error(gains: FloatArray) -> float:
-    """Return the standard error of the mean gain over folds."""
-    return float(gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
 def check_gain(study: CrossValidation, rows: int) -> None:
@@ -185,7 +169,7 @@ def check_gain(study: CrossValidation, rows: int) -> None:
     The gain in r must exceed its standard error over the folds.
     """
     gains = study.unbiased - study.shipped
-    error = standard_error(gains)
+    error = gains.std(ddof=1) / np.sqrt(len(gains))
     if gains.mean() <= error:
         before, after = study.shipped.mean(), study.unbiased.mean()
         raise DataError(

@@ -73,16 +73,6 @@ class RowOutput(NamedTuple):
     tags: Tensor
 
 
-class FrozenStates(NamedTuple):
-    """What the layers up to one give of a row, for training the layers above it."""
-
-    states: Tensor  # of the last frozen layer, (pieces, hidden)
-    mixed: Tensor  # share of the frozen layers in the mix of layers, (pieces, hidden)
-    matches: Mapping[int, Tensor]  # greedy matches at frozen layers by role, (2 layers,)
-    lengths: Mapping[int, int]  # number of pieces of each text, by role
-    features: Float32Array  # surface features
-
-
 class PackedEmbedding(nn.Module):
     """Embedding table with 4 bits per weight; rows are unpacked on lookup.
 
@@ -242,25 +232,6 @@ class JointNetwork(nn.Module):
                 outputs.update(zip(numbers, own, strict=True))
         return [outputs[n] for n in range(len(rows))]
 
-    def freeze_rows(
-        self, last: int, rows: Sequence[tuple[RowStates, Float32Array]]
-    ) -> list[FrozenStates]:
-        """Run rows of one input mode up to the layer `last`."""
-        states = self.encode_rows([row for row, _ in rows], last)
-        mixed, alignment = self.mix_layers(states.layers), self.align_rows(states.places)
-        matches = match_layers(states.layers, alignment, sorted(states.places[0])[1:])
-        frozen = []
-        for n, (places, (_, features)) in enumerate(zip(states.places, rows, strict=True)):
-            row = slice(
-                min(at.start for at in places.values()), max(at.stop for at in places.values())
-            )
-            own = {role: of_role[n] for role, of_role in matches.items()}
-            lengths = {role: at.stop - at.start for role, at in places.items()}
-            frozen.append(
-                FrozenStates(states.layers[last][row], mixed[row], own, lengths, features)
-            )
-        return frozen
-
     def encode_rows(self, rows: Sequence[RowStates], last: int | None = None) -> JointStates:
         """Run rows through the upper layers, up to the layer `last` if given."""
         texts = [row[role] for row in rows for role in sorted(row)]
@@ -287,57 +258,44 @@ class JointNetwork(nn.Module):
                 layers[number] = states
         return layers
 
-    def mix_layers(self, layers: Mapping[int, Tensor]) -> Tensor:
-        """Return the share of these layers in the weighted mean of layers, (positions, hidden)."""
-        shares = zip(MIXED_LAYERS, self.mix.softmax(0), strict=True)
-        parts = [layers[n] * share for n, share in shares if n in layers]
-        return sum(parts, torch.zeros_like(parts[0]))
+    def _run_heads(self, states: JointStates, features: Tensor, mode: int) -> list[RowOutput]:
+        """Compute the outputs of rows of one input mode."""
+        inner = [{role: without_specials(at) for role, at in row.items()} for row in states.places]
+        alignment: RowAlignment = RowwiseAlignment(inner)
+        if self.padded:
+            alignment = PaddedAlignment(inner, self.mix.device)
+        row_states, piece_states = self._pool_states(states, alignment, INPUT_ROLES[mode])
+        values = self.head(row_states, features, mode)
+        scores = alignment.map_rows(partial(self.head.score, mode=mode), values).cpu()
+        pieces = [row[HYPOTHESIS] for row in inner]
+        tags = self._tag(piece_states)[:, : self.tags].cpu()
+        piece_tags = torch.split(tags, [at.stop - at.start for at in pieces])
+        return list(map(RowOutput, scores, values.cpu(), piece_tags))
 
-    def align_rows(self, places: Sequence[Mapping[int, slice]]) -> RowAlignment:
-        """Return the alignment of texts at these places."""
-        inner = [{role: without_specials(at) for role, at in row.items()} for row in places]
-        return PaddedAlignment(inner, self.mix.device) if self.padded else RowwiseAlignment(inner)
-
-    def pool_states(
-        self,
-        mixed: Tensor,
-        matches: Mapping[int, Tensor],
-        alignment: RowAlignment,
-        places: Sequence[Mapping[int, slice]],
+    def _pool_states(
+        self, states: JointStates, alignment: RowAlignment, roles: Sequence[int]
     ) -> tuple[Tensor, Tensor]:
-        """Return the states of rows that the head reads, (rows, states), and those of pieces.
-
-        `matches` are the greedy matches of each role, (rows, 2 layers), as `match_layers` does.
-        """
+        """Return the states of rows that the head reads, (rows, states), and those of pieces."""
+        shares = zip(MIXED_LAYERS, self.mix.softmax(0), strict=True)
+        weighted = [states.layers[layer] * share for layer, share in shares]
+        mixed = sum(weighted, torch.zeros_like(weighted[0]))
+        directions = torch.stack([F.normalize(states.layers[n], dim=-1) for n in MATCHED_LAYERS])
         own = alignment.pieces(mixed, HYPOTHESIS)
         means = alignment.means(own, HYPOTHESIS)
-        firsts = mixed[[row[HYPOTHESIS].start for row in places]]
+        firsts = mixed[[row[HYPOTHESIS].start for row in states.places]]
         row_states, piece_features = [firsts, means], [own]
         for role, comparison in zip(CONTEXT_ROLES, self.comparisons, strict=True):
-            if role not in matches:
+            if role not in roles:
                 row_states.append(means.new_zeros(len(means), self.role_features))
                 piece_features.append(means.new_zeros(len(own), self.compared))
                 continue
             pooled, compared = comparison(mixed, alignment, role)
             theirs = alignment.means(alignment.pieces(mixed, role), role)
             row_states += [theirs, (means - theirs).abs(), means * theirs, pooled]
-            row_states.append(matches[role])
+            row_states.append(alignment.greedy_matches(directions, role))
             row_states.append(means.new_ones(len(means), 1))
             piece_features.append(compared)
         return torch.cat(row_states, dim=1), torch.cat(piece_features, dim=1)
-
-    def _run_heads(self, states: JointStates, features: Tensor, mode: int) -> list[RowOutput]:
-        """Compute the outputs of rows of one input mode."""
-        alignment = self.align_rows(states.places)
-        matches = match_layers(states.layers, alignment, INPUT_ROLES[mode])
-        mixed = self.mix_layers(states.layers)
-        row_states, piece_states = self.pool_states(mixed, matches, alignment, states.places)
-        values = self.head(row_states, features, mode)
-        scores = alignment.map_rows(partial(self.head.score, mode=mode), values).cpu()
-        pieces = [without_specials(row[HYPOTHESIS]) for row in states.places]
-        tags = self._tag(piece_states)[:, : self.tags].cpu()
-        piece_tags = torch.split(tags, [at.stop - at.start for at in pieces])
-        return list(map(RowOutput, scores, values.cpu(), piece_tags))
 
     def _tag(self, pieces: Tensor) -> Tensor:
         """Return the tag logits of pieces, (pieces, features) -> (pieces, tags)."""
@@ -363,15 +321,6 @@ def without_specials(place: slice) -> slice:
     (slice(6, 8, None), slice(1, 2, None))
     """
     return slice(place.start + 1, max(place.stop - 1, place.start + 2))
-
-
-def match_layers(
-    layers: Mapping[int, Tensor], alignment: RowAlignment, roles: Sequence[int]
-) -> dict[int, Tensor]:
-    """Return greedy matches with the texts of each role at `MATCHED_LAYERS`, (rows, 2 layers)."""
-    matched = [F.normalize(layers[n], dim=-1) for n in MATCHED_LAYERS if n in layers]
-    directions = torch.stack(matched)
-    return {role: alignment.greedy_matches(directions, role) for role in roles}
 
 
 def _compare_pieces(layer: nn.Module, own: Tensor, partners: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import numpy as np
@@ -58,14 +58,7 @@ from tertium.schema import POSITIVE, Rule, Sha256
 from tertium.text.length_limits import MAX_JOINT_PIECES
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from tertium.metrics.flagship.joint_network import (
-        FrozenStates,
-        JointNetwork,
-        LowerStates,
-        RowStates,
-    )
+    from tertium.metrics.flagship.joint_network import JointNetwork, LowerStates, RowOutput
 
 NETWORK, WORDS = "network.", "words."  # prefixes of weight names
 # Parts of the network that compute in int8; activations of fine parts have 15 bits.
@@ -121,17 +114,9 @@ class MultiSettings(BundledModelSettings):
 class RowScorer:
     """The network and its tokenizer: rows of texts in, raw outputs out."""
 
-    def __init__(
-        self,
-        model: BundledModel,
-        precision: Precision,
-        device: str,
-        changes: Mapping[str, Tensor] | None = None,
-    ) -> None:
-        """`changes` are stored weights of the network that replace those of the model."""
+    def __init__(self, model: BundledModel, precision: Precision, device: str) -> None:
         require_modules("torch", "tokenizers", purpose=model.folder.name)
         self._model, self._precision, self._device = model, precision, device
-        self._changes = changes or {}
         self._settings = model.settings(MultiSettings)
 
     @cached_property
@@ -140,28 +125,19 @@ class RowScorer:
 
     @cached_property
     def _network(self) -> JointNetwork:
-        from tertium.encoders.linear_layers import check_precision, convert_linear_layers
-
-        device = resolve_device(self._device)
-        check_precision(self._precision, device)
-        network = self.build_network(self._precision)
-        if self._precision != "int8":
-            convert_linear_layers(network.layers, self._precision, device)
-        network.padded = device != "cpu"
-        return network.to(device)
-
-    def build_network(self, precision: Precision) -> JointNetwork:
-        """Return the network on the CPU, with int8 layers or else in fp32."""
         from tertium.encoders.int8_linear import allocate_int8_layers
+        from tertium.encoders.linear_layers import check_precision, convert_linear_layers
         from tertium.metrics.flagship.joint_network import JointNetwork
         from tertium.models.checkpoint import build_network
 
+        device = resolve_device(self._device)
+        check_precision(self._precision, device)
         shape = dataclasses.asdict(self._settings.shape)
         shape["lower_layers"] = shape.pop("apart")
         stored = self._model.stored_tensors(NETWORK)
         suffix = f".weight{ROW_SCALE}"
         int8_layers: list[str] = []
-        if precision == "int8":  # embeddings are not in these parts
+        if self._precision == "int8":  # embeddings are not in these parts
             names = (name.removesuffix(suffix) for name in stored if name.endswith(suffix))
             int8_layers += (name for name in names if name.startswith(INT8_PARTS))
 
@@ -173,8 +149,12 @@ class RowScorer:
             return network
 
         table = {n: w for n, w in self._model.weights.items() if n.startswith(WORDS)}
-        tensors = self._model.restore_tensors(NETWORK, int8_layers, self._changes)
-        return build_network(make, {**tensors, **table}, self._model.folder)
+        tensors = self._model.restore_tensors(NETWORK, int8_layers)
+        network = build_network(make, {**tensors, **table}, self._model.folder)
+        if self._precision != "int8":
+            convert_linear_layers(network.layers, self._precision, device)
+        network.padded = device != "cpu"
+        return network.to(device)
 
     @property
     def _max_pieces(self) -> int:
@@ -220,8 +200,7 @@ class RowScorer:
         """Return the values that the last layer of the head reads, (values,) for each row."""
 
         def run(inputs: Sequence[WindowInput]) -> Iterator[Float32Array]:
-            outputs = self._run_network(inputs, self._network.score_rows)
-            return (output.values.numpy() for output in outputs)
+            return (output.values.numpy() for output in self._run_network(inputs))
 
         windows, outputs = self._score_windows(rows, run)
         return [
@@ -231,20 +210,6 @@ class RowScorer:
             for parts, own in zip(outputs, windows, strict=True)
         ]
 
-    def freeze_layers(
-        self, rows: Sequence[Row], last: int, store: Callable[[FrozenStates], R]
-    ) -> tuple[list[list[R]], list[list[int]]]:
-        """Run rows up to the layer `last`.
-
-        Returns what `store` makes of each window of a row, and the sizes of these windows.
-        """
-
-        def run(inputs: Sequence[WindowInput]) -> Iterator[R]:
-            return map(store, self._run_network(inputs, partial(self._network.freeze_rows, last)))
-
-        windows, outputs = self._score_windows(rows, run)
-        return outputs, list(map(window_sizes, windows))
-
     def last_layer(self, mode: int) -> tuple[Float32Array, float]:
         """Return the weights of the last layer of the head in an input mode, and its bias."""
         last = self._network.head.last
@@ -253,13 +218,13 @@ class RowScorer:
     def _score_windows(
         self,
         rows: Sequence[Row],
-        run: Callable[[Sequence[WindowInput]], Iterator[R]],
-    ) -> tuple[list[list[Window]], list[list[R]]]:
+        run: Callable[[Sequence[WindowInput]], Iterator[Float32Array]],
+    ) -> tuple[list[list[Window]], list[list[Float32Array]]]:
         """Return the windows of each row and their outputs."""
         windows = self._split_windows(rows)
         fragmentation = mean_fragmentation(rows, self._tokenizer.encode_ids)
         features = row_features(rows, fragmentation).astype(np.float32)
-        outputs: list[list[R]] = [[] for _ in rows]
+        outputs: list[list[Float32Array]] = [[] for _ in rows]
         with progress_task("scoring translations", total=len(rows)) as advance:
             max_pieces = GPU_PIECES_IN_MEMORY if self._network.padded else PIECES_IN_MEMORY
             for block in group_rows(rows, windows, max_pieces):
@@ -328,7 +293,7 @@ class RowScorer:
 
     def _run(self, inputs: Sequence[WindowInput]) -> Iterator[Float32Array]:
         """Return the raw outputs of windows, with the surface features of their rows."""
-        outputs = self._run_network(inputs, self._network.score_rows)
+        outputs = self._run_network(inputs)
         pieces = [len(window[0][1]) for window, _ in inputs]
         logits = [  # an empty text has one, of its </s>, which is dropped
             output.tags[:size].numpy() for output, size in zip(outputs, pieces, strict=True)
@@ -337,12 +302,8 @@ class RowScorer:
         for output, own in zip(outputs, errors, strict=True):
             yield np.concatenate([output.score.numpy()[None], own.ravel()])
 
-    def _run_network(
-        self,
-        inputs: Sequence[WindowInput],
-        run_rows: Callable[[Sequence[tuple[RowStates, Float32Array]]], list[R]],
-    ) -> list[R]:
-        """Run each distinct text through the lower layers, each window through `run_rows`."""
+    def _run_network(self, inputs: Sequence[WindowInput]) -> list[RowOutput]:
+        """Run each distinct text through the lower layers, each window through the upper ones."""
         network, windows = self._network, [window for window, _ in inputs]
 
         def encode(keys: Sequence[RoleIds]) -> list[LowerStates]:
@@ -353,7 +314,7 @@ class RowScorer:
         lower = dict(zip(texts, self._map_batches(encode, texts, sizes), strict=True))
         rows = [({key[0]: lower[key] for key in window}, own) for window, own in inputs]
         sizes = [sum(len(text.states) for text in row.values()) for row, _ in rows]
-        return self._map_batches(run_rows, rows, sizes)
+        return self._map_batches(network.score_rows, rows, sizes)
 
     def _map_batches(
         self, function: Callable[[Sequence[T]], list[R]], items: Sequence[T], sizes: Sequence[int]
@@ -383,12 +344,6 @@ class RowScorer:
         count = max(1, min(rounds * threads, sum(sizes) // MIN_PIECES_PER_BATCH))
         batches = split_evenly(items, sizes, count)
         return [result for part in map_on_threads(run, batches) for result in part]
-
-
-def trained_parts(layers: int) -> tuple[str, ...]:
-    """Return the prefixes of the weights that are trained together with some top layers."""
-    numbers = range(DEPTH - layers, DEPTH)
-    return (*(f"layers.{n}." for n in numbers), "comparisons.", "head.norm.", "head.inner.")
 
 
 def piece_errors(output: Float32Array) -> Float32Array:
