@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from pathlib import Path
@@ -14,7 +13,6 @@ from tertium.cache.cached_files import CACHE_KINDS
 from tertium.cache.database import CacheEntry
 from tertium.cache.vector_store import FILE, VectorStore
 from tertium.cli import main
-from tertium.encoders.model_cards import Resource
 
 
 def test_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,46 +33,6 @@ def test_installing_needs_a_known_name(capsys: pytest.CaptureFixture[str]) -> No
     assert len(message) == 3
     assert "did you mean 'mpnet'" in message[1]
     assert "tertium models install mpnet" in message[2]
-
-
-class Typing(io.StringIO):
-    """What someone types at a terminal."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-@pytest.mark.parametrize(
-    ("more", "typed", "agreed"),
-    [
-        ([], io.StringIO(""), False),
-        ([], Typing("no\n"), False),
-        ([], Typing(""), False),
-        ([], Typing("Yes\n"), True),
-        (["--agree"], io.StringIO(""), True),
-    ],
-)
-def test_terms_must_be_accepted_before_install(
-    more: list[str],
-    typed: io.StringIO,
-    agreed: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """No model is downloaded before all terms are accepted."""
-    fetched: list[str] = []
-
-    def install(card: Resource) -> Path:
-        fetched.append(card.name)
-        return tmp_path
-
-    monkeypatch.setenv("TERTIUM_MODELS", str(tmp_path))
-    monkeypatch.setattr("tertium.cli.models.install", install)
-    monkeypatch.setattr("sys.stdin", typed)
-    code = main(["models", "install", "use", "gemma", *more])
-    assert (code, fetched) == ((0, ["use", "gemma"]) if agreed else (2, []))
-    assert "ai.google.dev/gemma/terms" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -164,7 +122,7 @@ def test_limit_removes_vectors_and_then_the_oldest_files(
     ("argv", "message"),
     [
         (["models", "install", "glove", "-f", "json"], "-f json is for `models list`"),
-        (["models", "--agree"], "--agree is for `tertium models install NAME`"),
+        (["models", "--agree"], "--agree was removed: leave it out"),
         (["cache", "clear", "-f", "tsv"], "-f tsv is for `cache info`"),
     ],
 )

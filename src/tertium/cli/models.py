@@ -14,7 +14,7 @@ from tertium.cli.output import add_format, add_quiet, print_result
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars
 from tertium.encoders.encoder import ENCODERS
-from tertium.encoders.install import has_valid_files, install
+from tertium.encoders.install import install
 from tertium.encoders.model_cards import MODEL_CARDS, Resource
 from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
@@ -30,9 +30,8 @@ examples:
   tertium models
   tertium models install mpnet
   tertium models install e5 wordnet
-  tertium models install gemma          # shows its license terms and asks
 
-Encoders are minilm, mpnet, e5, gemma, use and glove, hf/NAME for a model of the Hugging Face hub or
+Encoders are minilm, mpnet, e5, use and glove, hf/NAME for a model of the Hugging Face hub or
 its cache, and dir/PATH for a folder; @N chooses a layer (minilm@4). METEOR's synonyms and the
 entailment features use WordNet.
 """
@@ -48,9 +47,6 @@ def add_arguments(parser: CommandParser) -> None:
         help="what to do (default: list)",
     )
     group.add_argument("names", nargs="*", metavar="NAME", help="models to install")
-    group.add_argument(
-        "--agree", action="store_true", help="accept license terms (gemma) without being asked"
-    )
     add_format(parser)
     add_quiet(parser)
 
@@ -60,8 +56,6 @@ def run(args: argparse.Namespace) -> int:
         if args.format != "text":
             raise UsageError(f"-f {args.format} is for `models list`: omit it")
         return _install(args)
-    if args.agree:
-        raise UsageError("--agree is for `tertium models install NAME`")
     if args.names:
         raise UsageError(f"to install, use `tertium models install {' '.join(args.names)}`")
     records = [
@@ -86,29 +80,13 @@ def run(args: argparse.Namespace) -> int:
 def _install(args: argparse.Namespace) -> int:
     if not args.names:
         raise UsageError(f"no NAME: use `tertium models install {' | '.join(RESOURCES)}`")
-    for name in args.names:
-        _confirm_terms(_find_resource(name), args.agree)
-    for name in args.names:
+    for card in list(map(_find_resource, args.names)):  # all names are checked before a download
         with progress_bars(args.quiet):
-            folder = install(_find_resource(name))
-        print(f"{name}\t{folder}")
-        for extra in _find_resource(name).extras:
-            print(f"tertium: {name} also needs `pip install {extra}`", file=sys.stderr)
+            folder = install(card)
+        print(f"{card.name}\t{folder}")
+        for extra in card.extras:
+            print(f"tertium: {card.name} also needs `pip install {extra}`", file=sys.stderr)
     return 0
-
-
-def _confirm_terms(card: Resource, agreed: bool) -> None:
-    """Show the license terms of a model, if it has any, and ask the user to accept them."""
-    if not card.terms or has_valid_files(models_folder() / card.name, card):
-        return
-    print(card.terms, file=sys.stderr)
-    if agreed:
-        return
-    if not sys.stdin.isatty():
-        raise UsageError(f"{card.name} has license terms (above): accept them with --agree")
-    print(f"Do you accept the terms? Type yes to install {card.name}: ", end="", file=sys.stderr)
-    if sys.stdin.readline().strip().lower() != "yes":
-        raise UsageError(f"{card.name} was not installed: its terms were not accepted")
 
 
 def _find_resource(name: str) -> Resource:

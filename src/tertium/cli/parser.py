@@ -12,6 +12,7 @@ from tertium.errors import UsageError
 GROUPS = ("Input", "Metrics", "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
 REMOVED_OPTIONS = {  # and what to use instead
+    "--agree": "leave it out, since no model has license terms to accept",
     "--top-layers": "use --adapt head (the default), which fits the last layer",
 }
 AddOptions = Callable[["CommandParser", Sequence[str]], None]

@@ -1,7 +1,7 @@
 """The `Encoder` protocol, its result (`Embeddings`), and encoder names.
 
     name    :=  family ["/" path] ["@" layer]
-    family  :=  minilm | mpnet | e5 | gemma | use | glove | hf | dir | file | toy | of a plugin
+    family  :=  minilm | mpnet | e5 | use | glove | hf | dir | file | toy | of a plugin
     layer   :=  N (one layer) | N-M (the mean of layers N to M)
               | N+M+... (these layers, concatenated) | all (every layer, concatenated)
 
@@ -151,7 +151,7 @@ ENCODERS = NameTable(
     "tertium.encoders",
     {
         **dict.fromkeys(
-            ("minilm", "mpnet", "e5", "gemma", "hf", "dir"),
+            ("minilm", "mpnet", "e5", "hf", "dir"),
             "tertium.encoders.transformer_encoder:load",
         ),
         "use": "tertium.encoders.use.encoder:load",

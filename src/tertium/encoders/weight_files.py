@@ -63,12 +63,7 @@ def locate_weights(name: EncoderName) -> WeightFolder:
         if _is_model(folder, card):
             return _check_folder(folder, origin, card)
     hub_name = card.hub_name if card else name.path
-    has_terms = card is not None and bool(card.terms)  # the user must accept them first
-    if (
-        hub_name
-        and not has_terms
-        and (downloaded := _download(hub_name, card.hub_revision if card else ""))
-    ):
+    if hub_name and (downloaded := _download(hub_name, card.hub_revision if card else "")):
         return _check_folder(downloaded, "hub", card)
     raise MissingResourceError(_missing_message(name, card))
 
