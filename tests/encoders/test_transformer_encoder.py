@@ -142,27 +142,16 @@ def test_one_pass_gives_tokens_and_sentences(tiny_model: TinyModel) -> None:
     assert alone.tokens == ((),) * len(TEXTS)
 
 
-POOLINGS = [
-    ["cls"],
-    ["mean"],
-    ["max"],
-    ["mean", "max"],
-    ["mean_sqrt_len_tokens"],
-    ["weightedmean"],
-    ["lasttoken"],
-]
-
-
-@pytest.mark.parametrize("modes", POOLINGS, ids="+".join)
+@pytest.mark.parametrize("mode", ["cls", "mean", "lasttoken"])
 def test_sentence_vectors_equal_sentence_transformers(
-    modes: list[str], tiny_model: TinyModel, tmp_path: Path
+    mode: str, tiny_model: TinyModel, tmp_path: Path
 ) -> None:
     sentence_transformers = pytest.importorskip("sentence_transformers")
     parts = pytest.importorskip("sentence_transformers.sentence_transformer.modules")
     base = pytest.importorskip("sentence_transformers.base.modules")
     folder = tmp_path / "model"
-    pooling = parts.Pooling(16, pooling_mode=modes)
-    dense = base.Dense(16 * len(modes), 6)
+    pooling = parts.Pooling(16, pooling_mode=mode)
+    dense = base.Dense(16, 6)
     model = sentence_transformers.SentenceTransformer(
         modules=[
             base.Transformer(str(tiny_model("bert"))),
@@ -177,6 +166,31 @@ def test_sentence_vectors_equal_sentence_transformers(
     encoder = load_encoder(f"dir/{folder}")
     assert encoder.sentence_dim == 6
     np.testing.assert_allclose(encoder.encode(texts).sentences, model.encode(texts), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({"pooling_mode": "max"}, "'max'"),
+        ({"pooling_mode": ["mean", "cls"]}, r"'mean \+ cls'"),
+        ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": True}, r"'cls \+ mean'"),
+        ({"pooling_mode_weightedmean_tokens": True}, "'pooling_mode_weightedmean_tokens'"),
+        ({"pooling_mode_mean_tokens": False}, "'none'"),
+    ],
+)
+def test_other_pooling_modes_are_refused(
+    settings: dict[str, object], found: str, tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(tiny_model("bert"), tmp_path / "model")
+    module = {"idx": 1, "name": "1", "path": "pool", "type": "sentence_transformers.models.Pooling"}
+    (folder / "modules.json").write_text(json.dumps([module]))
+    (folder / "pool").mkdir()
+    (folder / "pool" / "config.json").write_text(json.dumps(settings))
+    expected = (
+        rf"pool/config.json: pooling mode {found} is not supported: expected one of cls, mean"
+    )
+    with pytest.raises(ModelError, match=expected):
+        load_encoder(f"dir/{folder}")
 
 
 def test_minilm_equals_automodel_and_sentence_transformers(minilm: str) -> None:
@@ -340,7 +354,7 @@ def test_the_fingerprint_depends_on_everything_that_changes_vectors(
     [
         ("config.json", "num_attention_heads", 6),
         ("tokenizer_config.json", "model_max_length", 100),
-        ("1_Pooling/config.json", "pooling_mode_cls_token", True),
+        ("1_Pooling/config.json", "include_prompt", False),
     ],
 )
 def test_changed_settings_of_a_known_model_change_the_signature(

@@ -28,10 +28,7 @@ DEFAULT_MAX_LENGTH = 512  # as BERT, if neither model nor tokenizer has a limit
 MAX_SIZE = 1 << 20  # layers or values of a state: a larger number is a damaged file
 POOLING_MODES = {
     "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
 ACTIVATIONS = {"Tanh": "tanh", "Identity": "", "ReLU": "relu", "Sigmoid": "sigmoid"}
@@ -156,13 +153,13 @@ def read_pooling(folder: Path) -> Pooling:
     except FileNotFoundError:
         return Pooling()
     modules = check_value(tuple[_Module, ...], content, folder / MODULES_FILE, "modules")
-    modes: tuple[str, ...] = ("mean",)
+    mode = "mean"
     dense_layers: list[Dense] = []
     normalize = False
     for module in modules:
         kind, module_folder = module.type.rpartition(".")[2], folder / module.path
         if kind == "Pooling":
-            modes = _read_pooling_modes(read_optional_json(module_folder / CONFIG_FILE))
+            mode = _read_pooling_mode(module_folder / CONFIG_FILE)
         elif kind == "Dense":
             dense_layers.append(_read_dense(module_folder))
         elif kind == "Normalize":
@@ -175,20 +172,25 @@ def read_pooling(folder: Path) -> Pooling:
     sentence_settings = read_optional_json(folder / "sentence_bert_config.json")
     lowercase = bool(sentence_settings.get("do_lower_case", False))
     return Pooling(
-        modes=modes, dense_layers=tuple(dense_layers), normalize=normalize, lowercase=lowercase
+        mode=mode, dense_layers=tuple(dense_layers), normalize=normalize, lowercase=lowercase
     )
 
 
-def _read_pooling_modes(settings: dict[str, Any]) -> tuple[str, ...]:
-    value = settings.get("pooling_mode")
-    if value is not None:
-        modes = tuple(map(str, value)) if isinstance(value, list) else (str(value),)
-    else:
-        modes = tuple(mode for key, mode in POOLING_MODES.items() if settings.get(key))
-    unknown = set(modes) - set(POOLING_MODES.values())
-    if unknown or not modes:
-        raise ModelError(f"unknown pooling mode {', '.join(sorted(unknown))[:80] or 'none'!r}")
-    return modes
+def _read_pooling_mode(file: Path) -> str:
+    settings = read_optional_json(file)
+    modes = settings.get("pooling_mode")
+    if modes is None:  # files of older versions have a flag for each mode
+        modes = [name for name in settings if name.startswith("pooling_mode_") and settings[name]]
+        modes = [POOLING_MODES.get(name, name) for name in modes]
+    elif not isinstance(modes, list):
+        modes = [modes]
+    if len(modes) != 1 or modes[0] not in POOLING_MODES.values():
+        raise ModelError(
+            f"{file}: pooling mode {' + '.join(map(str, modes))[:80] or 'none'!r} is not "
+            f"supported: expected one of {', '.join(POOLING_MODES.values())}; remove modules.json "
+            "to use token vectors and mean pooling"
+        )
+    return str(modes[0])
 
 
 def _read_dense(folder: Path) -> Dense:

@@ -1,6 +1,6 @@
 """Sentence vectors from token states, as sentence-transformers computes them.
 
-Pooling over all positions, special tokens included (class token, mean, max ...), then dense layers,
+Pooling over all positions, special tokens included (mean, first or last token), then dense layers,
 then normalization.
 """
 
@@ -32,24 +32,24 @@ class Dense:
 class Pooling:
     """Computes one vector from the states of all positions of a text.
 
-    The results of `modes` are concatenated, passed through `dense_layers` and, with `normalize`,
-    scaled to length 1. `lowercase` means that the model expects lower-cased text.
+    The result of `mode` (`mean`, `cls` or `lasttoken`) is passed through `dense_layers` and, with
+    `normalize`, scaled to length 1. `lowercase` means that the model expects lower-cased text.
     """
 
-    modes: tuple[str, ...] = ("mean",)
+    mode: str = "mean"
     dense_layers: tuple[Dense, ...] = ()
     normalize: bool = False
     lowercase: bool = False
 
     def width(self, hidden: int) -> int:
         """Return the size of a sentence vector, given the size of a state."""
-        return self.dense_layers[-1].width if self.dense_layers else hidden * len(self.modes)
+        return self.dense_layers[-1].width if self.dense_layers else hidden
 
     def __call__(self, states: Tensor, mask: Tensor) -> Tensor:
         """Pool states (texts, positions, d) under a mask (texts, positions) to (texts, width)."""
         import torch
 
-        pooled = torch.cat([pool(states, mask, mode) for mode in self.modes], dim=1)
+        pooled = pool(states, mask, self.mode)
         for dense in self.dense_layers:
             weights = {key: w.to(pooled) for key, w in _load_dense_weights(dense.folder).items()}
             pooled = torch.nn.functional.linear(pooled, weights["weight"], weights.get("bias"))
@@ -61,19 +61,15 @@ def pool(states: Tensor, mask: Tensor, mode: str) -> Tensor:
     """Pool states (texts, positions, d) to (texts, d), ignoring masked positions."""
     import torch
 
-    weights = mask.unsqueeze(-1).to(states)  # (texts, positions, 1)
     if mode == "cls":
         return states[:, 0]
-    if mode == "max":
-        return states.masked_fill(weights == 0, -torch.inf).amax(dim=1)
     if mode == "lasttoken":
         last = mask.sum(dim=1).long() - 1
         return states[torch.arange(len(states), device=states.device), last]
-    if mode == "weightedmean":
-        weights = weights * torch.arange(1, states.shape[1] + 1).to(states)[None, :, None]
+    weights = mask.unsqueeze(-1).to(states)  # (texts, positions, 1)
     total = (states * weights).sum(dim=1)  # (texts, d)
     count = weights.sum(dim=1).clamp(min=1e-9)  # as in sentence-transformers, for empty texts
-    return total / (count.sqrt() if mode == "mean_sqrt_len_tokens" else count)
+    return total / count
 
 
 @lru_cache(maxsize=8)
