@@ -4,7 +4,7 @@
 
 The baseline joins the pieces of both texts, computes all distances, and gives each side zero weight
 on the other side's pieces; POT solves that, and pyemd if it is installed. Then follow POT on the
-distances between the texts alone, tertium on one thread and on all, and Sinkhorn by text length.
+distances between the texts alone and tertium on one thread and on all.
 Encoding is excluded. Each figure is the best of three by CPU seconds.
 """
 
@@ -25,14 +25,11 @@ from tertium.execution import runtime
 from tertium.metrics.base.greedy_matching import normalize_rows, piece_ranges
 from tertium.metrics.embedding.optimal_transport import (
     map_distances,
-    solve_exact,
-    solve_sinkhorn,
     unit_distances,
 )
 from tertium.metrics.embedding.wmd import WMD
 
 Pair = tuple[np.ndarray, np.ndarray]
-LENGTHS = (25, 50, 100, 200, 400)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -55,7 +52,6 @@ def main(arguments: list[str] | None = None) -> None:
         print_time(f"tertium, {threads} threads", ours, base)
         worst = np.abs(np.array(ours.value) - base.value).max()
         print(f"{'':24}largest difference {worst:.1e}")
-    compare_solvers(pairs)
 
 
 def encode_pairs(encoder: str, count: int) -> Chunk:
@@ -112,28 +108,6 @@ def print_time(label: str, measurement: Measurement[Any], base: Measurement[Any]
         f"{measurement.megabytes:6.0f} MB",
         flush=True,
     )
-
-
-def compare_solvers(pairs: list[Pair]) -> None:
-    """Compare exact transport and Sinkhorn on texts of growing length."""
-    left, right = (np.concatenate(sides) for sides in zip(*pairs[:100], strict=True))
-    for length in LENGTHS:
-        problems = [
-            unit_distances(left[start : start + length], right[start : start + length + 2])
-            for start in range(0, min(5 * length, len(left) - length), length)
-        ]
-        slow, fast = (
-            best_of(lambda: [solve(c).cost for c in problems])  # noqa: B023
-            for solve in (
-                solve_exact,
-                lambda c: solve_sinkhorn(c, regularisation=WMD.regularisation),
-            )
-        )
-        gap = np.max(np.array(fast.value) - slow.value)
-        print(
-            f"{length:4} pieces: exact {slow.seconds / len(problems) * 1e3:8.2f} ms, "
-            f"sinkhorn {fast.seconds / len(problems) * 1e3:8.2f} ms, at most {gap:.3f} above"
-        )
 
 
 if __name__ == "__main__":

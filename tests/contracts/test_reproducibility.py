@@ -31,7 +31,6 @@ VARIANTS = [
     "bertscore:encoder=e5@9,against=source,precision=int8",
     "sentsim:precision=int8",
     "esim:precision=int8",
-    "wmd:solver=sinkhorn",
     "sentsim:sentence=smd,token=wmd",
     "tertium-multi:scale=mqm",
     "tertium-small:scale=mqm",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -20,7 +19,6 @@ from tertium.metrics.embedding import optimal_transport
 from tertium.metrics.embedding.optimal_transport import (
     map_distances,
     solve_exact,
-    solve_sinkhorn,
     unit_distances,
 )
 
@@ -51,41 +49,6 @@ def test_transport_of_three_points_to_two() -> None:
 def test_equal_sizes_are_an_assignment() -> None:
     plan = solve_exact(np.array([[1.0, 0.0], [0.0, 1.0]])).plan
     assert plan.tolist() == [[0.0, 0.5], [0.5, 0.0]]
-
-
-@pytest.mark.parametrize("regularisation", [0.05, 0.5])
-def test_sinkhorn_equals_pot(regularisation: float) -> None:
-    for seed in range(5):
-        costs = random_problem(seed, 6 + seed, 9)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            expected = ot.sinkhorn2(
-                [], [], costs, regularisation, method="sinkhorn_log", numItermax=5000, stopThr=1e-10
-            )
-        result = solve_sinkhorn(costs, regularisation=regularisation, tolerance=1e-8)
-        assert result.cost == pytest.approx(float(expected), abs=1e-5)
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(1, 20))
-def test_sinkhorn_plan_is_feasible_and_never_cheaper_than_the_exact_one(
-    seed: int, rows: int, columns: int
-) -> None:
-    costs = random_problem(seed, rows, columns)
-    result = solve_sinkhorn(costs)
-    np.testing.assert_allclose(result.plan.sum(axis=1), 1 / rows, atol=1e-12)
-    np.testing.assert_allclose(result.plan.sum(axis=0), 1 / columns, atol=1e-12)
-    assert solve_exact(costs).cost - 1e-12 <= result.cost <= solve_exact(costs).cost + 0.1
-
-
-def test_sinkhorn_approaches_the_exact_cost() -> None:
-    costs = random_problem(7, 12, 10)
-    gaps = [
-        solve_sinkhorn(costs, regularisation=r).cost - solve_exact(costs).cost
-        for r in (1.0, 0.3, 0.05)
-    ]
-    assert gaps[0] > gaps[1] > gaps[2]
-    assert gaps[2] < 0.03
 
 
 def random_chunk(seed: int, pairs: int) -> Chunk:

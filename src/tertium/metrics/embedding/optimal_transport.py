@@ -1,4 +1,4 @@
-"""Optimal transport between two small sets of vectors, exact or with entropic regularization.
+"""Exact optimal transport between two small sets of vectors.
 
     W(C) = min_T sum_ij T_ij C_ij,   T >= 0,  T 1 = 1/rows,  T' 1 = 1/columns
 
@@ -32,7 +32,6 @@ T = TypeVar("T")
 
 MAX_SIMPLEX_ITERATIONS = 1_000_000  # far more than any two texts need; reaching it is an error
 OPTIMAL = 1  # solver status
-MAX_SINKHORN_ITERATIONS = 10_000
 PAIRS_PER_BATCH = 64  # whose distances are computed together
 MIN_PRODUCT_SQUARE = 0.02  # smaller squared distances lose too many digits in a float32 product
 TINY = np.float32(1e-30)  # avoids division by zero for zero vectors
@@ -81,45 +80,6 @@ def solve_exact(costs: FloatArray) -> Transport:
             "be finite"
         )
     return Transport(cost=float(cost), plan=plan)
-
-
-def solve_sinkhorn(
-    costs: FloatArray, *, regularisation: float = 0.05, tolerance: float = 0.03
-) -> Transport:
-    """Return a plan that nearly minimizes cost - `regularisation` x entropy (Cuturi 2013).
-
-    Rows and columns are scaled in turn until the marginals are met up to `tolerance`. The remainder
-    is distributed evenly (Altschuler et al. 2017), so the plan is feasible and its cost is at least
-    the exact one. Time is quadratic in the number of points; the exact solvers are cubic. It pays
-    off for texts of hundreds of tokens.
-
-    >>> round(solve_sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])).cost, 4)
-    0.3333
-    """
-    rows, columns = costs.shape
-    a, b = np.full(rows, 1 / rows), np.full(columns, 1 / columns)
-    # Subtracting constants from rows or columns changes no plan and avoids underflow.
-    reduced = costs - costs.min(axis=1, keepdims=True)
-    reduced -= reduced.min(axis=0)
-    kernel = np.exp(-reduced / regularisation)
-    v = np.full(columns, 1 / columns)
-    for number in range(1, MAX_SINKHORN_ITERATIONS + 1):
-        u = a / (kernel * v).sum(axis=1)
-        sums = (u[:, None] * kernel).sum(axis=0)
-        if number % 5 == 0 and np.abs(v * sums - b).sum() < tolerance:
-            break
-        v = b / sums
-    plan = _round_to_feasible(u[:, None] * kernel * v, a, b)
-    return Transport(cost=float((plan * costs).sum()), plan=plan)
-
-
-def _round_to_feasible(plan: FloatArray, left: FloatArray, right: FloatArray) -> FloatArray:
-    """Round a nearly feasible plan to a feasible one; missing mass is distributed evenly."""
-    plan = plan * np.minimum(1, left / plan.sum(axis=1))[:, None]
-    plan *= np.minimum(1, right / plan.sum(axis=0))
-    here, there = left - plan.sum(axis=1), right - plan.sum(axis=0)
-    missing = here.sum()
-    return plan + np.outer(here, there) / missing if missing > 0 else plan
 
 
 def map_distances(chunk: Chunk, solve: Callable[[FloatArray], T]) -> list[T]:
@@ -217,7 +177,7 @@ def _solve_assignment(costs: FloatArray) -> Transport:
 @cache
 def _load_simplex() -> Callable[..., tuple[FloatArray, float, FloatArray, FloatArray, int]]:
     """Return POT's network simplex without the checks and conversions of its public API."""
-    with explain_missing("exact transport", hint="or choose solver=sinkhorn"):
+    with explain_missing("optimal transport"):
         from ot.lp.emd_wrap import emd_c
     solver: Callable[..., tuple[FloatArray, float, FloatArray, FloatArray, int]] = emd_c
     return solver

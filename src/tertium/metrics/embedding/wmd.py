@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from tertium.metrics.base.explanation import Link
 from tertium.metrics.embedding import optimal_transport
 from tertium.metrics.embedding.metric import EmbeddingMetric, Formula
 from tertium.segment import Segment
-from tertium.specs import Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +23,6 @@ class WMD(EmbeddingMetric):
         WMD = min_T sum_ij T_ij |x_i - y_j|,   sum_j T_ij = 1/|x|,  sum_i T_ij = 1/|y|
 
     Vectors are scaled to length 1. All tokens have the same weight; special tokens are excluded.
-
-    Settings, besides those of `EmbeddingMetric`:
-
-    - `solver`: `exact`, or `sinkhorn`, which slightly overestimates distances and is faster for
-      texts of about 200 tokens or more.
-    - `regularisation`: entropic regularization of `sinkhorn`.
 
     See also: BERTScore lets several pieces match the same one; WMDO adds a word order penalty.
 
@@ -49,25 +42,16 @@ class WMD(EmbeddingMetric):
     booktitle = "Proceedings of ICML", year = "2015", pages = "957--966"
 }"""
 
-    solver: Literal["exact", "sinkhorn"] = "exact"
-    regularisation: Annotated[float, Range(0, exclusive=True)] = 0.05
-
     def formula(self, encoder: Encoder, segments: Sequence[Segment]) -> Formula:
         return lambda chunk: np.array(optimal_transport.map_distances(chunk, self.distance))
 
     def distance(self, costs: FloatArray) -> float:
         """Return the score of two texts from token distances (left, right); NaN if one is empty."""
-        return self.solve(costs).cost if costs.size else float("nan")
-
-    def solve(self, costs: FloatArray) -> optimal_transport.Transport:
-        """Return the optimal transport for token distances (left, right)."""
-        if self.solver == "exact":
-            return optimal_transport.solve_exact(costs)
-        return optimal_transport.solve_sinkhorn(costs, regularisation=self.regularisation)
+        return optimal_transport.solve_exact(costs).cost if costs.size else float("nan")
 
     def links(self, left: Float32Array, right: Float32Array) -> Sequence[Link]:
         costs = optimal_transport.unit_distances(left, right)
-        plan = self.solve(costs).plan
+        plan = optimal_transport.solve_exact(costs).plan
         return [
             Link(
                 hypothesis=int(i),
@@ -76,11 +60,8 @@ class WMD(EmbeddingMetric):
                 weight=float(plan[i, j]),
                 direction="transport",
             )
-            # regularization leaves tiny weights on all pairs
-            for i, j in zip(*np.nonzero(plan > 1e-9), strict=True)
+            for i, j in zip(*np.nonzero(plan > 1e-9), strict=True)  # not rounding errors
         ]
 
     def own_signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
-        if self.solver == "exact":
-            return {"solver": "exact"}
-        return {"solver": "sinkhorn", "reg": str(self.regularisation)}
+        return {"solver": "exact"}

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.metrics.embedding.optimal_transport import solve_exact
 from tertium.metrics.embedding.wmd import WMD
 from tertium.segment import Segment
 from tertium.specs import Range
@@ -48,7 +49,7 @@ class WMDO(WMD):
     def distance(self, costs: FloatArray) -> float:
         if not costs.size:
             return float("nan")
-        transport = self.solve(costs)
+        transport = solve_exact(costs)
         return transport.cost - self.gamma * (0.5 - fragmentation(transport.plan))
 
     def boundary_values(self, is_equal: bool) -> Sequence[float]:
