@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from tertium.models.checkpoint import (
     Checkpoint,
     check_encoder,
     read_checkpoint,
-    read_config,
     round_to_half,
     write_checkpoint,
 )
@@ -179,23 +177,6 @@ def test_kill_between_the_two_files_keeps_the_previous_model(
     write_checkpoint(tmp_path, newer)
     assert read_checkpoint(tmp_path).hash == newer.hash
     assert sorted(p.name for p in tmp_path.iterdir()) == ["config.json", "weights.safetensors"]
-
-
-def test_model_that_is_saved_while_it_is_read_is_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    old, new = checkpoint(), checkpoint(arrays={"w": np.ones(2)}, config={"hidden": 3})
-    write_checkpoint(tmp_path, old)
-    configs = iter([read_config(tmp_path)])
-
-    def read_old_config(folder: Path) -> dict[str, Any]:
-        for config in configs:  # another process saves a model after the first call
-            write_checkpoint(tmp_path, new)
-            return config
-        return read_config(folder)
-
-    monkeypatch.setattr("tertium.models.checkpoint.read_config", read_old_config)
-    assert read_checkpoint(tmp_path).hash == new.hash
 
 
 def test_weights_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

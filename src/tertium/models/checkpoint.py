@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 CONFIG, WEIGHTS = "config.json", "weights.safetensors"
 PREVIOUS_WEIGHTS = ".older.weights.safetensors"  # name of weights while they are replaced
 WEIGHTS_HASH = "weights_sha256"
-READ_ATTEMPTS = 10  # while another process saves models in the same folder
 PACKAGE = "tertium_models"  # contains the bundled models
 HOW_TO_INSTALL = "the package tertium-models (in a checkout: pip install ./weights)"
 MISSING = Path("/nowhere") / PACKAGE  # used if the package is not installed
@@ -181,19 +180,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> None:
 
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a checkpoint; raise `ModelError` if it is incomplete or damaged."""
-    for attempt in range(READ_ATTEMPTS):
-        config = read_config(folder)
-        try:
-            return _read_with_weights(folder, config)
-        except ModelError:  # repeat if another process has just saved a model here
-            is_being_saved = (folder / PREVIOUS_WEIGHTS).exists() or read_config(folder) != config
-            if not is_being_saved or attempt == READ_ATTEMPTS - 1:
-                raise
-    raise AssertionError  # unreachable
-
-
-def _read_with_weights(folder: Path, config: dict[str, Any]) -> Checkpoint:
-    stored = read_dataclass(StoredConfig, config, folder / CONFIG)
+    stored = read_dataclass(StoredConfig, read_config(folder), folder / CONFIG)
     return Checkpoint(
         name=stored.metric or stored.ranker or "",
         kind="ranker" if stored.ranker else "metric",

@@ -5,10 +5,9 @@
     load_metric("models/esim") == esim
 
 The field `model` says where the weights come from: empty for the default bundled model, the name
-of another bundled model, a folder, or an internal key for a model that was not saved yet. The key
-holds the weights: they are freed with the last metric that uses them, and pickled with it. Metrics
-and rankers inherit from `TrainedModel` and implement `fit` (training) and scoring. This module
-imports no training code until `train` is called.
+of another bundled model, a folder, or the weights of a model that was not saved. Metrics and
+rankers inherit from `TrainedModel` and implement `fit` (training) and scoring. This module imports
+no training code until `train` is called.
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
-from weakref import WeakSet
 
 from tertium.arrays import BoolArray
 from tertium.encoders import Encoder, load_encoder
@@ -51,44 +49,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SNAPSHOT = "training.safetensors"  # state of a training that is not finished
-UNSAVED = "unsaved-"  # prefix of the keys of unsaved models
+UNSAVED = "unsaved-"  # prefix of the names of models that were not saved
 LOCATION_FIELDS = ("model", "folder")  # fields that locate weights and do not affect scores
 SETTINGS = "settings"  # key of the settings in config.json
 FIELDS = "fields"  # key of the fields that were chosen after training
 
-# Checkpoints of unsaved models, so that a spec finds them while a metric with these weights exists.
-_unsaved: WeakSet[Checkpoint] = WeakSet()
 
-
-class UnsavedModel(str):
-    """Key of a model that was not saved, with its checkpoint; the value of a field `model`."""
+class WeightsInMemory(str):
+    """The value of a field `model` of a model that was not saved: a name, and its checkpoint."""
 
     checkpoint: Checkpoint
-
-    def __new__(cls, checkpoint: Checkpoint) -> UnsavedModel:
-        key = super().__new__(cls, _make_key(checkpoint))
-        key.checkpoint = checkpoint
-        _unsaved.add(checkpoint)
-        return key
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restore_unsaved, (self.checkpoint,)
-
-    def __deepcopy__(self, memo: object) -> UnsavedModel:
-        return self
-
-
-def _restore_unsaved(checkpoint: Checkpoint) -> UnsavedModel:
-    """Unpickle a key; share the weights with a model of this process, if there is one."""
-    return UnsavedModel(_find_unsaved(_make_key(checkpoint)) or checkpoint)
-
-
-def _make_key(checkpoint: Checkpoint) -> str:
-    return UNSAVED + checkpoint.hash[:16]
-
-
-def _find_unsaved(key: str) -> Checkpoint | None:
-    return next((checkpoint for checkpoint in _unsaved if _make_key(checkpoint) == key), None)
 
 
 class EqualByWeights(ABC):
@@ -225,13 +195,13 @@ class TrainedModel(EqualByWeights):
 
     @property
     def location(self) -> str:
-        """Folder of the weights, or the key of an unsaved model."""
+        """Folder of the weights, or the name of a model that was not saved."""
         return str(resolve_model_path(self.model, self.bundled_name))
 
     @property
     def is_saved(self) -> bool:
         """Whether other processes can load the model by its spec."""
-        return not self.model.startswith(UNSAVED)
+        return not isinstance(self.model, WeightsInMemory)
 
     @property
     def bundled_name(self) -> str:
@@ -241,7 +211,7 @@ class TrainedModel(EqualByWeights):
     @property
     def checkpoint(self) -> Checkpoint:
         """Checkpoint of the model, loaded on first use and checked against the fields."""
-        checkpoint = find_checkpoint(self.location if self.is_saved else self.model)
+        checkpoint = find_checkpoint(resolve_model_path(self.model, self.bundled_name))
         if checkpoint.name != self.name:
             raise ModelError(
                 f"{self.location}: expected a model of {self.name}, got {checkpoint.name}"
@@ -269,7 +239,9 @@ class TrainedModel(EqualByWeights):
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> Self:
         """Create a model from a checkpoint in memory."""
-        return cls.load(UnsavedModel(checkpoint))
+        model = WeightsInMemory(UNSAVED + checkpoint.hash[:16])
+        model.checkpoint = checkpoint
+        return cls.load(model)
 
     def save(self, folder: str | Path) -> Self:
         """Write the model and its card to a folder; return a model that reads from there."""
@@ -290,7 +262,7 @@ class TrainedModel(EqualByWeights):
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Load a model from a folder; raise `ModelError` if the folder is not valid."""
-        model = folder if isinstance(folder, UnsavedModel) else str(folder)
+        model = folder if isinstance(folder, WeightsInMemory) else str(folder)
         where = resolve_model_path(model, cls.name)
         checkpoint = find_checkpoint(where)
         if checkpoint.name != cls.name:
@@ -325,11 +297,14 @@ def _warn_about_languages(cls: type[TrainedModel], settings: Any, sets: Training
 
 
 def resolve_model_path(model: str, bundled: str) -> str:
-    """Resolve the field `model` to a key, a folder, or a bundled model (by default `bundled`)."""
+    """Resolve the field `model` to a folder, also of a bundled model (by default `bundled`).
+
+    Weights in memory are returned as they are.
+    """
     if not model:
         return str(bundled_models_folder() / bundled)
     bundled_folder = bundled_models_folder() / model
-    is_name = not model.startswith(UNSAVED) and Path(model).name == model
+    is_name = Path(model).name == model
     try:
         is_bundled = is_name and not (Path(model) / CONFIG).is_file() and bundled_folder.is_dir()
     except OSError:  # not a valid file name; reading it will raise
@@ -338,21 +313,17 @@ def resolve_model_path(model: str, bundled: str) -> str:
 
 
 def find_checkpoint(where: str) -> Checkpoint:
-    """Load a checkpoint from a folder, or find an unsaved one of this process by its key."""
-    if not where.startswith(UNSAVED):
-        return load_checkpoint(where)
-    checkpoint = where.checkpoint if isinstance(where, UnsavedModel) else _find_unsaved(where)
-    if checkpoint is None:
-        raise UsageError(
-            f"model {where} was not saved, and no metric in this process has its weights: train it "
-            "again, save it with `metric.save(FOLDER)`, and use the folder"
-        )
-    return checkpoint
+    """Return the checkpoint of a folder, or of weights in memory."""
+    return where.checkpoint if isinstance(where, WeightsInMemory) else load_checkpoint(where)
 
 
 @lru_cache(maxsize=16)
 def load_checkpoint(where: str) -> Checkpoint:
     """Load a checkpoint from a folder; log a warning if its training is not finished."""
+    if where.startswith(UNSAVED):
+        raise UsageError(
+            f"model {where} was not saved: save it with `metric.save(FOLDER)`, and use the folder"
+        )
     folder = Path(where)
     if folder.parent == bundled_models_folder():
         find_bundled_model(folder.name)

@@ -64,7 +64,7 @@ class CrossValidation:
     @property
     def unbiased(self) -> FloatArray:
         """The r of each fold, (folds,), with the strength that is best on the other folds."""
-        chosen = (self.adapted.sum(0) - self.adapted).argmax(1)
+        chosen: IntArray = (self.adapted.sum(0) - self.adapted).argmax(1)
         return self.adapted[np.arange(len(self.adapted)), chosen]
 
 

@@ -37,7 +37,7 @@ from tertium.metrics.pairwise.sentence_vectors import (
 )
 from tertium.models.checkpoint import Checkpoint
 from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.trained_model import UNSAVED, TrainedModel, lazy_attribute
+from tertium.models.trained_model import TrainedModel, lazy_attribute
 from tertium.segment import Segment
 from tertium.specs import Range
 
@@ -99,11 +99,6 @@ class Pairwise(TrainedModel, Ranker):
     def __post_init__(self) -> None:
         if not self.vectors and not self.features:
             raise UsageError("pairwise needs vectors or features: give at least one of them")
-        if unsaved := [name for name in self.features if UNSAVED in name]:
-            raise UsageError(
-                f"feature {unsaved[0]} was not saved, and a ranker loads its features from files: "
-                "save the metric with metric.save(FOLDER) first"
-            )
         for name in self.vectors:
             VectorName.parse(name)
 

@@ -48,7 +48,6 @@ from tertium.metrics.regression.blend_weights import (
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
 from tertium.models.checkpoint_cache import cache_by_checkpoint
-from tertium.models.trained_model import UNSAVED
 from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe
@@ -333,8 +332,6 @@ class Blend(Trainable):
         if not metrics:
             raise UsageError(f"blend needs the metrics to combine: {HOW_TO_CHOOSE}")
         parts = load_metrics(metrics)
-        if unsaved := next((m for m in metrics if UNSAVED in m), None):
-            raise UsageError(f"{unsaved} was not saved: save it, and give its folder")
         data, dev = collect_judgments(job.data.scores), collect_judgments(job.dev.scores)
         targets = check_targets(np.array([judgment.score for judgment in data]))
         dev_examples = None
