@@ -38,16 +38,6 @@ PEARMUT = [
         )
     ),
 ]
-APPRAISE = [
-    f"appraise/Examples/{name}"
-    for name in (
-        "Direct/batches.json",
-        "DocumentSQM+Context/batches.json",
-        "MQM+ESA/batches_esa.json",
-        "MQM+ESA/batches_mqm.json",
-        "Pairwise/batches.json",
-    )
-]
 
 
 def shown_texts(
@@ -67,29 +57,26 @@ def shown_texts(
     }
 
 
-@pytest.mark.parametrize("name", [*PEARMUT, *APPRAISE])
+@pytest.mark.parametrize("name", PEARMUT)
 def test_published_campaigns_round_trip(tmp_path: Path, name: str) -> None:
     if not (CAMPAIGNS / name).is_file():
         pytest.skip("samples are not here")
-    tool = "appraise" if name in APPRAISE else "pearmut"
     campaign = read_any_campaign(CAMPAIGNS / name)
     write_campaign(campaign, tmp_path / "ours.json")
-    write_any_campaign(read_any_campaign(tmp_path / "ours.json"), tmp_path / "theirs.json", tool)
+    again = read_any_campaign(tmp_path / "ours.json")
+    write_any_campaign(again, tmp_path / "theirs.json", "pearmut")
     content = json.loads((tmp_path / "theirs.json").read_text())
     assert content == json.loads((CAMPAIGNS / name).read_text())
 
 
-@pytest.mark.parametrize("tool", ["pearmut", "appraise", "label-studio"])
-def test_our_campaigns_show_the_same_texts_in_other_tools(tmp_path: Path, tool: str) -> None:
+def test_our_campaigns_show_the_same_texts_in_pearmut(tmp_path: Path) -> None:
     campaign = plan(overlap=2, checks=2, tutorials=True, source_language="de")
-    write_any_campaign(campaign, tmp_path / "theirs.json", tool)
+    write_any_campaign(campaign, tmp_path / "theirs.json", "pearmut")
     again = read_any_campaign(tmp_path / "theirs.json")
     seen = [*shown_texts(again).values()]
     assert seen == [*shown_texts(campaign).values()]
     kinds = [item.kind for item in again.items]
     assert kinds.count("check") == 2
-    if tool == "label-studio":
-        assert '<Labels name="errors"' in (tmp_path / "theirs.xml").read_text()
 
 
 def test_unknown_files_and_protocols_are_refused(tmp_path: Path) -> None:
@@ -203,22 +190,16 @@ def test_what_raters_see_otherwise_than_in_pearmut_is_a_warning(
     assert read_campaign(tmp_path / "ours.json").instructions == "Be strict."
 
 
-def test_severities_of_mqm_are_written_to_label_studio(tmp_path: Path) -> None:
-    write_any_campaign(plan(protocol="mqm"), tmp_path / "theirs.json", "label-studio")
-    config = (tmp_path / "theirs.xml").read_text()
-    for severity in ("neutral", "minor", "major", "critical"):
-        assert f'<Label value="{severity}"/>' in config
-
-
-def test_error_categories_that_appraise_cannot_have_are_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("tool", ["appraise", "label-studio"])
+def test_tools_that_are_no_longer_written_name_what_to_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str
 ) -> None:
-    campaign = plan(protocol="mqm")
-    write_any_campaign(campaign, tmp_path / "theirs.json", "appraise")
-    assert not caplog.messages
-    own = campaign.replace(typology=(Category(name="Tone"),))
-    write_any_campaign(own, tmp_path / "theirs.json", "appraise")
-    assert "Appraise batches have no error categories" in caplog.messages[0]
+    write_campaign(plan(), tmp_path / "ours.json")
+    where = ["--from", str(tmp_path / "ours.json"), "-o", str(tmp_path / "theirs.json")]
+    assert main(["plan", *where, "--as", tool]) == 2
+    error = capsys.readouterr().err
+    assert f"--as {tool} was removed: use --as pearmut, or `tertium annotate`" in error
+    assert not (tmp_path / "theirs.json").exists()
 
 
 @pytest.mark.parametrize("folder", ["campaigns-before-add", "campaigns-after-add"])

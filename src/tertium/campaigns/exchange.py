@@ -1,19 +1,18 @@
 """Campaigns of other annotation tools: Pearmut, Appraise and Label Studio.
 
-A campaign that was read from another tool is written to that tool as it was: fields without a
-counterpart are kept in `extras`. Campaigns of ours are written with everything the tool supports.
+A campaign that was read from Pearmut is written to Pearmut as it was: fields without a counterpart
+are kept in `extras`. Campaigns of ours are written with everything that Pearmut supports.
 
-    pearmut         task-based, single-stream and dynamic; a document is a list of items
-    appraise        batches: a list of tasks with items (direct assessment, ESA, MQM, pairwise)
-    label-studio    a list of tasks, with the labeling interface in an .xml file next to it
+    pearmut         read and written: task-based, single-stream and dynamic
+    appraise        read: a list of batches (direct assessment, ESA, MQM, pairwise)
+    label-studio    read: a list of tasks
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tertium.atomic import PathLike, write_text
 from tertium.campaigns import appraise, label_studio, pearmut
@@ -22,20 +21,13 @@ from tertium.campaigns.campaign import (
     PROTOCOLS,
     Campaign,
     parse_campaign,
-    to_json,
     write_campaign,
 )
 from tertium.data.formats import parse_json
 from tertium.data.text_files import read_text
 from tertium.errors import DataError, UnknownNameError
 
-Writer = Callable[[Campaign], Any]
-WRITERS: Mapping[str, Writer] = {
-    "tertium": to_json,
-    "pearmut": pearmut.make_content,
-    "appraise": appraise.make_content,
-    "label-studio": label_studio.make_content,
-}
+TOOLS = ("tertium", "pearmut")
 
 
 def read_any_campaign(path: PathLike, protocol: str | None = None) -> Campaign:
@@ -62,12 +54,10 @@ def read_any_campaign(path: PathLike, protocol: str | None = None) -> Campaign:
 
 def write_any_campaign(campaign: Campaign, path: PathLike, tool: str = "tertium") -> None:
     """Write a campaign in the format of a tool."""
-    if tool not in WRITERS:
-        raise UnknownNameError("annotation tool", tool, WRITERS)
+    if tool not in TOOLS:
+        raise UnknownNameError("annotation tool", tool, TOOLS)
     if tool == "tertium":
         write_campaign(campaign, path)
-        return
-    content = WRITERS[tool](campaign)
-    if tool == "label-studio":
-        write_text(Path(path).with_suffix(".xml"), label_studio.labeling_config(campaign))
-    write_text(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")
+    else:
+        content = pearmut.make_content(campaign)
+        write_text(path, json.dumps(content, ensure_ascii=False, indent=2) + "\n")

@@ -11,7 +11,10 @@ from tertium.errors import UsageError
 
 GROUPS = ("Input", "Metrics", "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
-REMOVED_OPTIONS = {  # and what to use instead
+# What to use instead of removed options, and of removed values ("--as appraise").
+REMOVED_OPTIONS = {
+    "--as appraise": "use --as pearmut, or `tertium annotate`",
+    "--as label-studio": "use --as pearmut, or `tertium annotate`",
     "--agree": "leave it out, since no model has license terms to accept",
     "--top-layers": "use --adapt head (the default), which fits the last layer",
 }
@@ -72,15 +75,22 @@ class CommandParser(OneLineErrorParser):
         self.add_all_options(args or ())
         self.stored_values = {}
         arguments, unknown = super().parse_known_args(replace_underscores(args or ()), namespace)
-        for word in unknown:
-            option = word.partition("=")[0]
-            if option in REMOVED_OPTIONS:
-                self.error(f"{option} was removed: {REMOVED_OPTIONS[option]}")
         if unknown:
+            self._check_removed(unknown[0].partition("=")[0])
             plural = "s" * (len(unknown) > 1)
             words = " ".join(unknown)
             self.error(f"unrecognized argument{plural}: {words}{self._suggest(unknown[0])}")
         return arguments, unknown
+
+    def _check_removed(self, option: str) -> None:
+        """Report an option, or an option with a value, that earlier versions had."""
+        if option in REMOVED_OPTIONS:
+            self.error(f"{option} was removed: {REMOVED_OPTIONS[option]}")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        for name in action.option_strings:
+            self._check_removed(f"{name} {value}")
+        super()._check_value(action, value)
 
     def _suggest(self, word: str) -> str:
         """Suggest an option for an unrecognized argument."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tertium.data.testset import TestSet
 
 SECONDS_BY_UNIT = {"h": 3600.0, "m": 60.0, "min": 60.0, "s": 1.0}
-TOOLS = ("tertium", "pearmut", "appraise", "label-studio")
+TOOLS = ("tertium", "pearmut")
 
 DESCRIPTION = (
     "Compute how many segments and raters a difference between systems needs, choose the segments, "
