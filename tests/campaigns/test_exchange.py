@@ -1,4 +1,4 @@
-"""Campaigns of Pearmut, Appraise and Label Studio."""
+"""Campaigns of Pearmut."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_our_campaigns_show_the_same_texts_in_pearmut(tmp_path: Path) -> None:
 
 def test_unknown_files_and_protocols_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"a": 1}')
-    with pytest.raises(DataError, match="not a campaign of tertium, Pearmut, Appraise"):
+    with pytest.raises(DataError, match="not a campaign of tertium or Pearmut"):
         read_any_campaign(tmp_path / "x.json")
     with pytest.raises(UsageError, match="Pearmut has no protocol 'post-edit'"):
         write_any_campaign(plan(protocol="post-edit"), tmp_path / "y.json", "pearmut")

@@ -1,21 +1,16 @@
-"""Campaigns of other annotation tools: Pearmut, Appraise and Label Studio.
+"""Campaigns as files of tertium or of Pearmut.
 
 A campaign that was read from Pearmut is written to Pearmut as it was: fields without a counterpart
 are kept in `extras`. Campaigns of ours are written with everything that Pearmut supports.
-
-    pearmut         read and written: task-based, single-stream and dynamic
-    appraise        read: a list of batches (direct assessment, ESA, MQM, pairwise)
-    label-studio    read: a list of tasks
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 
 from tertium.atomic import PathLike, write_text
-from tertium.campaigns import appraise, label_studio, pearmut
+from tertium.campaigns import pearmut
 from tertium.campaigns.campaign import (
     FORMAT,
     PROTOCOLS,
@@ -31,8 +26,8 @@ TOOLS = ("tertium", "pearmut")
 
 
 def read_any_campaign(path: PathLike, protocol: str | None = None) -> Campaign:
-    """Read a campaign of any known tool; Appraise and Label Studio do not state the protocol."""
-    content, name = parse_json(read_text(path), str(path)), Path(path).stem
+    """Read a campaign of tertium or Pearmut; `protocol` replaces that of Pearmut."""
+    content = parse_json(read_text(path), str(path))
     if protocol is not None and protocol not in PROTOCOLS:
         raise UnknownNameError("protocol", protocol, PROTOCOLS)
     try:
@@ -40,16 +35,9 @@ def read_any_campaign(path: PathLike, protocol: str | None = None) -> Campaign:
             return parse_campaign(content, str(path))
         if isinstance(content, Mapping) and {"campaign_id", "data"} <= {*content}:
             return pearmut.read_content(content, protocol)
-        if isinstance(content, list) and content and isinstance(content[0], Mapping):
-            if {"items", "task"} <= {*content[0]}:
-                return appraise.read_content(content, name, protocol)
-            if "data" in content[0]:
-                return label_studio.read_content(content, name, protocol)
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: the campaign is incomplete ({error!r})") from None
-    raise DataError(
-        f"{path}: not a campaign of tertium, Pearmut, Appraise (batches) or Label Studio (tasks)"
-    )
+    raise DataError(f"{path}: not a campaign of tertium or Pearmut")
 
 
 def write_any_campaign(campaign: Campaign, path: PathLike, tool: str = "tertium") -> None:

@@ -52,7 +52,7 @@ def add_arguments(parser: CommandParser) -> None:
         "--from",
         dest="campaign",
         metavar="FILE",
-        help="convert a campaign (ours, Pearmut, Appraise or Label Studio) with --as and -o",
+        help="convert a campaign (ours or Pearmut) with --as and -o",
     )
     _add_statistics(parser)
     _add_campaign(parser)
