@@ -22,9 +22,8 @@ from scipy.special import ndtr
 
 from tertium.arrays import BoolArray, FloatArray, IntArray, make_rng
 from tertium.campaigns.power import Design, compute_power, effective_document_size
-from tertium.campaigns.sampling import choose_segments, weighted_mean
+from tertium.campaigns.sampling import METHODS, choose_segments
 from tertium.campaigns.system_scores import assign_clusters
-from tertium.campaigns.utilities import output_diversity, score_utilities
 from tertium.campaigns.variance import (
     COMPONENTS,
     VarianceComponents,
@@ -33,8 +32,6 @@ from tertium.campaigns.variance import (
 )
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.formats import read_records
-from tertium.data.testset import TestSet
-from tertium.evaluation.scoring import score
 from tertium.meta.correlation import spearman
 from tertium.spans import error_weight
 
@@ -53,7 +50,6 @@ UNITS = {
 RAW_DA_DEVIATION = 24.0  # points of a rater's scores in da/wmt22liv; other sets are z-scores
 VARIANCE_FILE = Path("src/tertium/campaigns/variance.json")
 SEED = 2024
-CHOICE_SETS = ("esa/wmt24/en-is", "esa/wmt24/cs-uk")  # not used to train our metrics
 MAX_CHOICE_SEGMENTS = 634  # as many as most sets have
 DRAWS = 200
 SAMPLE_SIZES = (50, 100, 200, 400)
@@ -66,18 +62,6 @@ def select_close_pairs(differences: ArrayLike, share: float = 2 / 3) -> BoolArra
     sizes = np.abs(np.asarray(differences, dtype=np.float64))
     close: BoolArray = sizes <= np.quantile(sizes, share)
     return close
-
-
-def weighted_standard_error(values: ArrayLike, probabilities: ArrayLike) -> FloatArray:
-    """Estimate the standard error of `weighted_mean` by linearization, (..., n) -> (...)."""
-    scores = np.asarray(values, dtype=np.float64)
-    weights = np.where(np.isnan(scores), 0.0, 1.0 / np.asarray(probabilities))
-    weights = weights / weights.sum(axis=-1, keepdims=True)
-    count = (weights > 0).sum(axis=-1)
-    residuals = np.nan_to_num(scores) - weighted_mean(values, probabilities)[..., None]
-    spread: FloatArray = ((weights * residuals) ** 2).sum(axis=-1)
-    errors: FloatArray = np.sqrt(spread * count / np.maximum(1, count - 1))
-    return errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -358,44 +342,27 @@ def observe_power(
 
 def measure_choice() -> None:
     """Compare ways to choose segments by the rankings and clusters of the systems they give."""
-    metrics = [word for word in sys.argv[2:] if not word.isdecimal()] or ["chrf", "bleu"]
     count = next((int(word) for word in sys.argv[2:] if word.isdecimal()), 100)
     rng = make_rng(SEED)
     results: dict[str, list[tuple[float, float, float, float]]] = {}
-    tables = [
-        table for table in read_tables("esa") if table.name in CHOICE_SETS or len(metrics) > 1
-    ]
+    tables = [*read_tables("esa")]
     for table in tables:
         table = complete_segments(table, MAX_CHOICE_SEGMENTS, rng)
-        outputs, scores = score_outputs(table, metrics)
         true = table.scores.mean(axis=1)
-        ways: dict[str, tuple[str, FloatArray | None]] = {
-            "random": ("random", None),
-            "stratified by document": ("stratified", None),
-            "whole documents": ("documents", None),
-            "informative: diversity": ("informative", output_diversity(outputs)),
-        }
-        for name in ("variance", "consistency", *(("disagreement",) if len(metrics) > 1 else ())):
-            ways[f"informative: {name}"] = "informative", score_utilities(name, scores)
         strata = [(str(n),) for n in table.documents]
-        for label, (method, utilities) in ways.items():
+        for method in METHODS:
             for _ in range(DRAWS):
-                sample = choose_segments(
+                chosen = choose_segments(
                     len(table.documents),
                     count,
                     rng,
-                    method=method,  # type: ignore[arg-type]
+                    method=method,
                     documents=[*map(str, table.documents)],
                     strata=strata,
-                    utilities=utilities if utilities is not None else (),
                 )
-                row = rank_from_sample(table.scores, sample.indices, sample.probabilities, true)
-                results.setdefault(label, []).append(row)
-        for name in ("variance", "consistency"):
-            best = np.argsort(-score_utilities(name, scores), kind="stable")[:count]
-            row = rank_from_sample(table.scores, best, np.ones(count), true)
-            results.setdefault(f"{count} highest {name}, plain means", []).append(row)
-    print(f"{count} segments, {len(tables)} sets, {', '.join(metrics)}, {DRAWS} draws")
+                row = rank_from_sample(table.scores[:, chosen], true)
+                results.setdefault(method, []).append(row)
+    print(f"{count} segments, {len(tables)} sets, {DRAWS} draws")
     print("choice\tSpearman\tclusters\terror of a mean\tbias of all means")
     for label, rows in results.items():
         means = np.mean(rows, axis=0)
@@ -434,36 +401,13 @@ def find_references(table: HumanTable) -> dict[tuple[str, str], str]:
     }
 
 
-def score_outputs(table: HumanTable, metrics: list[str]) -> tuple[list[list[str]], FloatArray]:
-    """Return the outputs by system and the scores of metrics (metrics, systems, segments)."""
-    texts = {(row["system"], row.get("doc", ""), row["segment"]): row for row in table.rows}
-    keys, by_segment = segment_keys(table), find_references(table)
-    rows = [[texts[system, *keys[n]] for n in table.columns] for system in table.systems]
-    references = [by_segment[keys[n]] for n in table.columns]
-    testset = TestSet.from_lists(
-        {s: [r["hypothesis"] for r in own] for s, own in zip(table.systems, rows, strict=True)},
-        [row["source"] for row in rows[0]],
-        references,
-    )
-    evaluation = score(testset, metrics)
-    values = [
-        [evaluation[system][name].oriented_segments for system in table.systems]
-        for name in evaluation.metrics
-    ]
-    return [[r["hypothesis"] for r in own] for own in rows], np.array(values)
-
-
-def rank_from_sample(
-    scores: FloatArray, indices: IntArray, probabilities: FloatArray, true: FloatArray
-) -> tuple[float, float, float, float]:
+def rank_from_sample(chosen: FloatArray, true: FloatArray) -> tuple[float, float, float, float]:
     """Return Spearman's rho with all segments, clusters, and errors of the system means."""
-    chosen = scores[:, indices]
-    means = weighted_mean(chosen, probabilities)
+    means = chosen.mean(axis=1)
     order = np.argsort(-means, kind="stable")
     differences = chosen[order][:, None] - chosen[order][None]
-    effects = weighted_mean(differences, probabilities) / np.maximum(
-        1e-12, weighted_standard_error(differences, probabilities)
-    )
+    standard_errors = differences.std(axis=-1, ddof=1) / differences.shape[-1] ** 0.5
+    effects = differences.mean(axis=-1) / np.maximum(1e-12, standard_errors)
     clusters = assign_clusters(2 * ndtr(-np.abs(effects)))
     rho = float(spearman(true, means))
     errors = means - true

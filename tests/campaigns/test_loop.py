@@ -92,6 +92,8 @@ def test_plots_formats_and_conversions(planned: Path, capsys: pytest.CaptureFixt
             "occurs twice",
         ),
         (["plan", "--from", "campaign.json"], "--from needs -o FILE"),
+        (["plan", "--choose", "informative"], "removed: use --choose stratified"),
+        (["plan", "--utility", "variance"], "--utility was removed: segments are chosen at random"),
         (["agree", "campaign.json"], "is a campaign: give the answers"),
         (["agree", "none.csv"], "none.csv"),
         (["agree", str(EXAMPLES / "ratings.csv"), "--exclude", "x"], "unknown rater 'x'"),

@@ -6,14 +6,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tertium.arrays import make_rng
 from tertium.campaigns.campaign import Campaign
 from tertium.campaigns.planning import CHECK_KINDS, CampaignSettings, make_campaign
 from tertium.campaigns.sampling import choose_segments
-from tertium.campaigns.utilities import output_diversity, score_utilities
 from tertium.data.testset import TestSet
 from tertium.errors import DataError, UsageError
 
@@ -27,9 +25,9 @@ TESTSET = TestSet.read(
 
 
 def plan(count: int = 12, **settings: Any) -> Campaign:
-    sample = choose_segments(len(TESTSET), count, make_rng(settings.get("seed", 12345)))
+    rows = choose_segments(len(TESTSET), count, make_rng(settings.get("seed", 12345)))
     options = {"protocol": "esa", "raters": ("anna", "ben", "cleo"), "target_language": "en"}
-    return make_campaign(TESTSET, sample, CampaignSettings(**{**options, **settings}))
+    return make_campaign(TESTSET, rows, CampaignSettings(**{**options, **settings}))
 
 
 def test_every_translation_is_judged_by_as_many_raters_as_asked() -> None:
@@ -82,20 +80,11 @@ def test_checks_are_damaged_and_come_after_their_original() -> None:
 
 
 def test_unusable_test_sets_are_refused() -> None:
-    sample = choose_segments(len(TESTSET), 3, make_rng(1))
+    rows = choose_segments(len(TESTSET), 3, make_rng(1))
     settings = CampaignSettings(protocol="da", raters=("anna",))
     with pytest.raises(DataError, match="give -s or -r"):
-        make_campaign(replace(TESTSET, sources=(), references=()), sample, settings)
+        make_campaign(replace(TESTSET, sources=(), references=()), rows, settings)
     with pytest.raises(UsageError, match="2 raters for each item, but 1 raters"):
-        make_campaign(TESTSET, sample, replace(settings, overlap=2))
+        make_campaign(TESTSET, rows, replace(settings, overlap=2))
     with pytest.raises(DataError, match="only"):
-        make_campaign(TESTSET, sample, replace(settings, checks=9))
-
-
-def test_utilities_prefer_segments_on_which_systems_differ() -> None:
-    scores = np.array([[[1.0, 9.0, 5.0], [1.0, 1.0, 5.0]], [[2.0, 8.0, 4.0], [2.0, 2.0, 6.0]]])
-    assert score_utilities("variance", scores).argmax() == 1
-    assert score_utilities("disagreement", scores).shape == (3,)
-    consistency = score_utilities("consistency", scores)
-    assert consistency[1] > consistency[2] == 0
-    assert output_diversity([["a cat", "same"], ["the dog", "same"]]).tolist() == [1.0, 0.0]
+        make_campaign(TESTSET, rows, replace(settings, checks=9))

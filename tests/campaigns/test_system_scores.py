@@ -73,19 +73,6 @@ def test_a_large_difference_is_found_and_intervals_contain_it() -> None:
     assert scores[0].low < scores[0].mean < scores[0].high
 
 
-def test_inclusion_probabilities_weight_the_means() -> None:
-    judgments = [
-        Judgment(Segment("x"), score, item, "a", "r", "en-de")
-        for item, score in (("1", 90.0), ("2", 30.0))
-    ]
-    columns = {"inclusion_probability": {("en-de", "1"): "0.9", ("en-de", "2"): "0.1"}}
-    human = JudgmentSet(name="x", judgments=tuple(judgments), columns=columns)
-    scores, _ = score_systems(
-        Ratings.from_judgments(human), resamples=20, rng=np.random.default_rng(1)
-    )
-    assert scores[0].mean == pytest.approx((90 / 0.9 + 30 / 0.1) / (1 / 0.9 + 1 / 0.1))
-
-
 def test_random_raters_are_named_and_drift_is_found() -> None:
     ratings = Ratings.from_judgments(simulate(np.random.default_rng(4), bad_raters=1))
     qualities = {quality.rater: quality for quality in describe_raters(ratings)}

@@ -238,7 +238,6 @@ def _judgment_row(
         row["missing"] = mark_rater(answer.missing, answer.rater)
     row |= {"rater": answer.rater}
     row |= {key: value for key, value in item.labels.items() if key not in row}
-    row |= {"inclusion_probability": item.inclusion_probability}
     row |= {"seconds": answer.seconds} if answer.seconds is not None else {}
     row |= {"time": answer.time} if answer.time else {}
     row |= {"edited": answer.edited} if answer.edited is not None else {}

@@ -24,7 +24,7 @@ from tertium.atomic import PathLike, write_text
 from tertium.data.formats import parse_json
 from tertium.data.text_files import read_text
 from tertium.errors import DataError, ModelError, UnknownNameError
-from tertium.schema import NON_NEGATIVE, Rule, describe_json, read_dataclass
+from tertium.schema import NON_NEGATIVE, describe_json, read_dataclass
 from tertium.spans import Span, check_span_bounds
 from tertium.text.language_codes import normalize_language_pair
 
@@ -39,8 +39,6 @@ SIDE_BY_SIDE_PROTOCOLS = frozenset({"ranking", "contrastive-esa"})  # all system
 ESA_SEVERITIES = ("minor", "major")
 MQM_SEVERITIES = ("neutral", "minor", "major", "critical")
 ID_LENGTH = 16  # hexadecimal digits
-
-PROBABILITY = Rule(lambda value: 0 < value <= 1, "more than 0 and at most 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +115,10 @@ class CampaignItem:
 
     An item of kind `check` has damaged outputs: `damage` gives the kind of damage by system, and
     `original` the item with the undamaged outputs, whose score should be higher. A `tutorial`
-    explains the task in its `notes` and does not count. `inclusion_probability` is that of the
-    segment being chosen from the test set. `before` and `after` are its document context, and
-    `suspected` are spans that are marked in advance, by system. `labels` are other properties, such
-    as the domain. `expected` is the range of scores that a check or tutorial expects by system,
-    [low, high]. `extras` are fields of other annotation tools, as JSON by tool.
+    explains the task in its `notes` and does not count. `before` and `after` are its document
+    context, and `suspected` are spans that are marked in advance, by system. `labels` are other
+    properties, such as the domain. `expected` is the range of scores that a check or tutorial
+    expects by system, [low, high]. `extras` are fields of other annotation tools, as JSON by tool.
     """
 
     id: str
@@ -131,7 +128,6 @@ class CampaignItem:
     reference: str | None = None
     outputs: Mapping[str, str]
     notes: str = ""
-    inclusion_probability: Annotated[float, PROBABILITY] = 1.0
     kind: ItemKind = "item"
     damage: Mapping[str, str] = field(default_factory=dict)
     original: str = ""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tertium.arrays import make_rng
+from tertium.arrays import IntArray, make_rng
 from tertium.campaigns.assigning import CHECK_STREAM, assign_items
 from tertium.campaigns.campaign import (
     PROTOCOLS,
@@ -24,7 +24,6 @@ from tertium.campaigns.campaign import (
     Neighbor,
     Protocol,
 )
-from tertium.campaigns.sampling import Sample
 from tertium.data.challenge_sets import wrong_language_sentence
 from tertium.data.records import ITEM_NAMES
 from tertium.data.testset import TestSet
@@ -82,20 +81,17 @@ class CampaignSettings:
     seed: int = 12345
 
 
-def make_campaign(testset: TestSet, sample: Sample, settings: CampaignSettings) -> Campaign:
-    """Make a campaign of the chosen segments; the same seed gives the same campaign."""
+def make_campaign(testset: TestSet, rows: IntArray, settings: CampaignSettings) -> Campaign:
+    """Make a campaign of the chosen rows; the same seed gives the same campaign."""
     if settings.protocol not in PROTOCOLS:
         raise UnknownNameError("protocol", settings.protocol, PROTOCOLS)
     if not (testset.sources or testset.references):
         raise DataError("raters need sources or references: give -s or -r")
-    items = [
-        _make_item(testset, int(row), float(probability), settings)
-        for row, probability in zip(sample.indices, sample.probabilities, strict=True)
-    ]
+    items = [_make_item(testset, int(row), settings) for row in rows]
     rng = make_rng(settings.seed, CHECK_STREAM)
     language = settings.target_language
     extra = [
-        *(_tutorial_items(testset, sample, settings, rng) if settings.tutorials else ()),
+        *(_tutorial_items(testset, rows, settings, rng) if settings.tutorials else ()),
         *_check_items(items, settings.checks, language, rng),
     ]
     everything = [item for item in extra if item.kind == "tutorial"] + items
@@ -137,9 +133,7 @@ def default_instructions(settings: CampaignSettings) -> str:
     return languages + INSTRUCTIONS[settings.protocol]
 
 
-def _make_item(
-    testset: TestSet, row: int, probability: float, settings: CampaignSettings
-) -> CampaignItem:
+def _make_item(testset: TestSet, row: int, settings: CampaignSettings) -> CampaignItem:
     document = testset.documents[row] if testset.documents else ""
     rows = [n for n, name in enumerate(testset.documents) if name == document] if document else []
     position = rows.index(row) if rows else row
@@ -153,7 +147,6 @@ def _make_item(
         source=testset.sources[row] if testset.sources else None,
         reference=references[0] if references else None,
         outputs={system: outputs[row] for system, outputs in testset.systems.items()},
-        inclusion_probability=probability,
         before=tuple(_neighbor(testset, n) for n in rows[max(0, position - size) : position]),
         after=tuple(_neighbor(testset, n) for n in rows[position + 1 : position + 1 + size]),
         suspected={
@@ -230,17 +223,17 @@ def _damage(
 
 
 def _tutorial_items(
-    testset: TestSet, sample: Sample, settings: CampaignSettings, rng: np.random.Generator
+    testset: TestSet, chosen: IntArray, settings: CampaignSettings, rng: np.random.Generator
 ) -> list[CampaignItem]:
     """Return a correct and a damaged reference, if possible of a segment that is not judged."""
     if not testset.references:
         raise DataError("tutorials show references as correct translations: give -r")
-    rest = [n for n in range(len(testset)) if n not in set(sample.indices.tolist())]
+    rest = [n for n in range(len(testset)) if n not in set(chosen.tolist())]
     system = next(iter(testset.systems))
     correct, damaged = TUTORIAL_ADVICE.get(settings.protocol, TUTORIAL_ADVICE["esa"])
     for row in [*rng.permutation(rest or range(len(testset)))]:
-        item = _make_item(testset, int(row), 1.0, settings)
-        other = _make_item(testset, (int(row) + 1) % len(testset), 1.0, settings)
+        item = _make_item(testset, int(row), settings)
+        other = _make_item(testset, (int(row) + 1) % len(testset), settings)
         if not (item.reference or "").strip():
             continue
         kind, text = _damage(str(item.reference), item, other, settings.target_language, rng, 0)

@@ -14,16 +14,14 @@ from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, UnknownNameError
 from tertium.segment import Judgment
 
-PROBABILITY_COLUMN = "inclusion_probability"
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Ratings:
     """Scores of translations by named raters, in the order in which they were given.
 
     `unit` is the number of the translation (system and item), `cluster` that of its document, or
-    of its item if documents are unknown. All arrays are (judgments,). `probabilities` are the
-    inclusion probabilities of the segments, and `seconds` the working times, NaN if unknown.
+    of its item if documents are unknown. All arrays are (judgments,). `seconds` are the
+    working times, NaN if unknown.
     """
 
     name: str
@@ -36,7 +34,6 @@ class Ratings:
     item: IntArray = field(repr=False)
     cluster: IntArray = field(repr=False)
     scores: FloatArray = field(repr=False)
-    probabilities: FloatArray = field(repr=False)
     seconds: FloatArray = field(repr=False)
 
     @classmethod
@@ -56,8 +53,6 @@ class Ratings:
         systems, system = _number([entry.system for entry in entries])
         items, item = _number([entry.item for entry in entries])
         _, cluster = _number([_cluster_name(entry) for entry in entries])
-        labels = judgments.columns.get(PROBABILITY_COLUMN, {})
-        chances = {key: float(value) for key, value in labels.items() if value}
         times = seconds or {}
         return cls(
             name=judgments.title,
@@ -70,7 +65,6 @@ class Ratings:
             item=item,
             cluster=cluster,
             scores=np.array([entry.score for entry in entries], dtype=np.float64),
-            probabilities=np.array([chances.get((e.lp, e.item), 1.0) for e in entries]),
             seconds=np.array([times.get((e.annotator, e.system, e.item), np.nan) for e in entries]),
         )
 
@@ -121,11 +115,9 @@ class Ratings:
             judgments=tuple(compress(self.judgments, mask)),
             **{
                 name: getattr(self, name)[mask]
-                for name in (
-                    "rater", "system", "item", "cluster", "scores", "probabilities", "seconds",
-                )
+                for name in ("rater", "system", "item", "cluster", "scores", "seconds")
             },
-        )  # fmt: skip
+        )
 
     def without_raters(self, names: Sequence[str]) -> Ratings:
         """Leave out the judgments of some raters."""

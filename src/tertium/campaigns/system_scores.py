@@ -3,7 +3,7 @@
 Intervals respect that judgments of one rater, and of one document, belong together: a bootstrap
 sample draws raters and documents with replacement, and a judgment counts as often as its rater
 times its document (the pigeonhole bootstrap of Owen 2007). All systems share the samples, so that
-differences are paired. A segment counts 1 / (its inclusion probability).
+differences are paired.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ def score_systems(
     ratings: Ratings, *, resamples: int, rng: np.random.Generator, alpha: float = 0.05
 ) -> tuple[list[SystemScore], FloatArray]:
     """Return the systems from best to worst, and p-values of all pairs in that order."""
-    weights = 1.0 / ratings.probabilities
+    once = np.ones((1, len(ratings)))
     count = len(ratings.systems)
-    means = _system_means(ratings.scores, ratings.system, weights[None], count)[0]
-    standardized = _system_means(ratings.standardized, ratings.system, weights[None], count)[0]
-    samples = _resample_means(ratings, ratings.scores, weights, resamples, rng)
+    means = _system_means(ratings.scores, ratings.system, once, count)[0]
+    standardized = _system_means(ratings.standardized, ratings.system, once, count)[0]
+    samples = _resample_means(ratings, resamples, rng)
     samples[:, _count_clusters(ratings) < 2] = np.nan  # one document has no interval
     p_values = bootstrap_p_values(samples)
     order = sorted(range(count), key=lambda n: -np.nan_to_num(means[n], nan=-np.inf))
@@ -100,22 +100,16 @@ def _system_means(
     return divide((weights * np.nan_to_num(values)) @ indicator, weights @ indicator)
 
 
-def _resample_means(
-    ratings: Ratings,
-    values: FloatArray,
-    weights: FloatArray,
-    resamples: int,
-    rng: np.random.Generator,
-) -> FloatArray:
+def _resample_means(ratings: Ratings, resamples: int, rng: np.random.Generator) -> FloatArray:
     """Return the means of bootstrap samples, (resamples, systems)."""
     rows = max(1, BLOCK_NUMBERS // max(1, len(ratings)))
     blocks = []
     for start in range(0, resamples, rows):
         size = min(rows, resamples - start)
-        drawn = weights * draw_units(ratings.cluster, size, rng)
+        drawn = draw_units(ratings.cluster, size, rng)
         if len(np.unique(ratings.rater)) > 1:
             drawn = drawn * draw_units(ratings.rater, size, rng)
-        blocks.append(_system_means(values, ratings.system, drawn, len(ratings.systems)))
+        blocks.append(_system_means(ratings.scores, ratings.system, drawn, len(ratings.systems)))
     return np.concatenate(blocks)
 
 

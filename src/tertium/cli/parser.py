@@ -17,6 +17,8 @@ REMOVED_OPTIONS = {
     "--as label-studio": "use --as pearmut, or `tertium annotate`",
     "--agree": "leave it out, since no model has license terms to accept",
     "--top-layers": "use --adapt head (the default), which fits the last layer",
+    "--choose informative": "use --choose stratified",
+    "--utility": "segments are chosen at random, by strata or by documents (--choose)",
 }
 AddOptions = Callable[["CommandParser", Sequence[str]], None]
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.campaigns.campaign import PROTOCOLS
 from tertium.campaigns.sampling import METHODS
-from tertium.campaigns.utilities import UTILITIES
 from tertium.cli import inputs, output
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
@@ -34,7 +33,7 @@ EPILOG = """\
 examples:
   tertium plan --protocol esa --difference 3
   tertium plan --protocol mqm --budget 8h
-  tertium plan -s source.txt -t a.txt b.txt --segments 200 --choose informative -m chrf \\
+  tertium plan -s source.txt -t a.txt b.txt --segments 200 --choose stratified \\
     --raters 3 --checks 10 -o campaign.json
   tertium plan --from campaign.json --as pearmut -o pearmut.json
 
@@ -68,7 +67,7 @@ def add_arguments(parser: CommandParser) -> None:
     )
     group.add_argument("--plot", metavar="FILE", help="also write the power curve (.svg)")
     output.add_quiet(parser)
-    inputs.add_metrics(parser, "the recommended metric for the data")
+    inputs.add_languages(parser)
     add_runtime(parser, judge=False)
 
 
@@ -134,12 +133,6 @@ def _add_campaign(parser: CommandParser) -> None:
         "--stratify",
         metavar="COLUMN",
         help="strata of --choose stratified: document, length or a field of the records",
-    )
-    group.add_argument(
-        "--utility",
-        choices=UTILITIES,
-        default="variance",
-        help="what --choose informative prefers (default: variance of a metric over systems)",
     )
     group.add_argument(
         "--common", type=int, default=0, metavar="N", help="segments for all raters (default: 0)"
@@ -253,8 +246,6 @@ def _make_campaign(
         raters=_rater_names(args),
         choose=args.choose,
         strata=args.stratify,
-        utility=args.utility,
-        metrics=inputs.load_named_metrics(args, testset=testset) if args.metrics else None,
         suspicions=args.suspicions,
         seed=args.seed,
         overlap=args.raters_per_segment,

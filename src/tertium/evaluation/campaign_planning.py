@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from tertium.arrays import FloatArray, make_rng
+from tertium.arrays import make_rng
 from tertium.campaigns.campaign import Campaign, Protocol
 from tertium.campaigns.planning import CampaignSettings, make_campaign
 from tertium.campaigns.power import (
@@ -18,14 +16,12 @@ from tertium.campaigns.power import (
     plan_difference,
 )
 from tertium.campaigns.sampling import Method, choose_segments, length_labels
-from tertium.campaigns.utilities import output_diversity, score_utilities
 from tertium.campaigns.variance import VarianceComponents, estimate_variance, stored_variance
 from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_rater_judgments
 from tertium.data.judgments import JudgmentSet
 from tertium.data.testset import TestSet, check_testset
 from tertium.errors import DataError, UnknownNameError, UsageError
-from tertium.evaluation.scoring import score
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
 from tertium.spans import Span
@@ -115,8 +111,6 @@ def plan_campaign(
     raters: Sequence[str],
     choose: Method = "random",
     strata: Sequence[str] = (),
-    utility: str = "variance",
-    metrics: str | Metric | Sequence[str | Metric] | None = None,
     suspicions: str | Metric | None = None,
     seed: int = 12345,
     **settings: Any,
@@ -134,14 +128,9 @@ def plan_campaign(
     raters
         Names of the raters.
     choose
-        "random", "stratified", "documents" (whole documents) or "informative".
+        "random", "stratified" or "documents" (whole documents).
     strata
         Columns of the test set, "document" or "length", for stratified choice.
-    utility
-        What makes a segment informative: "variance", "disagreement" or "consistency" of
-        `metrics`, or "diversity" of the outputs.
-    metrics
-        Metrics of the utility. By default, the recommended metric for the data.
     suspicions
         A metric that marks errors, which raters see marked in advance.
     seed
@@ -165,19 +154,18 @@ def plan_campaign(
     check_testset(testset)
     size = len(testset)
     count = size if segments is None else min(segments, size)
-    sample = choose_segments(
+    chosen = choose_segments(
         size,
         count,
         make_rng(seed),
         method=choose,
         documents=testset.documents,
         strata=_read_strata(testset, strata) if choose == "stratified" else (),
-        utilities=segment_utilities(testset, utility, metrics) if choose == "informative" else (),
     )
     marker = load_metric(suspicions) if isinstance(suspicions, str) else suspicions
     return make_campaign(
         testset,
-        sample,
+        chosen,
         CampaignSettings(
             protocol=protocol,
             raters=tuple(raters),
@@ -187,22 +175,6 @@ def plan_campaign(
             **settings,
         ),
     )
-
-
-def segment_utilities(
-    testset: TestSet,
-    utility: str,
-    metrics: str | Metric | Sequence[str | Metric] | None = None,
-) -> FloatArray:
-    """Return how informative each segment is; see `campaigns.utilities`."""
-    if utility == "diversity":
-        return output_diversity([*testset.systems.values()])
-    evaluation = score(testset, metrics)
-    names = evaluation.metrics
-    values = [
-        [evaluation[system][name].oriented_segments for system in testset.systems] for name in names
-    ]
-    return score_utilities(utility, np.array(values))
 
 
 def _read_strata(testset: TestSet, names: Sequence[str]) -> list[tuple[str, ...]]:
