@@ -21,15 +21,11 @@ from tertium.reporting.charts.axes import (
     svg_chart,
     text_element,
 )
-from tertium.reporting.charts.learning_curves import (
-    BAR_HEIGHT,
-    COLOR_COUNT,
-    line_labels,
-    series_marker,
-)
+from tertium.reporting.charts.series import COLOR_COUNT, line_labels, series_marker
 from tertium.reporting.markup import Markup, element, format_coordinate
 
 WIDTH, HEIGHT = 470.0, 330.0  # pixels, without the names of the lines
+BAR_HEIGHT = 22.0
 Points = Sequence[tuple[float, float]]
 
 

@@ -34,12 +34,11 @@ from papers.pado2009_experiments import (
 from papers.pado2009_preferences import PreferenceTraining
 from papers.printed_examples import ExampleRanks, ExampleScores, load_examples
 from papers.table import Experiment, Figure, MakeModel, Model, PaperTable, Row
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, make_rng
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.train_test_overlap import drop_overlap
 from tertium.meta.agreement import Agreement
 from tertium.meta.correlation import ranks, spearman
-from tertium.meta.learning_curves import draw_subset
 from tertium.meta.pairwise import consistency
 from tertium.meta.significance import williams
 from tertium.metrics.base.feature_extractor import FeatureExtractor
@@ -209,6 +208,12 @@ def train_on_shares(cls: type[Regression], test: str) -> MakeModel:
         return [cls.train(subset) for subset in chosen]
 
     return train
+
+
+def draw_subset(total: int, count: int, seed: int) -> list[int]:
+    """Draw `count` of `total` indices, in ascending order; subsets of one seed are nested."""
+    chosen = make_rng(seed).permutation(total)[:count]
+    return sorted(chosen.tolist())
 
 
 @dataclass(frozen=True, kw_only=True)

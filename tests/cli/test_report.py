@@ -13,7 +13,6 @@ import pytest
 
 from tertium import TestSet, report
 from tertium.cli import main
-from tertium.meta.learning_curves import LearningRun
 from tertium.metrics.base.metric import Metric
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -134,38 +133,13 @@ def test_preferences_count_as_human_scores(tmp_path: Path) -> None:
     assert max(values) == 1000  # shares of comparisons won, three decimals
 
 
-def test_curves_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    runs = [
-        vars(LearningRun(setting=str(n), size=n, seed=0, test="wmt", value=n / 9)) for n in (1, 9)
-    ]
-    (tmp_path / "esim.json").write_text(json.dumps(runs))
-    page = tmp_path / "report.html"
-    main(
-        [
-            "report",
-            *INPUTS,
-            "-m",
-            "chrf",
-            "-o",
-            str(page),
-            "-q",
-            "--curves",
-            str(tmp_path / "esim.json"),
-        ]
-    )
-    assert "Learning curves and ablations" in page.read_text()
-    (tmp_path / "twice.json").write_text('[{"size": 1, "size": 2}]')
-    assert main(["report", *INPUTS, "-m", "chrf", "--curves", str(tmp_path / "twice.json")]) == 2
-    assert "the key 'size' occurs twice" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["-o", "no/such/folder/page.html"], "the folder no/such/folder does not exist"),
         (["--explain", "-1"], "expected zero or more"),
         (["--human", str(EXAMPLES / "documents.txt")], ""),
-        (["--curves", str(EXAMPLES / "damage.tsv")], "expected a JSON list of runs"),
+        (["--curves", "x.json"], "--curves was removed: reports show no learning curves"),
     ],
 )
 def test_invalid_report_options_are_errors(
@@ -192,15 +166,12 @@ def test_slices_use_the_requested_test(arguments: list[str], message: str, tmp_p
     assert f"p: difference to good, {message}" in sliced
 
 
-def test_one_column_file_or_set_needs_no_list(tmp_path: Path) -> None:
-    run = {"setting": "all", "seed": 1, "test": "x", "value": 0.5}
-    runs = [{**run, "size": size} for size in (5, 9)]
-    (tmp_path / "esim.json").write_text(json.dumps(runs))
+def test_one_column_or_set_needs_no_list() -> None:
     testset = TestSet.from_records(EXAMPLES / "examples.jsonl")
     options: dict[str, Any] = {"by": "length", "explain": 0, "resamples": 20}
-    page = report(testset, "chrf", challenges="damage", curves=tmp_path / "esim.json", **options)
+    page = report(testset, "chrf", challenges="damage", **options)
     html = page.html()
-    assert all(head in html for head in ("chrF by length", "Challenge set", "Learning curves"))
+    assert all(head in html for head in ("chrF by length", "Challenge set"))
 
 
 def test_metric_without_support_is_left_out_of_challenge(

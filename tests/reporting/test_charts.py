@@ -13,9 +13,7 @@ import pytest
 from tertium.arrays import FloatArray
 from tertium.data.testset import TestSet
 from tertium.evaluation.scoring import score
-from tertium.meta.learning_curves import LearningCurve, LearningRun
-from tertium.reporting.charts.axes import Scale, axis_limits, make_plot_area, ticks
-from tertium.reporting.charts.learning_curves import learning_curve_chart
+from tertium.reporting.charts.axes import Scale, axis_limits, make_plot_area, svg_chart, ticks
 from tertium.reporting.charts.row_charts import (
     DENSITY_POINTS,
     dot_chart,
@@ -32,6 +30,7 @@ from tertium.reporting.charts.scatter import (
     pearson,
     scatter_chart,
 )
+from tertium.reporting.charts.series import line_labels
 from tertium.reporting.page.figures import metric_pair_figures
 from tertium.reporting.page.translation_grid import TranslationGrid, grid_from_evaluation
 
@@ -213,60 +212,20 @@ def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
     assert np.isnan(pearson(a, np.ones(50)))
 
 
-def test_learning_curves_are_lines_and_ablations_bars() -> None:
-    grown = tuple(
-        LearningRun(setting=str(n), size=n, seed=s, test=t, value=n / 1000 + s / 100)
-        for n in (10, 100, 1000)
-        for s in (0, 1)
-        for t in ("wmt16", "wmt17")
-    )
-    lines = parsed(learning_curve_chart(LearningCurve(runs=grown), "curve"))
-    assert len(list(lines.iter("polyline"))) == 2
-    parts = tuple(
-        LearningRun(setting=setting, size=2, seed=0, test="wmt17", value=value)
-        for setting, value in (("all", 0.6), ("without lexical", 0.5))
-    )
-    bars = parsed(learning_curve_chart(LearningCurve(runs=parts), "ablation"))
-    widths = [float(r.get("width") or 0) for r in bars.iter("rect")]
-    assert widths[1] / widths[0] == pytest.approx(0.5 / 0.6, abs=1e-3)  # bars start at zero
-    assert "-0.100" in [t.text for t in bars.iter("text")]
-
-
-def test_line_labels_are_distinct_and_inside_the_chart() -> None:
-    tests = [f"a-test-set-of-a-very-long-name-{n}-and-what-follows" for n in range(30)]
-    runs = tuple(
-        LearningRun(setting=str(n), size=n, seed=0, test=test, value=0.5)
-        for n in (100, 100_000)
-        for test in tests
-    )
-    root = parsed(learning_curve_chart(LearningCurve(runs=runs), "curve"))
-    width, height = (float(size) for size in str(root.get("viewBox")).split()[2:])
-    names = [t for t in root.iter("text") if t.get("class") == "name"]
-    assert [t[0].text for t in names] == tests
-    assert len({t[0].tail for t in names}) == 30
-    places = [float(t.get("y") or 0) for t in names]
+def test_line_labels_are_distinct_and_do_not_overlap() -> None:
+    names = [f"line {n}" for n in range(30)]
+    plot = make_plot_area((0, 1), (0, 1), width=300, height=450)
+    ends = [(plot.y(0.5), n) for n in range(30)]
+    chart = svg_chart(plot.width, plot.height, "", "", line_labels(ends, names, names, plot))
+    root = parsed(chart)
+    texts = [t for t in root.iter("text") if t.get("class") == "name"]
+    assert [t[0].text for t in texts] == names
+    places = [float(t.get("y") or 0) for t in texts]
     assert min(np.diff(places)) >= 13
-    assert 0 < places[0] < places[-1] < height - 30  # above the numbers of the axis
-    assert max(float(t.get("x") or 0) + 6 * len(t[0].tail or "") for t in names) < width
+    assert 0 < places[0] < places[-1] < 450 - 30  # above the numbers of the axis
     # lines of the same color have different markers
     signs = {(p.get("class"), p.get("d")) for p in root.iter("path")}
     assert len(signs) == 30
-
-
-def test_bars_are_grouped_by_test_set_with_room_for_names() -> None:
-    long = "without the discourse and coherence group"
-    runs = tuple(
-        LearningRun(setting=setting, size=1, seed=0, test=test, value=value)
-        for setting, value in (("all", 0.5), (long, 0.5), ("nothing", NAN))
-        for test in ("wmt16", "wmt17")
-    )
-    root = parsed(learning_curve_chart(LearningCurve(runs=runs), "ablation"))
-    names = [t for t in root.iter("text") if t.get("class") == "name"]
-    displayed = ["wmt16", "all", long, "nothing", "wmt17", "all", long, "nothing"]
-    assert [t[0].tail for t in names] == displayed
-    assert all(float(names[n].get("x") or 0) > 6 * len(long) for n in (2, 6))
-    ends = [t.text for t in root.iter("text") if t.get("class") == "tick"]
-    assert ends[-3:] == ["0.500", "+0.000", "–"]
 
 
 def test_long_numbers_at_the_left_push_the_plot_aside() -> None:

@@ -46,7 +46,7 @@ OUTPUT_OPTIONS = {
 }
 # Destinations of options that may name files to read.
 INPUT_OPTIONS = (
-    "translations sources references documents human scores spans curves human_baseline challenge "
+    "translations sources references documents human scores spans human_baseline challenge "
     "sets terms do_not_translate config baseline candidate pilot campaign answers "
     "instructions database"
 ).split()

@@ -18,6 +18,7 @@ REMOVED_OPTIONS = {
     "--agree": "leave it out, since no model has license terms to accept",
     "--top-layers": "use --adapt head (the default), which fits the last layer",
     "--choose informative": "use --choose stratified",
+    "--curves": "reports show no learning curves",
     "--utility": "segments are chosen at random, by strata or by documents (--choose)",
 }
 AddOptions = Callable[["CommandParser", Sequence[str]], None]

@@ -38,7 +38,6 @@ def add_arguments(parser: CommandParser) -> None:
     inputs.add_inputs(parser)
     group = parser.groups["Input"]
     group.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
-    add_list(group, "--curves", metavar="FILE", help="learning curves or ablations (JSON)")
     inputs.add_metrics(parser, f"bleu, chrf and {inputs.RECOMMENDED_METRIC}")
     group = parser.groups["Metrics"]
     group.add_argument("--ranker", metavar="RANKER", help="also show win probabilities of a ranker")
@@ -98,7 +97,6 @@ def run(args: argparse.Namespace) -> int:
             metrics,
             ranker=args.ranker,
             human=args.human,
-            curves=args.curves,
             explain=args.explain,
             explain_with=inputs.load_named_metric(args, args.explain_with, testset),
             title=args.title,

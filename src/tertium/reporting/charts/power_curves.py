@@ -8,7 +8,7 @@ import numpy as np
 
 from tertium.campaigns.power import PowerPlan
 from tertium.reporting.charts.axes import LETTER_WIDTH, horizontal_line, make_plot_area, svg_chart
-from tertium.reporting.charts.learning_curves import COLOR_COUNT, line_labels
+from tertium.reporting.charts.series import COLOR_COUNT, line_labels
 from tertium.reporting.markup import Markup, element, format_coordinate
 
 WIDTH, HEIGHT, POINTS = 380.0, 280.0, 60

@@ -19,7 +19,7 @@ from tertium.reporting.charts.axes import (
     text_element,
     vertical_line,
 )
-from tertium.reporting.charts.learning_curves import COLOR_COUNT, series_marker
+from tertium.reporting.charts.series import COLOR_COUNT, series_marker
 from tertium.reporting.markup import Markup, element, format_coordinate
 from tertium.reporting.short_names import shorten_names
 from tertium.text.cell_width import cell_width

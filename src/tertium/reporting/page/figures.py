@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -10,8 +10,6 @@ import numpy as np
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.learning_curves import LearningCurve
-from tertium.reporting.charts.learning_curves import learning_curve_chart
 from tertium.reporting.charts.row_charts import interval_chart, ridge_chart
 from tertium.reporting.charts.scatter import (
     Axis,
@@ -34,7 +32,6 @@ MAX_SYSTEMS, MIN_SEGMENTS = 25, 5  # of distribution charts
 def all_figures(
     grid: TranslationGrid,
     evaluation: Evaluation | None = None,
-    curves: Mapping[str, LearningCurve] | None = None,
     aligned_scores: Sequence[AlignedScores] = (),
 ) -> Markup:
     """Return all figures that there is data for."""
@@ -45,7 +42,6 @@ def all_figures(
         system_figures(aligned_scores),
         metric_pair_figures(grid),
         length_figures(grid),
-        learning_curve_figures(curves or {}),
     ]
     return join(part for part in parts if part)
 
@@ -200,15 +196,6 @@ def _point_note(figures: Sequence[Markup]) -> str:
     shaded = sum('class="shade"' in figure for figure in figures)
     dot, shade = "Each dot is a translation.", "Shades show the number of translations."
     return " ".join([dot] * (shaded < len(figures)) + [shade] * (shaded > 0))
-
-
-def learning_curve_figures(curves: Mapping[str, LearningCurve]) -> Markup:
-    """Return learning curves and ablations."""
-    figures = [
-        captioned_figure(learning_curve_chart(curve, name), name) for name, curve in curves.items()
-    ]
-    note = "Means over seeds; thin lines show the range over seeds."
-    return figure_group("Learning curves and ablations", note, figures)
 
 
 def captioned_figure(chart: Markup, caption: str, below: str = "") -> Markup:

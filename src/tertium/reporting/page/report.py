@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
@@ -22,7 +22,6 @@ from tertium.atomic import write_text
 from tertium.display import Displayable
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
-from tertium.meta.learning_curves import LearningCurve
 from tertium.reporting.markup import Markup, element, isolate_names, join
 from tertium.reporting.page.explanations import SegmentExplanation
 from tertium.reporting.page.figures import all_figures
@@ -45,7 +44,6 @@ class Report(Displayable):
         results: scores or a comparison of systems.
         agreement: tables of the agreement of metrics with human scores.
         explained: explanations of selected segments.
-        curves: learning curves by name.
         aligned_scores: datasets whose system-level scores are plotted against human scores.
         findings: pairs of a metric and a sentence about it; used without `results`.
         signatures: signatures of the metrics; used without `results`.
@@ -57,7 +55,6 @@ class Report(Displayable):
     results: Evaluation | None = None
     agreement: tuple[Table, ...] = field(default=(), repr=False)
     explained: tuple[SegmentExplanation, ...] = field(default=(), repr=False)
-    curves: Mapping[str, LearningCurve] = field(default_factory=dict, repr=False)
     aligned_scores: tuple[AlignedScores, ...] = field(default=(), repr=False)
     findings: tuple[tuple[str, str], ...] = ()
     signatures: tuple[str, ...] = ()
@@ -97,7 +94,7 @@ class Report(Displayable):
             tables = join(render_html_table(table, sortable=True) for table in self.agreement)
             sections.append(("agreement", "Agreement with human scores", tables))
         sections += self.extra_sections
-        if figures := all_figures(self.grid, self.results, self.curves, self.aligned_scores):
+        if figures := all_figures(self.grid, self.results, self.aligned_scores):
             sections.append(("charts", "Charts", figures))
         return sections
 

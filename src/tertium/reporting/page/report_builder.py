@@ -32,7 +32,6 @@ from tertium.evaluation.scoring import References, Translations, as_testset, sco
 from tertium.evaluation.slices import Slices, slice_results
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
-from tertium.meta.learning_curves import LearningCurve, read_curves
 from tertium.meta.results import Results
 from tertium.meta.tasks import Task
 from tertium.metrics.base.metric import Metric
@@ -76,7 +75,6 @@ def report(
     references: References = None,
     ranker: str | Metric | Ranker | None = None,
     human: ScoreMatrix | PathLike | None = None,
-    curves: PathLike | Sequence[PathLike] = (),
     explain: int = DEFAULT_EXPLAINED_SEGMENTS,
     explain_with: str | Metric | None = None,
     title: str = "",
@@ -97,7 +95,6 @@ def report(
         sources, references: texts for each segment, if `testset` is a dictionary of lists.
         ranker: adds its win probabilities as a column.
         human: human segment scores, or a file with them.
-        curves: JSON files of learning curves.
         explain: number of segments to explain, where metrics, human scores or systems differ most.
         explain_with: metric that explains them, such as a judge, which then reads only these;
             default: all metrics that can.
@@ -124,7 +121,6 @@ def report(
         marked = human_marked_errors(testset, human_data)
     check_unique_names("--by", as_list(by))
     explainer = None if explain_with is None else check_explainer(explain_with)
-    loaded_curves = read_curves(as_list(curves))
     challenge_sets = [read_challenge(source) for source in as_list(challenges)]
     chosen = default_metrics(testset) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(testset), chosen)
@@ -146,7 +142,6 @@ def report(
         loaded,
         ranker=ranking.ranker if ranking else None,
         human=human,
-        curves=loaded_curves,
         explain=explain,
         explain_with=explainer,
         title=title,
@@ -187,7 +182,6 @@ def report_results(
     *,
     ranker: Ranker | None = None,
     human: ScoreMatrix | None = None,
-    curves: Mapping[str, LearningCurve] | None = None,
     explain: int = DEFAULT_EXPLAINED_SEGMENTS,
     explain_with: Metric | None = None,
     title: str = "",
@@ -222,7 +216,6 @@ def report_results(
         explained=tuple(
             explain_items(results.testset, grid, metrics, ranker, explain, explain_with)
         ),
-        curves=curves or {},
         extra_sections=tuple(extra_sections),
     )
 
