@@ -1,4 +1,4 @@
-"""`tertium report`, and `--report` on score, compare, rank and meta."""
+"""`tertium report`, and `--report` on score, compare and meta."""
 
 from __future__ import annotations
 
@@ -51,8 +51,6 @@ def test_report_has_scores_human_scores_and_explanations(
             "chrf",
             "ter",
             "bertscore:encoder=toy",
-            "--ranker",
-            "chrf",
             "--human",
             str(EXAMPLES / "ratings.csv"),
             "--explain",
@@ -71,11 +69,11 @@ def test_report_has_scores_human_scores_and_explanations(
     assert "<title>Mine &amp; yours</title>" in text
     assert not re.search(r'(src|href)="(?!#)', text)  # no external resources
     data = data_of(page)
-    assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore", "wins by chrf"]
+    assert [c["name"] for c in data["columns"]] == ["chrF", "TER", "BERTScore"]
     assert data["human"]["values"][0] is not None
     explained = {(item, title) for item, _, title, _ in data["explanations"]}
     assert len({item for item, _ in explained}) == 2
-    assert {title for _, title in explained} == {"BERTScore", "by score"}
+    assert {title for _, title in explained} == {"BERTScore"}
 
 
 def test_agreement_uses_seed_and_alpha(tmp_path: Path) -> None:
@@ -139,6 +137,7 @@ def test_preferences_count_as_human_scores(tmp_path: Path) -> None:
         (["-o", "no/such/folder/page.html"], "the folder no/such/folder does not exist"),
         (["--explain", "-1"], "expected zero or more"),
         (["--human", str(EXAMPLES / "documents.txt")], ""),
+        (["--ranker", "chrf"], "--ranker was removed: use `tertium rank`"),
         (["--curves", "x.json"], "--curves was removed: reports show no learning curves"),
     ],
 )
@@ -227,20 +226,10 @@ def test_report_of_one_system_has_intervals(tmp_path: Path) -> None:
     assert re.search(r"range\"> \d+\.\d\d to \d+\.\d\d</span>", page.read_text())
 
 
-def test_ranking_report_has_win_probabilities(tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    assert main(["rank", *INPUTS, "-m", "chrf", "--report", str(page), "-q"]) == 0
-    data = data_of(page)
-    assert [c["name"] for c in data["columns"]] == ["wins by chrf"]
-    assert all(system == -1 for _, system, _, _ in data["explanations"])
-    assert len(data["explanations"]) == 8
-
-
-def test_candidate_lists_have_no_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "lists.jsonl"
-    file.write_text('{"candidates": ["a", "b"], "references": ["a"]}\n')
-    assert main(["rank", "--nbest", "-t", str(file), "-m", "chrf", "--report", "x.html"]) == 2
-    assert "--nbest" in capsys.readouterr().err
+def test_rank_names_what_writes_reports(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rank", *INPUTS, "-m", "chrf", "--report", "x.html"]) == 2
+    advice = "--report was removed: use `tertium compare --report FILE` or -f json"
+    assert advice in capsys.readouterr().err
 
 
 SYSTEM_LEVEL = ("--level", "system", "--resamples", "0")  # no resampling at system level

@@ -129,12 +129,11 @@ def test_report(systems: tertium.TestSet, tmp_path: Path) -> None:
         ["chrf", "bertscore:encoder=toy"],
         human=RATINGS,
         explain=2,
-        ranker="chrf",
         resamples=50,
         title="Mine",
     )
     assert isinstance(report, tertium.Report)
-    assert {e.title for e in report.explained} == {"BERTScore", "by score"}
+    assert {e.title for e in report.explained} == {"BERTScore"}
     report.write(tmp_path / "library.html")
     page = tmp_path / "command.html"
     command = [
@@ -147,8 +146,6 @@ def test_report(systems: tertium.TestSet, tmp_path: Path) -> None:
         RATINGS,
         "--explain",
         "2",
-        "--ranker",
-        "chrf",
         "--resamples",
         "50",
     ]

@@ -13,12 +13,10 @@ from tests.reporting import chromium
 
 from tertium.data.testset import TestSet
 from tertium.evaluation.comparison import compare
-from tertium.metrics.base.explanation import WinProbabilities
 from tertium.metrics.base.loading import load_metric
 from tertium.reporting.page.explanations import (
     SegmentExplanation,
     explanation_html,
-    win_probability_html,
 )
 from tertium.reporting.page.report_builder import report_results
 from tertium.scores import ScoreMatrix
@@ -55,18 +53,13 @@ def human_scores(example: TestSet) -> ScoreMatrix:
 def page(
     example: TestSet, human_scores: ScoreMatrix, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A report of the example: three metrics, human scores, three kinds of explanations."""
+    """A report of the example: three metrics, human scores, two kinds of explanations."""
     results = compare(example, ["bleu", "chrf", "ter"], resamples=100)
     explanations = []
     for name in ("bertscore:encoder=toy", "wmd:encoder=toy"):
         metric = load_metric(name)
         html = explanation_html(metric.explain(example.segments("fair")[3]))
         explanations.append(SegmentExplanation(item=3, system=1, title=metric.label, html=html))
-    chances = ((0.5, 0.8, 0.9), (0.2, 0.5, 0.7), (0.1, 0.3, 0.5))
-    wins = win_probability_html(
-        WinProbabilities(names=tuple(example.systems), chances=chances), "Pairwise"
-    )
-    explanations.append(SegmentExplanation(item=3, system=-1, title="Pairwise", html=wins))
     path = tmp_path_factory.mktemp("report") / "page.html"
     report = report_results(results, human=human_scores, title="Example")
     replace(report, explained=tuple(explanations)).write(path)

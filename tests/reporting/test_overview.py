@@ -20,7 +20,6 @@ from tertium.reporting.page.overview import (
     signature_list,
     summarize_evaluation,
 )
-from tertium.reporting.page.report_builder import report_ranking
 from tertium.reporting.page.translation_grid import grid_from_evaluation
 from tertium.reporting.tables.evaluations import (
     comparison_table,
@@ -96,8 +95,9 @@ def test_resamples_without_a_score_are_ignored_in_intervals(example: TestSet) ->
     assert all(0 <= tested.intervals[system][chances].high <= 1 for system in tested.systems)
     displayed = overview_contents(tested, grid_from_evaluation(tested)) + ranking_figures(tested)
     assert "nan" not in displayed
-    nothing = rank(few.subset([0]), Partial(unscored=few.systems["good"][0]))
-    assert "nan" not in plain(report_ranking(nothing).html())
+    nothing = rank(few.subset([0]), Partial(unscored=few.systems["good"][0])).as_evaluation()
+    displayed = overview_contents(nothing, grid_from_evaluation(nothing))
+    assert "nan" not in plain(displayed + ranking_figures(nothing))
 
 
 def test_the_page_warns_of_few_segments(example: TestSet) -> None:

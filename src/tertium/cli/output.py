@@ -83,14 +83,18 @@ def add_width(parser: CommandParser, default: int | None = None) -> None:
 
 
 def add_output(
-    parser: CommandParser, decimals: int | None = None, formats: Sequence[str] = FORMATS
+    parser: CommandParser,
+    decimals: int | None = None,
+    formats: Sequence[str] = FORMATS,
+    report: bool = True,
 ) -> None:
-    """Add -f, -w, -q, --to-json and --report."""
+    """Add -f, -w, -q, --to-json and, unless it is excluded, --report."""
     add_format(parser, formats)
     add_width(parser, decimals)
     group = parser.groups["Output"]
     group.add_argument("--to-json", metavar="FILE", help="also write all results as JSON")
-    group.add_argument("--report", metavar="FILE", help="also write an HTML report")
+    if report:
+        group.add_argument("--report", metavar="FILE", help="also write an HTML report")
     add_quiet(parser)
 
 

@@ -11,7 +11,7 @@ from tertium.errors import UsageError
 
 GROUPS = ("Input", "Metrics", "Statistics", "Training", "Output", "Runtime")
 TEXT = "TEXT"  # the metavar of values that may be empty
-# What to use instead of removed options, and of removed values ("--as appraise").
+# What to use instead of removed options (of one command: "rank --report") and of removed values.
 REMOVED_OPTIONS = {
     "--as appraise": "use --as pearmut, or `tertium annotate`",
     "--as label-studio": "use --as pearmut, or `tertium annotate`",
@@ -19,6 +19,8 @@ REMOVED_OPTIONS = {
     "--top-layers": "use --adapt head (the default), which fits the last layer",
     "--choose informative": "use --choose stratified",
     "--curves": "reports show no learning curves",
+    "rank --report": "use `tertium compare --report FILE` or -f json",
+    "report --ranker": "use `tertium rank`",
     "--utility": "segments are chosen at random, by strata or by documents (--choose)",
 }
 AddOptions = Callable[["CommandParser", Sequence[str]], None]
@@ -87,8 +89,9 @@ class CommandParser(OneLineErrorParser):
 
     def _check_removed(self, option: str) -> None:
         """Report an option, or an option with a value, that earlier versions had."""
-        if option in REMOVED_OPTIONS:
-            self.error(f"{option} was removed: {REMOVED_OPTIONS[option]}")
+        for name in (option, f"{self.prog.removeprefix('tertium ')} {option}"):
+            if name in REMOVED_OPTIONS:
+                self.error(f"{option} was removed: {REMOVED_OPTIONS[name]}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         for name in action.option_strings:

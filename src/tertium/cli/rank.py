@@ -49,7 +49,7 @@ def add_arguments(parser: CommandParser) -> None:
         metavar="RANKER",
         help=f"ranker or metric (default: {default})",
     )
-    output.add_output(parser, WIN_PROBABILITY_DECIMALS)
+    output.add_output(parser, WIN_PROBABILITY_DECIMALS, report=False)
     parser.groups["Output"].add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a probability for each segment"
     )
@@ -70,10 +70,6 @@ def run(args: argparse.Namespace) -> int:
     testset = inputs.read_inputs(args)
     with progress_bars(args.quiet), runtime_of(args):
         ranking = rank(testset, args.ranker[0] if args.ranker else None)
-        if args.report:
-            from tertium.reporting.page.report_builder import report_ranking
-
-            output.write_report(args.report, report_ranking(ranking), args.quiet)
     if args.to_json:
         output.write_json(args.to_json, ranking.records(segments=True))
     if args.format == "json":
@@ -93,8 +89,6 @@ def _rerank(args: argparse.Namespace, ranker: Ranker | None) -> int:
     from tertium.evaluation.ranking import NOT_COMPARED, recommend_ranker, rerank
     from tertium.metrics.base.ranker import load_ranker
 
-    if args.report:
-        raise UsageError("--report shows systems, not candidate lists: omit it or --nbest")
     other_inputs = (args.references, args.sources, args.documents, args.names, args.fields)
     if len(args.translations) != 1 or any(other_inputs):
         raise UsageError("--nbest reads one JSONL file with all texts: give only -t FILE")

@@ -25,12 +25,12 @@ examples:
   tertium report -t a.txt b.txt -r reference.txt -o report.html
   tertium report -s source.txt -t a.txt b.txt c.txt -r reference.txt -m bleu chrf bertscore wmd
   tertium report -t a.txt b.txt -r reference.txt -m chrf --human ratings.csv --explain 20
-  tertium report -t systems.jsonl -m bleu chrf --ranker pairwise --by domain --challenge damage
+  tertium report -t systems.jsonl -m bleu chrf --by domain --challenge damage
 
 The page works offline. It shows scores with intervals and clusters, charts, and every segment with
 two systems side by side. Metrics that can explain a score (rte-r, tertium-small, bertscore, wmd and
-others) and rankers explain the segments where metrics, raters or systems differ most.
-`tertium score`, `compare`, `rank` and `meta` write the same page with --report FILE.
+others) explain the segments where metrics, raters or systems differ most. `tertium score`,
+`compare` and `meta` write the same page with --report FILE.
 """
 
 
@@ -40,7 +40,6 @@ def add_arguments(parser: CommandParser) -> None:
     group.add_argument("--human", metavar="FILE", help="human scores or comparisons of segments")
     inputs.add_metrics(parser, f"bleu, chrf and {inputs.RECOMMENDED_METRIC}")
     group = parser.groups["Metrics"]
-    group.add_argument("--ranker", metavar="RANKER", help="also show win probabilities of a ranker")
     add_list(
         group,
         "--challenge",
@@ -95,7 +94,6 @@ def run(args: argparse.Namespace) -> int:
         page = report(
             testset,
             metrics,
-            ranker=args.ranker,
             human=args.human,
             explain=args.explain,
             explain_with=inputs.load_named_metric(args, args.explain_with, testset),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -90,27 +90,17 @@ class Ranking(Displayable):
         system = self.matrix.systems[row]
         return {kind: by[system] for kind, by in self.warnings.items() if system in by}
 
-    def add_to_evaluation(self, evaluation: Evaluation) -> Evaluation:
-        """Add the win probabilities to an evaluation of the same test set as one more metric."""
+    def as_evaluation(self) -> Evaluation:
+        """Return an evaluation whose only score is the mean win probability."""
         by_score = isinstance(self.ranker, ScoreRanker)
         label = f"wins by {self.ranker.spec}" if by_score else self.ranker.title
         spec = f"wins by {self.matrix.name}"
-        scores = {
-            system: {
-                **evaluation.scores[system],
-                spec: mean_scores(spec, self.matrix[system], label, self.signature),
-            }
-            for system in evaluation.systems
-        }
-        metrics = (*evaluation.metrics, spec)
-        return replace(evaluation, metrics=metrics, scores=scores, intervals={})
-
-    def as_evaluation(self) -> Evaluation:
-        """Return an evaluation whose only score is the mean win probability."""
         systems = self.matrix.systems
-        return self.add_to_evaluation(
-            Evaluation(self.testset, systems, (), {name: {} for name in systems})
-        )
+        scores = {
+            system: {spec: mean_scores(spec, self.matrix[system], label, self.signature)}
+            for system in systems
+        }
+        return Evaluation(self.testset, systems, (spec,), scores)
 
 
 def recommend_ranker(segments: Sequence[Segment]) -> str:

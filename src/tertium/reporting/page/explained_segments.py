@@ -11,11 +11,9 @@ from tertium.evaluation.explaining import add_error_spans
 from tertium.execution import track_progress
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.page.explanations import (
     SegmentExplanation,
     explanation_html,
-    win_probability_html,
 )
 from tertium.reporting.page.translation_grid import (
     TranslationGrid,
@@ -42,14 +40,13 @@ def explain_items(
     testset: TestSet,
     grid: TranslationGrid,
     metrics: Sequence[Metric],
-    ranker: Ranker | None,
     count: int,
     explainer: Metric | None = None,
 ) -> list[SegmentExplanation]:
-    """Explain selected segments with `explainer`, else all metrics that can, and the ranker."""
+    """Explain selected segments with `explainer`, else all metrics that can."""
     explainers = [metric for metric in metrics if metric.can_explain]
     explainers = explainers if explainer is None else [explainer]
-    items = select_items_to_explain(grid, count) if explainers or ranker else []
+    items = select_items_to_explain(grid, count) if explainers else []
     segments = {system: testset.segments(system) for system in testset.systems} if items else {}
     groups = {item: [segments[system][item] for system in grid.systems] for item in items}
     places = [(item, system) for item in items for system in select_systems_to_explain(grid, item)]
@@ -57,11 +54,6 @@ def explain_items(
         explainer.score([groups[item][system] for item, system in places])  # all answers at once
     explanations: list[SegmentExplanation] = []
     for item in track_progress(items, "explaining"):
-        if ranker is not None and len(groups[item]) > 1:
-            probabilities = ranker.explain(groups[item], grid.systems).win_probabilities
-            if probabilities is not None:
-                html = win_probability_html(probabilities, ranker.title)
-                explanations.append(SegmentExplanation(item, -1, ranker.title, html))
         for system in (system for own_item, system in places if own_item == item):
             explanations += _explain_translation(explainers, groups[item][system], item, system)
     return explanations

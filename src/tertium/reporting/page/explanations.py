@@ -37,7 +37,7 @@ SHADE_COUNT = 20  # of a heat map; `charts.css` has a class for each
 
 @dataclass(frozen=True)
 class SegmentExplanation:
-    """An explanation of one translation, or of all translations of an item if `system` is -1."""
+    """An explanation of one translation."""
 
     item: int
     system: int

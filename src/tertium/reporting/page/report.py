@@ -123,7 +123,7 @@ class Report(Displayable):
         if not self.explained:
             return (
                 "This page has no explanations. Metrics with explanations: BERTR, BERTScore, WMD, "
-                "tertium-small, tertium-multi, entailment, and rankers."
+                "tertium-small, tertium-multi and entailment."
             )
         items = sorted({e.item for e in self.explained})
         labels = ", ".join(self.grid.items[n].label for n in items[:40])

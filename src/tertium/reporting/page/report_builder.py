@@ -26,7 +26,6 @@ from tertium.evaluation.evaluation import Evaluation, distinct_labels
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.evaluation.meta_inputs import as_list
 from tertium.evaluation.metric_choice import default_metrics, load_metrics_for, target_texts
-from tertium.evaluation.ranking import Ranking, rank
 from tertium.evaluation.rows import find_scorable
 from tertium.evaluation.scoring import References, Translations, as_testset, score
 from tertium.evaluation.slices import Slices, slice_results
@@ -35,7 +34,6 @@ from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.results import Results
 from tertium.meta.tasks import Task
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.base.ranker import Ranker
 from tertium.reporting.error_span_markup import marked_errors_section
 from tertium.reporting.page import sections
 from tertium.reporting.page.explained_segments import check_explainer, explain_items
@@ -73,7 +71,6 @@ def report(
     *,
     sources: Sequence[str] | None = None,
     references: References = None,
-    ranker: str | Metric | Ranker | None = None,
     human: ScoreMatrix | PathLike | None = None,
     explain: int = DEFAULT_EXPLAINED_SEGMENTS,
     explain_with: str | Metric | None = None,
@@ -93,7 +90,6 @@ def report(
         testset: a `TestSet`, a pandas or polars frame, or lists of translations by system.
         metrics: metrics or specs; default as in `tertium.compare`.
         sources, references: texts for each segment, if `testset` is a dictionary of lists.
-        ranker: adds its win probabilities as a column.
         human: human segment scores, or a file with them.
         explain: number of segments to explain, where metrics, human scores or systems differ most.
         explain_with: metric that explains them, such as a judge, which then reads only these;
@@ -125,9 +121,6 @@ def report(
     chosen = default_metrics(testset) if metrics is None else metrics
     loaded = load_metrics_for(target_texts(testset), chosen)
     evaluation = score(testset, loaded)
-    ranking = rank(testset, ranker) if ranker is not None else None
-    if ranking is not None:
-        evaluation = ranking.add_to_evaluation(evaluation)
     results = add_significance(
         evaluation, test=overall_test, resamples=resamples, seed=seed, alpha=alpha
     )
@@ -140,7 +133,6 @@ def report(
     return report_results(
         results,
         loaded,
-        ranker=ranking.ranker if ranking else None,
         human=human,
         explain=explain,
         explain_with=explainer,
@@ -180,7 +172,6 @@ def report_results(
     results: Evaluation,
     metrics: Sequence[Metric] = (),
     *,
-    ranker: Ranker | None = None,
     human: ScoreMatrix | None = None,
     explain: int = DEFAULT_EXPLAINED_SEGMENTS,
     explain_with: Metric | None = None,
@@ -213,9 +204,7 @@ def report_results(
         grid=grid,
         results=results,
         agreement=() if human is None else human_agreement_tables(results, human, seed, alpha),
-        explained=tuple(
-            explain_items(results.testset, grid, metrics, ranker, explain, explain_with)
-        ),
+        explained=tuple(explain_items(results.testset, grid, metrics, explain, explain_with)),
         extra_sections=tuple(extra_sections),
     )
 
@@ -263,11 +252,6 @@ def _title(evaluation: Evaluation) -> str:
     systems = evaluation.systems
     compared = ", ".join(systems[:4]) + (f" and {len(systems) - 4} more" if systems[4:] else "")
     return f"{name}: {compared}" if name else compared
-
-
-def report_ranking(ranking: Ranking) -> Report:
-    """Return a report on a ranking, with the mean win probability as the only score."""
-    return report_results(add_significance(ranking.as_evaluation()), [], ranker=ranking.ranker)
 
 
 def report_meta_evaluation(

@@ -83,7 +83,7 @@ function activeFilters() {
   return tests;
 }
 function explanations([left, right]) {
-  const systems = [-1, data.systemIndices[left], right < 0 ? -1 : data.systemIndices[right]];
+  const systems = [data.systemIndices[left], right < 0 ? -1 : data.systemIndices[right]];
   return (data.explanationsByItem.get(rows.item[left]) || []).filter((entry) =>
     systems.includes(entry[1]),
   );

@@ -327,8 +327,8 @@ const TWO_COLUMNS = { colspan: 2 };
 function detailsRow(unit, place, width) {
   const table = allScores(unit.filter((row) => row >= 0));
   const explanationBoxes = explanations(unit).map((entry) => {
-    const systemLabel = entry[1] < 0 ? "all systems" : named(data.systems[entry[1]]);
-    const box = make("details", {}, make("summary", {}, `${entry[2]} · `, systemLabel));
+    const systemName = named(data.systems[entry[1]]);
+    const box = make("details", {}, make("summary", {}, `${entry[2]} · `, systemName));
     const fill = () => {
       if (box.open && box.childElementCount === 1) box.append(parseHtml(entry[3]));
     };
