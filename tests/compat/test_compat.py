@@ -448,104 +448,28 @@ def test_evaluate_bertscore_and_comet_have_their_keys() -> None:
     assert set(done) == {"mean_score", "scores"}
 
 
-def test_evaluate_accepts_single_rows_and_any_metric() -> None:
-    module = evaluate.load("chrf")
-    module.add(prediction="a cat sat", reference="a cat sat")
-    module.add_batch(predictions=["a dog"], references=["a cat"])
-    combined_score = module.compute()
-    direct = evaluate.load("chrf").compute(
-        predictions=["a cat sat", "a dog"], references=["a cat sat", "a cat"]
-    )
-    assert combined_score == direct
+def test_evaluate_accepts_any_metric_and_leaves_out_missing_inputs() -> None:
     assert evaluate.load("nist").compute(predictions=["a b"], references=[["a b"]])["score"] > 0
+    module = evaluate.load("comet", "chrf")
+    rows = {"predictions": ["a cat"], "references": ["a cat"], "sources": ["x"]}
+    assert module.inputs == ("predictions", "references", "sources")
+    assert module.compute(**rows, gpus=None)["scores"] == [100]
 
 
-def test_evaluate_scores_added_and_given_rows_together() -> None:
+def test_texts_of_evaluate_are_checked() -> None:
     module = evaluate.load("chrf")
-    module.add(prediction="a cat sat", reference="a cat sat")
-    both = module.compute(predictions=["a dog"], references=["a cat"])
-    assert both == evaluate.load("chrf").compute(
-        predictions=["a cat sat", "a dog"], references=["a cat sat", "a cat"]
-    )
-    module.add(prediction="a cat sat", reference="a cat sat")
-    assert module.compute(predictions=None, references=None)["score"] == 100
-
-
-def test_added_rows_are_checked_and_kept_after_errors() -> None:
-    module = evaluate.load("chrf")
-    module.add_batch(predictions=["a cat", "a dog"], references=["a cat", "a dog"])
     with pytest.raises(LengthError, match="1 references for 2 predictions"):
-        module.add_batch(predictions=["a", "b"], references=["a"])  # or the next may fill it up
-    with pytest.raises(UnknownNameError, match="unknown input of chrf 'labels'"):
-        module.add(prediction="a", label="a")
+        module.compute(predictions=["a", "b"], references=["a"])
+    with pytest.raises(UnknownNameError, match="unknown argument of chrf 'labels'"):
+        module.compute(predictions=["a"], labels=["a"])
     with pytest.raises(UsageError, match="got a single text"):
-        module.add_batch(predictions="ab", references="ab")
-    with pytest.raises(UsageError, match="unknown argument"):
-        module.compute(order=3)
-    assert len(module) == 2
-    assert module.compute()["score"] == 100
-    assert len(module) == 0
+        module.compute(predictions="ab", references="ab")
     with pytest.raises(UsageError, match="no predictions"):
-        module.compute()
-
-
-PREDICTIONS, REFERENCES = ["a cat sat", "a dog"], ["a cat sat", "the dog"]
-# the keys of evaluate 0.4.6 with its modules of these names
-COMBINED: list[tuple[Any, bool, list[str]]] = [
-    (["chrf"], False, ["score", "char_order", "word_order", "beta"]),
-    (
-        ["sacrebleu", "ter"],
-        False,
-        "sacrebleu_score counts totals precisions bp sys_len ref_len ter_score num_edits "
-        "ref_length".split(),
-    ),
-    (
-        ["chrf", "chrf"],
-        False,
-        "chr_f_0_score chr_f_0_char_order chr_f_0_word_order chr_f_0_beta chr_f_1_score "
-        "chr_f_1_char_order chr_f_1_word_order chr_f_1_beta".split(),
-    ),
-    (["ter"], True, ["ter_score", "ter_num_edits", "ter_ref_length"]),
-    (
-        {"one": "ter", "two": "chrf"},
-        False,
-        "one_score num_edits ref_length two_score char_order word_order beta".split(),
-    ),
-]
-
-
-@pytest.mark.parametrize(("modules", "prefix", "keys"), COMBINED)
-def test_combined_modules_have_the_keys_of_evaluate(
-    modules: Any, prefix: bool, keys: list[str]
-) -> None:
-    combined = evaluate.combine(modules, force_prefix=prefix)
-    result = combined.compute(predictions=PREDICTIONS, references=REFERENCES)
-    assert list(result) == keys
-    names = list(modules.values()) if isinstance(modules, dict) else modules
-    arguments = {"predictions": PREDICTIONS, "references": REFERENCES}
-    alone = [evaluate.load(name).compute(**arguments) for name in names]
-    assert list(result.values()) == [value for scores in alone for value in scores.values()]
-    for prediction, reference in zip(PREDICTIONS, REFERENCES, strict=True):
-        combined.add(prediction, reference)
-    assert combined.compute() == result
-
-
-def test_combined_modules_share_texts_and_options() -> None:
-    combined = evaluate.combine(["chrf", evaluate.load("comet", "chrf")])
-    rows = {"predictions": PREDICTIONS, "references": REFERENCES, "sources": ["x", "y"]}
-    assert set(combined.compute(**rows)) >= {"char_order", "mean_score", "scores"}
-    combined.add_batch(**rows)
-    assert combined.compute()["scores"][0] == 100
-    with pytest.raises(UnknownNameError, match="unknown argument of chrf 'gpus'"):
-        combined.compute(**rows, gpus=0)
-    with pytest.raises(UnknownNameError, match="unknown argument of ter 'sources'"):
-        evaluate.combine(["ter"]).compute(**rows)
-    no_lists: list[Any] = [[], {}, "chrf", None]
-    for arguments in no_lists:
-        with pytest.raises(UsageError, match="combine takes a list of modules"):
-            evaluate.combine(arguments)
-    with pytest.raises(UsageError, match="got 3"):
-        evaluate.combine(["chrf", 3])  # type: ignore[list-item]
+        module.compute(predictions=None, references=["a"])
+    with pytest.raises(UsageError, match="no references"):
+        module.compute(predictions=["a"])
+    with pytest.raises(DataError, match="nothing to score"):
+        module.compute(predictions=[], references=[])
 
 
 def test_unsupported_features_of_evaluate_are_errors() -> None:

@@ -2,15 +2,14 @@
 
 Replace `import evaluate` by `from tertium.compat import evaluate`. `sacrebleu`, `chrf` and `ter`
 give the same numbers; `bertscore` and `comet` the same keys, with tertium's encoders and metrics.
-Any other name is a metric of tertium.
+Any other name is a metric of tertium. `compute` takes all texts at once: there is no `add`,
+`add_batch` or `combine`.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tertium.compat import bert_score, comet, sacrebleu
@@ -32,135 +31,34 @@ UNSUPPORTED: Mapping[str, str] = {
 
 
 class EvaluationModule:
-    """The result of `load`: call `compute`, optionally after `add` or `add_batch`."""
+    """The result of `load`: call `compute` with all predictions."""
 
     def __init__(self, path: str, compute: Compute) -> None:
         self.path = path
         self.name = MODULE_NAMES.get(path, path)
         self._compute = compute
-        self._rows: dict[str, list[Any]] = {}
         self._parameters = inspect.signature(compute).parameters
-
-    def __len__(self) -> int:
-        """The number of predictions added so far."""
-        return len(self._rows.get("predictions", ()))
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """The inputs of this module: predictions, references, sources."""
         return tuple(key for key in INPUT_NAMES if key in self._parameters)
 
-    def add(self, *, prediction: Any = None, reference: Any = None, **more: Any) -> None:
-        """Add one prediction: `add(prediction=..., reference=..., source=...)`."""
-        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **more}))
-
-    def add_batch(self, *, predictions: Any = None, references: Any = None, **more: Any) -> None:
-        """Add several predictions with their references (and sources)."""
-        batch = {"predictions": predictions, "references": references, **more}
-        for key, texts in self._check_batch(batch).items():
-            self._rows.setdefault(key, []).extend(texts)
-
     def compute(self, **arguments: Any) -> dict[str, Any]:
-        """Score the predictions added before together with those given here."""
+        """Score predictions: `compute(predictions=[...], references=[...])`."""
         unknown = next((key for key in arguments if key not in self._parameters), None)
         if unknown is not None:
             raise UnknownNameError(f"argument of {self.path}", unknown, self._parameters)
-        rows = self._check_batch({key: arguments.get(key) for key in self.inputs})
-        rows = {key: [*self._rows.get(key, ()), *rows.get(key, ())] for key in rows | self._rows}
-        arguments = {**arguments, **rows}
+        inputs = {key: arguments[key] for key in self.inputs if arguments.get(key) is not None}
         for key, parameter in self._parameters.items():
             if parameter.default is parameter.empty and arguments.get(key) is None:
                 raise UsageError(f"{self.path}: no {key}; give {key}=[...]")
+        rows = {key: as_text_list(texts, key) for key, texts in inputs.items()}
         if not rows["predictions"]:
             raise DataError(f"{self.path}: nothing to score (no predictions)")
         check_texts(rows["predictions"], "predictions", "prediction")
         _check_lengths(rows)
-        scores = self._compute(**arguments)
-        self._rows = {}
-        return scores
-
-    def _check_batch(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
-        rows = {key: as_text_list(texts, key) for key, texts in batch.items() if texts is not None}
-        unknown = next((key for key in rows if key not in self.inputs), None)
-        if unknown is not None:
-            raise UnknownNameError(f"input of {self.path}", unknown, self.inputs)
-        if rows and "predictions" not in rows:
-            raise UsageError(f"{self.path}: no predictions; give predictions=[...]")
-        _check_lengths(rows)
-        return rows
-
-
-class CombinedEvaluations:
-    """Several modules under one call; a key of two modules gets the module's name as prefix."""
-
-    def __init__(
-        self,
-        evaluation_modules: Sequence[str | EvaluationModule] | Mapping[str, str | EvaluationModule],
-        force_prefix: bool = False,
-    ) -> None:
-        names: list[str] = []
-        modules = evaluation_modules
-        if isinstance(modules, Mapping):
-            names, modules = list(modules), list(modules.values())
-        if not isinstance(modules, list | tuple) or not modules:
-            raise UsageError('combine takes a list of modules, such as ["sacrebleu", "chrf"]')
-        self.evaluation_modules = [
-            module if isinstance(module, EvaluationModule) else load(module) for module in modules
-        ]
-        self.evaluation_module_names = names or [m.name for m in self.evaluation_modules]
-        self.force_prefix = force_prefix
-
-    def add(self, prediction: Any = None, reference: Any = None, **more: Any) -> None:
-        """Add one prediction to every module."""
-        self.add_batch(**_as_batch({"prediction": prediction, "reference": reference, **more}))
-
-    def add_batch(self, predictions: Any = None, references: Any = None, **more: Any) -> None:
-        """Add several predictions; each module gets the inputs it needs."""
-        batch = {"predictions": predictions, "references": references, **more}
-        for module, inputs in self._split_arguments(batch):
-            module.add_batch(**inputs)
-
-    def compute(
-        self, predictions: Any = None, references: Any = None, **arguments: Any
-    ) -> dict[str, Any]:
-        """Return the scores of all modules; options are passed to each of them."""
-        arguments = {"predictions": predictions, "references": references, **arguments}
-        results = [module.compute(**own) for module, own in self._split_arguments(arguments)]
-        keys = Counter(chain.from_iterable(results))
-        return {
-            f"{name}_{key}" if self.force_prefix or keys[key] > 1 else key: value
-            for name, scores in zip(self._prefixes(), results, strict=True)
-            for key, value in scores.items()
-        }
-
-    def _split_arguments(
-        self, arguments: Mapping[str, Any]
-    ) -> Iterator[tuple[EvaluationModule, dict[str, Any]]]:
-        """Yield each module with its arguments, without inputs that only other modules take."""
-        all_inputs = {key for module in self.evaluation_modules for key in module.inputs}
-        for module in self.evaluation_modules:
-            excluded = all_inputs - set(module.inputs)
-            yield module, {key: v for key, v in arguments.items() if key not in excluded}
-
-    def _prefixes(self) -> list[str]:
-        names = self.evaluation_module_names
-        return [
-            f"{name}_{names[:index].count(name)}" if names.count(name) > 1 else name
-            for index, name in enumerate(names)
-        ]
-
-
-def combine(
-    evaluations: Sequence[str | EvaluationModule] | Mapping[str, str | EvaluationModule],
-    force_prefix: bool = False,
-) -> CombinedEvaluations:
-    """Combine modules, given by name or loaded; the keys of a mapping become their names.
-
-    >>> scores = combine(["chrf", "ter"]).compute(predictions=["a cat"], references=["a cat"])
-    >>> scores["chr_f_score"], scores["ter_score"], scores["num_edits"]
-    (100.0, 0.0, 0)
-    """
-    return CombinedEvaluations(evaluations, force_prefix)
+        return self._compute(**{**arguments, **rows})
 
 
 def load(
@@ -188,7 +86,9 @@ def load(
     if unknown:
         raise UsageError(f"load does not support {', '.join(unknown)}")
     if (process_id, num_process) != (0, 1):
-        raise UsageError("several processes are not supported: give all rows to one module")
+        raise UsageError(
+            "several processes are not supported: give all rows to one call of compute"
+        )
     if module_type not in (None, "metric"):
         raise UsageError(f"module_type={module_type!r}: expected 'metric'")
     if path in UNSUPPORTED:
@@ -322,13 +222,7 @@ def _streams(references: Sequence[Any]) -> list[list[str]]:
 
 
 def _check_lengths(rows: Mapping[str, Sequence[Any]]) -> None:
-    count = len(rows["predictions"]) if rows else 0
+    count = len(rows["predictions"])
     for key, texts in rows.items():
         if len(texts) != count:
             raise LengthError(f"{len(texts)} {key} for {count} predictions")
-
-
-def _as_batch(row: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Turn one row into a batch of one: `prediction` becomes `predictions`."""
-    texts = {key.removesuffix("s"): text for key, text in row.items() if text is not None}
-    return {f"{key}s": [text] for key, text in texts.items()}
