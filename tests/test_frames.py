@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,9 +16,9 @@ from tertium.cli import main
 from tertium.data.formats import read_records
 from tertium.data.metric_scores import read_metric_scores
 from tertium.data.testset import TestSet
-from tertium.errors import DataError, MissingResourceError, UnknownNameError, UsageError
+from tertium.errors import DataError, MissingResourceError, UsageError
 from tertium.frames import write_frame
-from tertium.scores import ScoreMatrix, Scores
+from tertium.scores import ScoreMatrix
 
 
 @pytest.fixture(scope="module")
@@ -27,40 +26,30 @@ def evaluation(example: TestSet) -> tertium.Evaluation:
     return tertium.score(example, ["chrf", "bleu"])
 
 
-def test_scores_round_trip(evaluation: tertium.Evaluation) -> None:
+def test_scores_have_a_row_for_each_segment(evaluation: tertium.Evaluation) -> None:
     scores = evaluation.scores["good"]["bleu"]
     frame = scores.to_frame()
     assert list(frame.columns) == ["segment", "score"]
     assert frame["segment"].tolist() == list(range(1, 49))
     assert frame.attrs["signature"] == scores.signature
-    back = Scores.from_frame(frame)
-    np.testing.assert_array_equal(back.segments, scores.segments)
-    assert back.system == pytest.approx(scores.segments.mean())  # a mean, not corpus BLEU
-    assert (back.metric, back.signature) == (scores.metric, scores.signature)
-    again = Scores.from_frame(frame.sort_values("score"))  # sorted by score
-    np.testing.assert_array_equal(again.segments, scores.segments)
-    pooled = pd.concat([frame, frame])
-    assert len(Scores.from_frame(pooled)) == 96
+    np.testing.assert_array_equal(frame["score"], scores.segments)
 
 
 def test_statistics_carry_the_corpus_score(evaluation: tertium.Evaluation, tmp_path: Path) -> None:
     scores = evaluation.scores["fair"]["bleu"]
     write_frame(scores.to_frame(statistics=True), tmp_path / "fair.parquet")
     frame = pd.read_parquet(tmp_path / "fair.parquet")
-    back = Scores.from_frame(frame, reduce=tertium.load_metric("bleu").reduce)
-    assert back.system == scores.system
-    assert back.columns == scores.columns
-    assert back.metric == "bleu"
+    totals = frame[list(scores.columns)].sum().to_numpy()
+    assert tertium.load_metric("bleu").reduce(totals) == scores.system
+    assert frame.attrs["metric"] == "bleu"
 
 
-def test_a_matrix_round_trips() -> None:
+def test_a_matrix_has_a_row_for_each_score() -> None:
     matrix = ScoreMatrix("m", ("a", "b"), np.array([[1.0, np.nan], [0.5, 2.0]]), ("x", "y"))
-    back = ScoreMatrix.from_frame(matrix.to_frame())
-    assert (back.name, back.systems, back.items) == ("m", ("a", "b"), ("x", "y"))
-    np.testing.assert_array_equal(back.values, matrix.values)
-    shuffled = matrix.to_frame().sample(frac=1, random_state=1)
-    again = ScoreMatrix.from_frame(shuffled)
-    assert again["b"][again.items.index("x")] == 0.5
+    frame = matrix.to_frame()
+    assert frame["system"].tolist() == ["a", "a", "b", "b"]
+    assert frame["item"].tolist() == ["x", "y", "x", "y"]
+    np.testing.assert_array_equal(frame["score"], [1.0, np.nan, 0.5, 2.0])
 
 
 def test_several_metrics_in_one_frame(evaluation: tertium.Evaluation) -> None:
@@ -74,35 +63,6 @@ def test_several_metrics_in_one_frame(evaluation: tertium.Evaluation) -> None:
         "score",
         "higher_is_better",
     ]
-    matrix = ScoreMatrix.from_frame(frame, name="chrf")
-    np.testing.assert_array_equal(matrix["poor"], evaluation.scores["poor"]["chrf"].segments)
-    with pytest.raises(DataError, match="several metrics"):
-        ScoreMatrix.from_frame(frame)
-    with pytest.raises(UnknownNameError, match="did you mean 'chrf'"):
-        ScoreMatrix.from_frame(frame, name="chrff")
-
-
-@pytest.mark.parametrize(
-    ("columns", "problem"),
-    [
-        ({"segment": [1], "value": [0.5]}, "no column 'score'; found segment, value"),
-        ({"segment": [1], "score": ["high"]}, "column 'score' has type .*; expected numbers"),
-        ({"segment": [1, 2], "score": [0.5, np.nan]}, "row 2: score is nan"),
-        ({"segment": [1], "score": [np.inf]}, "row 1: score is inf"),
-    ],
-)
-def test_invalid_frames_raise_errors(columns: dict[str, Any], problem: str) -> None:
-    with pytest.raises(DataError, match=problem):
-        Scores.from_frame(pd.DataFrame(columns))
-
-
-def test_an_unknown_column_raises_an_error() -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'segment'"):
-        Scores.from_frame(pd.DataFrame({"segmnt": [1], "score": [0.5]}))
-    with pytest.raises(DataError, match="row 2: a second score of a, 1"):
-        ScoreMatrix.from_frame(
-            pd.DataFrame({"system": ["a", "a"], "item": [1, 1], "score": [0.5, 0.6]})
-        )
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".tsv", ".csv", ".jsonl"])
@@ -251,17 +211,3 @@ def test_invalid_judgments_raise_errors() -> None:
         tertium.meta_evaluate(None, "chrf")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"expected .* got None"):
         tertium.train("bleu-r", None)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match=r"expected a pandas frame, got Table; .*to_pandas"):
-        Scores.from_frame(pa.table({"score": [1.0]}))
-
-
-def test_item_names_are_those_of_files() -> None:
-    columns = {"system": [1.0, 2.0], "item": [0.0, 0.0], "score": [0.5, 0.7]}
-    matrix = ScoreMatrix.from_frame(pd.DataFrame(columns))
-    assert (matrix.systems, matrix.items) == (("1", "2"), ("0",))
-    spaced = pd.DataFrame({"system": ["A ", "B"], "item": [3, 3], "score": [1, 2]})
-    assert ScoreMatrix.from_frame(spaced).systems == ("A", "B")
-    for missing in (None, float("nan")):
-        lost = pd.DataFrame({**columns, "item": ["x", missing]})
-        with pytest.raises(DataError, match="row 2: item is None; expected a name or a number"):
-            ScoreMatrix.from_frame(lost)

@@ -1,7 +1,7 @@
-"""Tables as pandas frames and as files; input tables are validated.
+"""Tables as pandas frames and as files.
 
 Scores are pandas frames; tables of texts may also come from polars or Arrow. pandas is optional and
-imported only when a frame is created. Errors name the column and the row.
+imported only when a frame is created.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import open_atomic, write_text
-from tertium.errors import DataError, UnknownNameError, UsageError
+from tertium.errors import DataError
 from tertium.extras import explain_missing, require_modules
 
 if TYPE_CHECKING:
@@ -69,38 +68,6 @@ def frame_to_records(frame: Any) -> list[dict[str, Any]]:
     return [dict(zip(names, row.values(), strict=True)) for row in rows]
 
 
-def check_columns(
-    frame: DataFrame, required: Sequence[str], allowed: Sequence[str], where: str
-) -> None:
-    """Raise an error if a frame lacks a required column or has one that is not allowed."""
-    if not hasattr(frame, "iloc"):
-        kind = type(frame).__name__
-        remedy = "; convert it with frame.to_pandas()" if is_frame(frame) else ""
-        raise UsageError(f"{where}: expected a pandas frame, got {kind}{remedy}")
-    names = [str(name) for name in frame.columns]
-    missing = next((name for name in required if name not in names), None)
-    if missing is not None:
-        raise DataError(f"{where}: no column {missing!r}; found {', '.join(names) or 'none'}")
-    for name in names:
-        if name not in allowed:
-            raise UnknownNameError(f"column of {where}", name, allowed)
-
-
-def numeric_column(
-    frame: DataFrame, column: str, where: str, *, allow_missing: bool = False
-) -> Any:
-    """Return a column as float64; raise `DataError` for text, infinity, and (by default) NaN."""
-    values = frame[column]
-    kind = getattr(values.dtype, "kind", "O")
-    if kind not in "iuf" and not str(values.dtype).startswith(("Int", "Float", "int", "float")):
-        raise DataError(f"{where}: column {column!r} has type {values.dtype}; expected numbers")
-    array = values.to_numpy(dtype="float64", na_value=math.nan)
-    for row, value in enumerate(array.tolist(), start=1):
-        if math.isinf(value) or (math.isnan(value) and not allow_missing):
-            raise DataError(f"{where}, row {row}: {column} is {value}; expected a number")
-    return array
-
-
 def format_name(value: str | int | float) -> str:
     """Format the name of a system or item as text, without surrounding whitespace.
 
@@ -111,16 +78,6 @@ def format_name(value: str | int | float) -> str:
     """
     is_integral = isinstance(value, float) and value.is_integer()
     return str(int(value) if is_integral else value).strip()
-
-
-def name_column(frame: DataFrame, column: str, where: str) -> list[str]:
-    """Return a column of system or item names as text (`format_name`); no name may be missing."""
-    names = []
-    for row, value in enumerate(_python_values(frame[column].astype(object)), start=1):
-        if isinstance(value, bool) or not isinstance(value, str | Integral | float):
-            raise DataError(f"{where}, row {row}: {column} is {value}; expected a name or a number")
-        names.append(format_name(int(value) if isinstance(value, Integral) else value))
-    return names
 
 
 def write_frame(

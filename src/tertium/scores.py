@@ -25,14 +25,13 @@ from tertium.errors import (
     UsageError,
     short_repr,
 )
-from tertium.frames import check_columns, is_missing, make_frame, name_column, numeric_column
+from tertium.frames import is_missing, make_frame
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 Reduce = Callable[[FloatArray], FloatArray]
 FRAME_ATTRIBUTES = ("metric", "name", "signature", "higher_is_better")
-FRAME = "frame of scores"  # in error messages
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,28 +162,6 @@ class Scores(Displayable):
             columns.update(zip(self.columns, self.statistics.T, strict=True))
         return make_frame(columns, **{key: getattr(self, key) for key in FRAME_ATTRIBUTES})
 
-    @classmethod
-    def from_frame(cls, frame: DataFrame, *, reduce: Reduce | None = None) -> Scores:
-        """Create scores from a frame as written by `to_frame`; rows are sorted by `segment`.
-
-        Without `reduce`, the system score is the mean of the column `score`. With it, the other
-        columns are the statistics that `reduce` maps to scores (`metric.reduce`).
-        """
-        allowed = [str(name) for name in frame.columns] if reduce else ["segment", "score"]
-        check_columns(frame, ["score"], allowed, FRAME)
-        attributes = {key: frame.attrs[key] for key in FRAME_ATTRIBUTES if key in frame.attrs}
-        columns = tuple(name for name in allowed if name not in ("segment", "score"))
-        rows = [numeric_column(frame, name, FRAME) for name in columns]
-        if reduce is None:
-            scores = numeric_column(frame, "score", FRAME)
-            rows, columns = [scores, np.ones(len(scores))], ("score", "segments")
-        return cls(
-            statistics=np.column_stack(rows)[_segment_order(frame)],
-            reduce=reduce or _mean,
-            columns=columns,
-            **{"metric": "", **attributes},
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreMatrix:
@@ -247,49 +224,9 @@ class ScoreMatrix:
             }
         )
 
-    @classmethod
-    def from_frame(cls, frame: DataFrame, *, name: str = "") -> ScoreMatrix:
-        """Create a matrix from a frame with `system`, `item` (or `segment`) and `score`.
-
-        NaN and missing pairs mean no score. `name` selects one of several metrics.
-        """
-        allowed = ("metric", "system", "item", "segment", "document", "score", "higher_is_better")
-        check_columns(frame, ["system", "score"], allowed, FRAME)
-        item_column = "item" if "item" in frame.columns else "segment"
-        check_columns(frame, [item_column], allowed, FRAME)
-        metrics = list(dict.fromkeys(map(str, frame.get("metric", ()))))
-        if name and metrics:
-            if name not in metrics:
-                raise UnknownNameError(f"metric of the {FRAME}", name, metrics)
-            frame = frame[frame["metric"].astype(str) == name]
-        elif len(metrics) > 1:
-            listing = ", ".join(metrics)
-            raise DataError(f"{FRAME}: several metrics ({listing}); choose one with name=")
-        scores = numeric_column(frame, "score", FRAME, allow_missing=True)
-        columns = (name_column(frame, column, FRAME) for column in ("system", item_column))
-        cells: dict[tuple[str, str], float] = {}
-        for n, (*cell, score) in enumerate(zip(*columns, scores.tolist(), strict=True), start=1):
-            system, item = cell
-            if not np.isnan(cells.get((system, item), np.nan)):
-                raise DataError(f"{FRAME}, row {n}: a second score of {system}, {item}")
-            cells[system, item] = score
-        return cls.from_cells(name or (metrics[0] if metrics else ""), cells)
-
     def __getitem__(self, system: str) -> FloatArray:
         """Return the row of one system, (segments,)."""
         if system not in self.systems:
             raise UnknownNameError("system", system, self.systems)
         row: FloatArray = self.values[self.systems.index(system)]
         return row
-
-
-def _segment_order(frame: DataFrame) -> Any:
-    """Return the row order by segment number, or the given order if numbers are not unique."""
-    segments = frame["segment"] if "segment" in frame.columns else None
-    if segments is None or segments.dtype.kind not in "iu" or not segments.is_unique:
-        return slice(None)
-    return np.argsort(segments.to_numpy())
-
-
-def _mean(totals: FloatArray) -> FloatArray:
-    return totals[..., 0] / totals[..., 1]
