@@ -1,7 +1,7 @@
-"""`python -m papers` is `tertium reproduce`."""
+"""Published tables next to our measurements: `python -m papers --help` explains the options."""
 
 import sys
 
-from tertium.cli import main
+from papers.command import main
 
-sys.exit(main(["reproduce", *sys.argv[1:]]))
+sys.exit(main())

@@ -1,17 +1,21 @@
-"""`tertium reproduce` and `python -m papers`: published tables next to our measurements."""
+"""`python -m papers`: published tables next to our measurements."""
 
 from __future__ import annotations
 
 import argparse
 import logging
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tertium.cli.output import FORMATS, print_records, print_table
+from tertium.cli.parser import OneLineErrorParser
 from tertium.cli.runtime import progress_bars
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import TertiumError, UnknownNameError, UsageError
+from tertium.extras import explain_missing
 from tertium.reporting.tables.table import Table
 
 if TYPE_CHECKING:
@@ -20,16 +24,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+DESCRIPTION = "Measure the tables of a paper, and print them next to the published figures."
 EPILOG = f"""\
 Judgments come from --data (default: the folder named by {DATA_VARIABLE}).
 
 examples:
-  tertium reproduce --list
-  tertium reproduce mathur2019 --table 1
-  tertium reproduce guzman2015 -f md
-  tertium reproduce all -o docs/papers
-  tertium reproduce song2021 --table 7 -o docs/papers
-  tertium reproduce mathur2019 --table 2 --winners -o docs/papers
+  python -m papers --list
+  python -m papers mathur2019 --table 1
+  python -m papers guzman2015 -f md
+  python -m papers all -o docs/papers
+  python -m papers song2021 --table 7 -o docs/papers
+  python -m papers mathur2019 --table 2 --winners -o docs/papers
 
 With -o, figures are stored in the folder `results` next to DIR, one file per table. The same
 command continues an interrupted run. Stored figures are not measured again without --again. The
@@ -41,6 +46,32 @@ INCOMPATIBLE_OPTIONS = {
     "list": ("rows", "output", "again", "kept", "winners"),
     "kept": ("table", "rows", "again", "winners"),
 }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code."""
+    parser = make_parser()
+    try:
+        args = parser.parse_args(arguments)
+        level = logging.ERROR if args.quiet else logging.WARNING
+        logging.basicConfig(level=level, format="papers: %(message)s")
+        with explain_missing("`python -m papers`"):
+            return run(args)
+    except TertiumError as error:
+        print(f"papers: error: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the options."""
+    parser = OneLineErrorParser(
+        prog="python -m papers",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_arguments(parser)
+    return parser
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,11 +106,11 @@ def run(args: argparse.Namespace) -> int:
         _check_options(args, "list")
         return _list(args)
     if not args.paper:
-        raise UsageError("which paper? `tertium reproduce --list` lists them")
+        raise UsageError("which paper? `python -m papers --list` lists them")
     if args.output:
         return _write_pages(args)
     if args.paper == ALL:
-        raise UsageError("`tertium reproduce all` takes hours: store the figures with -o DIR")
+        raise UsageError("`python -m papers all` takes hours: store the figures with -o DIR")
     if args.again or args.kept or args.winners:
         raise UsageError("--again, --kept and --winners need stored figures: add -o DIR")
     return _print_tables(args)

@@ -44,7 +44,7 @@ Limitations:
 - A dash: the metric was trained on the set, or does not support its languages.
 - Trained networks and all metrics over `e5` were measured on a GPU.
 
-`tertium reproduce modern --rows METRIC --again -o docs/papers` measures one metric again.
+`python -m papers modern --rows METRIC --again -o docs/papers` measures one metric again.
 """
 
 FOLDER = "modern/dev"

@@ -1,6 +1,6 @@
 """Write the result pages from stored figures: one page per paper, and an overview.
 
-`tertium reproduce all -o docs/papers` writes the pages to `docs/papers/`, reads the figures from
+`python -m papers all -o docs/papers` writes the pages to `docs/papers/`, reads the figures from
 `docs/results/` and draws the charts in `docs/pictures/`. Pages in `docs/metrics/` that contain
 
     <!-- agreement: chrf chrf++ -->
@@ -57,8 +57,8 @@ figures measured here.
 The pages are generated from the figures in [results/](../results/). Do not edit them.
 
 ```bash
-tertium reproduce all -o docs/papers                   # takes hours: measures what is missing
-tertium reproduce mathur2019 --table 1 -o docs/papers  # takes hours: one table
+python -m papers all -o docs/papers                   # takes hours: measures what is missing
+python -m papers mathur2019 --table 1 -o docs/papers  # takes hours: one table
 ```
 
 With `--kept`, the same commands write the pages without measuring anything.

@@ -15,6 +15,7 @@ import tomllib
 from pathlib import Path
 
 from benchmarks.__main__ import list_benchmarks as benchmark_names
+from papers.command import make_parser as make_parser_of_papers
 from tests.docs.pages import ROOT
 
 from tertium.cli import main, make_parser
@@ -155,6 +156,8 @@ def check_other(words: list[str]) -> None:
         if package == "benchmarks":
             words = [name] if name else rest[2:]
             assert not words or words[0].startswith("-") or words[0] in benchmark_names()
+        elif package == "papers":
+            make_parser_of_papers().parse_args(rest[2:])
         else:
             assert (ROOT / "src" / rest[1].replace(".", "/")).with_suffix(".py").is_file(), words
     elif program == "ray":

@@ -1,4 +1,4 @@
-"""`tertium reproduce -o`: figures are stored, a run continues, and pages show stored figures."""
+"""`python -m papers -o`: figures are stored, a run continues, and pages show stored figures."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from papers.charts import short_statistic, write_agreement_chart, write_chart
+from papers.command import main
 from papers.ledger import Ledger, describe_method
 from papers.overview import TRAINING_SETS, metric_rows
 from papers.pages import INCOMPLETE_NOTE, ResultPages, summary_table
 from papers.table import Figure, PaperTable, Row, RowResult, TableResult, measure
 
 from papers import PAPERS, find_table, tables_of
-from tertium.cli import main
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.errors import DataError, MissingResourceError
 
@@ -53,7 +53,7 @@ def table() -> PaperTable:
 
 def run(data: Path, docs: Path, *options: str) -> int:
     output = ["--data", str(data), "-o", str(docs / "papers"), "-q"]
-    return main(["reproduce", "overview", "--table", "da/wmt17", *output, *options])
+    return main(["overview", "--table", "da/wmt17", *output, *options])
 
 
 def test_pages_figures_charts_and_metric_pages_are_written(
@@ -115,7 +115,7 @@ def test_kept_writes_the_same_pages_without_data(data: Path, tmp_path: Path) -> 
     assert len(pages) == 2
     for page in pages:
         page.unlink()
-    assert main(["reproduce", "all", "--kept", "-o", str(tmp_path / "papers")]) == 0
+    assert main(["all", "--kept", "-o", str(tmp_path / "papers")]) == 0
     assert {page: page.read_text() for page in pages} == pages
 
 
@@ -123,18 +123,18 @@ def test_a_missing_set_does_not_stop_the_others(
     data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     output = ["--data", str(data), "-o", str(tmp_path / "papers"), "-q"]
-    assert main(["reproduce", "overview", "--rows", "chrf", *output]) == 0
+    assert main(["overview", "--rows", "chrf", *output]) == 0
     assert "da/wmt15" in caplog.text
     assert (tmp_path / "results" / "overview-da-wmt17.json").is_file()
     assert not (tmp_path / "results" / "overview-da-wmt15.json").exists()
 
 
 def test_usage_errors(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "all", "--data", str(data)]) == 2
+    assert main(["all", "--data", str(data)]) == 2
     assert "-o DIR" in capsys.readouterr().err
     assert run(data, tmp_path, "--rows", "blue") == 2
     assert "did you mean 'bleu'" in capsys.readouterr().err
-    assert main(["reproduce", "all", "--kept", "-o", str(tmp_path / "results.md")]) == 2
+    assert main(["all", "--kept", "-o", str(tmp_path / "results.md")]) == 2
     assert "expected a folder" in capsys.readouterr().err
 
 

@@ -1,6 +1,6 @@
 """A sample of the stored figures is measured again: the tables must not drift from the code.
 
-Figures of embedding metrics and of networks take minutes to measure; `tertium reproduce` measures
+Figures of embedding metrics and of networks take minutes to measure; `python -m papers` measures
 all of them.
 """
 

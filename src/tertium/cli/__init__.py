@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from tertium.cli.parser import CommandParser, OneLineErrorParser
-from tertium.errors import JudgeServerError, TertiumError, UnknownNameError
+from tertium.errors import JudgeServerError, TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
 from tertium.version import __version__
 
@@ -46,7 +46,6 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each
         "challenge": "test metrics on a challenge set",
         "analyse": "see where two metrics disagree on good translations",
         "data": "list sets of human judgments, or describe one",
-        "reproduce": "reproduce the tables of a paper (needs a source checkout)",
     },
     "Human evaluation": {
         "plan": "plan a human evaluation: segments, raters, campaign",
@@ -59,6 +58,9 @@ COMMAND_GROUPS: Mapping[str, Mapping[str, str]] = {  # one line of help for each
     },
 }
 COMMANDS = tuple(command for group in COMMAND_GROUPS.values() for command in group)
+REMOVED_COMMANDS = {
+    "reproduce": "run `python -m papers` in a checkout of the repository, with the same options"
+}
 WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 MAX_MESSAGE = 2000  # characters
 DESCRIPTION = "Evaluate machine translation: score, compare, train metrics and meta-evaluate them."
@@ -116,6 +118,9 @@ def _print_error(message: str) -> None:
 def _run_command(argv: Sequence[str] | None) -> int:
     arguments = sys.argv[1:] if argv is None else [*argv]
     if arguments and arguments[0] not in COMMANDS and not arguments[0].startswith("-"):
+        if arguments[0] in REMOVED_COMMANDS:
+            advice = REMOVED_COMMANDS[arguments[0]]
+            raise UsageError(f"`tertium {arguments[0]}` was removed: {advice}")
         raise UnknownNameError("command", arguments[0], COMMANDS)
     if arguments and arguments[0] in COMMANDS:
         commands: Sequence[str] = arguments[:1]

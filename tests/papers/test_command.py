@@ -1,4 +1,4 @@
-"""`tertium reproduce` lists papers and prints published next to measured figures."""
+"""`python -m papers` lists papers and prints published next to measured figures."""
 
 from __future__ import annotations
 
@@ -6,25 +6,32 @@ import json
 from pathlib import Path
 
 import pytest
+from papers.command import main
 
-from tertium.cli import main
+import tertium.cli
 
 
 def test_papers_are_listed_without_data(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("TERTIUM_DATA", raising=False)
-    assert main(["reproduce", "--list", "-f", "json"]) == 0
+    assert main(["--list", "-f", "json"]) == 0
     records = json.loads(capsys.readouterr().out)
     assert ("mathur2019", "1") in {(r["paper"], r["table"]) for r in records}
+
+
+def test_the_command_of_tertium_names_its_replacement(capsys: pytest.CaptureFixture[str]) -> None:
+    assert tertium.cli.main(["reproduce", "all", "-o", "docs/papers"]) == 2
+    advice = "`tertium reproduce` was removed: run `python -m papers` in a checkout"
+    assert advice in capsys.readouterr().err
 
 
 def test_no_paper_or_an_unknown_one_exits_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["reproduce"]) == 2
+    assert main([]) == 2
     assert "which paper?" in capsys.readouterr().err
-    assert main(["reproduce", "mathur", "--data", str(tmp_path)]) == 2
+    assert main(["mathur", "--data", str(tmp_path)]) == 2
     assert "did you mean 'mathur2019'" in capsys.readouterr().err
 
 
@@ -50,7 +57,7 @@ def wmt17(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("style", ["text", "md", "latex"])
 def test_a_table_is_printed(wmt17: Path, style: str, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["reproduce", "mathur2019", "--table", "2", "--data", str(wmt17), "-f", style]
+    command = ["mathur2019", "--table", "2", "--data", str(wmt17), "-f", style]
     assert main(command) == 0
     out = capsys.readouterr().out
     assert "0.605" in out
@@ -59,7 +66,7 @@ def test_a_table_is_printed(wmt17: Path, style: str, capsys: pytest.CaptureFixtu
 
 def test_json_has_the_full_numbers(wmt17: Path, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--data", str(wmt17), "-f", "json"]
-    assert main(["reproduce", "mathur2019", "--table", "2", *where]) == 0
+    assert main(["mathur2019", "--table", "2", *where]) == 0
     record = json.loads(capsys.readouterr().out)
     rows = {row["label"]: row for row in record["rows"]}
     assert rows["chrF"]["published"] == {"en-ru": 0.605, "en-zh": 0.608}
@@ -70,7 +77,7 @@ def test_json_has_the_full_numbers(wmt17: Path, capsys: pytest.CaptureFixture[st
 def test_rows_can_be_selected_without_a_page(
     wmt17: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["reproduce", "mathur2019", "--table", "2", "--data", str(wmt17), "-f", "json"]
+    command = ["mathur2019", "--table", "2", "--data", str(wmt17), "-f", "json"]
     assert main([*command, "--rows", "chrF"]) == 0
     (table,) = [json.loads(capsys.readouterr().out)]
     assert [row["label"] for row in table["rows"]] == ["chrF"]
@@ -81,11 +88,11 @@ def test_rows_can_be_selected_without_a_page(
 
 
 def test_list_shows_the_requested_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "mathur2019", "--list", "--table", "2", "-f", "json"]) == 0
+    assert main(["mathur2019", "--list", "--table", "2", "-f", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["table"] == "2"
     lists = []
     for papers in ([], ["all"]):
-        assert main(["reproduce", *papers, "--list", "-f", "json"]) == 0
+        assert main([*papers, "--list", "-f", "json"]) == 0
         lists.append(capsys.readouterr().out)
     assert lists[0] == lists[1]
 
@@ -106,6 +113,6 @@ def test_options_that_would_be_ignored_are_refused(
 ) -> None:
     page = wmt17 / "pages"
     arguments = [word.format(page=page, data=wmt17) for word in options]
-    assert main(["reproduce", "mathur2019", *arguments]) == 2
+    assert main(["mathur2019", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not page.exists()
