@@ -93,6 +93,7 @@ def test_plots_formats_and_conversions(planned: Path, capsys: pytest.CaptureFixt
         ),
         (["plan", "--from", "campaign.json"], "--from needs -o FILE"),
         (["plan", "--choose", "informative"], "removed: use --choose stratified"),
+        (["plan", "-m", "chrf"], "-m was removed: segments are no longer chosen by metrics"),
         (["plan", "--utility", "variance"], "--utility was removed: segments are chosen at random"),
         (["agree", "campaign.json"], "is a campaign: give the answers"),
         (["agree", "none.csv"], "none.csv"),

@@ -19,6 +19,8 @@ REMOVED_OPTIONS = {
     "--top-layers": "use --adapt head (the default), which fits the last layer",
     "--choose informative": "use --choose stratified",
     "--curves": "reports show no learning curves",
+    "plan --metrics": "segments are no longer chosen by metrics (--choose)",
+    "plan -m": "segments are no longer chosen by metrics (--choose)",
     "rank --report": "use `tertium compare --report FILE` or -f json",
     "report --ranker": "use `tertium rank`",
     "--utility": "segments are chosen at random, by strata or by documents (--choose)",
