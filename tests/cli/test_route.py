@@ -59,6 +59,7 @@ def test_spreadsheets_and_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["fit", "--human", "judged.jsonl", "-m", "chrf", "-t", "x"], "without -t"),
         (["apply"], "needs the file of a route"),
         (["apply", "r.json"], "needs translations (-t)"),
+        (["apply", "--use-pooled"], "--use-pooled was removed: judge at least 100 rows"),
         (["apply", "r.json", "-t", "judged.jsonl", "-m", "chrf"], "are for `route fit`"),
         (["apply", "r.json", "-t", "judged.jsonl"], "r.json: no such file"),
         (["apply", "r.json", "-t", "judged.jsonl", "-o", "x.txt"], "labeled rows are written to"),

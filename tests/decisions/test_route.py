@@ -37,8 +37,6 @@ def test_pairs_with_enough_rows_have_their_own_thresholds(route: Route) -> None:
     assert own.retranslate is not None
     assert own.publish.low >= 0.85
     assert own.publish.score > own.retranslate.score
-    assert stage.pooled is not None
-    assert set(stage.pooled.pair_precisions) == {"en-de", "en-cs", "en-is"}
 
 
 def test_thresholds_do_not_overlap(judged_rows: JudgedRows) -> None:
@@ -76,11 +74,9 @@ def test_other_pairs_and_other_scores_are_reported(route: Route) -> None:
     ]
     routed = apply_route(route, TestSet.from_records(rows))
     assert routed.counts()["en-fi"]["publish"] == 0
-    pooled = apply_route(route, TestSet.from_records(rows), use_pooled=True)
-    assert pooled.counts()["en-fi"]["publish"] > 0
-    assert any("all pairs together are used, without a promise" in n for n in pooled.notes)
     notes = routed.notes
     assert any("en-fi: 100 rows, but fewer than 100 judged rows" in note for note in notes)
+    assert any("en-fi" in note and "its scores decide nothing" in note for note in notes)
     assert any("en-de: scores of chrf are unlike those of the judged rows" in n for n in notes)
 
 
@@ -104,6 +100,15 @@ def test_a_route_is_saved_and_validated(route: Route, tmp_path: Path) -> None:
         Route.load(tmp_path / "other.json")
 
 
+def test_routes_of_earlier_versions_are_fitted_again(route: Route, tmp_path: Path) -> None:
+    content = route.record() | {"format": "tertium-route-1"}
+    content["stages"][0]["pooled"] = None
+    file = tmp_path / "route.json"
+    file.write_text(json.dumps(content))
+    with pytest.raises(ModelError, match="earlier version: fit the route again"):
+        Route.load(file)
+
+
 def test_scores_of_another_kind_are_refused(route: Route) -> None:
     rows = [{**row, "ref": [row["ref"], row["mt"]]} for row in make_rows(3)]  # two references
     with pytest.raises(ModelError, match=r"fitted with chrF\|nrefs:1.*but the scores are chrF"):
@@ -114,6 +119,12 @@ def test_too_few_rows_are_refused_with_the_possible_bound() -> None:
     few = read_judgments(make_rows(42))
     with pytest.raises(DataError, match=r"42 judged rows are too few.*only 0\.931 could be"):
         fit_route(few, "chrf")
+
+
+def test_rows_of_several_pairs_are_not_counted_together() -> None:
+    rows = make_rows(80) + make_rows(80, "en-cs", 2)
+    with pytest.raises(DataError, match=r"80 judged rows are too few: .* 100 of a language pair"):
+        fit_route(read_judged_rows([*_split(rows)]), "chrf", target_precision=0.5)
 
 
 def test_an_unreachable_target_is_refused_with_the_best_bound(judged_rows: JudgedRows) -> None:

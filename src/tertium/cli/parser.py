@@ -23,6 +23,7 @@ REMOVED_OPTIONS = {
     "plan -m": "segments are no longer chosen by metrics (--choose)",
     "rank --report": "use `tertium compare --report FILE` or -f json",
     "report --ranker": "use `tertium rank`",
+    "--use-pooled": "judge at least 100 rows of the language pair and fit the route again",
     "--utility": "segments are chosen at random, by strata or by documents (--choose)",
 }
 AddOptions = Callable[["CommandParser", Sequence[str]], None]

@@ -48,11 +48,6 @@ def add_arguments(parser: CommandParser) -> None:
         help="fit: checks that do not decide; see `tertium check --list-checks` (default: none)",
     )
     _add_promise(parser)
-    parser.groups["Statistics"].add_argument(
-        "--use-pooled",
-        action="store_true",
-        help="apply: decide pairs without judged rows by the thresholds of all pairs together",
-    )
     output.add_format(parser)
     parser.groups["Output"].add_argument(
         "-o",
@@ -150,9 +145,7 @@ def _apply(args: argparse.Namespace) -> int:
     route = Route.load(args.route)
     testset = inputs.read_inputs(args)
     with progress_bars(args.quiet), runtime_of(args):
-        routed = apply_route(
-            route, testset, lp=inputs.language_pair(args), use_pooled=args.use_pooled
-        )
+        routed = apply_route(route, testset, lp=inputs.language_pair(args))
     if args.output:
         write_routed(routed, args.output)
     if args.format == "json":

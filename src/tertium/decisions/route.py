@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -48,7 +49,7 @@ from tertium.schema import POSITIVE, Rule, read_dataclass, read_json_object
 Outcome = Literal["publish", "post-edit", "retranslate"]
 OUTCOMES: tuple[Outcome, ...] = ("publish", "post-edit", "retranslate")
 PUBLISH, POST_EDIT, RETRANSLATE = OUTCOMES
-MIN_JUDGED_ROWS = 100  # of a route, and of a language pair with its own thresholds
+MIN_JUDGED_ROWS = 100  # of a language pair with thresholds
 OpenShare = Annotated[float, Rule(lambda value: 0 < value < 1, "a number between 0 and 1")]
 # Outcome of translations with a finding of a check; other checks do not matter.
 DEFAULT_CONDITIONS: Mapping[str, Outcome] = {
@@ -64,8 +65,7 @@ class PairThresholds:
 
     `good` is the share of good translations among the judged ones. A threshold is None if no score
     reaches the target precision; `best_publish` is then the best that could be shown. `scores` are
-    quantiles of the judged rows, to notice other data later. `pair_precisions` are those of the
-    pairs that were pooled.
+    quantiles of the judged rows, to notice other data later.
     """
 
     rows: Annotated[int, POSITIVE]
@@ -74,7 +74,6 @@ class PairThresholds:
     retranslate: Threshold | None = None
     best_publish: Threshold | None = None
     scores: tuple[float, ...] = ()
-    pair_precisions: Mapping[str, float] = field(default_factory=dict)
 
     def drift(self, scores: Sequence[float]) -> Drift:
         """Compare oriented scores with those of the judged rows."""
@@ -83,20 +82,12 @@ class PairThresholds:
 
 @dataclass(frozen=True, kw_only=True)
 class RouteStage:
-    """One metric of a route; `pooled` has the thresholds of all pairs together.
-
-    They promise nothing for a single pair, and are used for pairs without judged rows on request.
-    """
+    """One metric of a route, with its thresholds by language pair."""
 
     metric: str
     signatures: tuple[str, ...]
     higher_is_better: bool
     pairs: Mapping[str, PairThresholds]
-    pooled: PairThresholds | None = None
-
-    def thresholds(self, lp: str, *, use_pooled: bool = False) -> PairThresholds | None:
-        """Return the thresholds of a language pair, or the pooled ones, or None."""
-        return self.pairs.get(lp, self.pooled if use_pooled else None)
 
     def check_signatures(self, scores: RowScores) -> None:
         """Raise an error if scores were computed in another way than those of the fit."""
@@ -118,7 +109,7 @@ class Route(Displayable):
     criteria: QualityCriteria
     conditions: Mapping[str, Outcome]
     stages: tuple[RouteStage, ...]
-    format: Literal["tertium-route-1"] = "tertium-route-1"
+    format: Literal["tertium-route-2"] = "tertium-route-2"
 
     def __post_init__(self) -> None:
         for name in self.conditions:
@@ -134,6 +125,8 @@ class Route(Displayable):
             content = read_json_object(Path(path))
         except FileNotFoundError:
             raise UsageError(f"{path}: no such file") from None
+        if content.get("format") == "tertium-route-1":
+            raise ModelError(f"{path} was fitted with an earlier version: fit the route again")
         return read_dataclass(cls, content, str(path))
 
     def save(self, path: PathLike) -> None:
@@ -201,7 +194,7 @@ def fit_route(
     judged_rows = read_judged_rows(human)
     metrics = [load_metric(m) for m in (metric, escalate) if m is not None]
     own_alpha = alpha / len(metrics)
-    _check_row_count(len(judged_rows.rows), target_precision, own_alpha)
+    _check_row_count(judged_rows, target_precision, own_alpha)
     criteria = choose_criteria(judged_rows, good_score, bad_score, allow_major)
     conditions = {k: v for k, v in DEFAULT_CONDITIONS.items() if k not in {*ignore}}
     decisions = decide_by_conditions(find_errors(judged_rows.rows), conditions)
@@ -254,19 +247,14 @@ class _StageFitter:
             for lp, count in counts.items()
             if count >= MIN_JUDGED_ROWS and np.isfinite(oriented[self.pairs == lp]).any()
         }
-        pooled = None
-        if len(counts) > 1:
-            pooled = self._thresholds(oriented, np.ones(len(oriented), dtype=np.bool_))
-            pooled = replace(pooled, pair_precisions=self._by_pair(oriented, pooled.publish))
         stage = RouteStage(
             metric=metric.spec,
             signatures=tuple(sorted({*scores.signatures.values()})),
             higher_is_better=metric.higher_is_better,
             pairs=pairs,
-            pooled=pooled,
         )
         undecided = [
-            bool(keep) and decide_by_score(stage.thresholds(lp), value) is None
+            bool(keep) and decide_by_score(pairs.get(lp), value) is None
             for keep, lp, value in zip(remaining, self.pairs.tolist(), oriented, strict=True)
         ]
         return stage, np.array(undecided, dtype=np.bool_)
@@ -290,17 +278,6 @@ class _StageFitter:
             scores=stored_quantiles(scores),
         )
 
-    def _by_pair(self, oriented: np.ndarray, publish: Threshold | None) -> dict[str, float]:
-        """Return the precision of the pooled threshold in each pair with published rows."""
-        if publish is None:
-            return {}
-        published = oriented >= publish.score
-        return {
-            lp: float(self.good[published & (self.pairs == lp)].mean())
-            for lp in dict.fromkeys(self.pairs.tolist())
-            if (published & (self.pairs == lp)).any()
-        }
-
 
 def _of_all_rows(threshold: Threshold | None, rows: int, sign: int = 1) -> Threshold | None:
     """Return a threshold with its share of all judged rows, for scores times `sign`."""
@@ -320,25 +297,22 @@ def decide_by_score(thresholds: PairThresholds | None, oriented: float) -> Outco
     return None
 
 
-def _check_row_count(rows: int, target: float, alpha: float) -> None:
+def _check_row_count(judged_rows: JudgedRows, target: float, alpha: float) -> None:
+    """Raise an error if no language pair has enough rows for thresholds of its own."""
+    rows = max(Counter(row.lp for row in judged_rows.rows).values())
     needed = max(MIN_JUDGED_ROWS, min_rows(target, alpha))
     if rows >= needed:
         return
     low = float(precision_bounds(np.array([rows]), np.array([rows]), alpha)[0][0])
     raise DataError(
-        f"{rows} judged rows are too few: expected at least {needed}. Even if all {rows} were "
-        f"published and good, a precision of only {low:.3f} could be promised"
+        f"{rows} judged rows are too few: expected at least {needed} of a language pair. Even if "
+        f"all {rows} were published and good, a precision of only {low:.3f} could be promised"
     )
 
 
 def _check_target_reached(stages: Sequence[RouteStage], target: float, alpha: float) -> None:
     """Raise an error with the best bound if no metric reaches the target in any pair."""
-    thresholds = [
-        (stage, lp, own)
-        for stage in stages
-        for lp, own in (*stage.pairs.items(), ("all pairs", stage.pooled))
-        if own is not None
-    ]
+    thresholds = [(stage, lp, own) for stage in stages for lp, own in stage.pairs.items()]
     if any(own.publish for _, _, own in thresholds):
         return
     attempts = [(own.best_publish, stage, lp) for stage, lp, own in thresholds if own.best_publish]

@@ -128,9 +128,10 @@ def apply_route(
     sources: Sequence[str] | None = None,
     references: References = None,
     lp: str = "",
-    use_pooled: bool = False,
 ) -> RoutedTranslations:
     """Decide for each translation whether to publish, post-edit or translate it again.
+
+    The scores of language pairs without judged rows decide nothing: they are post-edited.
 
     Parameters
     ----------
@@ -143,17 +144,14 @@ def apply_route(
         Texts for each segment, if `testset` is a list or a dictionary of lists.
     lp
         The language pair of all rows, if there is no column.
-    use_pooled
-        Decide rows of pairs without judged rows by the thresholds of all pairs together, without a
-        promise. By default, their scores decide nothing: they are post-edited.
     """
     rows = rows_of_testset(as_testset(testset, sources, references), lp)
-    return _Router(route, rows, use_pooled=use_pooled).run()
+    return _Router(route, rows).run()
 
 
 class _Router:
-    def __init__(self, route: Route, rows: Sequence[Row], *, use_pooled: bool) -> None:
-        self.route, self.rows, self.use_pooled = route, rows, use_pooled
+    def __init__(self, route: Route, rows: Sequence[Row]) -> None:
+        self.route, self.rows = route, rows
         self.findings = find_errors(rows)
         decisions = decide_by_conditions(self.findings, route.conditions)
         self.outcomes: list[Outcome | None] = [outcome for outcome, _ in decisions]
@@ -207,20 +205,15 @@ class _Router:
         for lp, indices in group_by_pair(self.rows).items():
             if lp in stage.pairs:
                 continue
-            fitted = ", ".join(stage.pairs) or "all pairs together"
+            fitted = ", ".join(stage.pairs) or "no pair"
             if not lp:
                 raise UsageError(
                     f"the rows have no language pair, but the route was fitted for {fitted}: add "
                     "a column lp, or give --source-language and --target-language"
                 )
-            consequence = (
-                "the thresholds of all pairs together are used, without a promise"
-                if stage.pooled and self.use_pooled
-                else "its scores decide nothing"
-            )
             self.notes.append(
                 f"warning: {lp}: {len(indices):,} rows, but fewer than 100 judged rows in the "
-                f"route (fitted: {fitted}): {consequence}"
+                f"route (fitted: {fitted}): its scores decide nothing"
             )
 
     def _apply_stage(self, stage: RouteStage, undecided: Sequence[int]) -> RowScores:
@@ -229,7 +222,7 @@ class _Router:
         stage.check_signatures(scores)
         for position, n in enumerate(undecided):
             self.scores[n][stage.metric] = float(scores.values[position])
-            own = stage.thresholds(rows[position].lp, use_pooled=self.use_pooled)
+            own = stage.pairs.get(rows[position].lp)
             if not scores.is_reliable[position]:
                 self.reasons[n] = f"{stage.metric}: {', '.join(scores.warnings[position])}"
                 continue

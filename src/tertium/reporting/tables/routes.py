@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tertium.decisions.calibration import Threshold
 from tertium.decisions.route import OUTCOMES, PairThresholds, Route, RouteStage
@@ -10,7 +10,6 @@ from tertium.decisions.routing import RoutedTranslations
 from tertium.reporting.tables.table import Cell, Table, number_cell
 
 NAN = float("nan")
-POOLED = "all pairs"
 ROUTE_COLUMNS = (
     *("pair", "judged", "good (%)"),
     *("publish from", "share (%)", "good (%)", "at least (%)"),
@@ -24,13 +23,12 @@ def route_tables(route: Route) -> list[Table]:
 
 
 def _stage_table(route: Route, stage: RouteStage) -> Table:
-    pairs = {**stage.pairs, **({POOLED: stage.pooled} if stage.pooled else {})}
-    rows = [_pair_row(lp, own, stage.higher_is_better) for lp, own in pairs.items()]
+    rows = [_pair_row(lp, own, stage.higher_is_better) for lp, own in stage.pairs.items()]
     return Table(
         ROUTE_COLUMNS,
         rows,
         title=f"Route by {stage.metric}",
-        notes=[*_describe_promise(route), *_describe_failures(pairs), *stage.signatures],
+        notes=[*_describe_promise(route), *_describe_failures(stage.pairs), *stage.signatures],
         leading_columns=3,
         columns_per_group=4,
     )
@@ -64,22 +62,13 @@ def _describe_promise(route: Route) -> list[str]:
     ]
 
 
-def _describe_failures(pairs: dict[str, PairThresholds]) -> list[str]:
+def _describe_failures(pairs: Mapping[str, PairThresholds]) -> list[str]:
     notes = []
     for lp, own in pairs.items():
         if own.publish is None:
             best = own.best_publish
             reached = f"the best lower bound is {100 * best.low:.1f} %" if best else "too few rows"
             notes.append(f"{lp or 'all rows'}: nothing is published: {reached}")
-        if own.pair_precisions:
-            values = sorted((value, name) for name, value in own.pair_precisions.items())
-            (low, first), (high, last) = values[0], values[-1]
-            span = f"{100 * low:.1f} % ({first})"
-            span += f" to {100 * high:.1f} % ({last})" if first != last else ""
-            notes.append(
-                f"{lp}: for other pairs with --use-pooled, without a promise; good among the "
-                f"published judged rows: {span}"
-            )
     return notes
 
 
@@ -90,7 +79,7 @@ def outcome_table(routed: RoutedTranslations) -> Table:
         total: dict[str, int] = {
             name: sum(own[name] for own in counts.values()) for name in OUTCOMES
         }
-        counts = {**counts, POOLED: total}
+        counts = {**counts, "all pairs": total}
     header = ["pair", "rows", *(column for name in OUTCOMES for column in (name, "%"))]
     rows: list[list[Cell | str]] = []
     for lp, own in counts.items():
