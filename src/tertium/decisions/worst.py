@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.checks.configuration import CheckSettings
 from tertium.data.records import record_from_segment
 from tertium.decisions.judged_rows import JudgedRows, choose_criteria, read_judged_rows
 from tertium.display import Displayable
@@ -116,7 +115,6 @@ def worst(
     per_document: int | None = None,
     lp: str = "",
     human: Sources | JudgedRows | None = None,
-    settings: CheckSettings | None = None,
 ) -> WorstSegments:
     """List the translations most in need of attention, the worst first.
 
@@ -137,8 +135,6 @@ def worst(
         The language pair of all rows, if there is no column.
     human
         Files or sets of human scores on which the chance of a serious error is fitted.
-    settings
-        Settings of the checks.
 
     >>> result = worst(["", "a dog"], "chrf", references=["a cat", "a dog"], sources=["x", "y"])
     >>> [(row.row.item, row.reason) for row in result.rows]
@@ -157,7 +153,7 @@ def worst(
     specs = recommend_metric(texts) if metrics is None else metrics
     loaded = load_metrics(specs)
     scored = score_rows(rows, [metric.spec for metric in loaded])
-    findings = find_errors(rows, settings)
+    findings = find_errors(rows)
     risks = [_risk(scores, rows, judged_rows) for scores in scored]
     chances = _mean([chance for chance, _ in risks if chance is not None], len(rows))
     ranks = _mean([_rank(scores.oriented) for scores in scored], len(rows))

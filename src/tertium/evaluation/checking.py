@@ -198,18 +198,16 @@ def _drop_suppressed(
         yield tuple(s for s in spans if not names & suppressed.get(s.category, set()))
 
 
-def find_errors(
-    rows: Sequence[Row], settings: CheckSettings | None = None
-) -> list[tuple[Span, ...]]:
+def find_errors(rows: Sequence[Row]) -> list[tuple[Span, ...]]:
     """Return the findings of checks in each row; unknown languages are detected from the texts."""
-    chosen = settings or CheckSettings()
+    settings = CheckSettings()
     findings: list[tuple[Span, ...]] = [()] * len(rows)
     for lp, indices in group_by_pair(rows).items():
         languages = split_pair(lp)
         if not languages[1]:
             languages = _detect_pair([rows[n].segment for n in indices])
         segments = [rows[n].segment for n in indices]
-        for n, spans in zip(indices, check_segments(segments, languages, chosen), strict=True):
+        for n, spans in zip(indices, check_segments(segments, languages, settings), strict=True):
             findings[n] = spans
     return findings
 

@@ -73,7 +73,7 @@ def check_bad_outputs(data: DiagnosticData) -> Diagnostic:
     """Compare scores of outputs that are not translations with those of real ones."""
     cells = data.sample()
     segments = [segment for _, segment in cells]
-    unrelated = [_another_translation(data, n, cells) for n in range(len(cells))]
+    unrelated = [_another_translation(n, cells) for n in range(len(cells))]
     target = identify_language(" ".join(segment.hypothesis for segment in segments[:20]))
     source = identify_language(" ".join(segment.source or "" for segment in segments[:20]))
     outputs = {"empty": [""] * len(cells), "fluent but unrelated": unrelated}
@@ -102,9 +102,7 @@ def check_bad_outputs(data: DiagnosticData) -> Diagnostic:
     )
 
 
-def _another_translation(
-    data: DiagnosticData, n: int, cells: list[tuple[tuple[str, str], Segment]]
-) -> str:
+def _another_translation(n: int, cells: list[tuple[tuple[str, str], Segment]]) -> str:
     (_, item), own = cells[n]
     for step in range(1, len(cells)):
         (_, other), segment = cells[(n + step) % len(cells)]
