@@ -30,9 +30,9 @@ examples:
   tertium corpus data -m tertium-small -o scored --engine ray --address auto --workers 8
 
 Rows keep their order and columns; each metric adds a column of scores and one of warnings. --keep
-compares columns: `chrf >= 50 and length(src) < 200 and not 'empty' in chrf.warnings`. Put names
-with characters other than letters, digits and _ . + - in backquotes. Rows that cannot be scored go
-to OUTPUT/_bad with the reason. Use --resume to continue an interrupted run.
+compares scores with >=, >, <= or <; for other filters query the output with pyarrow or duckdb.
+Rows that cannot be scored go to OUTPUT/_bad with the reason. Use --resume to continue an
+interrupted run.
 """
 
 
@@ -66,7 +66,12 @@ def _add_corpus_output(parser: CommandParser) -> None:
     group = parser.groups["Output"]
     group.add_argument("-o", "--output", required=True, metavar="FOLDER", help="output folder")
     group.add_argument(
-        "--keep", default="", metavar="EXPRESSION", help="write only matching rows (default: all)"
+        "--keep",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help="write only rows with such scores, as in 'chrf >= 50'; repeat it for several metrics "
+        "(default: all)",
     )
     group.add_argument(
         "--resume", action="store_true", help="continue the run in FOLDER, or start one"

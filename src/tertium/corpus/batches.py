@@ -85,9 +85,6 @@ class TableBatch:
         except (UnicodeDecodeError, DataError):
             return None
 
-    def column(self, name: str) -> Any:
-        return self.table[name]
-
     def select(self, mask: BoolArray) -> TableBatch:
         import pyarrow as pa
 
@@ -119,17 +116,6 @@ class RecordBatch:
 
     def plain_segments(self, longest: int) -> list[Segment] | None:
         return None
-
-    def column(self, name: str) -> Any:
-        import pyarrow as pa
-
-        try:
-            return pa.array([row.get(name) for row in self.rows])
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            raise DataError(
-                f"column {name!r} has values of several types, which --keep cannot compare "
-                f"({str(error).splitlines()[0]})"
-            ) from None
 
     def select(self, mask: BoolArray) -> RecordBatch:
         return RecordBatch([self.rows[n] for n in np.flatnonzero(mask).tolist()])

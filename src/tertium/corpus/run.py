@@ -16,13 +16,13 @@ from tertium.arrays import is_integer_at_least
 from tertium.corpus import scoring
 from tertium.corpus.batches import duplicate_column_error, infer_schema
 from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
-from tertium.corpus.filter_expression import parse_filter
 from tertium.corpus.readers import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.run_state import BAD, RunState
+from tertium.corpus.score_conditions import ScoreCondition, parse_condition
 from tertium.corpus.shards import ShardFormat, ShardWriter, shard_writer
 from tertium.corpus.storage import SourceFile, find_files, hash_content, is_remote, would_match
 from tertium.corpus.tally import MetricTally, Tally
-from tertium.corpus.worker import CorpusJob, check_columns
+from tertium.corpus.worker import CorpusJob
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
 from tertium.errors import BudgetError, DataError, TertiumError, UsageError, short_repr
 from tertium.evaluation.metric_choice import load_metrics_for
@@ -107,7 +107,7 @@ def score_corpus(
     output: str | os.PathLike[str],
     *,
     engine: Engine = "local",
-    keep: str = "",
+    keep: str | Sequence[str] = (),
     resume: bool = False,
     strict: bool = False,
     fields: Sequence[str] | None = None,
@@ -135,7 +135,8 @@ def score_corpus(
     engine, workers, address, cpus, gpus
         "local" processes, or "ray" actors on the cluster at `address`, with CPUs and GPUs each.
     keep
-        Write only rows that match this expression, such as "chrf >= 50 and length(src) < 200".
+        Write only rows whose scores meet this condition, such as "chrf >= 50", or all of several.
+        A row without a score does not meet it.
     resume
         Continue an earlier call; finished parts are not scored again.
     strict
@@ -151,7 +152,7 @@ def score_corpus(
     """
     start_time = time.perf_counter()
     pool = WorkerPool(engine=engine, workers=workers, address=address, cpus=cpus, gpus=gpus)
-    _check_choices(keep, fields, longest=longest, part_rows=part_rows)
+    _check_choices(fields, longest=longest, part_rows=part_rows)
     paths, folder = _list_paths(inputs), _check_path(output)
     files = find_files(paths)
     _check_output(folder, files, paths, shard_writer(shards).suffix)
@@ -159,6 +160,8 @@ def score_corpus(
         raise UsageError("--fields is only for .tsv or .csv files without a header: remove it")
     loaded = load_metrics(metrics)
     scoring.check_metrics(loaded)
+    specs = [metric.spec for metric in loaded]
+    conditions = [parse_condition(text, specs) for text in _list_conditions(keep)]
     state = RunState(folder)
     state.check_free(resume=resume)
     if engine == "ray" and current_runtime().judge.budget is not None:
@@ -172,7 +175,7 @@ def score_corpus(
             records = list(sample_records(parts, tuple(fields) if fields else None))
             loaded = load_metrics_for(scoring.reference_texts(records, longest), metrics)
             job = _make_job(
-                loaded, folder, parts, records, keep, fields, shards, longest, strict, spans
+                loaded, folder, parts, records, conditions, fields, shards, longest, strict, spans
             )
         manifest = _describe(job, loaded, files, part_rows)
         with state.lock():
@@ -196,14 +199,21 @@ def score_corpus(
     return summary
 
 
-def _check_choices(keep: str, fields: Sequence[str] | None, **counts: int) -> None:
+def _check_choices(fields: Sequence[str] | None, **counts: int) -> None:
     for name, value in counts.items():
         if not is_integer_at_least(value, 1):
             raise UsageError(f"{name}={short_repr(value)}: {AT_LEAST_ONE}")
-    if not isinstance(keep, str):
-        raise UsageError(f"keep={short_repr(keep)}: expected a text such as 'chrf >= 50'")
     if isinstance(fields, str):
         raise UsageError(f"fields={short_repr(fields)}: expected a list of names")
+
+
+def _list_conditions(keep: str | Sequence[str]) -> list[str]:
+    texts = [keep] if isinstance(keep, str) else keep
+    if not isinstance(texts, Sequence) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(
+            f"keep={short_repr(keep)}: expected a text such as 'chrf >= 50', or a list"
+        )
+    return [*texts]
 
 
 def _list_paths(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
@@ -312,7 +322,7 @@ def _make_job(
     output: str,
     parts: Sequence[CorpusPart],
     records: Sequence[Mapping[str, Any]],
-    keep: str,
+    keep: Sequence[ScoreCondition],
     fields: Sequence[str] | None,
     shards: str,
     longest: int,
@@ -339,7 +349,7 @@ def _make_job(
     names = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
     span_columns = [metric.spec + SPANS_SUFFIX for metric in marking]
     specs = [metric.spec for metric in metrics]
-    _check_names(names, specs, span_columns, keep, writer, where)
+    _check_names(names, specs, span_columns, writer)
     return CorpusJob(
         output=output,
         metrics=tuple(metric.spec for metric in metrics),
@@ -347,7 +357,7 @@ def _make_job(
         example=example,
         shards=shards,
         runtime=_limit_vector_cache(current_runtime(), metrics, example),
-        keep=keep,
+        keep=tuple(keep),
         fields=fields,
         schema=schema,
         longest=longest,
@@ -360,17 +370,13 @@ def _check_names(
     columns: Sequence[str],
     specs: Sequence[str],
     span_columns: Sequence[str],
-    keep: str,
     writer: type[ShardWriter],
-    where: str,
 ) -> None:
-    """Refuse columns that scores would overwrite, or that the shards or `keep` cannot use."""
+    """Refuse columns that scores would overwrite, or that the shards cannot use."""
     score_columns = [*specs, *(spec + WARNINGS_SUFFIX for spec in specs), *span_columns]
     if duplicates := [name for name in score_columns if name in columns]:
         raise duplicate_column_error(duplicates[0])
     writer.check_header(columns)
-    if keep:
-        check_columns(parse_filter(keep).names, [*columns, *score_columns], specs, where)
 
 
 def _limit_vector_cache(settings: Runtime, metrics: Sequence[Metric], example: Segment) -> Runtime:
@@ -388,7 +394,7 @@ def _describe(
     return {
         "version": __version__,
         "metrics": {metric.spec: metric.signature([job.example]) for metric in metrics},
-        "keep": job.keep,
+        "keep": [condition.text for condition in job.keep],
         "fields": list(job.fields or ()),
         "shards": job.shards,
         "longest": job.longest,

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from tertium.corpus.batches import BadRow
-from tertium.corpus.filter_expression import parse_filter
 from tertium.corpus.readers import (
     BATCH_ROWS,
     NEURAL_BATCH_ROWS,
@@ -23,12 +22,13 @@ from tertium.corpus.readers import (
     schema_of,
 )
 from tertium.corpus.run_state import BAD, RunState
+from tertium.corpus.score_conditions import ScoreCondition
 from tertium.corpus.scoring import score_segments, select_segments
 from tertium.corpus.shards import extend_schema, shard_writer
 from tertium.corpus.storage import HashingStream, check_unchanged, join, write_content
 from tertium.corpus.tally import Tally, reason_kind
 from tertium.data.records import SPANS_SUFFIX, WARNINGS_SUFFIX
-from tertium.errors import BudgetError, DataError, ModelError, TertiumError, UnknownNameError
+from tertium.errors import BudgetError, DataError, ModelError, TertiumError
 from tertium.execution import Advance, Runtime, resolve_device, runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import Metric
@@ -49,7 +49,7 @@ class CorpusJob:
     example: Segment
     shards: str
     runtime: Runtime
-    keep: str = ""
+    keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] | None = None
     schema: bytes | None = None  # of JSONL that is converted to columns
     longest: int = 100_000
@@ -77,7 +77,6 @@ class PartWorker:
 
     def __init__(self, job: CorpusJob) -> None:
         self.job = job
-        self.filter = parse_filter(job.keep) if job.keep else None
         if any(job.model_ids):
             limit_heap_growth()
         with runtime(**vars(job.runtime)):
@@ -141,15 +140,13 @@ class PartWorker:
         bad_rows.write(sorted(bad, key=lambda row: row.row), tally)
         scored = score_segments(self.metrics, segments, with_spans=bool(job.spans))
         tally.add(scored, self.metrics)
-        batch = batch.extend(scored.columns())
-        if self.filter is not None and len(batch):
-            batch = batch.select(np.asarray(self.filter.mask(self._columns(batch)), dtype=bool))
+        kept = np.ones(len(batch), dtype=bool)
+        for condition in job.keep:
+            kept &= condition.mask(scored.scores[job.metrics[condition.metric]])
+        batch = batch.extend(scored.columns()).select(kept)
         write(batch)
         tally.rows += row_count
         tally.kept += len(batch)
-
-    def _columns(self, batch: Any) -> Callable[[str], Any]:
-        return lambda name: batch.column(resolve_column(name, self.job.metrics))
 
     def _schema(self, part: CorpusPart) -> Any:
         import pyarrow as pa
@@ -161,10 +158,7 @@ class PartWorker:
         for spec in self.job.metrics:
             score_columns |= {spec: pa.float64(), spec + WARNINGS_SUFFIX: pa.string()}
         score_columns |= {spec + SPANS_SUFFIX: pa.string() for spec in self.job.spans}
-        extended = extend_schema(schema, score_columns)
-        if self.filter is not None:
-            check_columns(self.filter.names, extended.names, self.job.metrics, part.file.path)
-        return extended
+        return extend_schema(schema, score_columns)
 
 
 def start_worker(
@@ -196,28 +190,6 @@ class _BadRowFile:
             record = {"file": file, "row": row.row, "reason": row.reason}
             self.stream.write(json.dumps(record, ensure_ascii=False).encode("utf-8") + b"\n")
             tally.bad[reason_kind(row.reason)] += 1
-
-
-def resolve_column(name: str, specs: Sequence[str]) -> str:
-    """Return the column for a name; a metric may be spelled in another way than its spec."""
-    stem = name.removesuffix(WARNINGS_SUFFIX).removesuffix(SPANS_SUFFIX)
-    suffix = name[len(stem) :]
-    if stem in specs:
-        return name
-    try:
-        spec = load_metric(stem).spec
-    except (TertiumError, OSError):
-        return name
-    return spec + suffix if spec in specs else name
-
-
-def check_columns(
-    names: Sequence[str], columns: Sequence[str], specs: Sequence[str], where: str
-) -> None:
-    """Refuse an expression that uses a column which does not exist."""
-    for name in names:
-        if resolve_column(name, specs) not in columns:
-            raise UnknownNameError(f"column of {where} in --keep", name, columns)
 
 
 def batch_rows(job: CorpusJob) -> int:
