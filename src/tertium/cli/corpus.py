@@ -83,7 +83,7 @@ def _add_corpus_output(parser: CommandParser) -> None:
     )
     group.add_argument(
         "--shards",
-        choices=("parquet", "jsonl", "tsv"),
+        choices=("parquet", "jsonl"),
         default="parquet",
         help="format of the output files (default: parquet)",
     )

@@ -19,7 +19,7 @@ from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
 from tertium.corpus.readers import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.run_state import BAD, RunState
 from tertium.corpus.score_conditions import ScoreCondition, parse_condition
-from tertium.corpus.shards import ShardFormat, ShardWriter, shard_writer
+from tertium.corpus.shards import ShardFormat, shard_writer
 from tertium.corpus.storage import SourceFile, find_files, hash_content, is_remote, would_match
 from tertium.corpus.tally import MetricTally, Tally
 from tertium.corpus.worker import CorpusJob
@@ -334,7 +334,6 @@ def _make_job(
     if spans and not marking:
         listed = ", ".join(metric.spec for metric in metrics)
         raise UsageError(f"--spans: {listed} cannot mark errors; add a metric that can: checks")
-    writer = shard_writer(shards)
     fields = tuple(fields) if fields else None
     where = parts[0].file.path
     example = scoring.find_example(records, metrics, longest, where)
@@ -343,13 +342,13 @@ def _make_job(
         with runtime(cache=current_runtime().cache and not metric.required_embeddings([example])):
             scoring.score_segments([metric], [example], with_spans=spans)
     schema = None
-    if writer.has_columns and any(part.file.kind == "jsonl" for part in parts):
+    if shard_writer(shards).has_columns and any(part.file.kind == "jsonl" for part in parts):
         schema = infer_schema(records).serialize().to_pybytes()
     columns = schema_of(parts[0].file, fields)
     names = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
     span_columns = [metric.spec + SPANS_SUFFIX for metric in marking]
     specs = [metric.spec for metric in metrics]
-    _check_names(names, specs, span_columns, writer)
+    _check_names(names, specs, span_columns)
     return CorpusJob(
         output=output,
         metrics=tuple(metric.spec for metric in metrics),
@@ -366,17 +365,11 @@ def _make_job(
     )
 
 
-def _check_names(
-    columns: Sequence[str],
-    specs: Sequence[str],
-    span_columns: Sequence[str],
-    writer: type[ShardWriter],
-) -> None:
-    """Refuse columns that scores would overwrite, or that the shards cannot use."""
+def _check_names(columns: Sequence[str], specs: Sequence[str], span_columns: Sequence[str]) -> None:
+    """Refuse columns that scores would overwrite."""
     score_columns = [*specs, *(spec + WARNINGS_SUFFIX for spec in specs), *span_columns]
     if duplicates := [name for name in score_columns if name in columns]:
         raise duplicate_column_error(duplicates[0])
-    writer.check_header(columns)
 
 
 def _limit_vector_cache(settings: Runtime, metrics: Sequence[Metric], example: Segment) -> Runtime:

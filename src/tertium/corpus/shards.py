@@ -1,4 +1,4 @@
-"""Writers of scored rows: Parquet, JSONL or TSV shards, streamed and deterministic."""
+"""Writers of scored rows: Parquet or JSONL shards, streamed and deterministic."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ import io
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from typing import Any, ClassVar, Literal, Self
 
 from tertium.corpus.batches import RowBatch, TableBatch, duplicate_column_error
 from tertium.errors import DataError, UnknownNameError
 
-ShardFormat = Literal["parquet", "jsonl", "tsv"]
+ShardFormat = Literal["parquet", "jsonl"]
 ROW_GROUP_ROWS = 65_536
-TSV_SEPARATORS = "\t\n\r"
 
 
 class ShardWriter(ABC):
@@ -26,16 +25,7 @@ class ShardWriter(ABC):
     has_columns: ClassVar[bool] = True  # every row has the same columns
 
     def __init__(self, stream: io.RawIOBase, schema: Any) -> None:
-        self.stream, self.schema = stream, schema
-
-    @classmethod  # noqa: B027 (optional)
-    def check_header(cls, names: Iterable[str]) -> None:
-        """Refuse column names that the format cannot store."""
-
-    @classmethod
-    def find_unwritable(cls, batch: RowBatch) -> dict[int, str]:
-        """Return the positions of rows that the format cannot store, with the reasons."""
-        return {}
+        self.stream = stream
 
     @abstractmethod
     def write(self, batch: RowBatch) -> None: ...
@@ -58,7 +48,6 @@ class ParquetShard(ShardWriter):
     def __init__(self, stream: io.RawIOBase, schema: Any) -> None:
         from pyarrow.parquet import ParquetWriter
 
-        super().__init__(stream, schema)
         self.writer = ParquetWriter(stream, schema, compression="zstd")
         self.buffer: list[Any] = []
 
@@ -91,48 +80,9 @@ class JsonlShard(ShardWriter):
             self.stream.write(text.encode("utf-8") + b"\n")
 
 
-class TsvShard(ShardWriter):
-    suffix = ".tsv"
-
-    def __init__(self, stream: io.RawIOBase, schema: Any) -> None:
-        super().__init__(stream, schema)
-        self.check_header(schema.names)
-        self._write_cells(schema.names)
-
-    @classmethod
-    def check_header(cls, names: Iterable[str]) -> None:
-        """Refuse column names with a tab or line break."""
-        if broken := next((name for name in names if _has_separator(name)), None):
-            raise DataError(
-                f"column name {broken!r} has a tab or line break, which TSV cannot store: "
-                "use --shards parquet or jsonl"
-            )
-
-    @classmethod
-    def find_unwritable(cls, batch: RowBatch) -> dict[int, str]:
-        """Return rows that have a tab or line break in a text."""
-        reasons: dict[int, str] = {}
-        for position, record in enumerate(batch.records()):
-            texts = ((name, value) for name, value in record.items() if isinstance(value, str))
-            broken = next((name for name, text in texts if _has_separator(text)), None)
-            if broken is not None:
-                reasons[position] = (
-                    f"a tab or line break in a TSV field ({broken}); use --shards parquet or jsonl"
-                )
-        return reasons
-
-    def write(self, batch: RowBatch) -> None:
-        for record in batch.records():
-            self._write_cells([format_cell(record.get(name)) for name in self.schema.names])
-
-    def _write_cells(self, cells: Sequence[str]) -> None:
-        self.stream.write("\t".join(cells).encode("utf-8") + b"\n")
-
-
 WRITERS: Mapping[str, type[ShardWriter]] = {
     "parquet": ParquetShard,
     "jsonl": JsonlShard,
-    "tsv": TsvShard,
 }
 
 
@@ -141,19 +91,6 @@ def shard_writer(name: str) -> type[ShardWriter]:
     if name not in WRITERS:
         raise UnknownNameError("shard format", name, WRITERS)
     return WRITERS[name]
-
-
-def format_cell(value: Any) -> str:
-    """Format a value for TSV: full precision, lists as JSON, empty if missing."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(plain(value), ensure_ascii=False)
-
-
-def _has_separator(text: str) -> bool:
-    return any(mark in text for mark in TSV_SEPARATORS)
 
 
 def plain(value: Any) -> Any:
@@ -168,9 +105,7 @@ def plain(value: Any) -> Any:
         return value.isoformat()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise DataError(
-        f"JSON and TSV cannot store {type(value).__name__} values: use --shards parquet"
-    )
+    raise DataError(f"JSON cannot store {type(value).__name__} values: use --shards parquet")
 
 
 def extend_schema(schema: Any, columns: Mapping[str, Any]) -> Any:

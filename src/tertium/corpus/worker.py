@@ -131,13 +131,7 @@ class PartWorker:
         job, row_count = self.job, len(reading.batch) + len(reading.bad)
         mask, segments, bad = select_segments(reading, self.metrics, job.example, job.longest)
         batch = reading.batch.select(mask)
-        if unwritable := shard_writer(job.shards).find_unwritable(batch):
-            numbers = np.asarray(reading.numbers)[mask]
-            bad += [BadRow(int(numbers[index]), reason) for index, reason in unwritable.items()]
-            good = np.array([index not in unwritable for index in range(len(batch))], dtype=bool)
-            batch = batch.select(good)
-            segments = [segment for segment, is_good in zip(segments, good, strict=True) if is_good]
-        bad_rows.write(sorted(bad, key=lambda row: row.row), tally)
+        bad_rows.write(bad, tally)
         scored = score_segments(self.metrics, segments, with_spans=bool(job.spans))
         tally.add(scored, self.metrics)
         kept = np.ones(len(batch), dtype=bool)
