@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,6 @@ from tertium.corpus.engines import WorkerPool, cluster, count_actor_slots
 from tertium.corpus.readers import ReadBatch
 from tertium.corpus.scoring import score_segments, select_segments
 from tertium.corpus.storage import would_match
-from tertium.corpus.tally import MetricTally, Tally
 from tertium.data.formats import read_records
 from tertium.errors import (
     DataError,
@@ -417,23 +415,11 @@ def test_the_summary_agrees_with_the_scores(tmp_path: Path) -> None:
     scores = np.array(scores_from_totals(ROWS, "chrf"))
     tally = summary.metrics["chrf"]
     assert tally.mean == pytest.approx(scores.mean(), rel=1e-12)
-    exact = np.quantile(scores, np.arange(1, 10) / 10, method="inverted_cdf")
-    assert tally.deciles() == pytest.approx(exact.tolist(), rel=0.002)
+    assert (tally.low, tally.high) == (scores.min(), scores.max())
     segments = [Segment(r["mt"], r["src"], (r["ref"],)) for r in ROWS]
     assert tally.signature_text() == tertium.load_metric("chrf").signature(segments)
     stored = json.loads((tmp_path / "out" / "_summary.json").read_text())
     assert stored["metrics"]["chrf"]["mean"] == tally.mean
-
-
-def test_deciles_of_any_range() -> None:
-    import numpy as np
-
-    values = np.concatenate([-np.geomspace(1e-9, 1e6, 500), np.zeros(200), np.linspace(0, 1, 800)])
-    tally = MetricTally()
-    tally.add(values, [""] * len(values))
-    exact = np.quantile(values, np.arange(1, 10) / 10, method="inverted_cdf")
-    assert tally.deciles() == pytest.approx(exact.tolist(), rel=0.002)
-    assert MetricTally.from_record(json.loads(json.dumps(tally.record()))) == tally
 
 
 def test_metrics_that_read_the_corpus_are_refused_with_advice(tmp_path: Path) -> None:
@@ -530,30 +516,6 @@ def test_finished_parts_stay_and_others_are_done_once(
     assert summary.scored == len(ROWS) - 60
     assert shard_bytes(tmp_path / "out") == shard_bytes(tmp_path / "whole")
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_part_histograms_are_not_held_in_memory(
-    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Regression: the histograms of all parts were held in memory."""
-    file, out = write_jsonl(tmp_path / "rows.jsonl", ROWS), tmp_path / "out"
-    run: dict[str, Any] = {"metrics": "chrf", "output": out, "part_rows": 10, "workers": workers}
-    tallies: list[weakref.ref[Tally]] = []
-    live_tallies: list[int] = []
-    merge = Tally.merge
-
-    def watch(self: Tally, other: Tally) -> None:
-        tallies.append(weakref.ref(other))
-        live_tallies.append(sum(tally() is not None for tally in tallies))
-        merge(self, other)
-
-    monkeypatch.setattr(Tally, "merge", watch)
-    first = tertium.score_corpus(file, **run)
-    again = tertium.score_corpus(file, **run, resume=True)
-    assert len(live_tallies) == 2 * 15
-    assert max(live_tallies) <= 3
-    assert again.metrics == first.metrics
 
 
 @pytest.mark.parametrize(
@@ -874,8 +836,6 @@ def test_a_malformed_part_record_gives_a_one_line_error(tmp_path: Path, note: st
         (["metrics", "chrf", "total"], "1.5"),
         (["metrics", "chrf", "spread"], ["a", "b"]),
         (["metrics", "chrf", "spread"], 3),
-        (["metrics", "chrf", "buckets"], {"x": 1}),
-        (["metrics", "chrf", "buckets"], {str(10**30): 1}),
         (["metrics", "chrf", "warnings"], {"empty": 0.5}),
         (["metrics", "chrf", "signature"], {"nrefs": 1}),
         (["metrics", "chrf"], []),

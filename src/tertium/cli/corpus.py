@@ -162,16 +162,16 @@ def _metrics(args: argparse.Namespace) -> list[str | Metric]:
 
 
 def summary_table(summary: CorpusSummary, output: str) -> Table:
-    """Return one row per metric with mean and deciles; notes have the counts."""
+    """Return one row per metric with mean and range; notes have the counts."""
     from tertium.reporting.tables.table import Cell, Table, number_cell
 
     rows: list[list[Cell | str]] = []
     for spec, tally in summary.metrics.items():
         decimals = load_metric(spec).decimals
         low, high = (tally.low, tally.high) if tally.count else (math.nan, math.nan)
-        values = [tally.mean, low, *tally.deciles(), high]
+        values = [tally.mean, low, high]
         rows.append([spec, *(number_cell(value, decimals) for value in values)])
-    header = ["metric", "mean", "lowest", *(f"{tenth}0 %" for tenth in range(1, 10)), "highest"]
+    header = ["metric", "mean", "lowest", "highest"]
     return Table(header, rows, notes=_make_notes(summary, output))
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -52,7 +50,7 @@ class CorpusSummary:
     bad
         Number of rejected rows by reason.
     metrics
-        Count, mean, deciles, warnings, marked errors and signature by metric spec.
+        Count, mean, range, warnings, marked errors and signature by metric spec.
     scored, seconds
         Rows and time of this call; less than `rows` if it resumed an earlier run.
     """
@@ -80,7 +78,6 @@ class CorpusSummary:
             "metrics": {
                 spec: {
                     "mean": tally.mean,
-                    "deciles": tally.deciles(),
                     "lowest": tally.low if tally.count else None,
                     "highest": tally.high if tally.count else None,
                     "scored": tally.count,
@@ -182,14 +179,17 @@ def score_corpus(
             state.begin(manifest)
             done = _find_done(state, shard_writer(shards).suffix, strict=strict)
             pending = [part for part in parts if part.name not in done]
-            total = _merge(parts, done, state, _score_parts(pool, job, pending, usage))
+            tallies = {**done, **dict(_score_parts(pool, job, pending, usage))}
+            total = Tally()
+            for part in parts:
+                total.merge(tallies[part.name])
             _withhold_means(loaded, total)
             summary = CorpusSummary(
                 rows=total.rows,
                 kept=total.kept,
                 bad=dict(total.bad),
                 metrics=total.metrics,
-                scored=total.rows - sum(done.values()),
+                scored=total.rows - sum(tally.rows for tally in done.values()),
                 seconds=time.perf_counter() - start_time,
                 parts=len(parts),
                 engine=pool.engine,
@@ -234,16 +234,15 @@ def _check_path(path: str | os.PathLike[str]) -> str:
     return os.fspath(path)
 
 
-def _find_done(state: RunState, suffix: str, *, strict: bool) -> dict[str, int]:
-    """Return the finished parts with their row counts; refuse bad rows with `strict`."""
-    done: dict[str, int] = {}
-    for name, tally in state.find_done(suffix):
+def _find_done(state: RunState, suffix: str, *, strict: bool) -> dict[str, Tally]:
+    """Return the counts of the finished parts; refuse bad rows with `strict`."""
+    done = dict(state.find_done(suffix))
+    for name, tally in done.items():
         if strict and tally.bad:
             raise DataError(
                 f"{state.folder}/{BAD}/{name}.jsonl: the earlier run rejected rows, which --strict "
                 "does not allow: fix them and use another folder, or remove --strict"
             )
-        done[name] = tally.rows
     return done
 
 
@@ -270,23 +269,6 @@ def _score_parts(
                 raise TertiumError(outcome.error)
     if budget_error:
         raise BudgetError(f"{budget_error} (with --resume)")
-
-
-def _merge(
-    parts: Sequence[CorpusPart],
-    done: Container[str],
-    state: RunState,
-    results: Iterable[tuple[str, Tally]],
-) -> Tally:
-    """Add up the counts of parts in part order, holding only tallies that arrived early."""
-    total, early = Tally(), dict[str, Tally]()
-    names = deque(part.name for part in parts)
-    for arrived in chain([{}], ({name: tally} for name, tally in results)):
-        early |= arrived
-        while names and (names[0] in done or names[0] in early):
-            name = names.popleft()
-            total.merge(state.read_tally(name) if name in done else early.pop(name))
-    return total
 
 
 def _withhold_means(metrics: Sequence[Metric], total: Tally) -> None:

@@ -117,11 +117,6 @@ class RunState:
             ):
                 yield part, done.tally
 
-    def read_tally(self, part: str) -> Tally:
-        """Return the counts of a part that is done."""
-        name = f"{DONE}/{part}.json"
-        return self._parse_done(name, self._read(name)).tally
-
     def finish(self, part: str, tally: Tally, size: int, sha256: str) -> None:
         """Record that a part is done, with the size and checksum of its shard; called last."""
         record = {"bytes": size, "sha256": sha256, **tally.record()}

@@ -1,8 +1,4 @@
-"""Counts of a run that can be merged in any order, so that parts add up to the total.
-
-Deciles come from a histogram over the leading bits of the scores. A bucket is 1/256 of a power of
-two wide, so a decile is accurate to 0.2 % for any range of scores.
-"""
+"""Counts of a run that can be merged, so that parts add up to the total."""
 
 from __future__ import annotations
 
@@ -21,20 +17,16 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.text_warnings import TRUNCATED_TEXT
 from tertium.segment import Segment
 
-MANTISSA_BITS = 8  # leading bits of the mantissa that identify a bucket
-_SHIFT = 52 - MANTISSA_BITS
-
 
 @dataclass
 class MetricTally:
-    """Statistics of one metric: count, sum, range, histogram, warnings, errors and signature."""
+    """Statistics of one metric: count, sum, range, warnings, errors and signature."""
 
     count: int = 0
     missing: int = 0
     total: float = 0.0
     low: float = math.inf
     high: float = -math.inf
-    buckets: Counter[int] = field(default_factory=Counter, repr=False)
     warnings: Counter[str] = field(default_factory=Counter)
     signature: dict[str, str] = field(default_factory=dict)
     usage: Counter[str] = field(default_factory=Counter)  # tokens and cost of a judge's answers
@@ -48,8 +40,6 @@ class MetricTally:
             self.total = math.fsum([self.total, *valid.tolist()])
             self.low = min(self.low, float(valid.min()))
             self.high = max(self.high, float(valid.max()))
-            codes, counts = np.unique(valid.view(np.int64) >> _SHIFT, return_counts=True)
-            self.buckets.update(dict(zip(codes.tolist(), counts.tolist(), strict=True)))
         for text in filter(None, warnings):
             self.warnings.update(text.split(WARNING_SEPARATOR))
 
@@ -66,7 +56,6 @@ class MetricTally:
         self.missing += other.missing
         self.total = math.fsum([self.total, other.total])
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.buckets.update(other.buckets)
         self.warnings.update(other.warnings)
         self.usage.update(other.usage)
         self.errors.update(other.errors)
@@ -75,16 +64,6 @@ class MetricTally:
     @property
     def mean(self) -> float:
         return self.total / self.count if self.count else math.nan
-
-    def deciles(self) -> list[float]:
-        """Return the nine deciles, each accurate to 0.2 %."""
-        values = sorted((_bucket_center(code), count) for code, count in self.buckets.items())
-        cumulative = np.cumsum([count for _, count in values])
-        if not self.count:
-            return [math.nan] * 9
-        ranks = [math.ceil(tenth * self.count / 10) for tenth in range(1, 10)]
-        indices = np.searchsorted(cumulative, ranks)
-        return [min(max(values[index][0], self.low), self.high) for index in indices]
 
     def signature_text(self) -> str:
         """Return the signature of all scored rows."""
@@ -101,7 +80,6 @@ class MetricTally:
             "missing": self.missing,
             "total": self.total,
             "spread": spread,
-            "buckets": {str(code): count for code, count in sorted(self.buckets.items())},
             "warnings": dict(sorted(self.warnings.items())),
             "signature": self.signature,
             "usage": dict(self.usage),
@@ -112,14 +90,12 @@ class MetricTally:
     def from_record(cls, record: Mapping[str, Any]) -> MetricTally:
         """Read a record; raises `ValueError`, `KeyError` or `AttributeError` if it is not valid."""
         low, high = record["spread"] or (math.inf, -math.inf)
-        buckets = _read_counts(record["buckets"])
         return cls(
             count=_read_count(record["count"]),
             missing=_read_count(record["missing"]),
             total=_read_float(record["total"]),
             low=_read_float(low),
             high=_read_float(high),
-            buckets=Counter({_check_bucket(int(code)): n for code, n in buckets.items()}),
             warnings=_read_counts(record["warnings"]),
             signature={key: _read_text(value) for key, value in record["signature"].items()},
             usage=Counter({key: _read_number(n) for key, n in record.get("usage", {}).items()}),
@@ -193,12 +169,6 @@ def _read_text(value: Any) -> str:
     return value
 
 
-def _check_bucket(code: int) -> int:
-    if abs(code) >> (63 - _SHIFT):
-        raise ValueError(code)
-    return code
-
-
 def reason_kind(reason: str) -> str:
     """Return the kind of a reason: the text before its details.
 
@@ -206,14 +176,6 @@ def reason_kind(reason: str) -> str:
     'not UTF-8'
     """
     return re.split(r"[(:,;]", reason)[0].strip()
-
-
-def _bucket_center(code: int) -> float:
-    """Return the score at the center of a bucket; zero has its own bucket."""
-    if code == 0:
-        return 0.0
-    bits = np.int64(code) << _SHIFT | np.int64(1) << (_SHIFT - 1)
-    return float(bits.view(np.float64))
 
 
 def merge_signatures(signatures: Iterable[Mapping[str, str]]) -> dict[str, str]:
