@@ -35,9 +35,6 @@ from tertium.metrics.base.metric import Metric
 from tertium.metrics.judge.usage import Usage, track_usage
 from tertium.segment import Segment
 
-MMAP_THRESHOLD, ARENA_MAX = -3, -8  # parameters of mallopt, from malloc.h
-MMAP_MIN_BYTES = 4 << 20  # smaller arrays are too frequent for a system call each
-
 
 @dataclass(frozen=True)
 class CorpusJob:
@@ -77,8 +74,6 @@ class PartWorker:
 
     def __init__(self, job: CorpusJob) -> None:
         self.job = job
-        if any(job.model_ids):
-            limit_heap_growth()
         with runtime(**vars(job.runtime)):
             self.metrics: list[Metric] = [load_metric(spec) for spec in job.metrics]
             for metric, expected in zip(self.metrics, job.model_ids, strict=True):
@@ -195,22 +190,10 @@ def batch_rows(job: CorpusJob) -> int:
     return NEURAL_BATCH_ROWS if resolve_device(job.runtime.device) == "cpu" else BATCH_ROWS
 
 
-def limit_heap_growth() -> None:
-    """Use one malloc arena for all threads, and mmap for large arrays, to avoid fragmentation."""
-    if (tune := _c_function("mallopt")) is not None:
-        tune(ARENA_MAX, 1)
-        tune(MMAP_THRESHOLD, MMAP_MIN_BYTES)
-
-
 def release_memory() -> None:
-    """Return freed heap pages to the operating system."""
-    if (trim := _c_function("malloc_trim")) is not None:
+    """Return freed heap pages to the operating system, with the C library of Linux."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
-
-
-def _c_function(name: str) -> Any:
-    """Return a function of the Linux C library, or None if it is not available."""
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
 def _input_schema(job: CorpusJob) -> Any:
