@@ -182,13 +182,45 @@ def test_jsonl_rows_are_unchanged(tmp_path: Path) -> None:
     assert written[0]["chrf"] == 100.0
 
 
-def test_json_objects_become_text_in_parquet(tmp_path: Path) -> None:
-    rows = [{"mt": "a", "ref": "a", "meta": {"x": 1}}, {"mt": "b", "ref": "b", "meta": {"y": [2]}}]
+def test_json_values_have_a_column_type_in_parquet(tmp_path: Path) -> None:
+    values: list[tuple[str, list[Any], list[Any]]] = [
+        ("object", [{"x": 1}, {"y": [2]}], ['{"x": 1}', '{"y": [2]}']),
+        ("list", [[1, "a"], []], ['[1, "a"]', "[]"]),
+        ("texts", [["a"], []], [["a"], []]),
+        ("number", [1, 2.5], [1.0, 2.5]),
+        ("whole", [1, None], [1, None]),
+        ("flag", [None, True], [None, True]),
+        ("huge", [2**70, 2**71], [str(2**70), str(2**71)]),
+        ("empty", [None, None], [None, None]),
+        ("ref", ["a", ["b", "c"]], [["a"], ["b", "c"]]),
+    ]
+    rows = [{"mt": "a", **{name: given[n] for name, given, _ in values}} for n in range(2)]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
     tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert [json.loads(row["meta"]) for row in read_shards(tmp_path / "out")] == [
-        row["meta"] for row in rows
-    ]
+    written = read_shards(tmp_path / "out")
+    for name, _, expected in values:
+        assert [row[name] for row in written] == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1, None, "one"], "row 3: another type .*column 'n': expected integer, got 'one'"),
+        (["one", 1], "row 2: another type .*column 'n': expected text, got 1"),
+        ([True, 1], "row 2: another type .*column 'n': expected boolean, got 1"),
+        ([{"x": 1}, [1]], r"row 2: another type .*column 'n': expected object, got \[1\]"),
+        ([["a"], "a"], "row 2: another type .*column 'n': expected list of texts, got 'a'"),
+        ([1, 2**70], "row 2: another type .*column 'n': expected integer, got 1180591620717"),
+    ],
+)
+def test_a_column_of_mixed_types_is_refused(
+    values: list[Any], message: str, tmp_path: Path
+) -> None:
+    file = write_jsonl(tmp_path / "rows.jsonl", [{"mt": "a", "ref": "a", "n": n} for n in values])
+    with pytest.raises(DataError, match=f"rows.jsonl, {message}.*--shards jsonl"):
+        tertium.score_corpus(file, "chrf", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    assert tertium.score_corpus(file, "chrf", tmp_path / "out", shards="jsonl").kept == len(values)
 
 
 @pytest.mark.parametrize("shards", ["parquet", "jsonl"])
@@ -315,12 +347,26 @@ def test_bad_rows_are_written_with_file_row_and_reason(tmp_path: Path) -> None:
 
 
 def test_rows_that_do_not_fit_are_bad_rows(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [{"mt": "a", "ref": "a", "n": 1}] * 1000
-    rows += [{"mt": "a", "ref": "a", "n": "one"}, {"mt": "a", "ref": "a", "new": 1}]
-    rows += [{"mt": "a", "ref": "a", "n": 2}]
+    """Regression: 2.7 was written as 2, true as 1.0 and a text as a list of its letters."""
+    usual: dict[str, Any] = {"mt": "a", "ref": "a", "n": 1, "x": 0.5, "tags": ["a"]}
+    changes: list[dict[str, Any]] = [
+        {"n": "one"},
+        {"new": 1},
+        {"n": 2.7},
+        {"x": True},
+        {"tags": "abc"},
+    ]
+    rows = [*[usual] * 1000, *({**usual, **change} for change in changes), {**usual, "x": 2}]
     file = write_jsonl(tmp_path / "rows.jsonl", rows)
     summary = tertium.score_corpus(file, "chrf", tmp_path / "out")
-    assert (summary.kept, sum(summary.bad.values())) == (1001, 2)
+    assert dict(summary.bad) == {
+        "another type than in the first rows": 4,
+        "key 'new' is not in the first rows": 1,
+    }
+    assert read_shards(tmp_path / "out")[-1]["x"] == 2.0
+    bad = [json.loads(line) for line in (tmp_path / "out/_bad/rows.jsonl").open()]
+    assert bad[0] == {"file": str(file), "row": 1001, "reason": mock.ANY}
+    assert "column 'n': expected integer, got 'one'" in bad[0]["reason"]
 
 
 def test_a_bad_first_row_does_not_affect_others(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from the first rows; a row that does not fit these columns is a bad row.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,18 +23,27 @@ from tertium.data.records import (
     is_json_list,
     is_numbered_reference,
 )
-from tertium.errors import DataError, UsageError
+from tertium.errors import DataError, UsageError, short_repr
 from tertium.segment import Segment
 
 SIDES = (HYPOTHESIS_NAMES, SOURCE_NAMES, REFERENCE_NAMES)
 # Number of columns per side (hypothesis, source, reference) that the fast path accepts.
 SIMPLE_LAYOUTS = ([1, 0, 1], [1, 1, 1])
 
-JSON_TEXT = {b"tertium": b"json"}  # schema metadata of a column that stores objects as JSON text
 MAX_REASON_CHARS = 400
 SINGLE_TEXT_NAMES = frozenset({*SOURCE_NAMES, *HYPOTHESIS_NAMES})
-TEXT_TYPES = (str, type(None))
-TEXT_LIST_TYPES = (*TEXT_TYPES, list)
+# Kinds of JSON values.
+NULL, TEXT, TEXTS = "", "text", "list of texts"
+KINDS = {
+    type(None): NULL,
+    str: TEXT,
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    list: "list",
+    dict: "object",
+}
+WIDER_KINDS = (("integer", "number"), (TEXTS, "list"))
 
 
 @dataclass(frozen=True)
@@ -170,107 +179,101 @@ def plain_texts(column: Any) -> list[Any]:
     return values
 
 
-def infer_schema(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Infer the columns of JSONL from its first rows.
+def infer_columns(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Return the kind of each column of JSONL from its first rows, which come with their places.
 
-    Objects and values of mixed types are stored as JSON text. Text columns stay text even if a bad
-    row has another type. If some references are lists, all are.
+    A column has one kind or null; numbers may be whole, and references lists. Rows whose texts are
+    not texts are bad rows, which decide nothing.
     """
-    import pyarrow as pa
+    columns: dict[str, str] = {}
+    for place, row in rows:
+        for name, value in row.items():
+            column = columns.setdefault(name, TEXT if is_text_name(name) else NULL)
+            kind = json_kind(value)
+            if is_wider(name, column, kind):
+                columns[name] = kind
+            elif not is_text_name(name) and not fits(name, kind, column):
+                raise DataError(f"{place}: {describe_misfit(name, value, column)}")
+    return {name: kind or TEXT for name, kind in columns.items()}
 
-    columns: dict[str, list[Any]] = {}
-    for record in records:
-        for key, value in record.items():
-            columns.setdefault(key, []).append(value)
-    return pa.schema([_infer_field(name, values) for name, values in columns.items()])
+
+def json_kind(value: Any) -> str:
+    """Return the kind of a JSON value, which decides the type of its column."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return TEXTS
+    if isinstance(value, int) and abs(value) >> 63:
+        return "integer of more than 64 bits"
+    return KINDS.get(type(value), type(value).__name__)
 
 
-def _infer_field(name: str, values: list[Any]) -> Any:
-    import pyarrow as pa
-
+def is_wider(name: str, narrow: str, wide: str) -> bool:
+    """Return whether a column of one kind becomes one of a wider kind, which holds both."""
     if is_text_name(name):
-        can_be_list = name.lower() not in SINGLE_TEXT_NAMES
-        is_list = can_be_list and any(isinstance(value, list) for value in values)
-        return pa.field(name, pa.list_(pa.string()) if is_list else pa.string())
-    try:
-        kind = pa.array(values).type
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        kind = pa.struct([])
-    if pa.types.is_null(kind):
-        kind = pa.string()
-    elif pa.types.is_list(kind) and pa.types.is_null(kind.value_type):
-        kind = pa.list_(pa.string())
-    if pa.types.is_nested(kind) and not (
-        pa.types.is_list(kind) and not pa.types.is_nested(kind.value_type)
-    ):
-        return pa.field(name, pa.string(), metadata=JSON_TEXT)
-    return pa.field(name, kind)
+        return (narrow, wide) == (TEXT, TEXTS) and name.lower() not in SINGLE_TEXT_NAMES
+    return narrow == NULL or (narrow, wide) in WIDER_KINDS
 
 
-def rows_to_table(rows: list[tuple[int, dict[str, Any]]], schema: Any) -> tuple[Any, list[BadRow]]:
+def fits(name: str, kind: str, column: str) -> bool:
+    """Return whether values of a kind can be stored in a column of a kind."""
+    return kind in (NULL, column) or is_wider(name, kind, column)
+
+
+def describe_misfit(name: str, value: Any, column: str) -> str:
+    if is_text_name(name):
+        return shorten(f"expected {column}, got {value!r}")
+    return (
+        f"another type than in the first rows (column {name!r}: expected {column}, got "
+        f"{short_repr(value)}); use one type or null, or --shards jsonl to keep any type"
+    )
+
+
+def columns_schema(columns: Mapping[str, str]) -> Any:
+    """Return the pyarrow schema of columns; objects and lists of numbers become JSON text."""
+    import pyarrow as pa
+
+    types = {
+        "boolean": pa.bool_(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        TEXTS: pa.list_(pa.string()),
+    }
+    return pa.schema([(name, types.get(kind, pa.string())) for name, kind in columns.items()])
+
+
+def rows_to_table(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], columns: Mapping[str, str]
+) -> tuple[Any, list[BadRow]]:
     """Convert rows to a table; return it with the rows whose keys or values do not fit."""
     import pyarrow as pa
 
-    conversion_errors = (pa.ArrowException, TypeError, ValueError, OverflowError)
-    columns = _Columns.of(schema)
     fitting, bad = [], []
     for number, row in rows:
-        if reason := columns.find_misfit(row):
+        if reason := find_misfit(row, columns):
             bad.append(BadRow(number, reason))
         else:
-            fitting.append((number, columns.convert(row)))
-    try:
-        return pa.Table.from_pylist([row for _, row in fitting], schema=schema), bad
-    except conversion_errors:
-        good = []
-        for number, row in fitting:  # one by one, to find the bad rows
-            try:
-                pa.Table.from_pylist([row], schema=schema)
-                good.append(row)
-            except conversion_errors as error:
-                why = f"does not match the columns of the first rows ({str(error).splitlines()[0]})"
-                bad.append(BadRow(number, f"{why}; use --shards jsonl to keep it"))
-        return pa.Table.from_pylist(good, schema=schema), bad
+            fitting.append({name: convert(value, columns[name]) for name, value in row.items()})
+    return pa.Table.from_pylist(fitting, schema=columns_schema(columns)), bad
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """What an inferred schema requires of a JSON row."""
+def find_misfit(row: Mapping[str, Any], columns: Mapping[str, str]) -> str:
+    """Return why a row does not fit the columns, or an empty string."""
+    for name, value in row.items():
+        if name not in columns:
+            return f"key {name!r} is not in the first rows; use --shards jsonl to keep it"
+        if not fits(name, json_kind(value), columns[name]):
+            return describe_misfit(name, value, columns[name])
+    return ""
 
-    names: frozenset[str]
-    texts: Mapping[str, tuple[type, ...]]  # text columns and the types each accepts
-    lists: Sequence[str]  # text columns that store a list; a single text becomes a list of one
-    json_columns: Sequence[str]  # stored as JSON text
 
-    @classmethod
-    def of(cls, schema: Any) -> _Columns:
-        import pyarrow as pa
-
-        texts = [name for name in schema.names if is_text_name(name)]
-        return cls(
-            names=frozenset(schema.names),
-            texts={
-                name: TEXT_TYPES if name.lower() in SINGLE_TEXT_NAMES else TEXT_LIST_TYPES
-                for name in texts
-            },
-            lists=[name for name in texts if pa.types.is_list(schema.field(name).type)],
-            json_columns=[field.name for field in schema if field.metadata == JSON_TEXT],
-        )
-
-    def find_misfit(self, row: Mapping[str, Any]) -> str:
-        """Return why a row does not fit, or an empty string."""
-        if new_key := next((key for key in row if key not in self.names), None):
-            return f"key {new_key!r} is not in the first rows; use --shards jsonl to keep it"
-        for name, kinds in self.texts.items():
-            if not isinstance(row.get(name, ""), kinds):
-                return shorten(f"expected text, got {row[name]!r}")
-        return ""
-
-    def convert(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert the values of a row to the types of the columns."""
-        texts = {k: json.dumps(row[k], ensure_ascii=False) for k in self.json_columns if k in row}
-        lists = {k: [row[k]] for k in self.lists if isinstance(row.get(k), str)}
-        return {**row, **texts, **lists}
+def convert(value: Any, column: str) -> Any:
+    """Convert a value to the type of its column."""
+    if value is None or column in (TEXT, "boolean", "integer"):
+        return value
+    if column == "number":
+        return float(value)
+    if column == TEXTS:
+        return [value] if isinstance(value, str) else value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def shorten(reason: str) -> str:

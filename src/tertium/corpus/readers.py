@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO, Any
 
-from tertium.corpus.batches import BadRow, RecordBatch, RowBatch, TableBatch, rows_to_table, shorten
+from tertium.corpus.batches import (
+    TEXT,
+    BadRow,
+    RecordBatch,
+    RowBatch,
+    TableBatch,
+    columns_schema,
+    rows_to_table,
+    shorten,
+)
 from tertium.corpus.storage import (
     LOCALIZATION,
     SourceFile,
@@ -128,29 +137,34 @@ def _find_part_starts(file: SourceFile, rows: int) -> tuple[list[tuple[int, int]
     return starts, lines + (last_byte != b"\n")
 
 
-def schema_of(file: SourceFile, fields: Sequence[str] | None, jsonl: Any = None) -> Any:
-    """Return the columns of a file as a pyarrow schema; for JSONL the given schema, or None."""
-    import pyarrow as pa
-
+def schema_of(
+    file: SourceFile, fields: Sequence[str] | None, columns: Mapping[str, str] | None = None
+) -> Any:
+    """Return the columns of a file as a pyarrow schema; for JSONL of the given columns, or None."""
     if file.kind == "parquet":
         with _open_parquet(file) as reader:
             return reader.schema_arrow.remove_metadata()
     if file.kind == "jsonl":
-        return jsonl
+        return columns_schema(columns) if columns else None
+    return columns_schema(text_columns(file, fields))
+
+
+def text_columns(file: SourceFile, fields: Sequence[str] | None) -> dict[str, str]:
+    """Return the columns of a table or localization file."""
     names = UNIT_COLUMNS if file.kind == LOCALIZATION else _header(file, fields)
-    return pa.schema([(name, pa.string()) for name in names])
+    return dict.fromkeys(names, TEXT)
 
 
 def read_batches(
     part: CorpusPart,
     fields: Sequence[str] | None = None,
-    schema: Any = None,
+    columns: Mapping[str, str] | None = None,
     size: int = BATCH_ROWS,
 ) -> Iterator[ReadBatch]:
     """Read a part in batches of at most `size` rows.
 
-    `fields` are the columns of a TSV or CSV without a header. With a `schema`, JSONL is converted
-    to a table and a row that does not fit is bad; without one, rows stay records.
+    `fields` are the columns of a TSV or CSV without a header. With `columns`, JSONL is converted
+    to a table and a row that does not fit is bad; without them, rows stay records.
     """
     if part.file.kind == "parquet":
         yield from _parquet_batches(part, size)
@@ -163,19 +177,21 @@ def read_batches(
     else:
         rows = _table_rows(part, fields)
     if part.file.kind != "jsonl":
-        schema = schema_of(part.file, fields)
+        columns = text_columns(part.file, fields)
     while batch := list(itertools.islice(rows, size)):
         bad = [BadRow(number, row) for number, row in batch if isinstance(row, str)]
         good = [(number, row) for number, row in batch if not isinstance(row, str)]
-        yield _make_batch(good, bad, schema)
+        yield _make_batch(good, bad, columns)
 
 
 def _make_batch(
-    good: list[tuple[int, dict[str, Any]]], bad: list[BadRow], schema: Any
+    good: list[tuple[int, dict[str, Any]]],
+    bad: list[BadRow],
+    columns: Mapping[str, str] | None,
 ) -> ReadBatch:
-    if schema is None:
+    if columns is None:
         return ReadBatch(RecordBatch([row for _, row in good]), [number for number, _ in good], bad)
-    table, unfit = rows_to_table(good, schema)
+    table, unfit = rows_to_table(good, columns)
     unfit_numbers = {row.row for row in unfit}
     numbers = [number for number, _ in good if number not in unfit_numbers]
     return ReadBatch(TableBatch(table), numbers, sorted([*bad, *unfit], key=lambda row: row.row))
@@ -183,8 +199,8 @@ def _make_batch(
 
 def sample_records(
     parts: Sequence[CorpusPart], fields: Sequence[str] | None
-) -> Iterator[Mapping[str, Any]]:
-    """Yield the readable first rows of some files; for tables, their text columns.
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the readable first rows of some files with their places; of tables the text columns.
 
     The sample does not depend on how files are split. If no row is readable, the error gives the
     reason of the first one. A JSON list in place of JSON lines is an error.
@@ -196,7 +212,9 @@ def sample_records(
         if part.file.kind == "jsonl":
             _check_not_a_list(part)
         for reading in itertools.islice(read_batches(part, fields, size=SAMPLED_ROWS), 1):
-            yield from (records := reading.batch.texts())
+            records = reading.batch.texts()
+            for number, record in zip(reading.numbers, records, strict=True):
+                yield f"{part.file.path}, row {number}", record
             count += len(records)
             if part.file.kind == "tsv":
                 cells = (cell for record in records for cell in record.values())

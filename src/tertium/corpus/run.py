@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from tertium.arrays import is_integer_at_least
 from tertium.corpus import scoring
-from tertium.corpus.batches import duplicate_column_error, infer_schema
+from tertium.corpus.batches import duplicate_column_error, infer_columns
 from tertium.corpus.engines import AT_LEAST_ONE, WorkerPool
 from tertium.corpus.readers import CorpusPart, plan_parts, sample_records, schema_of
 from tertium.corpus.run_state import BAD, RunState
@@ -169,10 +169,11 @@ def score_corpus(
     with share_usage() as usage:
         with progress_task("inspecting the corpus"):
             parts = plan_parts(files, part_rows)
-            records = list(sample_records(parts, tuple(fields) if fields else None))
+            sample = list(sample_records(parts, tuple(fields) if fields else None))
+            records = [record for _, record in sample]
             loaded = load_metrics_for(scoring.reference_texts(records, longest), metrics)
             job = _make_job(
-                loaded, folder, parts, records, conditions, fields, shards, longest, strict, spans
+                loaded, folder, parts, sample, conditions, fields, shards, longest, strict, spans
             )
         manifest = _describe(job, loaded, files, part_rows)
         with state.lock():
@@ -303,7 +304,7 @@ def _make_job(
     metrics: Sequence[Metric],
     output: str,
     parts: Sequence[CorpusPart],
-    records: Sequence[Mapping[str, Any]],
+    sample: Sequence[tuple[str, Mapping[str, Any]]],
     keep: Sequence[ScoreCondition],
     fields: Sequence[str] | None,
     shards: str,
@@ -318,16 +319,17 @@ def _make_job(
         raise UsageError(f"--spans: {listed} cannot mark errors; add a metric that can: checks")
     fields = tuple(fields) if fields else None
     where = parts[0].file.path
+    records = [record for _, record in sample]
     example = scoring.find_example(records, metrics, longest, where)
     scoring.check_languages(records, metrics, example, longest)
     for metric in metrics:  # test encoders themselves, but pay for answers of a judge only once
         with runtime(cache=current_runtime().cache and not metric.required_embeddings([example])):
             scoring.score_segments([metric], [example], with_spans=spans)
-    schema = None
+    jsonl_columns = None
     if shard_writer(shards).has_columns and any(part.file.kind == "jsonl" for part in parts):
-        schema = infer_schema(records).serialize().to_pybytes()
-    columns = schema_of(parts[0].file, fields)
-    names = columns.names if columns else list(dict.fromkeys(key for r in records for key in r))
+        jsonl_columns = infer_columns(sample)
+    schema = schema_of(parts[0].file, fields)
+    names = schema.names if schema else list(dict.fromkeys(key for r in records for key in r))
     span_columns = [metric.spec + SPANS_SUFFIX for metric in marking]
     specs = [metric.spec for metric in metrics]
     _check_names(names, specs, span_columns)
@@ -340,7 +342,7 @@ def _make_job(
         runtime=_limit_vector_cache(current_runtime(), metrics, example),
         keep=tuple(keep),
         fields=fields,
-        schema=schema,
+        columns=jsonl_columns,
         longest=longest,
         strict=strict,
         spans=tuple(metric.spec for metric in marking),

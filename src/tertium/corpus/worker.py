@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,7 +48,7 @@ class CorpusJob:
     runtime: Runtime
     keep: tuple[ScoreCondition, ...] = ()
     fields: tuple[str, ...] | None = None
-    schema: bytes | None = None  # of JSONL that is converted to columns
+    columns: Mapping[str, str] | None = None  # of JSONL that is written as Parquet
     longest: int = 100_000
     strict: bool = False
     spans: tuple[str, ...] = ()  # metrics whose error spans are written
@@ -111,7 +111,7 @@ class PartWorker:
             stream = HashingStream(stack.enter_context(write_content(shard)))
             writer = stack.enter_context(writer_type(stream, schema))
             is_neural = any(job.model_ids)
-            for reading in read_batches(part, job.fields, _input_schema(job), batch_rows(job)):
+            for reading in read_batches(part, job.fields, job.columns, batch_rows(job)):
                 self._score_batch(reading, writer.write, bad_rows, tally)
                 if is_neural:
                     release_memory()
@@ -140,7 +140,7 @@ class PartWorker:
     def _schema(self, part: CorpusPart) -> Any:
         import pyarrow as pa
 
-        schema = schema_of(part.file, self.job.fields, _input_schema(self.job))
+        schema = schema_of(part.file, self.job.fields, self.job.columns)
         if schema is None:
             return None
         score_columns: dict[str, Any] = {}
@@ -194,9 +194,3 @@ def release_memory() -> None:
     """Return freed heap pages to the operating system, with the C library of Linux."""
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
-
-
-def _input_schema(job: CorpusJob) -> Any:
-    import pyarrow as pa
-
-    return None if job.schema is None else pa.ipc.read_schema(pa.py_buffer(job.schema))
