@@ -54,6 +54,7 @@ def test_errors_show_the_form_and_where_to_filter_otherwise(text: str, reason: s
     message = str(caught.value)
     assert message.startswith(f"--keep '{text[:40]}")
     assert reason in message
+    assert bool(reason) == (" is not a " in message)
     assert "expected METRIC >= X (or >, <=, <), repeated" in message
     assert "pyarrow or duckdb" in message
     assert len(message) < 500

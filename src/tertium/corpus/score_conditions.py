@@ -18,7 +18,7 @@ EXPECTED = (
     "expected METRIC >= X (or >, <=, <), repeated if several have to hold; "
     "for other filters query the output with pyarrow or duckdb"
 )
-_CONDITION = re.compile(r"\s*(.+?)\s*(>=|<=|>|<)\s*(.+?)\s*")
+_CONDITION = re.compile(r"\s*(.+?)\s*([<>](?!=)|[<>]=)\s*(.+?)\s*")
 
 
 @dataclass(frozen=True)
