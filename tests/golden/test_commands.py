@@ -238,10 +238,6 @@ SCRIPTS: dict[str, str] = {
         cache clear
         cache limit nothing
     """,
-    "reproduce": """
-        reproduce --list
-        reproduce nothing
-    """,
     "general": """
         --version
         scor

@@ -64,7 +64,6 @@ VARIANTS = (
     "sentsim:normalise=corpus,encoder=e5",
     "sss:encoder=use",
     "wmd:encoder=glove",
-    "wmd:encoder=toy,solver=sinkhorn",
     "wmdo:encoder=toy,gamma=0.5",
     "svr:long=window,references=mean",
     "esim:references=mean",
