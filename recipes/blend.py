@@ -12,7 +12,8 @@ the report leaves out one set at a time. Human and metric scores are centered, a
 standardized, per set and language pair: a blend compares translations of one test set.
 
 If the data contain esa/wmt25, whose rows have scores of LLM judges, blends with a strong and a weak
-judge are cross-validated over documents and systems, and their weights are printed.
+judge are cross-validated over documents and systems, and their weights are printed. FILE may be the
+one of recipes.wmt25.
 
 The constants of judges (`labels` in the file) are the mean of two judges of WMT25 (GEMBA-ESA with
 GPT-4.1 and Command A): mean and deviation of scores within a language pair, averaged over 14 pairs.
@@ -33,7 +34,7 @@ from tertium.arrays import FloatArray
 from tertium.atomic import write_text
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
-from tertium.evaluation.blending import attach_scores, cross_validate_blend
+from tertium.evaluation.blending import cross_validate_blend
 from tertium.execution import runtime
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
@@ -169,25 +170,26 @@ def write_constants(sets: Sequence[JudgmentSet], specs: Sequence[str]) -> None:
     write_text(CONSTANTS_FILE, json.dumps(content, indent=1) + "\n")
 
 
-def report_judges(data: DatasetFolder, specs: Sequence[str], resamples: int) -> None:
+def report_judges(data: DatasetFolder, specs: Sequence[str], file: Path, resamples: int) -> None:
     """Cross-validate blends with the judges of esa/wmt25, if the data contain it."""
     entry = next((e for e in data.sets if e.name == f"{DEV}/{JUDGED_SET}"), None)
     if entry is None:
         print(f"{DEV}/{JUDGED_SET} is not in the data: blends with judges are not fitted")
         return
+    judged = [data.judgments(entry.name, lp).drop_without_references() for lp in entry.lps]
+    scored = add_scores(judged, specs, file)
     for kind, judge in JUDGES.items():
         spec = f"judge:model={kind}"  # a name for the column: no server is asked
         sets = []
-        for lp in entry.lps:
-            one = data.judgments(entry.name, lp).drop_without_references()
+        for one, own in zip(judged, scored, strict=True):
             judgments = [
-                replace(j, metric_scores={spec: j.metric_scores[judge]})
-                for j in one.judgments
+                replace(j, metric_scores={**k.metric_scores, spec: j.metric_scores[judge]})
+                for j, k in zip(one.judgments, own.judgments, strict=True)
                 if judge in j.metric_scores and not j.system.lower().startswith(HUMAN_PREFIXES)
             ]
             sets.append(replace(one, judgments=tuple(judgments)))
         metrics = [spec, *specs]
-        centered = center(attach_scores(sets, metrics), metrics)
+        centered = center(sets, metrics)
         weights = fit_weights(centered, metrics).full.coefficients
         print(f"{kind} judge ({judge}):", {name: round(w, 3) for name, w in weights.items()})
         study = cross_validate_blend(centered, metrics, resamples=resamples)
@@ -218,7 +220,7 @@ def main() -> None:
         if args.write and is_better:
             blend = Blend.train(centered, metrics=tuple(args.parts), note=NOTE)
             blend.save(bundled_models_folder() / Blend.name)
-        report_judges(data, args.parts, args.resamples)
+        report_judges(data, args.parts, args.scores, args.resamples)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from recipes.multi.sampling import PackedRows
 CHOICE_SETS = {
     "wmt22": ("dev:da/wmt22/uk-en",),
     "wmt24": ("dev:esa/wmt24/",),
-    "wmt25": ("dev:soft/",),  # scores of an LLM judge stand in for people
+    "wmt25": ("dev:soft/",),  # scores of an LLM judge, not of people
 }
 OLDER_SETS = {
     "wmt15": ("dev:da/wmt15/",),

@@ -66,13 +66,15 @@ def test_the_report_leaves_out_one_set_at_a_time(data: DatasetFolder, tmp_path: 
 
 
 def test_blends_with_judges_are_fitted_if_there_are_scores(
-    data: DatasetFolder, capsys: pytest.CaptureFixture[str]
+    data: DatasetFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    blend.report_judges(data, ["chrf", "bleu"], resamples=5)
+    specs, file = ["chrf", "bleu"], tmp_path / "scores.jsonl"
+    blend.report_judges(data, specs, file, resamples=5)
     assert "is not in the data" in capsys.readouterr().out
     for seed, lp in enumerate(("cs-uk", "en-is")):
         write_set(data.root, blend.JUDGED_SET, lp, 10 + seed, judges=True)
-    blend.report_judges(DatasetFolder.open(data.root), ["chrf", "bleu"], resamples=5)
+    blend.report_judges(DatasetFolder.open(data.root), specs, file, resamples=5)
+    assert len(file.read_text().splitlines()) == 4  # scored once for both judges
     out = capsys.readouterr().out
     for text in ("strong judge (gemba_gpt41): {'judge:model=strong'", "weak judge", "r, Williams"):
         assert text in out
