@@ -68,7 +68,7 @@ SOURCE, REFERENCE, BOTH = (
     f"tertium-multi:against={side}" for side in ("source", "reference", "both")
 )
 SCORED = ("bleu", "chrf", SOURCE, REFERENCE, BOTH)
-BASELINES = ("chrf", BOTH)  # all others are compared with these
+BASELINES = ("chrf", BOTH, "metricx24xl", "gemba_commanda", "gemba_gpt41")
 
 
 @dataclass(frozen=True)
@@ -214,17 +214,19 @@ def measure(pairs: Sequence[JudgmentSet], scores: Sequence[FloatArray]) -> dict[
     differences = {}
     for baseline in BASELINES:
         n = NAMES.index(baseline)
-        differences[baseline] = _summarize(
-            names, value - value[:, [n]], samples - samples[:, :, [n]]
-        )
+        changes = value - value[:, [n]], samples - samples[:, :, [n]]
+        differences[baseline] = _summarize(names, *changes, by_pair=baseline == "chrf")
     return {"figures": _summarize(names, value, samples), "differences": differences}
 
 
-def _summarize(names: Sequence[str], value: FloatArray, samples: FloatArray) -> dict[str, Any]:
-    """Return value and interval by metric, by language pair or mean, and by figure."""
+def _summarize(
+    names: Sequence[str], value: FloatArray, samples: FloatArray, *, by_pair: bool = True
+) -> dict[str, Any]:
+    """Return value and interval by metric, by mean or language pair, and by figure."""
     is_other = np.array([name not in RARE_PAIRS for name in names])
     groups = {"mean": np.ones(len(names), dtype=bool), "mean of others": is_other}
-    groups |= {name: np.array(names) == name for name in names}
+    if by_pair:
+        groups |= {name: np.array(names) == name for name in names}
     summary: dict[str, Any] = {metric: {} for metric in NAMES}
     tails = [50 * (1 - CONFIDENCE), 50 * (1 + CONFIDENCE)]
     for group, members in groups.items():
@@ -335,6 +337,15 @@ def differences_table(result: Result, baseline: str) -> str:
     return markdown_table([f"minus {METRICS[baseline].title}", *FIGURES.values()], rows)
 
 
+def gains_table(result: Result) -> str:
+    """Compare blends with their first metric or judge."""
+    rows = []
+    for name, parts in BLENDS.items():
+        entry = result["differences"][parts[0]][name]["mean"]
+        rows.append([f"{name}, minus {METRICS[parts[0]].title}", *_cells(entry, sign=True)])
+    return markdown_table(["blend", *FIGURES.values()], rows)
+
+
 def counts_table(result: Result) -> str:
     header = ["pair", "translations", "source paragraphs", "documents", "systems"]
     rows = [
@@ -380,6 +391,7 @@ TABLES: Mapping[str, Callable[[Result], str]] = {
     "blends": blends_table,
     "minus chrf": lambda result: differences_table(result, "chrf"),
     "minus tertium-multi": lambda result: differences_table(result, BOTH),
+    "gains": gains_table,
     "counts": counts_table,
     **{f"pairs {figure}": partial(pairs_table, figure=figure) for figure in FIGURES},
     "pairs of both": lambda result: pair_intervals_table(result, BOTH),
