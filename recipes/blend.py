@@ -176,12 +176,12 @@ def report_judges(data: DatasetFolder, specs: Sequence[str], file: Path, resampl
     if entry is None:
         print(f"{DEV}/{JUDGED_SET} is not in the data: blends with judges are not fitted")
         return
-    judged = [data.judgments(entry.name, lp).drop_without_references() for lp in entry.lps]
-    scored = add_scores(judged, specs, file)
+    human_sets = [data.judgments(entry.name, lp).drop_without_references() for lp in entry.lps]
+    scored = add_scores(human_sets, specs, file)
     for kind, judge in JUDGES.items():
         spec = f"judge:model={kind}"  # a name for the column: no server is asked
         sets = []
-        for one, own in zip(judged, scored, strict=True):
+        for one, own in zip(human_sets, scored, strict=True):
             judgments = [
                 replace(j, metric_scores={**k.metric_scores, spec: j.metric_scores[judge]})
                 for j, k in zip(one.judgments, own.judgments, strict=True)
