@@ -136,6 +136,8 @@ def worst(
     human
         Files or sets of human scores on which the chance of a serious error is fitted.
 
+    Examples
+    --------
     >>> result = worst(["", "a dog"], "chrf", references=["a cat", "a dog"], sources=["x", "y"])
     >>> [(row.row.item, row.reason) for row in result.rows]
     [(1, 'empty'), (2, 'low score')]
