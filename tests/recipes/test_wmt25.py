@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 from recipes.multi.evaluate import pair_accuracy, system_accuracy
 
 from recipes import wmt25
+from tertium.data.dataset_folder import DatasetFolder
 from tertium.data.judgments import JudgmentSet
 from tertium.segment import Judgment, Segment
 
@@ -58,3 +62,40 @@ def test_a_weight_counts_a_document_as_often() -> None:
 
 def test_numbers_have_no_leading_zero() -> None:
     assert wmt25.format_figure([-0.1, -0.25, 1.0]) == "-.100 [-.250, 1.000]"
+
+
+def test_pages_show_the_stored_figures() -> None:
+    result = wmt25.load_result()
+    pages = list(wmt25.pages())
+    assert wmt25.ROOT / "README.md" in pages
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert wmt25.fill_tables(text, result) == text, f"run `python -m recipes.wmt25`: {page}"
+
+
+def test_figures_in_the_text_are_stored() -> None:
+    result = wmt25.load_result()
+    tables = [make_table(result) for make_table in wmt25.TABLES.values()]
+    stored = set(re.findall(r"-?\.\d{3}\b", "".join(tables)))
+    page = (wmt25.RESULTS.with_suffix(".md")).read_text(encoding="utf-8")
+    figures = re.findall(r"-?\.\d{3}\b", wmt25.MARKED.sub("", page))
+    assert len(figures) > 10
+    assert set(figures) <= stored
+
+
+def test_stored_figures_come_from_a_commit() -> None:
+    code = wmt25.load_result()["code"]
+    assert "commit" in code
+    assert "with changes" not in code
+
+
+def test_stored_figures_of_published_scores(human_data: Path) -> None:
+    one = DatasetFolder(human_data).judgments(wmt25.SET, "en-uk").drop_without_references()
+    names = ("gemba_gpt41", "metricx24xl")
+    scores = np.array([one.metric_scores()[name] for name in names])
+    documents = sorted({j.document for j in one.judgments})
+    sums = wmt25.sum_by_document(one, scores, documents)
+    figures = sums.figures(np.ones((1, len(documents))))[0]
+    for name, values in zip(names, figures, strict=True):
+        stored = wmt25.load_result()["figures"][name]["en-uk"]
+        assert values == pytest.approx([stored[key][0] for key in wmt25.FIGURES], abs=1e-4)
