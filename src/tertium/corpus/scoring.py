@@ -78,7 +78,7 @@ def score_segments(
         segments=segments,
         scores={s.metric.spec: s.values for s in scored},
         warnings={s.metric.spec: [*map(WARNING_SEPARATOR.join, s.warnings)] for s in scored},
-        usage={s.metric.spec: part.usage for s in scored for part in s.parts.values()},
+        usage={s.metric.spec: s.usage for s in scored},
         spans={s.metric.spec: [*map(format_spans, s.spans)] for s in marking},
         errors={s.metric.spec: count_error_kinds(s.spans) for s in marking},
     )

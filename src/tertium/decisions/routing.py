@@ -178,7 +178,7 @@ class _Router:
                         scored=len(undecided),
                         avoided=avoided,
                         seconds=scores.seconds,
-                        cost=scores.cost,
+                        cost=scores.usage.get("cost"),
                     )
                 )
             undecided = [n for n in undecided if self.outcomes[n] is None]

@@ -7,6 +7,7 @@ under metrics; `score`, `gate`, `worst`, `route`, `corpus` and `meta` arrange it
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -57,9 +58,10 @@ class RowScores:
     """Scores of rows under one metric, (n,) with NaN for rows without the required inputs.
 
     `flags` has a mask of rows for each kind of warning, (n,). `parts` has the scores of each
-    language pair and system that has scores. `signatures` has one signature for each language pair
-    without the parts that depend on the rows. `spans` are the errors that the metric marks in each
-    row, if they were asked for. `cost` is None without a price.
+    language pair and system, unless the rows are a part of a larger set. `signatures` has one
+    signature for each language pair without what depends on the rows. `spans` are the errors that
+    the metric marks in each row, if they were asked for. `usage` has the tokens and the cost of a
+    judge.
     """
 
     metric: Metric
@@ -68,8 +70,8 @@ class RowScores:
     parts: Mapping[tuple[str, str], Scores] = field(default_factory=dict)
     signatures: Mapping[str, str] = field(default_factory=dict)
     spans: Sequence[tuple[Span, ...]] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)
     seconds: float = 0.0
-    cost: float | None = None
 
     @property
     def oriented(self) -> FloatArray:
@@ -184,8 +186,9 @@ def score_rows(
         Specs, which get the settings of each language pair, or metrics, which stay as they are.
     incomplete
         What to do with rows that lack an input: "skip" them, raise an "error", or nothing because
-        they were "checked" before. With "error", the rows are complete outputs of systems, and a
-        metric that reads the corpus reads one system at a time.
+        they were "checked" before. With "error", the rows are complete outputs of systems: warnings
+        are those of each output, and a metric that reads the corpus reads one at a time. Rows that
+        were "checked" are a part of a larger set, so systems get no scores.
     with_spans
         Whether to mark errors, with metrics that can.
     """
@@ -215,6 +218,7 @@ def _score_rows(
     marked: list[tuple[Span, ...]] = [()] * len(rows)
     parts: dict[tuple[str, str], Scores] = {}
     signatures: dict[str, str] = {}
+    usage: Counter[str] = Counter()
     for lp, places in group_by_pair(rows).items():
         segments = [rows[n].segment for n in places]
         metric = metric_for_pair(spec, lp, [segment.hypothesis for segment in segments])
@@ -226,21 +230,18 @@ def _score_rows(
         systems = _group_by_system(rows, places)
         with explain_missing(metric.name):
             statistics = _compute_statistics(metric, segments, systems, incomplete)
-            for system, own_places in systems.items():
-                own_segments = [segments[n] for n in own_places]
-                scores = metric.make_scores(own_segments, statistics[own_places])
-                parts[lp, system] = scores
-                own_rows = np.array(places)[own_places]
-                values[own_rows] = scores.segments
-                flags[NO_SCORE][own_rows] = False
-                for kind, own_mask in scores.flags.items():
-                    flags.setdefault(kind, np.zeros(len(rows), dtype=np.bool_))[own_rows] = own_mask
-            if incomplete == "skip":
-                signatures[lp] = stable_signature(metric, metric.signature(segments))
+            values[places] = metric.reduce_segments(statistics)
+            flags[NO_SCORE][places] = ~np.isfinite(values[places])
+            usage.update(metric.usage(statistics))
+            scores, own_flags = _make_scores(metric, segments, statistics, systems, incomplete)
             if with_spans and metric.can_mark_errors:
                 for n, spans in zip(places, metric.mark_errors(segments), strict=True):
                     marked[n] = spans
-    costs = [scores.usage["cost"] for scores in parts.values() if "cost" in scores.usage]
+        for kind, own_mask in own_flags.items():
+            flags.setdefault(kind, np.zeros(len(rows), dtype=np.bool_))[places] = own_mask
+        for system, system_scores in scores.items():
+            parts[lp, system] = system_scores
+            signatures[lp] = stable_signature(metric, system_scores.signature)
     return RowScores(
         metric=base,
         values=values,
@@ -248,8 +249,8 @@ def _score_rows(
         parts=parts,
         signatures=signatures,
         spans=marked,
+        usage=dict(usage),
         seconds=time.perf_counter() - started,
-        cost=sum(costs) if costs else None,
     )
 
 
@@ -279,6 +280,29 @@ def _compute_statistics(
     for system, places in systems.items():
         statistics[places] = metric.compute_statistics(outputs[system])
     return statistics
+
+
+def _make_scores(
+    metric: Metric,
+    segments: Sequence[Segment],
+    statistics: FloatArray,
+    systems: Mapping[str, Sequence[int]],
+    incomplete: Incomplete,
+) -> tuple[dict[str, Scores], Mapping[str, BoolArray]]:
+    """Return the scores of each system, and the masks of warnings of all segments."""
+    if incomplete == "checked":
+        return {}, metric.flags(segments)
+    if incomplete == "skip":
+        whole = metric.make_scores(segments, statistics)
+        return {system: whole.subset(places) for system, places in systems.items()}, whole.flags
+    scores: dict[str, Scores] = {}
+    flags: dict[str, BoolArray] = {}
+    for system, places in systems.items():
+        output = [segments[n] for n in places]
+        scores[system] = metric.make_scores(output, statistics[places])
+        for kind, mask in scores[system].flags.items():
+            flags.setdefault(kind, np.zeros(len(segments), dtype=np.bool_))[places] = mask
+    return scores, flags
 
 
 def stable_signature(metric: Metric, signature: str) -> str:
