@@ -367,10 +367,11 @@ def test_output_of_commands(
     transcript.check(FOLDER / "commands" / f"{name}.txt.gz")
 
 
-def test_help_of_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_help_of_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if sys.version_info[:2] != HELP_VERSION:
         pytest.skip("argparse formats help differently in each version of Python")
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
     transcript = Transcript()
     trainings = [f"train {name}" for name in ("esim", "svr", "blend", "pairwise", "tertium-multi")]
     for command in ("", *COMMANDS, *trainings, "route fit", "gate calibrate"):

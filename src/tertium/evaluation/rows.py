@@ -293,8 +293,8 @@ def _make_scores(
     if incomplete == "checked":
         return {}, metric.flags(segments)
     if incomplete == "skip":
-        whole = metric.make_scores(segments, statistics)
-        return {system: whole.subset(places) for system, places in systems.items()}, whole.flags
+        joint = metric.make_scores(segments, statistics)
+        return {system: joint.subset(places) for system, places in systems.items()}, joint.flags
     scores: dict[str, Scores] = {}
     flags: dict[str, BoolArray] = {}
     for system, places in systems.items():
