@@ -635,3 +635,14 @@ def test_arrays_without_a_dimension_or_with_masked_texts_are_refused() -> None:
         load_metric("chrf").corpus_score(single, [["a"]])
     whole: Any = np.ma.array(["a", "b"], mask=[False, False])
     assert TestSet.from_lists({"x": whole}).systems["x"] == ("a", "b")
+
+
+def test_derived_test_sets_share_segments_and_check_names() -> None:
+    testset = TestSet.from_lists({"a": ["x", "y"], "b": ["z", "y"]}, references=["x", "y"])
+    chosen = testset.with_systems(["b"]).with_columns({"domain": ["news", "talks"]})
+    assert [*chosen.systems] == ["b"]
+    assert [*map(id, chosen.segments("b"))] == [*map(id, testset.segments("b"))]
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        testset.with_systems(["aa"])
+    with pytest.raises(LengthError, match="domain"):
+        testset.with_columns({"domain": ["news"]})

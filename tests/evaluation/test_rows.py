@@ -73,7 +73,7 @@ def test_scores_of_systems_and_pairs_are_those_of_their_rows() -> None:
 def test_only_complete_sets_get_scores_of_their_own(
     incomplete: Incomplete, expected: list[int]
 ) -> None:
-    """A judge decides by its sets whether it has enough answers: batches are no sets."""
+    """A judge decides by its sets whether it has enough answers: batches are not sets."""
     sizes.clear()
     rows = [make_row("a"), make_row("b"), make_row("a b", system="y")]
     [scored] = score_rows(rows, [Overlap()], incomplete=incomplete)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from tertium.arrays import resolve_row_indices
@@ -133,8 +133,7 @@ class TestSet:
     def _from_checked(cls, **values: Any) -> TestSet:
         """Create a test set of tuples of texts that were checked before."""
         testset = object.__new__(cls)
-        defaults = {f.name: f.default for f in fields(cls)}
-        testset.__dict__.update({**defaults, "columns": {}, "_segments": {}, **values})
+        testset.__dict__.update({"columns": {}, "_segments": {}, **values})
         return testset
 
     @classmethod
@@ -372,10 +371,8 @@ class TestSet:
         >>> TestSet.from_lists({"ours": ["hello"]}, sources=["hallo"]).segments("ours")
         [Segment(hypothesis='hello', source='hallo', references=())]
         """
-        if system not in self.systems:
-            raise UnknownNameError("system", system, self.systems)
+        outputs = self._outputs_of(system)
         if system not in self._segments:
-            outputs = self.systems[system]
             sources: Sequence[str | None] = self.sources or [None] * len(outputs)
             references: Sequence[Sequence[str]] = self.references or [()] * len(outputs)
             segments = [
@@ -384,6 +381,11 @@ class TestSet:
             ]
             self._keep_segments(system, segments)
         return list(self._segments[system])
+
+    def _outputs_of(self, system: str) -> Sequence[str]:
+        if system not in self.systems:
+            raise UnknownNameError("system", system, self.systems)
+        return self.systems[system]
 
     def _keep_segments(self, system: str, segments: list[Segment]) -> None:
         """Keep the segments of a system, which are built once."""
@@ -408,7 +410,7 @@ class TestSet:
 
     def with_systems(self, names: Iterable[str]) -> TestSet:
         """Return the test set with the outputs of some of its systems, in this order."""
-        systems = {name: self.systems[name] for name in names}
+        systems = {name: self._outputs_of(name) for name in names}
         return self._from_checked(**{**self.__dict__, "systems": systems})
 
     def subset(self, rows: Any) -> TestSet:

@@ -1,7 +1,7 @@
-"""Score translations as rows: the one place where metrics meet texts.
+"""Score translations as rows: every command that scores texts calls `score_rows`.
 
-A row is a translation with its system, item, language pair and document. `score_rows` scores rows
-under metrics; `score`, `gate`, `worst`, `route`, `corpus` and `meta` arrange its results.
+A row is a translation with its system, item, language pair and document. `score`, `gate`, `worst`,
+`route`, `corpus` and `meta` arrange the scores of rows in their own way.
 """
 
 from __future__ import annotations
@@ -233,12 +233,12 @@ def _score_rows(
             values[places] = metric.reduce_segments(statistics)
             flags[NO_SCORE][places] = ~np.isfinite(values[places])
             usage.update(metric.usage(statistics))
-            scores, own_flags = _make_scores(metric, segments, statistics, systems, incomplete)
+            scores, pair_flags = _make_scores(metric, segments, statistics, systems, incomplete)
             if with_spans and metric.can_mark_errors:
                 for n, spans in zip(places, metric.mark_errors(segments), strict=True):
                     marked[n] = spans
-        for kind, own_mask in own_flags.items():
-            flags.setdefault(kind, np.zeros(len(rows), dtype=np.bool_))[places] = own_mask
+        for kind, pair_mask in pair_flags.items():
+            flags.setdefault(kind, np.zeros(len(rows), dtype=np.bool_))[places] = pair_mask
         for system, system_scores in scores.items():
             parts[lp, system] = system_scores
             signatures[lp] = stable_signature(metric, system_scores.signature)

@@ -19,6 +19,7 @@ TableFormat = Literal["text", "md", "latex", "tsv"]
 Emphasis = Literal["", "best", "good", "bad", "dim"]
 Value = float | int | str
 WIN_PROBABILITY_DECIMALS = 4
+STYLES = {"best": "1", "good": "32", "bad": "31", "dim": "2"}  # SGR codes of a terminal
 MIN_TEXT_WIDTH = 16  # characters of a text column in a narrow terminal
 
 
@@ -146,13 +147,10 @@ def _render_text(table: Table, width: int | None, color: bool) -> str:
     return "\n".join(line.rstrip() for text in lines for line in text.split("\n")) + "\n"
 
 
-_STYLES = {"best": "1", "good": "32", "bad": "31", "dim": "2"}  # SGR codes of a terminal
-
-
 def _style(text: str, emphasis: Emphasis, color: bool) -> str:
     if not (color and emphasis and text):
         return text
-    return f"\x1b[{_STYLES[emphasis]}m{text}\x1b[0m"
+    return f"\x1b[{STYLES[emphasis]}m{text}\x1b[0m"
 
 
 def _grid_lines(
