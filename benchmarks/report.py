@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.corpus import wmt17
 from tertium.evaluation.comparison import compare
-from tertium.reporting.page.report_builder import report_results
+from tertium.output.page.report_builder import report_results
 
 ROOT = Path(__file__).parents[1]
 FIRST_PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> None:
 def time_browser(path: Path, times: int) -> None:
     """Open the page several times and time some interactions."""
     sys.path.insert(0, str(ROOT))
-    from tests.reporting import chromium
+    from tests.output import chromium
 
     program = chromium.find_browser()
     if program is None:

@@ -25,7 +25,7 @@ from tertium.decisions.route import PUBLISH, Route, decide_by_score, fit_route
 from tertium.errors import DataError
 from tertium.evaluation.checking import find_errors
 from tertium.evaluation.rows import Row, RowScores, score_rows
-from tertium.reporting.tables.table import Cell, Table, number_cell, render_table
+from tertium.output.tables.table import Cell, Table, number_cell, render_table
 from tertium.spans import Span
 
 TRAIN, DEV = "modern/train/esa", "modern/dev/esa"

@@ -11,8 +11,8 @@ import numpy as np
 from rich.cells import cell_len
 
 from papers.table import RowResult, TableResult, mean_without_nan
-from tertium.reporting.charts import svg_file
-from tertium.reporting.charts.axes import (
+from tertium.output.charts import svg_file
+from tertium.output.charts.axes import (
     LETTER_WIDTH,
     PlotArea,
     Scale,
@@ -21,8 +21,8 @@ from tertium.reporting.charts.axes import (
     svg_chart,
     text_element,
 )
-from tertium.reporting.charts.series import COLOR_COUNT, line_labels, series_marker
-from tertium.reporting.markup import Markup, element, format_coordinate
+from tertium.output.charts.series import COLOR_COUNT, line_labels, series_marker
+from tertium.output.markup import Markup, element, format_coordinate
 
 WIDTH, HEIGHT = 470.0, 330.0  # pixels, without the names of the lines
 BAR_HEIGHT = 22.0

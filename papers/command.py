@@ -16,7 +16,7 @@ from tertium.cli.runtime import progress_bars
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
-from tertium.reporting.tables.table import Table
+from tertium.output.tables.table import Table
 
 if TYPE_CHECKING:
     from papers.ledger import Ledger

@@ -23,7 +23,7 @@ from papers.ledger import Ledger, file_stem
 from papers.table import RowResult, TableResult
 from papers.table_rendering import RECOMPUTED, make_table, table_notes
 from tertium.atomic import write_text
-from tertium.reporting.tables.table import Cell, Table, escape_markdown, number_cell, render_table
+from tertium.output.tables.table import Cell, Table, escape_markdown, number_cell, render_table
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 INCOMPLETE_NOTE = "In parentheses: some language pairs are not measured yet."

@@ -8,7 +8,7 @@ from typing import Any
 
 from papers.provenance import code_version
 from papers.table import RowResult, TableResult
-from tertium.reporting.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, Table, number_cell
 
 RECOMPUTED = "†"  # marks a published average that the paper does not print
 

@@ -16,7 +16,7 @@ from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import DEFAULT_SCORES, read_judged_rows
 from tertium.decisions.route import DEFAULT_CONDITIONS
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
-from tertium.reporting.tables.table import Cell, Table, number_cell, render_table
+from tertium.output.tables.table import Cell, Table, number_cell, render_table
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these

@@ -75,8 +75,8 @@ if TYPE_CHECKING:
     from tertium.metrics.base.metric import SegmentMetric as SegmentMetric
     from tertium.metrics.base.ranker import Ranker as Ranker
     from tertium.metrics.base.ranker import load_ranker as load_ranker
-    from tertium.reporting.page.report import Report as Report
-    from tertium.reporting.page.report_builder import report as report
+    from tertium.output.page.report import Report as Report
+    from tertium.output.page.report_builder import report as report
     from tertium.scores import ScoreMatrix as ScoreMatrix
     from tertium.scores import Scores as Scores
     from tertium.segment import Judgment as Judgment
@@ -111,8 +111,8 @@ _PUBLIC_NAMES = {  # module: its public names
     "tertium.metrics.base.loading": "load_metric",
     "tertium.metrics.base.metric": "Metric SegmentMetric",
     "tertium.metrics.base.ranker": "Ranker load_ranker",
-    "tertium.reporting.page.report": "Report",
-    "tertium.reporting.page.report_builder": "report",
+    "tertium.output.page.report": "Report",
+    "tertium.output.page.report_builder": "report",
     "tertium.scores": "ScoreMatrix Scores",
     "tertium.segment": "Judgment Preference Segment",
     "tertium.spans": "Span",
@@ -135,7 +135,7 @@ def __dir__() -> list[str]:
 
 
 def _load_renderer() -> Renderer:
-    from tertium.reporting import renderers
+    from tertium.output import renderers
 
     return renderers
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.annotation.running_server import RunningServer, make_campaign, run_server
-from tests.reporting.conftest import browser, running_browser
+from tests.output.conftest import browser, running_browser
 
 from tertium.campaigns.campaign import Campaign
 

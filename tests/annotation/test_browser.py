@@ -19,7 +19,7 @@ from tests.annotation.running_server import (
     with_context_and_suspicions,
 )
 from tests.annotation.test_store import fill_disk
-from tests.reporting.chromium import Browser
+from tests.output.chromium import Browser
 
 from tertium.annotation.store import MANAGER, Event
 from tertium.campaigns.answers import RaterAnswer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.annotation.running_server import run_server
 from tests.annotation.test_browser import RIGHT, SAVED, SHIFT, TEXT, open_page, press_times, tab_to
-from tests.reporting.chromium import Browser
+from tests.output.chromium import Browser
 
 from tertium.campaigns.campaign import read_campaign
 from tertium.cli import main

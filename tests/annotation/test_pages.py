@@ -26,7 +26,7 @@ from tests.annotation.running_server import (
     with_context_and_suspicions,
 )
 from tests.annotation.test_browser import SAVED, TEXT, open_page
-from tests.reporting.chromium import Browser
+from tests.output.chromium import Browser
 
 import tertium.annotation
 from tertium.annotation.session import AnnotationSession, bind_socket

@@ -68,7 +68,7 @@ ALLOWED: dict[str, set[str]] = {
     "compat": BELOW_METRICS | {"metrics"},
     "testing": BELOW_METRICS | {"metrics"},
     "annotation": CORE | {"text", "data", "meta", "campaigns"},
-    "reporting": CORE
+    "output": CORE
     | {"text", "data", "campaigns", "checks", "meta", "evaluation", "metrics", "decisions"},
 }
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from lxml import etree  # type: ignore[import-untyped]
-from tests.reporting.test_sarif import check_structure
+from tests.output.test_sarif import check_structure
 
 from tertium.cli import main, make_parser
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCHEMA = Path(__file__).parents[1] / "reporting" / "junit.xsd"
+SCHEMA = Path(__file__).parents[1] / "output" / "junit.xsd"
 RULES = ["-m", "chrf", "--margin", "chrf=1"]
 
 

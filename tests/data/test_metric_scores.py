@@ -13,8 +13,8 @@ import tertium
 from tertium.data.metric_scores import merge_levels, read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
-from tertium.reporting.tables.evaluations import segment_table, system_table
-from tertium.reporting.tables.table import render_table
+from tertium.output.tables.evaluations import segment_table, system_table
+from tertium.output.tables.table import render_table
 
 
 def write(path, text):

@@ -15,7 +15,7 @@ from tertium.decisions.gate_rules import GateRules, resolve_margins
 from tertium.decisions.margins import suggest_margins
 from tertium.errors import TertiumError, UsageError
 from tertium.metrics.base.loading import load_metric
-from tertium.reporting.gate_files import gate_page, markdown_summary
+from tertium.output.gate_files import gate_page, markdown_summary
 
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
 DAMAGED = [text.replace("morning", "mourning") for text in REFERENCES]

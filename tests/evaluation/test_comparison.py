@@ -17,14 +17,14 @@ from tertium.meta.difference_scales import DifferenceBin, DifferenceScale
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import sacrebleu_adapter
 from tertium.metrics.lexical.bleu import BLEU
-from tertium.reporting.page.report_builder import report_results
-from tertium.reporting.tables.evaluations import (
+from tertium.output.page.report_builder import report_results
+from tertium.output.tables.evaluations import (
     comparison_table,
     human_agreement_lines,
     pairwise_p_value_list,
     ranking_table,
 )
-from tertium.reporting.tables.table import render_table
+from tertium.output.tables.table import render_table
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from tertium.evaluation.diagnostics.text_checks import (
 )
 from tertium.evaluation.meta_evaluation import AgreementStudy
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.reporting.tables.diagnostics import diagnostic_table
+from tertium.output.tables.diagnostics import diagnostic_table
 from tertium.segment import Segment
 
 WORDS = (Path(__file__).parents[2] / "examples" / "reference-a.en.txt").read_text().split()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reporting.marking_metric import Suspicious
+from tests.output.marking_metric import Suspicious
 
 from tertium.cli import main
 from tertium.errors import DataError, UsageError
@@ -111,7 +111,7 @@ def test_invalid_input_errors(tmp_path: Path) -> None:
 def test_error_tables_and_mixed_files_are_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = "tests.reporting.marking_metric:Suspicious"
+    home = "tests.output.marking_metric:Suspicious"
     monkeypatch.setitem(METRICS.builtin, "suspicious", home)  # type: ignore[arg-type]
     human = write(tmp_path / "mqm.jsonl", (4, 7, "major"))
     lines, rows = tmp_path / "marks.jsonl", tmp_path / "marks.tsv"

@@ -17,8 +17,8 @@ from tertium.data.ratings import ONE_RATER, hold_out_rater, standardize_human_ra
 from tertium.errors import DataError
 from tertium.evaluation.decisions import evaluate_decisions
 from tertium.metrics.base.metric import SegmentMetric
-from tertium.reporting.tables.decisions import decision_table
-from tertium.reporting.tables.meta_evaluation import human_ceiling_notes
+from tertium.output.tables.decisions import decision_table
+from tertium.output.tables.meta_evaluation import human_ceiling_notes
 from tertium.segment import Judgment, Segment
 
 

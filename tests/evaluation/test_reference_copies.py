@@ -7,9 +7,9 @@ import pytest
 import tertium
 from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.reference_copies import find_reference_copies
-from tertium.reporting.page.report_builder import report_results
-from tertium.reporting.tables.evaluations import comparison_table
-from tertium.reporting.tables.table import render_table
+from tertium.output.page.report_builder import report_results
+from tertium.output.tables.evaluations import comparison_table
+from tertium.output.tables.table import render_table
 
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
 

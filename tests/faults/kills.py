@@ -28,7 +28,7 @@ from tertium.frames import make_frame, write_frame
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.heads.metric import ESIM
 from tertium.metrics.heads.options import HeadOptions
-from tertium.reporting.page.report_builder import report_results
+from tertium.output.page.report_builder import report_results
 from tertium.segment import Judgment, Segment
 
 WORDS = "the a cat dog house man said that it was old new red on Tuesday in Berlin not for".split()

@@ -22,9 +22,9 @@ from tertium.cli.output import to_json
 from tertium.data.testset import TestSet
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.explaining import explain
-from tertium.reporting.page.template import read_asset
-from tertium.reporting.tables.evaluations import comparison_table, segment_table, system_table
-from tertium.reporting.tables.table import render_table
+from tertium.output.page.template import read_asset
+from tertium.output.tables.evaluations import comparison_table, segment_table, system_table
+from tertium.output.tables.table import render_table
 
 MAX_PAIRS = 30  # translations compared with one of another system
 TABLE_FORMATS = ("text", "tsv", "md", "latex")

@@ -282,7 +282,7 @@ async def _read_json(request: Request) -> Mapping[str, Any]:
 def _load_files() -> dict[str, tuple[bytes, str]]:
     """Load the files of the pages by name, with their content types."""
     own = files("tertium.annotation") / "page"
-    shared = files("tertium.reporting") / "page"
+    shared = files("tertium.output") / "page"
     entries = [*own.iterdir(), *(own / "languages").iterdir(), *(shared / n for n in SHARED_FILES)]
     loaded = {
         entry.name: (entry.read_bytes(), CONTENT_TYPES[entry.name.rpartition(".")[2]])

@@ -71,7 +71,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.rater_agreement import agree
-    from tertium.reporting.tables.rater_agreement import human_score_table, study_tables
+    from tertium.output.tables.rater_agreement import human_score_table, study_tables
 
     output.check_outputs(args)
     answers = _read_answers(args)

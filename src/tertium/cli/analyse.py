@@ -14,7 +14,7 @@ from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.data.human_data_files import read_judgment_sets
 from tertium.data.records import record_from_segment
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import Cell, Table, replace_control_characters
+from tertium.output.tables.table import Cell, Table, replace_control_characters
 from tertium.segment import Segment
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ def read_scored_sets(args: argparse.Namespace, settings: Mapping[str, Any]) -> l
 def print_study(metric: Any, sets: Sequence[JudgmentSet], plan: TrainingPlan) -> None:
     """Print the weights of a trained blend, and how it compares with its metrics."""
     from tertium.evaluation.blending import cross_validate_blend
-    from tertium.reporting.tables.blends import blend_tables, weight_table
+    from tertium.output.tables.blends import blend_tables, weight_table
 
     print_table(weight_table(metric.coefficients), "text")
     try:

@@ -19,7 +19,7 @@ from tertium.cli.parser import CommandParser
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.encoders.weight_files import combine_hashes
 from tertium.errors import UnknownNameError, UsageError
-from tertium.reporting.tables.table import Table
+from tertium.output.tables.table import Table
 
 MAX_NAMED_FILES = 3  # unknown files that a note names
 DESCRIPTION = "Show, limit or clear the cache on disk."

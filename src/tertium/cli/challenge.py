@@ -72,12 +72,12 @@ def run(args: argparse.Namespace) -> int:
     from tertium.data.challenge_sets import join_challenges, read_challenge
     from tertium.evaluation.challenge import challenge
     from tertium.evaluation.metric_choice import recommend_metric
-    from tertium.reporting.tables.challenge_sets import (
+    from tertium.output.tables.challenge_sets import (
         challenge_chart,
         challenge_table,
         format_exclusions,
     )
-    from tertium.reporting.tables.table import format_warning_counts
+    from tertium.output.tables.table import format_warning_counts
 
     check_outputs(args)
     if not args.sets:
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     with progress_bars(args.quiet), runtime_of(args):
         result = challenge(pairs, metrics, by=args.by, phenomena=args.phenomena, lps=args.lps)
     if args.plot:
-        from tertium.reporting.charts.svg_file import write_svg
+        from tertium.output.charts.svg_file import write_svg
 
         write_svg(args.plot, [[("", challenge_chart(result))]])
     table = challenge_table(result, args.width, warnings=not args.quiet)

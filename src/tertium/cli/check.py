@@ -11,7 +11,7 @@ from tertium.cli.localization import add_write_back, check_write_back_option, wr
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import progress_bars
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import Cell, Table
+from tertium.output.tables.table import Cell, Table
 
 if TYPE_CHECKING:
     from tertium.checks.configuration import CheckSettings
@@ -84,7 +84,7 @@ def add_arguments(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.checking import check
-    from tertium.reporting.findings import check_findings_file, write_findings
+    from tertium.output.findings import check_findings_file, write_findings
 
     if args.list_checks:
         is_table = args.format not in ("json", "sarif")
@@ -126,12 +126,12 @@ def read_check_settings(args: argparse.Namespace) -> CheckSettings:
 
 def _print_report(args: argparse.Namespace, report: CheckReport) -> None:
     from tertium.evaluation.checking import FINDING_COLUMNS
-    from tertium.reporting.tables.findings import finding_counts
+    from tertium.output.tables.findings import finding_counts
 
     rows = [*report.rows()]
 
     if args.format == "sarif":
-        from tertium.reporting.sarif import check_results, check_rules, sarif_log
+        from tertium.output.sarif import check_results, check_rules, sarif_log
 
         locate = inputs.locate_segments(args, report.testset)
         sys.stdout.write(output.to_json(sarif_log(check_results(report, locate), check_rules())))

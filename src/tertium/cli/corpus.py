@@ -16,7 +16,7 @@ from tertium.metrics.base.metric import NO_SCORE, Metric
 
 if TYPE_CHECKING:
     from tertium.corpus.run import CorpusSummary
-    from tertium.reporting.tables.table import Table
+    from tertium.output.tables.table import Table
 
 DESCRIPTION = (
     "Score every row of Parquet, JSONL, TSV or CSV files, or every string of XLIFF, TMX or PO "
@@ -163,7 +163,7 @@ def _metrics(args: argparse.Namespace) -> list[str | Metric]:
 
 def summary_table(summary: CorpusSummary, output: str) -> Table:
     """Return one row per metric with mean and range; notes have the counts."""
-    from tertium.reporting.tables.table import Cell, Table, number_cell
+    from tertium.output.tables.table import Cell, Table, number_cell
 
     rows: list[list[Cell | str]] = []
     for spec, tally in summary.metrics.items():

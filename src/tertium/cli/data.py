@@ -13,7 +13,7 @@ from tertium.cli.runtime import progress_bars
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
-from tertium.reporting.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, Table, number_cell
 
 DESCRIPTION = "List the sets of human judgments in a folder, or describe one of them."
 EPILOG = """\

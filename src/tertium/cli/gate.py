@@ -108,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     from tertium.decisions.gate import gate_sets
-    from tertium.reporting.gate_files import write_gate_files
+    from tertium.output.gate_files import write_gate_files
 
     output.check_outputs(args)
     settings = _read_settings(args)
@@ -238,7 +238,7 @@ def _make_set(args: argparse.Namespace, pair: PairFiles, name: str) -> GateSet:
 def _print_result(args: argparse.Namespace, result: Any, records: dict[str, Any]) -> None:
     from dataclasses import replace
 
-    from tertium.reporting.tables.gate import gate_tables
+    from tertium.output.tables.gate import gate_tables
 
     if args.format == "json":
         output.print_records([records])
@@ -260,7 +260,7 @@ def _calibrate(args: argparse.Namespace, pairs: dict[str, PairFiles], alpha: flo
     from tertium.decisions.margins import suggest_margins
     from tertium.evaluation.metric_choice import recommend_metric
     from tertium.evaluation.scoring import score
-    from tertium.reporting.tables.gate import margin_table
+    from tertium.output.tables.gate import margin_table
 
     for number, (name, pair) in enumerate(pairs.items()):
         own_args = _make_arguments(args, pair)

@@ -99,7 +99,7 @@ def print_plan(args: argparse.Namespace, testset: TestSet, metrics: Sequence[Met
     from tertium.cli.output import print_result
     from tertium.metrics.judge.metric import Judge
     from tertium.metrics.regression.blend import Blend
-    from tertium.reporting.tables.table import Table, number_cell
+    from tertium.output.tables.table import Table, number_cell
 
     parts = [part for m in metrics for part in (m.parts if isinstance(m, Blend) else (m,))]
     judges = [metric for metric in parts if isinstance(metric, Judge)]

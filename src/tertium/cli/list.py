@@ -14,8 +14,8 @@ from tertium.cli.parser import CommandParser
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import is_model_folder
 from tertium.models.checkpoint import has_bundled_models, read_config
+from tertium.output.tables.table import Table
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
-from tertium.reporting.tables.table import Table
 from tertium.specs import describe_fields, format_value, parse_fields, split_spec
 
 # Recommended metrics, and when to use each.

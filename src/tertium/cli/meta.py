@@ -25,7 +25,7 @@ from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.cli.significance import add_seed
 from tertium.errors import UsageError
 from tertium.meta.tasks import STATISTICS, resolve_statistic
-from tertium.reporting.tables.table import Table, replace_control_characters
+from tertium.output.tables.table import Table, replace_control_characters
 from tertium.specs import check_unique_names
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def run(args: argparse.Namespace) -> int:
     if analysis is not None:
         return run_analysis(args, analysis)
     if args.plot:
-        from tertium.reporting.charts.scatter import check_plot_file, write_scatter_plots
+        from tertium.output.charts.scatter import check_plot_file, write_scatter_plots
 
         check_plot_file(args.plot)
     with progress_bars(args.quiet), runtime_of(args):
@@ -196,7 +196,7 @@ def run(args: argparse.Namespace) -> int:
         negated = agreement.negated_metrics
         write_scatter_plots(args.plot, agreement.sets, level=agreement.level, negated=negated)
     if args.report:
-        from tertium.reporting.page.report_builder import report_meta_evaluation
+        from tertium.output.page.report_builder import report_meta_evaluation
 
         report = report_meta_evaluation(agreement, diagnostics)
         output.write_report(args.report, report, args.quiet)
@@ -259,7 +259,7 @@ def _check_output_options(args: argparse.Namespace) -> None:
 
 
 def _print_diagnostics(args: argparse.Namespace, report: DiagnosticReport) -> None:
-    from tertium.reporting.tables import diagnostics
+    from tertium.output.tables import diagnostics
 
     chart = args.format == "text"
     tables = [diagnostics.diagnostic_table(d, args.width, chart=chart) for d in report.diagnostics]
@@ -269,7 +269,7 @@ def _print_diagnostics(args: argparse.Namespace, report: DiagnosticReport) -> No
 
 
 def _print_agreement(args: argparse.Namespace, agreement: AgreementStudy) -> None:
-    from tertium.reporting.tables import meta_evaluation
+    from tertium.output.tables import meta_evaluation
 
     results, slices = agreement.results, agreement.slices
     parts = results.by_statistic()
@@ -284,7 +284,7 @@ def _print_agreement(args: argparse.Namespace, agreement: AgreementStudy) -> Non
     if len(parts) > 1:
         output.print_table(meta_evaluation.rank_table(results), args.format, first=False)
     for by, sliced in slices.items():
-        from tertium.reporting.tables.slices import agreement_slice_tables
+        from tertium.output.tables.slices import agreement_slice_tables
 
         for table in agreement_slice_tables(sliced, by, args.width, intervals=args.confidence):
             output.print_table(table, args.format, first=False)
@@ -295,7 +295,7 @@ def _print_agreement(args: argparse.Namespace, agreement: AgreementStudy) -> Non
 
 def _make_long_table(agreement: AgreementStudy, *, p_values: bool) -> Table:
     """Return all results in one table; slices have their column in `by`."""
-    from tertium.reporting.tables import meta_evaluation
+    from tertium.output.tables import meta_evaluation
 
     tabulate = meta_evaluation.p_value_list if p_values else meta_evaluation.agreement_list
     table = tabulate(agreement.results)

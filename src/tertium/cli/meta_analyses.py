@@ -14,7 +14,7 @@ from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars, runtime_of
 from tertium.errors import UsageError
 from tertium.meta.protocol import PROTOCOLS
-from tertium.reporting.tables.table import Table
+from tertium.output.tables.table import Table
 
 Analysis = Callable[[argparse.Namespace], tuple[dict[str, Any], list[Table]]]
 # Options of agreement that no other analysis uses, and options that error spans do not use.
@@ -115,7 +115,7 @@ def _load_metrics(args: argparse.Namespace) -> Any:
 
 def _apply_protocol(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
     from tertium.evaluation.decisions import rank_metrics
-    from tertium.reporting.tables.protocols import protocol_table
+    from tertium.output.tables.protocols import protocol_table
 
     tests = {"resamples": args.resamples, "alpha": args.alpha, "seed": args.seed}
     ranking = rank_metrics(args.human, **data_options(args), protocol=args.protocol, **tests)
@@ -124,7 +124,7 @@ def _apply_protocol(args: argparse.Namespace) -> tuple[dict[str, Any], list[Tabl
 
 def _fit_thresholds(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
     from tertium.evaluation.decisions import fit_difference_scales
-    from tertium.reporting.tables.decisions import difference_table
+    from tertium.output.tables.decisions import difference_table
 
     scales = fit_difference_scales(args.human, **data_options(args))
     records = {"scales": [scale.record() for scale in scales]}
@@ -133,7 +133,7 @@ def _fit_thresholds(args: argparse.Namespace) -> tuple[dict[str, Any], list[Tabl
 
 def _evaluate_decisions(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
     from tertium.evaluation.decisions import evaluate_decisions
-    from tertium.reporting.tables.decisions import decision_table
+    from tertium.output.tables.decisions import decision_table
 
     options = data_options(args)
     decisions = evaluate_decisions(args.human, min_good_score=args.decisions, **options)
@@ -143,7 +143,7 @@ def _evaluate_decisions(args: argparse.Namespace) -> tuple[dict[str, Any], list[
 
 def _compare_spans(args: argparse.Namespace) -> tuple[dict[str, Any], list[Table]]:
     from tertium.evaluation.error_spans import SpanStudy, compare_spans
-    from tertium.reporting.tables.error_spans import span_agreement_table, span_detail_tables
+    from tertium.output.tables.error_spans import span_agreement_table, span_detail_tables
 
     def make_tables(study: SpanStudy) -> Iterator[Table]:
         for name in study.human_data:

@@ -19,8 +19,8 @@ from tertium.encoders.model_cards import MODEL_CARDS, Resource
 from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
 from tertium.linguistics.wordnet import WORDNET, find_wordnet
+from tertium.output.tables.table import Table
 from tertium.plugins import describe_package
-from tertium.reporting.tables.table import Table
 
 RESOURCES: Mapping[str, Resource] = {**MODEL_CARDS, WORDNET.name: WORDNET}
 MAX_LISTED_LANGUAGES = 15  # in a table; JSON lists all

@@ -17,7 +17,7 @@ from tertium.atomic import check_writable, write_text
 from tertium.cli.parser import CommandParser
 from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import (
+from tertium.output.tables.table import (
     Table,
     TableFormat,
     render_table,
@@ -25,7 +25,7 @@ from tertium.reporting.tables.table import (
 )
 
 if TYPE_CHECKING:
-    from tertium.reporting.page.report import Report
+    from tertium.output.page.report import Report
 
 FORMATS = ("text", "json", "tsv", "md", "latex")
 FORMATS_WITH_NOTES = ("text", "md", "latex")  # warnings are printed below the table

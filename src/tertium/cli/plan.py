@@ -301,11 +301,11 @@ def _write(args: argparse.Namespace, campaign: Campaign) -> None:
 
 
 def _print(args: argparse.Namespace, plans: list[PowerPlan], campaign: Campaign | None) -> None:
-    from tertium.reporting.tables.campaigns import campaign_table, power_table, raters_table
+    from tertium.output.tables.campaigns import campaign_table, power_table, raters_table
 
     if args.plot and plans:
-        from tertium.reporting.charts.power_curves import power_chart
-        from tertium.reporting.charts.svg_file import write_svg
+        from tertium.output.charts.power_curves import power_chart
+        from tertium.output.charts.svg_file import write_svg
 
         write_svg(args.plot, [[("", power_chart(sorted(plans, key=lambda p: p.design.raters)))]])
     if args.format == "json":

@@ -12,7 +12,7 @@ from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
-from tertium.reporting.tables.table import WIN_PROBABILITY_DECIMALS
+from tertium.output.tables.table import WIN_PROBABILITY_DECIMALS
 
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
@@ -59,7 +59,7 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.ranking import rank
     from tertium.metrics.base.ranker import load_ranker
-    from tertium.reporting.tables import evaluations
+    from tertium.output.tables import evaluations
 
     output.check_outputs(args)
     if len(args.ranker) > 1:

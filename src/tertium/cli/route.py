@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 def _fit(args: argparse.Namespace) -> int:
     from tertium.decisions.judged_rows import read_judged_rows
     from tertium.decisions.route import fit_route
-    from tertium.reporting.tables.routes import route_tables
+    from tertium.output.tables.routes import route_tables
 
     if args.route or args.translations:
         raise UsageError("`route fit` reads judged rows: give them with --human, without -t")
@@ -130,8 +130,8 @@ def _fit(args: argparse.Namespace) -> int:
 def _apply(args: argparse.Namespace) -> int:
     from tertium.decisions.route import Route
     from tertium.decisions.routing import apply_route
-    from tertium.reporting.routes import write_routed
-    from tertium.reporting.tables.routes import outcome_table
+    from tertium.output.routes import write_routed
+    from tertium.output.tables.routes import outcome_table
 
     if not args.route or not args.translations:
         missing = "the file of a route" if not args.route else "translations (-t)"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tertium.evaluation.evaluation import Evaluation
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
-    from tertium.reporting.tables.table import Table
+    from tertium.output.tables.table import Table
 
 logger = logging.getLogger(__name__)
 
@@ -218,7 +218,7 @@ def _write_report(
     args: argparse.Namespace, evaluation: Evaluation, metrics: Sequence[Metric]
 ) -> None:
     from tertium.evaluation.comparison import add_significance
-    from tertium.reporting.page.report_builder import report_results
+    from tertium.output.page.report_builder import report_results
 
     tested = add_significance(evaluation, seed=args.seed)
     page = report_results(tested, metrics, slices=make_slices(args, tested))
@@ -228,7 +228,7 @@ def _write_report(
 def _print_scores(
     args: argparse.Namespace, evaluation: Evaluation, slices: Sequence[Slices]
 ) -> None:
-    from tertium.reporting.tables import evaluations
+    from tertium.output.tables import evaluations
 
     if args.score_only:
         _print_bare_scores(args, evaluation)
@@ -258,14 +258,14 @@ def _print_table(args: argparse.Namespace, table: Table) -> None:
     elif args.by:
         raise UsageError("-f csv prints one table: omit --by, or use -f tsv")
     else:
-        from tertium.reporting.tables.spreadsheet import write_csv
+        from tertium.output.tables.spreadsheet import write_csv
 
         write_csv(_cell_values(table), table.header, sys.stdout, excel=args.excel)
 
 
 def _write_workbook(path: str, evaluation: Evaluation) -> None:
-    from tertium.reporting.tables.evaluations import segment_table
-    from tertium.reporting.tables.spreadsheet import write_xlsx
+    from tertium.output.tables.evaluations import segment_table
+    from tertium.output.tables.spreadsheet import write_xlsx
 
     table = segment_table(evaluation, include_texts=True)
     write_xlsx(_cell_values(table), table.header, path)
@@ -278,7 +278,7 @@ def _cell_values(table: Table) -> list[list[Any]]:
 
 def _print_bare_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:
     """Print one line of scores, one per metric, for each system, document or segment."""
-    from tertium.reporting.tables.table import number_cell
+    from tertium.output.tables.table import number_cell
 
     for system in evaluation.systems:
         scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]

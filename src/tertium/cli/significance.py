@@ -102,7 +102,7 @@ def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: flo
         result = comparison.compare(testset, metrics, **test_options(args), alpha=alpha)
         slices = make_slices(args, result)
         if args.report:
-            from tertium.reporting.page.report_builder import report_results
+            from tertium.output.page.report_builder import report_results
 
             page = report_results(result, metrics, slices=slices)
             output.write_report(args.report, page, args.quiet)
@@ -116,7 +116,7 @@ def _print_comparison(
     args: argparse.Namespace, result: Comparison, slices: Sequence[Slices], *, pairs: bool
 ) -> None:
     from tertium.decisions.verdicts import describe_verdict
-    from tertium.reporting.tables import evaluations
+    from tertium.output.tables import evaluations
 
     if args.format not in output.FORMATS_WITH_NOTES:
         lines = [*evaluations.format_warnings(result), describe_verdict(result)]

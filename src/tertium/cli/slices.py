@@ -35,8 +35,8 @@ def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
     """Print one table per column of --by; in TSV, one table of all."""
     if not slices:
         return
-    from tertium.reporting.tables.slices import slice_table
-    from tertium.reporting.tables.table import Table
+    from tertium.output.tables.slices import slice_table
+    from tertium.output.tables.table import Table
 
     tables = [slice_table(part, args.width) for part in slices]
     if args.format == "tsv" and len(tables) > 1:

@@ -60,8 +60,8 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tertium.decisions.worst import worst
     from tertium.evaluation.metric_choice import recommend_metric
-    from tertium.reporting.tables.worst import worst_table
-    from tertium.reporting.worst import check_worst_file, write_worst
+    from tertium.output.tables.worst import worst_table
+    from tertium.output.worst import check_worst_file, write_worst
 
     for path in args.output:
         check_worst_file(path)

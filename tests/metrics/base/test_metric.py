@@ -12,7 +12,7 @@ from tertium.metrics.base.explanation import EMPTY_TRANSLATION
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.text_warnings import flag_not_english
 from tertium.metrics.flagship.tertium_multi import TertiumMulti
-from tertium.reporting.page.explanations import explanation_html
+from tertium.output.page.explanations import explanation_html
 from tertium.segment import Segment
 from tertium.text.language_identification import WRONG_LANGUAGE_WARNING
 

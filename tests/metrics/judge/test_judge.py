@@ -40,7 +40,7 @@ from tertium.metrics.judge import answer_store, client
 from tertium.metrics.judge.metric import Judge
 from tertium.metrics.judge.server_address import server_url
 from tertium.metrics.judge.usage import Usage, track_usage
-from tertium.reporting.page.explanations import explanation_html
+from tertium.output.page.explanations import explanation_html
 from tertium.segment import Segment, attach_context
 from tertium.spans import Span
 from tertium.testing import check_metric

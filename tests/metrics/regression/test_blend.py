@@ -30,8 +30,8 @@ from tertium.metrics.regression.blend_weights import (
 )
 from tertium.metrics.regression.ridge_regression import MAX_Z_SCORE
 from tertium.models.trained_model import load_checkpoint
-from tertium.reporting.page.explanations import explanation_html
-from tertium.reporting.tables.blends import blend_tables
+from tertium.output.page.explanations import explanation_html
+from tertium.output.tables.blends import blend_tables
 from tertium.segment import Judgment, Segment
 from tertium.testing import check_metric
 

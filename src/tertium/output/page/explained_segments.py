@@ -1,0 +1,75 @@
+"""Explanations of selected segments of a report."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from tertium.data.testset import TestSet
+from tertium.errors import JudgeServerError, TertiumError, UsageError
+from tertium.evaluation.explaining import add_error_spans
+from tertium.execution import track_progress
+from tertium.metrics.base.loading import load_metric
+from tertium.metrics.base.metric import Metric
+from tertium.output.page.explanations import (
+    SegmentExplanation,
+    explanation_html,
+)
+from tertium.output.page.translation_grid import (
+    TranslationGrid,
+    select_items_to_explain,
+    select_systems_to_explain,
+)
+from tertium.segment import Segment
+
+logger = logging.getLogger(__name__)
+
+
+def check_explainer(metric: str | Metric) -> Metric:
+    """Load the metric that explains segments; refuse one that cannot."""
+    loaded = metric if isinstance(metric, Metric) else load_metric(metric)
+    if not loaded.can_explain:
+        raise UsageError(
+            f"--explain-with {loaded.spec}: it cannot explain its scores; choose a metric such as "
+            "rte-r, tertium-multi or judge:model=NAME"
+        )
+    return loaded
+
+
+def explain_items(
+    testset: TestSet,
+    grid: TranslationGrid,
+    metrics: Sequence[Metric],
+    count: int,
+    explainer: Metric | None = None,
+) -> list[SegmentExplanation]:
+    """Explain selected segments with `explainer`, else all metrics that can."""
+    explainers = [metric for metric in metrics if metric.can_explain]
+    explainers = explainers if explainer is None else [explainer]
+    items = select_items_to_explain(grid, count) if explainers else []
+    segments = {system: testset.segments(system) for system in testset.systems} if items else {}
+    groups = {item: [segments[system][item] for system in grid.systems] for item in items}
+    places = [(item, system) for item in items for system in select_systems_to_explain(grid, item)]
+    if explainer is not None and places:
+        explainer.score([groups[item][system] for item, system in places])  # all answers at once
+    explanations: list[SegmentExplanation] = []
+    for item in track_progress(items, "explaining"):
+        for system in (system for own_item, system in places if own_item == item):
+            explanations += _explain_translation(explainers, groups[item][system], item, system)
+    return explanations
+
+
+def _explain_translation(
+    metrics: Sequence[Metric], segment: Segment, item: int, system: int
+) -> list[SegmentExplanation]:
+    explanations = []
+    for metric in metrics:
+        try:
+            html = explanation_html(add_error_spans(metric.explain(segment), metric, segment))
+        except JudgeServerError:
+            raise
+        except TertiumError as error:  # such as an empty output
+            logger.info("segment %d: %s", item + 1, error)
+            continue
+        explanations.append(SegmentExplanation(item, system, metric.label, html))
+    return explanations

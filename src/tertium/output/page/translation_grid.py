@@ -1,0 +1,326 @@
+"""The data of the segment browser: one row per translation, one column per metric.
+
+Rows are ordered by item, so that complete test sets and sparse human judgments have the same
+shape. Two columns are derived from ranks, since metrics have different scales: the disagreement
+between metrics, and the disagreement between metrics and human scores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+from urllib.parse import quote
+
+import numpy as np
+
+from tertium.arrays import BoolArray, FloatArray, IntArray, nan_mean
+from tertium.data.slices import LengthUnit, detect_length_unit
+from tertium.evaluation.evaluation import Evaluation
+from tertium.meta.aligned_scores import AlignedScores
+from tertium.meta.correlation import ranks
+from tertium.metrics.base.text_warnings import is_blank
+from tertium.output.charts.scatter import Axis
+from tertium.scores import ScoreMatrix
+from tertium.segment import Segment
+
+SHORT_RATIO, LONG_RATIO = 0.5, 2.0  # of the reference length, beyond which to warn
+LENGTH_TOLERANCE: Mapping[LengthUnit, int] = {"word": 3, "character": 8}
+MAX_EXPLAINED_SYSTEMS = 3  # per item
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A source segment with its references; `label` is its name or number."""
+
+    label: str
+    document: str = ""
+    source: str = ""
+    references: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Column(Axis):
+    """The raw scores of one metric for all rows, NaN if missing."""
+
+    spec: str
+    higher_is_better: bool = True
+    decimals: int = 4
+
+    @property
+    def oriented_values(self) -> FloatArray:
+        """The scores, negated if lower is better."""
+        return self.values if self.higher_is_better else -self.values
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TranslationGrid:
+    """Translations in rows, with their system, item, text, scores and warnings."""
+
+    systems: tuple[str, ...]
+    items: tuple[Item, ...]
+    system_indices: IntArray  # (rows,)
+    item_indices: IntArray  # (rows,)
+    texts: tuple[str, ...]
+    columns: tuple[Column, ...]
+    human: FloatArray | None = None  # (rows,)
+    warnings: Mapping[str, BoolArray] = field(default_factory=dict)  # (rows,) each
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def unit(self) -> LengthUnit:
+        """The unit of text lengths."""
+        return detect_length_unit(self.texts)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """The length of each translation in words or characters, (rows,)."""
+        return np.array([self.text_length(text) for text in self.texts], dtype=np.float64)
+
+    def text_length(self, text: str) -> int:
+        """Return the length of a text; `script/data.js` counts the same way."""
+        return len(text.split() if self.unit == "word" else text)
+
+    @cached_property
+    def ranks(self) -> FloatArray:
+        """Rank of each row under each metric, from 0 (worst) to 1 (best), (metrics, rows)."""
+        fractions = [rank_fractions(column.oriented_values) for column in self.columns]
+        return np.array(fractions).reshape(len(fractions), len(self))
+
+    @cached_property
+    def metric_disagreement(self) -> FloatArray:
+        """Highest minus lowest rank of the metrics for each row, (rows,)."""
+        if len(self.columns) < 2:
+            return np.full(len(self), np.nan)
+        result: FloatArray = self.ranks.max(axis=0) - self.ranks.min(axis=0)
+        return result
+
+    @cached_property
+    def human_disagreement(self) -> FloatArray:
+        """Mean rank of the metrics minus the human rank, (rows,): above 0 if they overrate."""
+        if self.human is None or not self.columns:
+            return np.full(len(self), np.nan)
+        has_score = np.isfinite(self.human)
+        metric_ranks = np.mean(
+            [rank_fractions(np.where(has_score, c.oriented_values, np.nan)) for c in self.columns],
+            axis=0,
+        )
+        difference: FloatArray = metric_ranks - rank_fractions(self.human)
+        return difference
+
+    def label(self, row: int) -> str:
+        """Return the segment and system of a row; with the document if labels repeat."""
+        item, system = self.items[self.item_indices[row]], self.systems[self.system_indices[row]]
+        document = f" of {item.document}" if item.label in self._repeated_labels else ""
+        return f"segment {item.label}{document}, {system}"
+
+    def segment_link(self, row: int) -> str:
+        """Return the page-internal link of a row's segment: by label, or number if repeated."""
+        item = int(self.item_indices[row])
+        label = self.items[item].label
+        return f"#segment-{item + 1 if label in self._repeated_labels else quote(label, safe='')}"
+
+    @cached_property
+    def _repeated_labels(self) -> set[str]:
+        counts = Counter(item.label for item in self.items)
+        return {label for label, count in counts.items() if count > 1}
+
+    def with_human(self, human: ScoreMatrix) -> TranslationGrid:
+        """Return a copy with human scores, matched by system and item names."""
+        scores, indices = human.cells(), zip(self.system_indices, self.item_indices, strict=True)
+        cells = ((self.systems[s], self.items[i].label) for s, i in indices)
+        return replace(self, human=np.array([scores.get(cell, np.nan) for cell in cells]))
+
+
+def rank_fractions(values: FloatArray) -> FloatArray:
+    """Return ranks scaled to 0..1; ties share their mean rank, NaN stays NaN.
+
+    >>> rank_fractions(np.array([3.0, 1.0, np.nan, 3.0]))
+    array([0.75, 0.  ,  nan, 0.75])
+    """
+    result = np.full(len(values), np.nan)
+    is_finite = np.isfinite(values)
+    result[is_finite] = (ranks(values[is_finite]) - 1) / max(is_finite.sum() - 1, 1)
+    return result
+
+
+def grid_from_evaluation(evaluation: Evaluation) -> TranslationGrid:
+    """Return a grid of all systems on all segments."""
+    testset, systems = evaluation.testset, evaluation.systems
+    size, system_count = len(testset), len(systems)
+    sources = testset.sources or [""] * size
+    references = testset.references or [()] * size
+    documents = testset.documents or [""] * size
+    item_fields = zip(testset.items, documents, sources, references, strict=True)
+    grid = TranslationGrid(
+        systems=systems,
+        items=tuple(
+            Item(label=item, document=document, source=source, references=tuple(refs))
+            for item, document, source, refs in item_fields
+        ),
+        system_indices=np.tile(np.arange(system_count), size),
+        item_indices=np.repeat(np.arange(size), system_count),
+        texts=tuple(testset.systems[s][n] for n in range(size) for s in systems),
+        columns=tuple(_column(evaluation, metric) for metric in evaluation.metrics),
+    )
+    return replace(grid, warnings=find_row_warnings(grid))
+
+
+def _column(evaluation: Evaluation, metric: str) -> Column:
+    scores = evaluation.metric_scores(metric)
+    return Column(
+        spec=metric,
+        name=evaluation.names[metric],
+        values=np.stack([s.segments for s in scores], axis=1).ravel(),
+        higher_is_better=scores[0].higher_is_better,
+        decimals=scores[0].decimals,
+    )
+
+
+def grid_from_aligned_scores(
+    sets: Sequence[AlignedScores],
+    texts: Mapping[str, Mapping[tuple[str, str], Segment]],
+    *,
+    names: Mapping[str, str] | None = None,
+    decimals: Mapping[str, int] | None = None,
+    negated: Collection[str] = (),
+) -> TranslationGrid:
+    """Return a grid of datasets with human scores; each dataset becomes a document.
+
+    `texts` are keyed by dataset, then by system and item. Aligned scores are oriented (higher is
+    better); scores of `negated` metrics are restored to their original sign.
+    """
+    systems = tuple(dict.fromkeys(s for dataset in sets for s in dataset.systems))
+    metrics = tuple(dict.fromkeys(m for dataset in sets for m in dataset.metrics))
+    item_rows = [
+        entry
+        for dataset in sets
+        for entry in _scored_items(dataset.with_metrics(metrics), texts.get(dataset.name, {}))
+    ]
+    rows = [(n, row) for n, (_, own) in enumerate(item_rows) for row in own]
+    values = np.array([row.scores for _, row in rows]).reshape(len(rows), len(metrics))
+    grid = TranslationGrid(
+        systems=tuple(name or "all" for name in systems),
+        items=tuple(item for item, _ in item_rows),
+        system_indices=np.array([systems.index(row.system) for _, row in rows], dtype=np.int64),
+        item_indices=np.array([n for n, _ in rows], dtype=np.int64),
+        texts=tuple(row.text for _, row in rows),
+        columns=tuple(
+            Column(
+                spec=metric,
+                name=(names or {}).get(metric, metric),
+                values=-own if metric in negated else own,
+                higher_is_better=metric not in negated,
+                decimals=(decimals or {}).get(metric, Column.decimals),
+            )
+            for metric, own in zip(metrics, values.T, strict=True)
+        ),
+        human=np.array([row.human for _, row in rows]),
+    )
+    return replace(grid, warnings=find_row_warnings(grid) if any(grid.texts) else {})
+
+
+class _ScoredRow(NamedTuple):
+    """A translation with a human or metric score; `text` is empty if unknown."""
+
+    system: str
+    text: str
+    human: float
+    scores: FloatArray  # (metrics,)
+
+
+def _scored_items(
+    dataset: AlignedScores, texts: Mapping[tuple[str, str], Segment]
+) -> Iterator[tuple[Item, list[_ScoredRow]]]:
+    """Yield each item with any score, and its translations."""
+    has_score = ~np.isnan(dataset.human) | ~np.isnan(dataset.scores).all(axis=0)  # (systems, items)
+    for place in np.flatnonzero(has_score.any(axis=0)).tolist():
+        label, scored = dataset.items[place], np.flatnonzero(has_score[:, place]).tolist()
+        segments = [texts.get((dataset.systems[n], label)) for n in scored]
+        first = next((segment for segment in segments if segment is not None), Segment(""))
+        item = Item(
+            label=label,
+            document=dataset.name,
+            source=first.source or "",
+            references=first.references,
+        )
+        yield (
+            item,
+            [
+                _ScoredRow(
+                    system=dataset.systems[n],
+                    text="" if segment is None else segment.hypothesis,
+                    human=dataset.human[n, place],
+                    scores=dataset.scores[:, n, place],
+                )
+                for n, segment in zip(scored, segments, strict=True)
+            ],
+        )
+
+
+def find_row_warnings(grid: TranslationGrid) -> dict[str, BoolArray]:
+    """Return masks of rows by kind of warning; only kinds that occur."""
+    items = [grid.items[i] for i in grid.item_indices]
+    pairs = list(zip(grid.texts, items, strict=True))
+    lengths = [[grid.text_length(text) for text in item.references] for item in grid.items]
+    counts = np.array([sum(own) / len(own) if own else np.nan for own in lengths])
+    expected = counts[grid.item_indices] if len(grid) else np.zeros(0)
+    differs = np.abs(grid.lengths - expected) > LENGTH_TOLERANCE[grid.unit]
+    filled = np.array([not is_blank(text) for text in grid.texts], dtype=bool)
+    masks = {
+        "empty hypothesis": ~filled,
+        "empty reference": np.array([any(map(is_blank, i.references)) for _, i in pairs]),
+        "hypothesis equals source": np.array(
+            [bool(item.source.strip()) and text == item.source for text, item in pairs]
+        ),
+        "much shorter than the reference": filled
+        & differs
+        & (grid.lengths < SHORT_RATIO * expected),
+        "much longer than the reference": differs & (grid.lengths > LONG_RATIO * expected),
+    }
+    return {kind: mask for kind, mask in masks.items() if mask.any()}
+
+
+def select_items_to_explain(grid: TranslationGrid, count: int) -> list[int]:
+    """Select up to `count` items, in turn by disagreement of metrics, with humans, of systems."""
+    mean = nan_mean(grid.ranks.T)
+    lists = [
+        _largest(_by_item(grid, grid.metric_disagreement)),
+        _largest(_by_item(grid, np.abs(grid.human_disagreement))),
+        _largest(_by_item(grid, mean) + _by_item(grid, -mean)),
+    ]
+    chosen: dict[int, None] = {}
+    for place in range(max(map(len, lists), default=0)):
+        for ordered in lists:
+            if place < len(ordered) and len(chosen) < count:
+                chosen[ordered[place]] = None
+    return sorted(chosen)
+
+
+def select_systems_to_explain(grid: TranslationGrid, item: int) -> list[int]:
+    """Select all systems of an item if few, else the most disputed, the best and the worst."""
+    rows = np.flatnonzero(grid.item_indices == item)
+    if len(rows) > MAX_EXPLAINED_SYSTEMS:
+        mean = np.nan_to_num(grid.ranks[:, rows].mean(axis=0), nan=0.5)
+        disagreement = np.nan_to_num(grid.metric_disagreement[rows])
+        picked = dict.fromkeys([int(disagreement.argmax()), int(mean.argmax()), int(mean.argmin())])
+        rows = rows[list(picked)]
+    systems: list[int] = grid.system_indices[rows].tolist()
+    return systems
+
+
+def _by_item(grid: TranslationGrid, values: FloatArray) -> FloatArray:
+    """Return the maximum over the rows of each item, (items,); -inf if all are NaN."""
+    result = np.full(len(grid.items), -np.inf)
+    is_finite = np.isfinite(values)
+    np.maximum.at(result, grid.item_indices[is_finite], values[is_finite])
+    return result
+
+
+def _largest(values: FloatArray) -> list[int]:
+    order = np.argsort(-values, kind="stable")
+    return [int(n) for n in order if np.isfinite(values[n])]

@@ -1,0 +1,288 @@
+"""Charts are well-formed, have text descriptions, and accept any data."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from tertium.arrays import FloatArray
+from tertium.data.testset import TestSet
+from tertium.evaluation.scoring import score
+from tertium.output.charts.axes import Scale, axis_limits, make_plot_area, svg_chart, ticks
+from tertium.output.charts.row_charts import (
+    DENSITY_POINTS,
+    dot_chart,
+    estimate_density,
+    interval_chart,
+    ridge_chart,
+)
+from tertium.output.charts.scatter import (
+    Axis,
+    find_outliers,
+    length_buckets,
+    length_chart,
+    max_cell_count,
+    pearson,
+    scatter_chart,
+)
+from tertium.output.charts.series import line_labels
+from tertium.output.page.figures import metric_pair_figures
+from tertium.output.page.translation_grid import TranslationGrid, grid_from_evaluation
+
+NAN = float("nan")
+
+
+def parsed(chart: str) -> ElementTree.Element:
+    root = ElementTree.fromstring(chart)
+    assert root.get("role") == "img"
+    assert root.get("aria-label")
+    assert not re.search(r"\bnan\b|\binf\b", chart.replace(root.get("aria-label") or "", ""))
+    return root
+
+
+def test_ticks_are_round_and_inside() -> None:
+    assert [text for _, text in ticks(0.012, 0.048, 4)] == ["0.02", "0.03", "0.04"]
+    assert [text for _, text in ticks(-7, 1234, 5)] == [
+        "0",
+        "200",
+        "400",
+        "600",
+        "800",
+        "1000",
+        "1200",
+    ]
+    assert ticks(3.0, 3.0, 5) == [(3.0, "3")]
+    assert ticks(NAN, NAN, 5) == []
+
+
+def test_a_scale_of_one_value_maps_to_the_middle() -> None:
+    assert Scale(2, 2, 0, 100)(2) == 50
+
+
+def test_bounds_leave_out_the_outermost_of_many_only() -> None:
+    few, many = np.array([0.0] * 99 + [100.0]), np.array([0.0, 1.0] * 2000 + [100.0])
+    assert axis_limits(few, margin=0)[1] == 100
+    assert axis_limits(many, margin=0)[1] == 1
+    assert axis_limits(np.array([NAN])) == (0.0, 1.0)
+
+
+def test_systems_are_sorted_best_first_and_clusters_are_shaded() -> None:
+    values = np.array([10.0, 30.0, 20.0])
+    intervals = np.stack([values - 1, values + 1], axis=1)
+    chart = interval_chart(["a", "b", "c"], values, intervals, [2, 1, 2], title="BLEU")
+    root = parsed(chart)
+    names = [t.text or t[0].tail for t in root.iter("text") if t.get("class") == "name"]
+    assert names == ["b", "c", "a"]
+    assert len(list(root.iter("rect"))) == 1  # the band of the only system of cluster 1
+    assert "b 30.00 (29.00 to 31.00), cluster 1" in str(root.get("aria-label"))
+    lower = interval_chart(
+        ["a", "b", "c"], values, intervals, [0, 0, 0], title="TER", higher_is_better=False
+    )
+    assert "a 10.00" in str(parsed(lower).get("aria-label")).split(";")[0]
+
+
+def test_a_system_without_interval_or_score_is_still_named() -> None:
+    chart = interval_chart(
+        ["x", "y"], np.array([1.0, NAN]), np.full((2, 2), NAN), [0, 0], title="m"
+    )
+    root = parsed(chart)
+    assert len(list(root.iter("circle"))) == 1
+
+
+def test_missing_values_are_neither_drawn_nor_described() -> None:
+    values = np.array([[0.25, NAN], [0.5, 0.75]])
+    chart = dot_chart(["news", "talks"], ["A", "B"], values, title="slices", label="chrF")
+    assert "news: A 0.250; talks: A 0.500, B 0.750" in chart
+    assert "nan" not in chart
+
+
+def test_a_density_has_mean_one_and_peaks_where_values_are() -> None:
+    rng = np.random.default_rng(1)
+    actual = estimate_density(rng.normal(0.3, 0.05, 2000), 0.0, 1.0)
+    assert actual.mean() == pytest.approx(1)
+    assert abs(actual.argmax() / DENSITY_POINTS - 0.3) < 0.03
+    assert estimate_density(np.zeros(0), 0.0, 1.0).sum() == 0
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [1.0, 1.0, 1.0], [NAN, 2.0], [0.0, 100.0]])
+def test_any_distribution_can_be_drawn(values: list[float]) -> None:
+    finite = [v for v in values if v == v]
+    chart = parsed(ridge_chart(["s"], [np.array(values)], title="m", higher_is_better=True))
+    assert f"{len(finite)} segments" in str(chart.get("aria-label"))
+    assert len(list(chart.iter("circle"))) == bool(finite)  # the median
+    (outline,) = chart.iter("path")
+    heights = set(str(outline.get("d")).split("L")[1].split()[1::2])
+    assert (len(heights) > 1) == bool(finite)  # a flat line where nothing is known
+
+
+def test_few_translations_are_dots_that_know_their_row_and_many_are_shades() -> None:
+    few = Axis(name="x", values=np.array([1.0, NAN, 3.0]))
+    chart = parsed(scatter_chart(few, Axis(name="y", values=np.array([2.0, 5.0, 6.0])), fit=True))
+    assert [c.get("data-row") for c in chart.iter("circle")] == ["0", "2"]
+    assert [c[0].text for c in chart.iter("circle")] == ["row 0: 1 / 2", "row 2: 3 / 6"]
+    assert [line.get("class") for line in chart.iter("polyline")] == ["fit"]
+    rng = np.random.default_rng(2)
+    many = Axis(name="x", values=rng.normal(size=5000))
+    chart = parsed(scatter_chart(many, Axis(name="y", values=many.values * 2)))
+    assert not list(chart.iter("circle"))
+    assert [p for p in chart.iter("path") if p.get("class") == "shade"]
+    assert "r = 1.000, n = 5,000" in str(chart.get("aria-label"))
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 200])
+def test_length_pictures_of_any_size(size: int) -> None:
+    rng = np.random.default_rng(3)
+    words = Axis(name="words", values=rng.integers(0, 60, size).astype(float))
+    chart = parsed(length_chart(words, Axis(name="m", values=rng.normal(size=size))))
+    assert f"n = {size}" in str(chart.get("aria-label"))
+    assert len(list(chart.iter("circle"))) == size
+    assert len(list(chart.iter("polygon"))) == (size >= 16)  # two in each of eight buckets
+
+
+def test_the_outermost_translations_are_linked_and_shades_are_counted(example: TestSet) -> None:
+    grid = grid_from_evaluation(score(example, ["chrf", "ter"]))
+    chrf, ter = (column.values for column in grid.columns)
+    html = metric_pair_figures(grid)
+    assert "Each dot is a translation." in html
+    first = find_outliers(chrf, ter)[0]
+    label = f"segment {first // 3 + 1}, {list(example.systems)[first % 3]}"
+    assert f'href="#segment-{first // 3 + 1}"><bdi>{label}</bdi></a>' in html
+    assert f"<title>{label}: {chrf[first]:.3g} / {ter[first]:.3g}</title>" in html
+    assert html.count('href="#segment-') == 5
+    many = replace(grid, **repeated(grid, 4))
+    html = metric_pair_figures(many)
+    assert "Shades show the number of translations." in html
+    assert "Each dot" not in html
+    assert (
+        f"darkest shade: {max_cell_count(np.tile(chrf, 4), np.tile(ter, 4))}</figcaption>" in html
+    )
+
+
+def test_segment_links_use_the_segment_name() -> None:
+    """A link by position would open another segment if segments have their own numbers."""
+    names = ("3", "1", "a b/ç")
+    grid = grid_from_evaluation(
+        score(
+            TestSet(
+                systems={"a": ("x", "y", "z")},
+                references=(("x",), ("v",), ("w",)),
+                columns={"segment": names},
+            ),
+            "chrf",
+        )
+    )
+    assert [grid.segment_link(row) for row in range(3)] == [
+        "#segment-3",
+        "#segment-1",
+        "#segment-a%20b%2F%C3%A7",
+    ]
+    twice = replace(grid, items=(grid.items[0],) * 3)
+    assert [twice.segment_link(row) for row in range(3)] == [
+        "#segment-1",
+        "#segment-2",
+        "#segment-3",
+    ]
+
+
+def repeated(grid: TranslationGrid, times: int) -> dict[str, Any]:
+    """Return the columns of a grid with each translation repeated."""
+    columns = tuple(replace(c, values=np.tile(c.values, times)) for c in grid.columns)
+    rows = {
+        name: np.tile(getattr(grid, name), times) for name in ("system_indices", "item_indices")
+    }
+    return {"columns": columns, "texts": grid.texts * times, **rows}
+
+
+def test_buckets_follow_the_trend() -> None:
+    words = np.repeat(np.arange(1.0, 41), 5)
+    middles, quarters = length_buckets(words, words * 2)
+    assert middles == sorted(middles)
+    assert [q[1] for q in quarters] == pytest.approx([2 * m for m in middles], abs=1.1)
+
+
+def test_correlation_is_numpys_and_undefined_for_a_constant() -> None:
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(2, 50))
+    assert pearson(a, b) == pytest.approx(np.corrcoef(a, b)[0, 1])
+    assert np.isnan(pearson(a, np.ones(50)))
+
+
+def test_line_labels_are_distinct_and_do_not_overlap() -> None:
+    names = [f"line {n}" for n in range(30)]
+    plot = make_plot_area((0, 1), (0, 1), width=300, height=450)
+    ends = [(plot.y(0.5), n) for n in range(30)]
+    chart = svg_chart(plot.width, plot.height, "", "", line_labels(ends, names, names, plot))
+    root = parsed(chart)
+    texts = [t for t in root.iter("text") if t.get("class") == "name"]
+    assert [t[0].text for t in texts] == names
+    places = [float(t.get("y") or 0) for t in texts]
+    assert min(np.diff(places)) >= 13
+    assert 0 < places[0] < places[-1] < 450 - 30  # above the numbers of the axis
+    # lines of the same color have different markers
+    signs = {(p.get("class"), p.get("d")) for p in root.iter("path")}
+    assert len(signs) == 30
+
+
+def test_long_numbers_at_the_left_push_the_plot_aside() -> None:
+    usual, wide = make_plot_area((0, 1), (0, 100)), make_plot_area((0, 1), (0, 1_000_000))
+    assert usual.x.start == 52
+    assert wide.x.start > 26 + 6 * len("1000000")
+
+
+def test_a_long_number_below_the_right_end_stays_inside() -> None:
+    chart = parsed(
+        ridge_chart(["a"], [np.array([0.0, 80000.0])], title="TER", higher_is_better=False)
+    )
+    wide = float(chart.get("viewBox", "").split()[2])
+    numbers = [t for t in chart.iter("text") if t.get("class") == "tick"]
+    assert numbers[-1].text == "80000"
+    for tick in numbers:
+        assert float(tick.get("x") or 0) + 6.6 * len(tick.text or "") / 2 <= wide
+
+
+def ends_of_fit(x: list[float], y: list[float]) -> FloatArray:
+    chart = parsed(
+        scatter_chart(
+            Axis(name="x", values=np.array(x)), Axis(name="y", values=np.array(y)), fit=True
+        )
+    )
+    [line] = [p for p in chart.iter("polyline") if p.get("class") == "fit"]
+    return np.array([point.split(",") for point in line.get("points", "").split()], dtype=float)
+
+
+def test_the_fit_is_clipped_to_the_plot_and_keeps_its_slope() -> None:
+    """With many translations, outliers are outside the plot; the line must be clipped."""
+    rng = np.random.default_rng(2)
+    x = np.append(rng.normal(0, 1, 1999), -50.0)
+    y = 3 * x + rng.normal(0, 1, 2000)
+    plot = make_plot_area(axis_limits(x), axis_limits(y))
+    ends = ends_of_fit(x.tolist(), y.tolist())
+    assert plot.x.start <= ends[:, 0].min() < ends[:, 0].max() <= plot.x.end
+    slope, start = np.polyfit(x, y, 1)
+    for place, value in ends:
+        a = plot.x.low + (place - plot.x.start) / (plot.x.end - plot.x.start) * (
+            plot.x.high - plot.x.low
+        )
+        assert value == pytest.approx(plot.y(start + slope * a), abs=0.1)
+    few = ends_of_fit([0.0, 1.0, 2.0], [0.0, 1.0, 2.0])  # all of it where it fits
+    small = make_plot_area(axis_limits(np.arange(3.0)), axis_limits(np.arange(3.0)))
+    assert few[:, 0].tolist() == pytest.approx([small.x(0.0), small.x(2.0)], abs=0.01)
+
+
+def test_one_peak_does_not_flatten_the_other_outlines() -> None:
+    rng = np.random.default_rng(4)
+    samples = [np.full(300, 100.0), *(rng.normal(50, 12, 300) for _ in range(3))]
+    chart = parsed(ridge_chart(list("abcd"), samples, title="chrF", higher_is_better=True))
+    heights = []
+    for path in (p for p in chart.iter("path") if p.get("class") == "ridge"):
+        ys = [
+            float(place.split()[1]) for place in re.findall(r"[\d.]+ [\d.]+", path.get("d") or "")
+        ]
+        heights.append(max(ys) - min(ys))
+    assert heights[0] == pytest.approx(26 * 0.95, abs=0.1)  # no higher than its row
+    assert min(heights[1:]) > 10

@@ -1,0 +1,449 @@
+"""Error spans as HTML: marks nest, are escaped, and can be read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.output.marking_metric import Suspicious
+
+import tertium
+from tertium.cli import main
+from tertium.data.human_data_files import read_human_data
+from tertium.data.judgments import JudgmentSet
+from tertium.errors import DataError
+from tertium.evaluation.error_marking import human_marked_errors, mark_errors
+from tertium.metrics.base.explanation import Explanation, MarkedText
+from tertium.output.error_span_markup import (
+    mark_error_spans,
+    marked_errors_section,
+)
+from tertium.output.page.report_builder import report_results
+from tertium.output.tables.explanations import error_span_table, explanation_parts
+from tertium.output.tables.table import Cell
+from tertium.registry import METRICS
+from tertium.segment import Judgment, Segment
+from tertium.spans import ErrorAnnotations, Span, UnlocatedError
+
+FIELDS = ("side", "severity", "category", "rater", "chance")
+HOME = "tests.output.marking_metric:Suspicious"
+NASTY = '<b>"cat" & 猫</b>\u202e𝒜\n<script>alert(1)</script>'
+
+
+def test_text_is_escaped() -> None:
+    displayed = mark_error_spans(NASTY, [Span(3, 8, severity="major", category='"><script>')])
+    assert "<script" not in displayed
+    assert displayed.count("<mark ") == 1
+
+
+def read_error_spans(markup: str) -> tuple[str, tuple[Span, ...]]:
+    """Return the text and the spans of the output of `mark_error_spans`."""
+    reader = SpanReader()
+    reader.feed(markup)
+    reader.close()
+    return reader.finish()
+
+
+class SpanReader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.texts: list[str] = []
+        self.length = 0
+        self.open: list[tuple[str, Mapping[str, str | None], int]] = []
+        self.span_fields: dict[str, dict[str, Any]] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "mark":
+            attributes = dict(attrs)
+            self.open.append((attributes.get("data-span") or "", attributes, self.length))
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+        self.length += len(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "mark" and self.open:
+            number, attributes, start = self.open.pop()
+            values = {name: attributes.get(f"data-{name}") for name in FIELDS}
+            fields = {name: value for name, value in values.items() if value is not None}
+            span = self.span_fields.setdefault(number, {**fields, "start": start})
+            span["end"] = self.length
+
+    def finish(self) -> tuple[str, tuple[Span, ...]]:
+        spans = []
+        for fields in self.span_fields.values():
+            chance = fields.pop("chance", None)
+            spans.append(Span(**fields, chance=None if chance is None else float(chance)))
+        return "".join(self.texts), tuple(sorted(spans, key=lambda s: (s.start, -s.end)))
+
+
+def test_spans_can_be_read_back() -> None:
+    """Overlapping, nested, equal and neighboring spans, at random."""
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        spans = []
+        for n in range(int(rng.integers(0, 5))):
+            start = int(rng.integers(0, len(NASTY) - 1))
+            end = int(rng.integers(start + 1, len(NASTY) + 1))
+            severity = ("minor", "major", "critical", "bad", "neutral")[n]
+            spans.append(Span(start, end, "hypothesis", severity, "A/b", "r1", 0.1 * n))
+        expected = tuple(sorted(spans, key=lambda s: (s.start, -s.end)))
+        assert read_error_spans(mark_error_spans(NASTY, spans)) == (NASTY, expected)
+
+
+def test_each_side_has_its_own_marks_and_places_are_checked() -> None:
+    spans = [Span(0, 2), Span(0, 3, "source", "minor")]
+    assert read_error_spans(mark_error_spans("abc", spans, "source")) == ("abc", (spans[1],))
+    with pytest.raises(DataError, match="ends at 2"):
+        mark_error_spans("a", spans)
+
+
+TESTSET = tertium.TestSet(
+    systems={"A": ("a cat sat", "a dog sat"), "B": ("<cat>", "catcat cat")},
+    references=(("x",), ("y",)),
+    sources=("eine Katze", "ein Hund"),
+)
+
+
+def test_the_worst_translations_come_first() -> None:
+    metrics = [tertium.load_metric("chrf"), Suspicious()]
+    (marked,) = mark_errors(tertium.score(TESTSET, metrics), metrics)
+    assert marked.counts() == {"major": 3}
+    assert [(e.system, e.item) for e in marked.worst(9)] == [("A", 1), ("B", 1), ("B", 2)]
+    assert next(marked.rows())[:5] == ("A", 1, "hypothesis", 2, 5)
+    html = marked_errors_section([marked])
+    assert "major errors only" in html
+    assert "&lt;<mark" in html
+    assert "3 major in 4 translations. The 3 worst:" in html
+
+
+def test_ties_in_error_weight_are_ordered_by_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise a large test set would list translations of its first system only."""
+    values = np.array([0.9, 0.0, 0.5, np.nan])  # A 1, A 2 (no error), B 1, B 2
+    monkeypatch.setattr(
+        Suspicious, "segment_scores", lambda self, segments: values[: len(segments)]
+    )
+    (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    assert [(e.system, e.item) for e in marked.worst(9)] == [("B", 1), ("A", 1), ("B", 2)]
+    falling = replace(marked, sign=-1.0)
+    assert [(e.system, e.item) for e in falling.worst(2)] == [("A", 1), ("B", 1)]
+    html = marked_errors_section([marked])  # rounded as in tables
+    displayed = [part.partition("<")[0] for part in html.split("score <b>")[1:]]
+    assert displayed == ["0.5000", "0.9000", "–"]
+    assert "score <b>0.5</b>" in marked_errors_section([replace(marked, decimals=None)])
+
+
+def test_counts_of_one_and_zero_are_worded_correctly() -> None:
+    for text, expected in (
+        ("a cat", "1 major in 1 translation. The worst:"),
+        ("a dog", "no errors in 1 translation."),
+    ):
+        lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
+        page = report_results(tertium.score(lone, [Suspicious()]), [Suspicious()]).html()
+        assert expected in page
+        assert ("major errors only" in page) == ("cat" in text)
+    explained = tertium.report(lone, "bertscore:encoder=toy", explain=1).html()
+    assert "Explanations are available for 1 segment where" in explained
+
+
+def test_a_note_says_that_spans_are_left_out() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Quiet(Suspicious):
+        @property
+        def span_note(self) -> str:
+            return "only certain errors are shown"
+
+    for text, expected in (("a cat", "1 major in 1 translation."), ("a dog", "none shown in 1")):
+        lone = tertium.TestSet(systems={"A": (text,)}, references=(("x",),), sources=("y",))
+        page = report_results(tertium.score(lone, [Quiet()]), [Quiet()]).html()
+        assert expected in page
+        assert "only certain errors are shown." in page
+    lines = [*explanation_parts(tertium.explain(tertium.Segment("a dog"), metric=Quiet()))]
+    assert [line.strip() for line in lines[-2:] if isinstance(line, str)] == [
+        "suspected errors: none",
+        "only certain errors are shown",
+    ]
+
+
+def test_a_report_has_a_section_of_marked_errors_where_a_metric_marks() -> None:
+    metrics = [Suspicious()]
+    page = report_results(tertium.score(TESTSET, metrics), metrics, explain=1).html()
+    assert 'id="errors"' in page
+    assert "3 major in 4 translations" in page
+    plain = report_results(tertium.score(TESTSET, "chrf"), [tertium.load_metric("chrf")]).html()
+    assert 'id="errors"' not in plain
+
+
+def test_a_report_shows_human_error_annotations(tmp_path: Path) -> None:
+    spans = [{"start": 2, "end": 5, "severity": "minor", "category": "Style"}]
+    rows = [
+        {"system": s, "segment": 1, "mt": TESTSET.systems[s][0], "score": n, "spans": spans}
+        for n, s in enumerate(("A", "B"))
+    ]
+    file = tmp_path / "mqm.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = tertium.report(TESTSET, "chrf", human=file, resamples=20, explain=0).html()
+    assert "2 minor in 2 translations" in page
+    assert page.count('<mark class="minor" title="minor: Style"') == 2
+    file.write_text(
+        json.dumps({**rows[0], "mt": "x" * 9, "spans": [{**spans[0], "end": 9}]}) + "\n"
+    )
+    longer = tertium.TestSet(systems={"A": ("tiny",)}, references=(("x",),))
+    with pytest.raises(DataError, match="item 1 of 'A': a span ends at 9"):
+        tertium.report(longer, "chrf", human=file)
+
+
+def test_errors_without_a_position_are_counted_and_shown(tmp_path: Path) -> None:
+    """Omissions are about a tenth of the errors of an ESA campaign."""
+    gone = [{"severity": "major", "category": "Omission"}, {"severity": "minor"}]
+    rows: list[dict[str, object]] = [
+        {"system": "A", "segment": 1, "mt": "a cat sat", "score": -6, "spans": [], "missing": gone},
+        {"system": "B", "segment": 1, "mt": "<cat>", "score": 0, "spans": []},
+    ]
+    file = tmp_path / "esa.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    [marked] = human_marked_errors(TESTSET, read_human_data(file)[0])
+    assert marked.counts() == {"major": 1, "minor": 1}
+    assert [(e.system, e.weight) for e in marked.worst(9)] == [("A", 6.0)]
+    html = marked_errors_section([marked])
+    assert "1 major, 1 minor in 2 translations. The worst:" in html
+    assert "errors without a position: major: Omission; minor" in html
+    file.write_text("".join(json.dumps(row) + "\n" for row in marked.records()), encoding="utf-8")
+    assert read_human_data(file)[0].error_annotations()["A", "1"].missing == (
+        UnlocatedError("major", "Omission"),
+        UnlocatedError("minor"),
+    )
+
+
+def test_the_major_filter_is_hidden_without_major_errors() -> None:
+    (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    light = [
+        replace(entry, spans=tuple(replace(span, severity="minor") for span in entry.spans))
+        for entry in marked.translations
+    ]
+    html = marked_errors_section([replace(marked, translations=tuple(light))])
+    assert html.count("<li ") == 3
+    assert "major errors only" not in html
+
+
+NUMBERED_PER_DOCUMENT = tertium.TestSet(  # two documents with segment 1 each
+    systems={"A": ("a cat", "a dog"), "B": ("the hat", "the log")},
+    references=(("the cat",), ("the dog",)),
+    documents=("x", "y"),
+    columns={"segment": ("1", "1")},
+)
+
+
+def test_annotations_are_matched_by_document(tmp_path: Path) -> None:
+    spans = [{"start": 0, "end": 1, "severity": "minor", "category": "Style"}]
+    about = {"document": "y", "segment": 1, "spans": spans}
+    rows = [
+        {**about, "system": s, "mt": NUMBERED_PER_DOCUMENT.systems[s][1], "score": n}
+        for n, s in enumerate("AB")
+    ]
+    file = tmp_path / "mqm.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
+    matched_labels = {
+        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
+    }
+    assert matched_labels == {"y:1"}
+    [marked] = human_marked_errors(NUMBERED_PER_DOCUMENT, read_human_data(file)[0])
+    assert [entry.segment.hypothesis for entry in marked.translations] == ["a dog", "the log"]
+    assert {entry.item for entry in marked.translations} == {"y:1"}
+
+
+def test_preferences_are_matched_by_document(tmp_path: Path) -> None:
+    file = tmp_path / "compared.csv"
+    file.write_text("doc,item,system_a,system_b,preference\ny,1,A,B,a\n")
+    page = tertium.report(NUMBERED_PER_DOCUMENT, "chrf", human=file, resamples=20, explain=0)
+    matched_labels = {
+        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
+    }
+    assert matched_labels == {"y:1"}
+
+
+def test_annotations_of_one_document_are_not_matched_to_another(
+    tmp_path: Path,
+) -> None:
+    testset = tertium.TestSet(
+        systems={"A": ("a cat", "a dog", "a cow"), "B": ("the hat", "the log", "the bow")},
+        references=(("the cat",), ("the dog",), ("the cow",)),
+        documents=("x", "y", "y"),
+    )
+    file = tmp_path / "rated.csv"
+    rows = [f"y,{item},{system},{item}\n" for item in (1, 2) for system in "AB"]
+    file.write_text("doc,item,system,score\n" + "".join(rows))
+    page = tertium.report(testset, "chrf", human=file, resamples=20, explain=0)
+    matched_labels = {
+        page.grid.items[n].label for n in page.grid.item_indices[np.isfinite(page.grid.human)]
+    }
+    assert matched_labels == {"2"}
+
+
+def test_item_numbers_are_not_matched_if_items_have_names(tmp_path: Path) -> None:
+    testset = tertium.TestSet(
+        systems={"A": ("a cat", "a dog")}, columns={"segment": ("one", "two")}
+    )
+    row = {"system": "A", "mt": "a cat", "score": 1}
+    spans = [{"start": 0, "end": 1, "severity": "minor"}]
+    rows = [{**row, "segment": "one"}, {**row, "segment": 2, "spans": spans}]
+    file = tmp_path / "mqm.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert human_marked_errors(testset, read_human_data(file)[0]) == []
+
+
+def test_explanations_show_error_spans() -> None:
+    explained = tertium.explain(TESTSET.segments("A")[0], metric=Suspicious())
+    assert explained.marked_text == MarkedText(
+        hypothesis="a cat sat", source="eine Katze", spans=(Span(2, 5, severity="major"),)
+    )
+    assert explained.as_dict()["spans"] == [
+        {"start": 2, "end": 5, "side": "hypothesis", "severity": "major"}
+    ]
+    assert '<mark class="major"' in explained._repr_html_()
+    assert "marked" not in Explanation(metric="x", score=1.0).as_dict()
+
+
+def test_score_writes_predicted_error_spans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    TESTSET.write(tmp_path / "set.jsonl")
+    argv = ["score", "-t", str(tmp_path / "set.jsonl"), "-q", "-m", "chrf"]
+    lines, table = tmp_path / "errors.jsonl", tmp_path / "errors.tsv"
+    assert main([*argv, "suspicious", "--to-spans", str(lines)]) == 0
+    (actual,) = read_human_data(lines)
+    assert actual.error_annotations()["B", "1"].spans == (Span(1, 4, severity="major"),)
+    assert main([*argv, "suspicious", "--to-spans", str(table)]) == 0
+    header, *rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
+    assert header[:3] == ["metric", "system", "segment"]
+    assert rows[0] == ["suspicious", "A", "1", "hypothesis", "2", "5", "major", "", "", "cat"]
+    capsys.readouterr()
+    assert main([*argv, "--to-spans", str(lines)]) == 2
+    expected = "--to-spans: chrf cannot mark error spans; add a metric that can"
+    assert expected in capsys.readouterr().err
+    for option, contents in (("--to-spans", "error spans"), ("-o", "segment scores")):
+        # no name of a pipe says which kind of table is meant
+        for file in (str(tmp_path / "errors.txt"), "errors.json", "/dev/stdout"):
+            assert main([*argv, "suspicious", option, file]) == 2
+            expected = (
+                f"{option} {file}: {contents} are written to a file that ends in .parquet, .tsv"
+            )
+            assert expected in capsys.readouterr().err
+
+
+def test_marks_without_a_score_are_written_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    values = np.array([np.nan, np.inf, -np.inf, 0.0])
+    monkeypatch.setattr(
+        Suspicious, "segment_scores", lambda self, segments: values[: len(segments)]
+    )
+    TESTSET.write(tmp_path / "set.jsonl")
+    lines, page = tmp_path / "errors.jsonl", tmp_path / "page.html"
+    options = ["-t", str(tmp_path / "set.jsonl"), "-q", "-m", "suspicious"]
+    assert (
+        main(["score", *options, "--to-spans", str(lines), "--to-json", str(tmp_path / "j")]) == 0
+    )
+    for text in (*lines.read_text(encoding="utf-8").splitlines(), (tmp_path / "j").read_text()):
+        json.loads(text, parse_constant=pytest.fail)  # JSON has neither NaN nor Infinity
+    assert main(["report", *options, "-o", str(page)]) == 0
+    assert "score <b>–</b>" in page.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert (
+        main(
+            ["explain", "-m", "suspicious", "--translation-text", "a cat", "--reference-text", "x"]
+        )
+        == 0
+    )
+    printed = capsys.readouterr()
+    assert printed.out.startswith("suspicious: –\n")
+    assert printed.err == "tertium: warning: score is not a number\n"
+
+
+def test_marks_name_segments_as_their_file_does() -> None:
+    ids = {"id": ("talk-7", "talk-9")}
+    testset = tertium.TestSet(systems={"A": ("a dog", "a cat")}, columns=ids)
+    [marked] = mark_errors(tertium.score(testset, [Suspicious()]), [Suspicious()])
+    assert [record["segment"] for record in marked.records()] == ["talk-7", "talk-9"]
+    assert [row[1] for row in marked.rows()] == ["talk-9"]
+    assert "segment talk-9, score" in marked_errors_section([marked])
+    for item in ("talk-9", "2"):  # annotations may number the segments
+        judgment = Judgment(
+            Segment("a cat"),
+            -5.0,
+            item,
+            "A",
+            error_annotations=ErrorAnnotations((Span(2, 5, severity="major"),)),
+        )
+        [marked] = human_marked_errors(testset, JudgmentSet(name="x", judgments=(judgment,)))
+        assert [entry.segment.hypothesis for entry in marked.translations] == ["a cat"]
+
+
+def test_marked_errors_are_the_same_in_every_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    TESTSET.write(tmp_path / "texts.jsonl")
+    frames = []
+    for ending, read in (
+        ("parquet", pandas.read_parquet),
+        ("csv", pandas.read_csv),
+        ("tsv", lambda file: pandas.read_csv(file, sep="\t")),
+    ):
+        file = tmp_path / f"errors.{ending}"
+        call = ["score", "-t", str(tmp_path / "texts.jsonl"), "-m", "suspicious"]
+        assert main([*call, "--to-spans", str(file)]) == 0
+        frames.append(read(file).astype(object).fillna("").astype(str))
+    assert len(frames[0])
+    assert frames[0].equals(frames[1])
+    assert frames[0].equals(frames[2])
+
+
+def test_explain_prints_error_spans(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(METRICS.builtin, "suspicious", HOME)  # type: ignore[arg-type]
+    argv = ["explain", "-m", "suspicious", "--reference-text", "x"]
+    assert main([*argv, "--translation-text", "a cat sat"]) == 0
+    displayed = capsys.readouterr().out
+    assert "suspected errors: 1" in displayed
+    assert "2-5" in displayed
+    assert main([*argv, "--translation-text", "a dog"]) == 0
+    assert "suspected errors: none" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "displayed"),
+    [
+        ("Three cats sleep.", Span(6, 9), "[cat]s"),
+        ("Three cats sleep.", Span(8, 15), "ca[ts slee]p"),
+        ("Three cats sleep.", Span(6, 16), "cats sleep"),
+        ("Three cats sleep.", Span(5, 16), " cats sleep"),  # a space and whole words
+        ("Kočky spí.", Span(0, 4), "[Kočk]y"),
+        ("ICE 578", Span(5, 7), "5[78]"),
+        ("猫在垫子上睡觉。", Span(2, 4), "垫子"),  # no word boundaries
+    ],
+)
+def test_spans_inside_words_are_shown_with_the_word(text: str, span: Span, displayed: str) -> None:
+    [row] = error_span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).rows
+    assert row[0] == displayed
+    assert isinstance(row[4], Cell)
+    assert row[4].text == f"{span.start}-{span.end}"  # positions of the span
+
+
+def test_notebooks_show_marked_translations() -> None:
+    (marked,) = mark_errors(tertium.score(TESTSET, [Suspicious()]), [Suspicious()])
+    assert marked._repr_html_().count("<mark ") == 3

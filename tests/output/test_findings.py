@@ -1,0 +1,89 @@
+"""Findings as a page with filters and as a workbook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.output.chromium import Browser
+
+import tertium
+from tertium.evaluation.checking import CheckReport
+from tertium.output.findings import write_findings
+from tertium.output.page import findings_page as module
+from tertium.output.page.findings_page import findings_page
+
+SOURCES = ["You have {count} files.", "In 1947", "Hello <b>you</b>"]
+BAD = ["Sie haben Dateien.", "Im  Jahr 1974", "<script>alert(1)</script>"]
+GOOD = ["Sie haben {count} Dateien.", "Im Jahr 1947", "Hallo <b>du</b>"]
+
+
+@pytest.fixture
+def report() -> CheckReport:
+    return tertium.check({"bad": BAD, "good": GOOD}, sources=SOURCES, target_language="de")
+
+
+def test_a_workbook_has_a_row_per_finding_with_the_marked_place(
+    report: CheckReport, tmp_path: Path
+) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "f.xlsx"
+    write_findings(report, str(path), lambda *_: None)
+    rows = [*openpyxl.load_workbook(path, rich_text=True).active.iter_rows(values_only=True)]
+    assert rows[0] == (
+        *("segment", "system", "severity", "check", "message"),
+        *("source", "translation", "text"),
+    )
+    assert rows[1][:4] == (1, "bad", "critical", "placeholders")
+    before, marked, after = rows[1][5]
+    assert (before, str(marked), after) == ("You have ", "{count}", " files.")
+    assert marked.font.b
+    assert str(rows[1][6]) == "Sie haben Dateien."
+    assert len(rows) == 1 + len([*report.rows()])
+
+
+def test_the_page_filters_findings_and_runs_no_script_of_texts(
+    report: CheckReport, browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "f.html"
+    write_findings(report, str(path), lambda *_: None)
+    browser.open(path)
+    count = "document.querySelector('#count').textContent"
+    total = len([*report.rows()])
+    assert browser.evaluate(count) == f"{total} findings"
+    browser.choose("#check", "numbers")
+    assert browser.evaluate(count) == f"1 of {total} findings"
+    shown = "document.querySelector('#findings tbody tr:not([hidden])')"
+    assert browser.evaluate(f"{shown}.querySelector('mark').textContent") == "1974"
+    browser.choose("#query", "nowhere")
+    assert browser.evaluate(count) == f"0 of {total} findings"
+    assert browser.problems == []
+
+
+def test_a_long_page_is_cut(report: CheckReport, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "The page lists the first" not in findings_page(report)
+    monkeypatch.setattr(module, "MAX_LISTED_FINDINGS", 1)
+    page = findings_page(report)
+    assert "The page lists the first 1: write .xlsx or .tsv for all." in page
+    assert page.count("<tr data-check") == 1
+
+
+def test_a_page_without_findings_says_so() -> None:
+    page = findings_page(tertium.check(GOOD, sources=SOURCES, target_language="de"))
+    assert "No findings." in page
+    assert 'id="system"' not in page
+
+
+def test_notebooks_and_print_show_the_counts(report: CheckReport) -> None:
+    assert "placeholders" in str(report)
+    assert "clean segments (%)" in report._repr_html_()
+
+
+def test_a_report_has_a_section_of_findings() -> None:
+    texts = {"bad": BAD, "good": GOOD}
+    options: dict[str, Any] = {"sources": SOURCES, "references": GOOD, "explain": 0}
+    page = tertium.report(texts, "chrf", checks=True, **options).html()
+    assert '<h2 id="checks-title">Checks</h2>' in page
+    assert "placeholder {count} is missing in the translation" in page
+    assert 'id="checks-title"' not in tertium.report(texts, "chrf", **options).html()

@@ -1,0 +1,224 @@
+"""SARIF logs: their structure, places in files, and the findings of checks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tertium
+from tertium.checks.catalog import CHECKS
+from tertium.cli import main
+from tertium.data.locations import FileLocation
+from tertium.output.sarif import SarifResult, SarifRule, check_rules, file_uri, sarif_log
+
+TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
+LEVEL = {"enum": ["none", "note", "warning", "error"]}
+COUNT = {"type": "integer", "minimum": 1}
+PLACE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["artifactLocation"],
+    "properties": {
+        "artifactLocation": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"uri": {"type": "string", "format": "uri-reference"}},
+        },
+        "region": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["startLine"],
+            "properties": {
+                **dict.fromkeys(("startLine", "startColumn", "endColumn"), COUNT),
+                "snippet": TEXT,
+            },
+        },
+    },
+}
+LOCATION = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "id": {"type": "integer", "minimum": -1},
+        "physicalLocation": PLACE,
+        "logicalLocations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"name": {"type": "string"}, "kind": {"type": "string"}},
+            },
+        },
+    },
+}
+RULE = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["id"],
+    "properties": {
+        "id": {"type": "string"},
+        "shortDescription": TEXT,
+        "help": TEXT,
+        "defaultConfiguration": {"type": "object", "properties": {"level": LEVEL}},
+        "properties": {"type": "object"},
+    },
+}
+RESULT = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["message"],
+    "properties": {
+        "ruleId": {"type": "string"},
+        "ruleIndex": {"type": "integer", "minimum": -1},
+        "level": LEVEL,
+        "message": TEXT,
+        "locations": {"type": "array", "items": LOCATION},
+        "relatedLocations": {"type": "array", "items": LOCATION},
+        "partialFingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
+        "properties": {"type": "object"},
+    },
+}
+# the parts of the schema of SARIF 2.1.0 (OASIS, errata 01) that the logs use
+SCHEMA = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["version", "runs"],
+    "properties": {
+        "$schema": {"type": "string", "format": "uri"},
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["tool"],
+                "properties": {
+                    "tool": {
+                        "type": "object",
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "type": "object",
+                                "additionalProperties": False,
+                                "required": ["name"],
+                                "properties": {
+                                    "name": {"type": "string"},
+                                    "semanticVersion": {"type": "string"},
+                                    "rules": {"type": "array", "uniqueItems": True, "items": RULE},
+                                },
+                            }
+                        },
+                    },
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "results": {"type": "array", "items": RESULT},
+                },
+            },
+        },
+    },
+}
+
+
+def check_structure(log: dict[str, Any]) -> list[dict[str, Any]]:
+    """Validate a log; return its results, whose rules are in the log."""
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.Draft7Validator(SCHEMA).validate(log)
+    (run,) = log["runs"]
+    ids = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert all(ids[result["ruleIndex"]] == result["ruleId"] for result in run["results"])
+    return run["results"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_check(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    assert main(["check", *arguments, "--target-language", "de", "-q", "-f", "sarif"]) == 0
+    return check_structure(json.loads(capsys.readouterr().out))
+
+
+def place_of(location: dict[str, Any]) -> tuple[Any, ...]:
+    place = location["physicalLocation"]
+    region = place.get("region", {})
+    names = ("startLine", "startColumn", "endColumn")
+    return (place["artifactLocation"]["uri"], *(region.get(name) for name in names))
+
+
+def test_findings_have_file_line_and_columns_in_code_points(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("source texts.txt").write_text("Yes.\n😀 You have {count} files.\n", encoding="utf-8")
+    Path("ours.txt").write_text("Ja.\n😀 Sie haben {n} Dateien.\n", encoding="utf-8")
+    missing, added = run_check(capsys, "-s", "source texts.txt", "-t", "ours.txt")
+    assert missing["ruleId"] == "placeholders"
+    assert missing["level"] == "error"
+    # the translation is wrong, the source shows what is missing
+    assert place_of(missing["locations"][0]) == ("ours.txt", 2, None, None)
+    assert place_of(missing["relatedLocations"][0]) == ("source%20texts.txt", 2, 12, 19)
+    assert place_of(added["locations"][0]) == ("ours.txt", 2, 13, 16)
+    assert added["locations"][0]["physicalLocation"]["region"]["snippet"] == {"text": "{n}"}
+    assert missing["partialFingerprints"] != added["partialFingerprints"]
+
+
+def test_findings_in_records_are_in_the_line_of_their_record(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"src": "In 1947", "mt": "Im Jahr 1974", "system": "a", "id": "year"}
+    escaped = {"src": "In 1948", "mt": 'Im "Jahr" 1984', "system": "a", "id": "quote"}
+    text = "\n".join(json.dumps(record) for record in (row, escaped))
+    Path("texts.jsonl").write_text(f"\n{text}\n")
+    first, second = run_check(capsys, "-t", "texts.jsonl")
+    assert place_of(first["locations"][0]) == ("texts.jsonl", 2, 35, 39)
+    assert first["locations"][0]["logicalLocations"] == [{"name": "year", "kind": "segment"}]
+    # the text is escaped in the file: columns would be wrong
+    assert place_of(second["locations"][0]) == ("texts.jsonl", 3, None, None)
+    Path("texts.tsv").write_text("src\tmt\nIn 1947\tIm Jahr 1974\n")
+    assert place_of(run_check(capsys, "-t", "texts.tsv")[0]["locations"][0]) == (
+        *("texts.tsv", 2),
+        *(17, 21),
+    )
+
+
+def test_rules_describe_every_check() -> None:
+    rules = {rule.id: rule for rule in check_rules()}
+    assert [*rules] == [*(check.id for check in CHECKS), "consistency"]
+    (described, *_) = sarif_log([], rules.values())["runs"][0]["tool"]["driver"]["rules"]
+    assert described["shortDescription"]["text"].startswith("Every placeholder")
+    assert described["defaultConfiguration"] == {"level": "error"}
+    assert "Wrong: '%d files in {folder}'" in described["help"]["text"]
+
+
+def test_results_of_other_commands_may_have_no_place() -> None:
+    rule = SarifRule(id="threshold", sentence="The score is at least the threshold.")
+    results = [
+        SarifResult(rule="threshold", message="chrF is 40"),
+        SarifResult(
+            rule="threshold",
+            message="chrF is 2",
+            severity="minor",
+            location=FileLocation("a.xliff"),
+        ),
+    ]
+    plain, located = check_structure(sarif_log(results, [rule]))
+    assert plain["locations"] == []
+    assert located["level"] == "warning"
+    assert place_of(located["locations"][0]) == ("a.xliff", None, None, None)
+
+
+def test_files_outside_of_the_folder_have_absolute_uris(folder: Path) -> None:
+    assert file_uri("./a b/ö.txt") == "a%20b/%C3%B6.txt"
+    assert file_uri("../x.txt") == (folder.parent / "x.txt").as_uri()
+
+
+def test_consistency_is_a_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("source.txt").write_text("Open\nOpen\n")
+    Path("ours.txt").write_text("Öffnen\nOffen\n", encoding="utf-8")
+    (result,) = run_check(capsys, "-s", "source.txt", "-t", "ours.txt")
+    assert result["ruleId"] == "consistency"
+    report = tertium.check(["Öffnen", "Offen"], sources=["Open", "Open"], target_language="de")
+    assert report.counts("system") == {"consistency": 1}
