@@ -25,7 +25,8 @@ from tertium.decisions.route import PUBLISH, Route, decide_by_score, fit_route
 from tertium.errors import DataError
 from tertium.evaluation.checking import find_errors
 from tertium.evaluation.rows import Row, RowScores, score_rows
-from tertium.output.tables.table import Cell, Table, number_cell, render_table
+from tertium.output.render import render_table
+from tertium.output.tables.table import Cell, cell_table, number_cell
 from tertium.spans import Span
 
 TRAIN, DEV = "modern/train/esa", "modern/dev/esa"
@@ -173,7 +174,7 @@ def main(arguments: list[str] | None = None) -> None:
         for target in TARGETS
     ]
     title = f"Route by {args.metric}"
-    table = Table(header, lines, title=title, text_columns=frozenset({0, 1, 5, 6}))
+    table = cell_table(header, lines, title=title, text_columns=frozenset({0, 1, 5, 6}))
     print(render_table(table))
 
 

@@ -16,7 +16,7 @@ from tertium.cli.runtime import progress_bars
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import TertiumError, UnknownNameError, UsageError
 from tertium.extras import explain_missing
-from tertium.output.tables.table import Table
+from tertium.output.tables.table import cell_table
 
 if TYPE_CHECKING:
     from papers.ledger import Ledger
@@ -221,5 +221,7 @@ def _list(args: argparse.Namespace) -> int:
     rows = [[*map(str, list(r.values())[:4]), ", ".join(r["measured"])] for r in records]
     titles = [f"{paper}: {PAPERS[paper]}" for paper in dict.fromkeys(t.paper for t in tables)]
     header = ["paper", "table", "title", "data", "measured rows"]
-    print_table(Table(header, rows, notes=titles, text_columns=frozenset(range(5))), args.format)
+    print_table(
+        cell_table(header, rows, notes=titles, text_columns=frozenset(range(5))), args.format
+    )
     return 0

@@ -23,7 +23,10 @@ from papers.ledger import Ledger, file_stem
 from papers.table import RowResult, TableResult
 from papers.table_rendering import RECOMPUTED, make_table, table_notes
 from tertium.atomic import write_text
-from tertium.output.tables.table import Cell, Table, escape_markdown, number_cell, render_table
+from tertium.core.result import Table
+from tertium.output.markdown import escape_markdown
+from tertium.output.render import render_table
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 AGREEMENT = re.compile(r"(<!-- agreement: ([^>]*?) -->\n).*?(<!-- end -->)", re.DOTALL)
 INCOMPLETE_NOTE = "In parentheses: some language pairs are not measured yet."
@@ -158,7 +161,7 @@ def _index(results: Mapping[str, Sequence[TableResult]], charts: Mapping[str, st
         if rows := _headline_rows(paper, results[paper]):
             parts.append(f"### [{_authors(paper)}]({page_name(paper)}.md)\n")
             header = ["table", "row", "published", "measured"]
-            table = Table(header, rows, text_columns=frozenset({0, 1}))
+            table = cell_table(header, rows, text_columns=frozenset({0, 1}))
             parts.append(render_table(table, "md"))
     if "" in charts:
         parts.append(f"![Published and measured figures](../pictures/{charts['']})\n")
@@ -241,7 +244,7 @@ def summary_table(results: Sequence[TableResult], specs: Sequence[str] = ()) -> 
     ]
     is_incomplete = any(c.text.startswith("(") for row in cells.values() for c in row.values())
     header = ["metric", *(SHORT_SET_NAMES.get(number, number) for number in sets)]
-    return Table(header, rows, notes=[INCOMPLETE_NOTE] * is_incomplete)
+    return cell_table(header, rows, notes=[INCOMPLETE_NOTE] * is_incomplete)
 
 
 def _average_cell(row: RowResult, result: TableResult) -> Cell:

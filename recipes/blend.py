@@ -44,9 +44,9 @@ from tertium.metrics.regression.blend import Blend
 from tertium.metrics.regression.blend_inputs import CONSTANTS, known_scores
 from tertium.metrics.regression.blend_weights import BlendWeights, fit_blend
 from tertium.models.checkpoint import bundled_models_folder
+from tertium.output.render import render_table
 from tertium.output.tables.blends import blend_tables
 from tertium.output.tables.meta_evaluation import agreement_table
-from tertium.output.tables.table import render_table
 
 DEV, SETS, JUDGED_SET = "modern/dev", ("da/wmt22", "esa/wmt24", "mqm/ted21"), "esa/wmt25"
 JUDGES = {"strong": "gemba_gpt41", "weak": "gemba_commanda"}

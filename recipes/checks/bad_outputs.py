@@ -16,7 +16,8 @@ from tertium.decisions.calibration import precision_bounds
 from tertium.decisions.judged_rows import DEFAULT_SCORES, read_judged_rows
 from tertium.decisions.route import DEFAULT_CONDITIONS
 from tertium.evaluation.checking import FAILED_OUTPUT, find_errors
-from tertium.output.tables.table import Cell, Table, number_cell, render_table
+from tertium.output.render import render_table
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 SETS = ("modern/train/esa/wmt24", "modern/dev/esa/wmt24")
 HUMAN_PREFIXES = ("ref", "human")  # system names of human translations start with these
@@ -50,7 +51,7 @@ def main() -> None:
         for name, kinds in groups.items()
     ]
     header = ["finding", "translations", f"below {BAD_SCORE:g} (%)", "from (%)", "to (%)"]
-    print(render_table(Table(header, lines), "md"))
+    print(render_table(cell_table(header, lines), "md"))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ import tertium
 from tertium.data.metric_scores import merge_levels, read_metric_scores
 from tertium.data.testset import TestSet
 from tertium.errors import DataError
-from tertium.output.tables.evaluations import segment_table, system_table
-from tertium.output.tables.table import render_table
+from tertium.output.render import render_table
 
 
 def write(path, text):
@@ -70,8 +69,8 @@ def test_metrics_may_be_columns_with_arrows(tmp_path):
         systems={"A": ["the cat", "x"], "B": ["y", "a cat"]}, references=[["a cat"]] * 2
     )
     study = tertium.score(testset, ["chrf", "ter"])
-    segments = write(tmp_path / "seg.tsv", render_table(segment_table(study), "tsv"))
-    systems = write(tmp_path / "sys.tsv", render_table(system_table(study), "tsv"))
+    segments = write(tmp_path / "seg.tsv", render_table(study.segment_table(), "tsv"))
+    systems = write(tmp_path / "sys.tsv", render_table(study.system_table(), "tsv"))
     for up, segment, system in zip(
         (True, False), read_metric_scores(segments), read_metric_scores(systems), strict=True
     ):

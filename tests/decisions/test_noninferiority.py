@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from tertium.arrays import FloatArray
-from tertium.decisions.noninferiority import Difference, measure_difference
+from tertium.evaluation.noninferiority import Difference, measure_difference
 from tertium.metrics.base.loading import load_metric
 from tertium.scores import Scores
 from tertium.segment import Segment

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import tertium
-from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.comparison import Comparison, compare_evaluation
 from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.verdicts import describe_verdict
 from tertium.scores import Scores
 
 SIZE = 100

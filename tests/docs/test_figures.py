@@ -13,7 +13,7 @@ from papers.table import Departure, PaperTable
 from tests.docs.pages import DOCS, ROOT
 
 from papers import PAPERS, departures, find_table, paper_module, tables_of
-from tertium.output.tables.table import escape_markdown
+from tertium.output.markdown import escape_markdown
 
 LEDGER = Ledger(DOCS / "results")
 PAGES = DOCS / "papers"

@@ -18,13 +18,7 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.lexical import sacrebleu_adapter
 from tertium.metrics.lexical.bleu import BLEU
 from tertium.output.page.report_builder import report_results
-from tertium.output.tables.evaluations import (
-    comparison_table,
-    human_agreement_lines,
-    pairwise_p_value_list,
-    ranking_table,
-)
-from tertium.output.tables.table import render_table
+from tertium.output.render import render_table
 
 
 @pytest.fixture
@@ -50,7 +44,7 @@ def test_bundled_scales_of_default_metrics():
 
 
 def test_human_agreement_sentence(compared):
-    (line,) = human_agreement_lines(compared)
+    (line,) = compared.agreement_lines()
     difference = compared.difference("chrf", "ours")
     match = find_scale("chrf", "into English", "reference").find(difference)
     assert line == (
@@ -96,7 +90,7 @@ def test_language_is_identified_from_translations_without_references():
 def test_lower_is_better_metric_sentence(compared):
     result = tertium.compare(compared.testset, "ter", resamples=20)
     assert result.scores["ours"]["ter"].system < result.scores["base"]["ter"].system
-    (line,) = human_agreement_lines(result)
+    (line,) = result.agreement_lines()
     assert f"{result.scores['base']['ter'].system:.2f} TER better: humans agree in" in line
 
 
@@ -113,12 +107,12 @@ def test_every_format_has_human_agreement(compared):
     }
     share = f"{100 * match.agree:.0f}"
     for style in ("text", "md"):
-        assert f"humans agree in {share} %" in render_table(comparison_table(compared), style)
-    assert rf"humans agree in {share} %" in render_table(comparison_table(compared), "latex")
-    header, first, second = render_table(comparison_table(compared), "tsv").splitlines()
+        assert f"humans agree in {share} %" in render_table(compared.comparison_table(), style)
+    assert rf"humans agree in {share} %" in render_table(compared.comparison_table(), "latex")
+    header, first, second = render_table(compared.comparison_table(), "tsv").splitlines()
     column = header.split("\t").index("chrF ↑ human agreement")
     assert (first.split("\t")[column], second.split("\t")[column]) == ("", str(match.agree))
-    for row in render_table(pairwise_p_value_list(compared), "tsv").splitlines()[1:]:
+    for row in render_table(compared.pair_list(), "tsv").splitlines()[1:]:
         assert row.split("\t")[-1] == str(match.agree)  # the order of the two does not matter
     assert f"{share} %" in report_results(compared).html()
 
@@ -130,11 +124,11 @@ def test_few_segments_have_no_human_agreement(compared, count):
     assert few.difference("chrf", "ours") > 0
     assert few.human_agreement("chrf", "ours") is None
     assert few.records()[1]["people_agree"] is None
-    output = render_table(comparison_table(few), "text")
+    output = render_table(few.comparison_table(), "text")
     assert "humans agree in" not in output
     assert "fewer than 30 segments: human agreement with the difference not shown" in output
     lone = tertium.compare(few.testset, "nist", resamples=20)  # without any scale
-    assert "human agreement" not in render_table(comparison_table(lone), "text")
+    assert "human agreement" not in render_table(lone.comparison_table(), "text")
 
 
 def as_multi(references, sources, spec="tertium-multi"):
@@ -167,7 +161,7 @@ def test_scales_hold_only_for_the_inputs_they_were_fitted_with(spec):
             "only with source and reference"
         )
         for style in ("text", "md"):
-            output = render_table(comparison_table(part), style)
+            output = render_table(part.comparison_table(), style)
             assert "humans agree" not in output
             assert output.count(caution) == 1
         assert report_results(part).html().count(caution) == 1
@@ -231,7 +225,7 @@ def test_no_meaning_of_differences_under_another_tokenizer():
     assert "|tok:char|" in scores.signature
     assert compared.human_agreement("bleu", "ours") is None
     assert compared.human_agreement("chrf", "ours") is not None
-    text = render_table(comparison_table(compared))
+    text = render_table(compared.comparison_table())
     note = "note: BLEU: texts in ja are split with tokenize=char, because ja-mecab is not installed"
     assert text.index(note) < text.index("BLEU ↑") < text.index("humans agree")
     assert text.count("tokenize=char") == 1
@@ -241,7 +235,7 @@ def test_words_that_cannot_be_split_are_cautioned_before_any_claim():
     compared = compare_unspaced(CHINESE, "bleu:tokenize=13a")
     assert compared.human_agreement("bleu", "ours") is None
     for style in ("text", "md", "latex"):
-        text = render_table(comparison_table(compared), style)
+        text = render_table(compared.comparison_table(), style)
         assert text.index("needs blanks between words") < text.index("base")
     page = report_results(compared, [BLEU()]).html()
     claim = re.search(r"best under\s+BLEU", page).start()
@@ -253,7 +247,7 @@ def test_ranking_by_score_uses_the_tokenizer_of_the_language():
     systems = {"a": [t[:-3] for t in CHINESE], "b": [t[:-1] for t in CHINESE]}
     ranking = tertium.rank(systems, "bleu", references=CHINESE)
     assert "|tok:zh|" in ranking.signature
-    text = render_table(ranking_table(ranking))
+    text = render_table(ranking.system_table())
     assert text.index("texts in zh are split with tokenize=zh") < text.index("win probability")
 
 

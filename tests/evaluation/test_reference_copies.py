@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 import tertium
-from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.reference_copies import find_reference_copies
+from tertium.evaluation.verdicts import describe_verdict
 from tertium.output.page.report_builder import report_results
-from tertium.output.tables.evaluations import comparison_table
-from tertium.output.tables.table import render_table
+from tertium.output.render import render_table
 
 REFERENCES = [f"the {n} train to the coast leaves at {n} in the morning" for n in range(60)]
 
@@ -51,7 +50,7 @@ def test_every_output_of_a_comparison_names_a_copy_of_the_reference() -> None:
     caution = "60 of 60 translations of new equal the reference"
     assert describe_verdict(compared).startswith(caution)
     for style in ("text", "md"):
-        assert render_table(comparison_table(compared), style).count(caution) == 1
+        assert render_table(compared.comparison_table(), style).count(caution) == 1
     assert "equal the reference" in report_results(compared).html()
     old, new = compared.records()
     assert "cautions" not in old

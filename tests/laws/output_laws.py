@@ -23,8 +23,7 @@ from tertium.data.testset import TestSet
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.explaining import explain
 from tertium.output.page.template import read_asset
-from tertium.output.tables.evaluations import comparison_table, segment_table, system_table
-from tertium.output.tables.table import render_table
+from tertium.output.render import render_table
 
 MAX_PAIRS = 30  # translations compared with one of another system
 TABLE_FORMATS = ("text", "tsv", "md", "latex")
@@ -78,8 +77,8 @@ def printed_tables_equal_library(trial: Trial) -> int:
     evaluation, style = trial.evaluation, choose_by_seed(trial, TABLE_FORMATS)
     call = ["score", "-t", trial.records, "-m", trial.subject.spec, "-q", "-f", style]
     for printed, table in (
-        (run_successfully(call).out, system_table(evaluation, None, warnings=False)),
-        (run_successfully([*call, "-sl"]).out, segment_table(evaluation, None)),
+        (run_successfully(call).out, evaluation.system_table(warnings=False)),
+        (run_successfully([*call, "-sl"]).out, evaluation.segment_table()),
     ):
         expected = render_table(table, style)
         require(printed == expected, f"{style}: got {printed[:200]!r}, expected {expected[:200]!r}")
@@ -202,7 +201,7 @@ def compare_command_equals_library(trial: Trial) -> int:
     printed = run_successfully([*call, "-f", "json"]).json
     require(printed == after_json_round_trip(result.records()), "the records differ")
     style = choose_by_seed(trial, TABLE_FORMATS)
-    expected = render_table(comparison_table(result, None, warnings=False), style)
+    expected = render_table(result.comparison_table(warnings=False), style)
     require(run_successfully([*call, "-f", style]).out == expected, f"{style}: the tables differ")
     return 2 * len(trial.testset.systems)
 

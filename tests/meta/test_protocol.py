@@ -11,8 +11,8 @@ from tertium.meta import AlignedScores, acc_eq, acc_eq_calibrated, pearson
 from tertium.meta.protocol import PROTOCOLS, run_protocol
 from tertium.meta.results import assign_ranks
 from tertium.meta.significance import williams
+from tertium.output.render import render_table
 from tertium.output.tables.protocols import protocol_table
-from tertium.output.tables.table import render_table
 from tertium.scores import ScoreMatrix
 
 # The expected values below are those of google-research/mt-metrics-eval: tau_optimization_test.py,

@@ -26,7 +26,6 @@ from tertium.output.error_span_markup import (
 )
 from tertium.output.page.report_builder import report_results
 from tertium.output.tables.explanations import error_span_table, explanation_parts
-from tertium.output.tables.table import Cell
 from tertium.registry import METRICS
 from tertium.segment import Judgment, Segment
 from tertium.spans import ErrorAnnotations, Span, UnlocatedError
@@ -438,9 +437,8 @@ def test_explain_prints_error_spans(
     ],
 )
 def test_spans_inside_words_are_shown_with_the_word(text: str, span: Span, displayed: str) -> None:
-    [row] = error_span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).rows
-    assert row[0] == displayed
-    assert isinstance(row[4], Cell)
+    [row] = error_span_table(MarkedText(hypothesis=text, source=None, spans=(span,))).cells()
+    assert row[0].text == displayed
     assert row[4].text == f"{span.start}-{span.end}"  # positions of the span
 
 

@@ -14,6 +14,7 @@ from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import Task, tasks_for
 from tertium.output.charts import scatter
+from tertium.output.render import render_table
 from tertium.output.tables.meta_evaluation import (
     agreement_table,
     format_exclusions,
@@ -22,7 +23,6 @@ from tertium.output.tables.meta_evaluation import (
     summarize_agreement,
 )
 from tertium.output.tables.slices import agreement_slice_tables
-from tertium.output.tables.table import render_table
 from tertium.scores import ScoreMatrix
 
 
@@ -45,7 +45,7 @@ def results():
 
 def test_rows_are_ordered_by_the_average_and_marked(results):
     table = agreement_table(results)
-    assert [row[0] for row in table.rows[:3]] == ["good", "fair_1", "bad"]
+    assert [row[0].text for row in table.rows[:3]] == ["good", "fair_1", "bad"]
     assert table.rows[0][1].text.startswith("** 0.9")
     assert table.rows[0][1].emphasis == "best"
     assert table.rows[0][1].value == results.tasks[0].values[1]

@@ -21,12 +21,6 @@ from tertium.output.page.overview import (
     summarize_evaluation,
 )
 from tertium.output.page.translation_grid import grid_from_evaluation
-from tertium.output.tables.evaluations import (
-    comparison_table,
-    format_warnings,
-    pairwise_p_value_table,
-)
-from tertium.output.tables.table import Cell
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +75,9 @@ def test_a_system_without_a_score_is_listed(example: TestSet) -> None:
         "good is best under TER, significantly better than all others.",
         "fair is best under Partial, but not significantly better than all others.",
     ]
-    good, fair, _ = comparison_table(tested).rows
-    assert [cell.text for cell in good[4:] if isinstance(cell, Cell)] == ["–", "", "–"]
-    assert [cell.emphasis for cell in fair[4:5] if isinstance(cell, Cell)] == ["best"]
+    good, fair, _ = tested.comparison_table().cells()
+    assert [cell.text for cell in good[4:]] == ["–", "", "–"]
+    assert [cell.emphasis for cell in fair[4:5]] == ["best"]
     assert [r["cluster"] for r in tested.records() if r["spec"] == partial] == [None, 1, 2]
 
 
@@ -112,7 +106,7 @@ def test_the_page_warns_of_few_segments(example: TestSet) -> None:
         assert (
             warning in plain(overview_contents(coarse, grid_from_evaluation(coarse)))
         ) == expected
-        assert (warning in format_warnings(coarse)) == expected
+        assert (warning in coarse.warning_lines()) == expected
     alone = score(example.subset(range(5)), "chrf")
     assert "unreliable" not in plain(overview_contents(alone, grid_from_evaluation(alone)))
 
@@ -124,7 +118,7 @@ def test_the_highest_warning_count_of_the_metrics_is_reported(example: TestSet) 
     by_metric = evaluation.scores["good"]
     changed_scores = {m: replace(by_metric[m], flags=flags) for m, flags in cut.items()}
     changed = replace(evaluation, scores={**evaluation.scores, "good": changed_scores})
-    assert "warning: truncated text: good 5" in format_warnings(changed)
+    assert "warning: truncated text: good 5" in changed.warning_lines()
 
 
 def test_systems_that_share_the_first_place_share_a_sentence(example: TestSet) -> None:
@@ -178,12 +172,12 @@ def test_one_system_has_no_ranking(example: TestSet) -> None:
 
 
 def test_p_values_show_which_system_is_better(comparison: Comparison) -> None:
-    table = pairwise_p_value_table(comparison, "ter")
+    table = comparison.pair_table("ter")
     assert table.title == "p-values of all pairs, TER"
-    good, poor = table.rows[0], table.rows[2]
-    assert good[3].text.endswith("*+")  # type: ignore[union-attr]
-    assert poor[1].text.endswith("*-")  # type: ignore[union-attr]
-    assert poor[1].value == comparison.p_values["ter"][2, 0]  # type: ignore[union-attr]
+    good, _, poor = table.cells()
+    assert good[3].text.endswith("*+")
+    assert poor[1].text.endswith("*-")
+    assert poor[1].value == comparison.p_values["ter"][2, 0]
     assert "the row is better (+) or worse (-) than the column" in table.notes[0]
 
 

@@ -16,7 +16,7 @@ from papers.table_rendering import make_record, make_table, table_notes
 
 from tertium.data.dataset_folder import DatasetFolder
 from tertium.errors import DataError, LengthError, MissingResourceError, UsageError
-from tertium.output.tables.table import render_table
+from tertium.output.render import render_table
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,13 @@ from tertium.cli.inputs import GOLD_HELP, load_in_precision
 from tertium.cli.output import add_format, add_quiet, print_records, print_table, print_warnings
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
+from tertium.core.result import Table
 from tertium.data.human_data_files import read_judgment_sets
 from tertium.data.records import record_from_segment
 from tertium.errors import UsageError
-from tertium.output.tables.table import Cell, Table, replace_control_characters
+from tertium.output.tables.table import Cell, cell_table
 from tertium.segment import Segment
+from tertium.text.control_characters import replace_control_characters
 
 if TYPE_CHECKING:
     from tertium.evaluation.error_analysis import ErrorAnalysis
@@ -114,7 +116,7 @@ def _make_table(analysis: ErrorAnalysis, headings: Mapping[str, str], share: flo
         [trait, *(Cell(str(count), count) for count in counts.values())]
         for trait, counts in analysis.table.items()
     ]
-    return Table(header, rows, title=f"the best {100 * share:g} % by human score")
+    return cell_table(header, rows, title=f"the best {100 * share:g} % by human score")
 
 
 def _print_examples(heading: str, segments: Sequence[Segment]) -> None:

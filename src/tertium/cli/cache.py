@@ -19,7 +19,7 @@ from tertium.cli.parser import CommandParser
 from tertium.encoders.model_cards import MODEL_CARDS
 from tertium.encoders.weight_files import combine_hashes
 from tertium.errors import UnknownNameError, UsageError
-from tertium.output.tables.table import Table
+from tertium.output.tables.table import cell_table
 
 MAX_NAMED_FILES = 3  # unknown files that a note names
 DESCRIPTION = "Show, limit or clear the cache on disk."
@@ -131,7 +131,7 @@ def _show_info(args: argparse.Namespace) -> None:
             f"not written by tertium, ignored: {names}" + (f" and {more} more" if more > 0 else "")
         )
     header = ["kind", "content", "files", "MB"]
-    print_table(Table(header, rows, notes=notes, text_columns=frozenset({0, 1})), args.format)
+    print_table(cell_table(header, rows, notes=notes, text_columns=frozenset({0, 1})), args.format)
 
 
 def describe_fingerprint(fingerprint: str) -> str:

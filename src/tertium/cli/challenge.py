@@ -69,6 +69,7 @@ def _parse_share(text: str) -> float:
 
 
 def run(args: argparse.Namespace) -> int:
+    from tertium.core.notes import format_warning_counts
     from tertium.data.challenge_sets import join_challenges, read_challenge
     from tertium.evaluation.challenge import challenge
     from tertium.evaluation.metric_choice import recommend_metric
@@ -77,7 +78,6 @@ def run(args: argparse.Namespace) -> int:
         challenge_table,
         format_exclusions,
     )
-    from tertium.output.tables.table import format_warning_counts
 
     check_outputs(args)
     if not args.sets:

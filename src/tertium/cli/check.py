@@ -10,8 +10,9 @@ from tertium.cli import inputs, output
 from tertium.cli.localization import add_write_back, check_write_back_option, write_back_result
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import progress_bars
+from tertium.core.result import Table
 from tertium.errors import UsageError
-from tertium.output.tables.table import Cell, Table
+from tertium.output.tables.table import Cell, cell_table
 
 if TYPE_CHECKING:
     from tertium.checks.configuration import CheckSettings
@@ -170,7 +171,7 @@ def _list_findings(report: CheckReport, rows: list[tuple[Any, ...]], style: str)
         [_make_cell(row[n], shorten=n == 7 and style == "text") for n in columns] for row in rows
     ]
     header = [FINDING_COLUMNS[n] for n in columns]
-    return Table(header, cells, text_columns=frozenset(range(len(columns))))
+    return cell_table(header, cells, text_columns=frozenset(range(len(columns))))
 
 
 def _make_cell(value: str | int, *, shorten: bool) -> Cell | str:
@@ -207,4 +208,4 @@ def _list_checks() -> Table:
     ]
     rows.append([CONSISTENCY, CONSISTENCY_SEVERITY, "all", CONSISTENCY_SENTENCE])
     header = ["check", "severity", "languages", "description"]
-    return Table(header, rows, text_columns=frozenset(range(4)))
+    return cell_table(header, rows, text_columns=frozenset(range(4)))

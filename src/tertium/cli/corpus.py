@@ -15,8 +15,8 @@ from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE, Metric
 
 if TYPE_CHECKING:
+    from tertium.core.result import Table
     from tertium.corpus.run import CorpusSummary
-    from tertium.output.tables.table import Table
 
 DESCRIPTION = (
     "Score every row of Parquet, JSONL, TSV or CSV files, or every string of XLIFF, TMX or PO "
@@ -163,7 +163,7 @@ def _metrics(args: argparse.Namespace) -> list[str | Metric]:
 
 def summary_table(summary: CorpusSummary, output: str) -> Table:
     """Return one row per metric with mean and range; notes have the counts."""
-    from tertium.output.tables.table import Cell, Table, number_cell
+    from tertium.output.tables.table import Cell, cell_table, number_cell
 
     rows: list[list[Cell | str]] = []
     for spec, tally in summary.metrics.items():
@@ -172,7 +172,7 @@ def summary_table(summary: CorpusSummary, output: str) -> Table:
         values = [tally.mean, low, high]
         rows.append([spec, *(number_cell(value, decimals) for value in values)])
     header = ["metric", "mean", "lowest", "highest"]
-    return Table(header, rows, notes=_make_notes(summary, output))
+    return cell_table(header, rows, notes=_make_notes(summary, output))
 
 
 def _format_speed(rows_per_second: float) -> str:

@@ -10,10 +10,11 @@ from typing import Any
 from tertium.cli.output import add_format, add_quiet, print_table, to_json
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars
+from tertium.core.result import Table
 from tertium.data.dataset_folder import DATA_VARIABLE, DatasetFolder
 from tertium.errors import DataError, UsageError
 from tertium.execution import track_progress
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 DESCRIPTION = "List the sets of human judgments in a folder, or describe one of them."
 EPILOG = """\
@@ -89,7 +90,7 @@ def make_table(records: list[dict[str, Any]], title: str, notes: list[str]) -> T
         n for n, key in enumerate(header) if not isinstance(records[0][key], int | float)
     )
     rows = [[_cell(record[key]) for key in header] for record in records]
-    return Table(header, rows, title=title, notes=notes, text_columns=text_columns)
+    return cell_table(header, rows, title=title, notes=notes, text_columns=text_columns)
 
 
 def _cell(value: Any) -> Cell:

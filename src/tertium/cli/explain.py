@@ -130,8 +130,9 @@ def _read_segment_of_files(args: argparse.Namespace) -> list[Segment]:
 
 def print_explanation(explanation: Explanation, top: int) -> None:
     """Print the parts of an explanation as text."""
+    from tertium.core.result import Table
     from tertium.output.tables.explanations import explanation_parts
-    from tertium.output.tables.table import Table, replace_control_characters
+    from tertium.text.control_characters import replace_control_characters
 
     for part in explanation_parts(explanation, top):
         if isinstance(part, Table):

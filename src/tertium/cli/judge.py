@@ -99,7 +99,7 @@ def print_plan(args: argparse.Namespace, testset: TestSet, metrics: Sequence[Met
     from tertium.cli.output import print_result
     from tertium.metrics.judge.metric import Judge
     from tertium.metrics.regression.blend import Blend
-    from tertium.output.tables.table import Table, number_cell
+    from tertium.output.tables.table import cell_table, number_cell
 
     parts = [part for m in metrics for part in (m.parts if isinstance(m, Blend) else (m,))]
     judges = [metric for metric in parts if isinstance(metric, Judge)]
@@ -122,7 +122,7 @@ def print_plan(args: argparse.Namespace, testset: TestSet, metrics: Sequence[Met
     notes = ["nothing was sent; tokens and cost are estimates, retries cost extra"]
     style = getattr(args, "format", "text")  # a report has none
     style = "text" if style == "csv" else style
-    print_result(records, Table(header, rows, notes=notes), style)
+    print_result(records, cell_table(header, rows, notes=notes), style)
     return 0
 
 

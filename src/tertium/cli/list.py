@@ -14,7 +14,7 @@ from tertium.cli.parser import CommandParser
 from tertium.errors import MissingResourceError, UsageError
 from tertium.metrics.base.loading import is_model_folder
 from tertium.models.checkpoint import has_bundled_models, read_config
-from tertium.output.tables.table import Table
+from tertium.output.tables.table import cell_table
 from tertium.registry import ALIASES, METRICS, RANKERS, resolve_scorer
 from tertium.specs import describe_fields, format_value, parse_fields, split_spec
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         notes = [f"`tertium list --all` shows all {total} metrics and rankers"]
     rows = [[r["metric"], r["needs"], r["better"], r["summary"]] for r in records]
     header = ["metric", "needs", "better", "summary" if args.all else "use it for"]
-    table = Table(header, rows, notes=notes, text_columns=frozenset(range(4)))
+    table = cell_table(header, rows, notes=notes, text_columns=frozenset(range(4)))
     print_result(records, table, args.format)
     return 0
 
@@ -138,5 +138,5 @@ def _show_metric(spec: str, style: Any) -> int:
     if style == "text":
         print(f"{cls.title} ({name})\n")
         print(inspect.getdoc(cls))
-    print_table(Table(header, rows, text_columns=frozenset(range(3))), style)
+    print_table(cell_table(header, rows, text_columns=frozenset(range(3))), style)
     return 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tertium.cli import inputs, output
@@ -23,10 +22,12 @@ from tertium.cli.meta_analyses import (
 from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.cli.significance import add_seed
+from tertium.core.result import Table
 from tertium.errors import UsageError
 from tertium.meta.tasks import STATISTICS, resolve_statistic
-from tertium.output.tables.table import Table, replace_control_characters
+from tertium.output.tables.table import cell_table
 from tertium.specs import check_unique_names
+from tertium.text.control_characters import replace_control_characters
 
 if TYPE_CHECKING:
     from tertium.evaluation.diagnostics.run import DiagnosticReport
@@ -303,4 +304,4 @@ def _make_long_table(agreement: AgreementStudy, *, p_values: bool) -> Table:
         return table
     sliced = [(by, tabulate(results)) for by, results in agreement.slices.items()]
     rows = [[*row, by] for by, part in [("", table), *sliced] for row in part.rows]
-    return replace(table, header=[*table.header, "by"], rows=rows)
+    return cell_table([*table.header, "by"], rows)

@@ -12,9 +12,9 @@ from typing import Any
 from tertium.cli import inputs, output
 from tertium.cli.parser import CommandParser
 from tertium.cli.runtime import progress_bars, runtime_of
+from tertium.core.result import Table
 from tertium.errors import UsageError
 from tertium.meta.protocol import PROTOCOLS
-from tertium.output.tables.table import Table
 
 Analysis = Callable[[argparse.Namespace], tuple[dict[str, Any], list[Table]]]
 # Options of agreement that no other analysis uses, and options that error spans do not use.

@@ -19,7 +19,7 @@ from tertium.encoders.model_cards import MODEL_CARDS, Resource
 from tertium.encoders.weight_files import find_installed_weights, list_hub_cache
 from tertium.errors import MissingResourceError, UnknownNameError, UsageError
 from tertium.linguistics.wordnet import WORDNET, find_wordnet
-from tertium.output.tables.table import Table
+from tertium.output.tables.table import cell_table
 from tertium.plugins import describe_package
 
 RESOURCES: Mapping[str, Resource] = {**MODEL_CARDS, WORDNET.name: WORDNET}
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     rows = [_make_row(record) for record in records]
     notes = [f"models folder: {models_folder()}", f"Hugging Face cache: {hub_folder()}"]
     header = ["name", "description", "languages", "MB", "location, or command to install"]
-    table = Table(header, rows, notes=notes, text_columns=frozenset({0, 1, 2, 4}))
+    table = cell_table(header, rows, notes=notes, text_columns=frozenset({0, 1, 2, 4}))
     print_result(records, table, args.format)
     return 0
 

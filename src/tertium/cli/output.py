@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from tertium.atomic import check_writable, write_text
 from tertium.cli.parser import CommandParser
+from tertium.core.result import Table
 from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
-from tertium.output.tables.table import (
-    Table,
-    TableFormat,
-    render_table,
-    replace_control_characters,
-)
+from tertium.output.render import TableFormat, render_table
+from tertium.text.control_characters import replace_control_characters
 
 if TYPE_CHECKING:
     from tertium.output.page.report import Report

@@ -12,11 +12,11 @@ from tertium.cli.parser import CommandParser, add_list
 from tertium.cli.runtime import add_runtime, progress_bars, runtime_of
 from tertium.data.formats import missing_to_null
 from tertium.errors import UsageError
-from tertium.output.tables.table import WIN_PROBABILITY_DECIMALS
 
 if TYPE_CHECKING:
     from tertium.metrics.base.ranker import Ranker
 
+WIDTH = 4  # decimals of win probabilities
 DESCRIPTION = (
     "Compare every two translations of each segment and rank systems by their mean probability "
     "of winning."
@@ -49,7 +49,7 @@ def add_arguments(parser: CommandParser) -> None:
         metavar="RANKER",
         help=f"ranker or metric (default: {default})",
     )
-    output.add_output(parser, WIN_PROBABILITY_DECIMALS, report=False)
+    output.add_output(parser, WIDTH, report=False)
     parser.groups["Output"].add_argument(
         "-sl", "--sentence-level", action="store_true", help="print a probability for each segment"
     )
@@ -59,7 +59,6 @@ def add_arguments(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from tertium.evaluation.ranking import rank
     from tertium.metrics.base.ranker import load_ranker
-    from tertium.output.tables import evaluations
 
     output.check_outputs(args)
     if len(args.ranker) > 1:
@@ -75,12 +74,12 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "json":
         output.print_records(ranking.records(segments=args.sentence_level))
     elif args.sentence_level:
-        output.print_table(evaluations.ranked_segment_table(ranking, args.width), args.format)
+        output.print_table(ranking.segment_table().with_decimals(args.width), args.format)
     else:
-        table = evaluations.ranking_table(ranking, args.width, warnings=not args.quiet)
-        output.print_table(table, args.format)
+        table = ranking.system_table(warnings=not args.quiet)
+        output.print_table(table.with_decimals(args.width), args.format)
     if args.sentence_level or args.format not in output.FORMATS_WITH_NOTES:
-        output.print_warnings(evaluations.format_ranking_warnings(ranking), args.quiet)
+        output.print_warnings(ranking.warning_lines(), args.quiet)
     return 0
 
 
@@ -92,7 +91,7 @@ def _rerank(args: argparse.Namespace, ranker: Ranker | None) -> int:
     other_inputs = (args.references, args.sources, args.documents, args.names, args.fields)
     if len(args.translations) != 1 or any(other_inputs):
         raise UsageError("--nbest reads one JSONL file with all texts: give only -t FILE")
-    if args.format != "text" or args.width != WIN_PROBABILITY_DECIMALS or args.sentence_level:
+    if args.format != "text" or args.width != WIDTH or args.sentence_level:
         raise UsageError("--nbest prints the records as JSONL: omit -f, -w and -sl")
     lists = read_candidates(args.translations[0])
     if ranker is None:

@@ -27,11 +27,11 @@ from tertium.extras import require_modules
 from tertium.frames import write_frame
 
 if TYPE_CHECKING:
+    from tertium.core.result import Table
     from tertium.evaluation.error_marking import MarkedTranslations
     from tertium.evaluation.evaluation import Evaluation
     from tertium.evaluation.slices import Slices
     from tertium.metrics.base.metric import Metric
-    from tertium.output.tables.table import Table
 
 logger = logging.getLogger(__name__)
 
@@ -171,9 +171,9 @@ def run(args: argparse.Namespace) -> int:
             records = evaluation.records(segments=not args.only_system)
         output.write_json(args.to_json, records + slice_records(slices))
     if args.output:
-        write_frame(evaluation.segment_columns(), args.output)
+        evaluation.write(args.output)
     if args.to_xlsx:
-        _write_workbook(args.to_xlsx, evaluation)
+        evaluation.write(args.to_xlsx)
     _print_scores(args, evaluation, slices)
     return 0
 
@@ -228,8 +228,6 @@ def _write_report(
 def _print_scores(
     args: argparse.Namespace, evaluation: Evaluation, slices: Sequence[Slices]
 ) -> None:
-    from tertium.output.tables import evaluations
-
     if args.score_only:
         _print_bare_scores(args, evaluation)
         return
@@ -239,46 +237,32 @@ def _print_scores(
     elif slices and args.format == "tsv":
         print_slices(args, slices)
     elif args.sentence_level:
-        table = evaluations.segment_table(evaluation, args.width, include_texts=args.with_texts)
-        _print_table(args, table)
+        _print_table(args, evaluation.segment_table(include_texts=args.with_texts))
     elif args.document_level:
-        _print_table(args, evaluations.document_table(evaluation, args.width))
+        _print_table(args, evaluation.document_table())
     else:
         warnings = not args.quiet and args.format != "csv"
-        _print_table(args, evaluations.system_table(evaluation, args.width, warnings=warnings))
+        _print_table(args, evaluation.system_table(warnings=warnings))
         print_slices(args, slices)
     has_notes = args.format in output.FORMATS_WITH_NOTES
     if not has_notes or args.sentence_level or args.document_level:
-        output.print_warnings(evaluations.format_warnings(evaluation), args.quiet)
+        output.print_warnings(evaluation.warning_lines(), args.quiet)
 
 
 def _print_table(args: argparse.Namespace, table: Table) -> None:
     if args.format != "csv":
-        output.print_table(table, args.format)
+        output.print_table(table.with_decimals(args.width), args.format)
     elif args.by:
         raise UsageError("-f csv prints one table: omit --by, or use -f tsv")
     else:
-        from tertium.output.tables.spreadsheet import write_csv
+        from tertium.data.tables import csv_lines
 
-        write_csv(_cell_values(table), table.header, sys.stdout, excel=args.excel)
-
-
-def _write_workbook(path: str, evaluation: Evaluation) -> None:
-    from tertium.output.tables.evaluations import segment_table
-    from tertium.output.tables.spreadsheet import write_xlsx
-
-    table = segment_table(evaluation, include_texts=True)
-    write_xlsx(_cell_values(table), table.header, path)
-
-
-def _cell_values(table: Table) -> list[list[Any]]:
-    """Return the rows of a table with full values instead of rounded texts."""
-    return [[cell if isinstance(cell, str) else cell.value for cell in row] for row in table.rows]
+        sys.stdout.writelines(csv_lines(table.values(), excel=args.excel))
 
 
 def _print_bare_scores(args: argparse.Namespace, evaluation: Evaluation) -> None:
     """Print one line of scores, one per metric, for each system, document or segment."""
-    from tertium.output.tables.table import number_cell
+    from tertium.core.result import format_number
 
     for system in evaluation.systems:
         scores = [evaluation.scores[system][metric] for metric in evaluation.metrics]
@@ -290,7 +274,7 @@ def _print_bare_scores(args: argparse.Namespace, evaluation: Evaluation) -> None
         else:
             columns = [[s.system] for s in scores]
         for row in zip(*columns, strict=True):
-            print("\t".join(number_cell(v, n).text for v, n in zip(row, decimals, strict=True)))
+            print("\t".join(map(format_number, row, decimals)))
 
 
 def check_error_marking(metrics: Sequence[Metric]) -> None:

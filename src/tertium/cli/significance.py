@@ -115,22 +115,20 @@ def compare_systems(args: argparse.Namespace, *, pairs: bool = False, alpha: flo
 def _print_comparison(
     args: argparse.Namespace, result: Comparison, slices: Sequence[Slices], *, pairs: bool
 ) -> None:
-    from tertium.decisions.verdicts import describe_verdict
-    from tertium.output.tables import evaluations
+    from tertium.evaluation.verdicts import describe_verdict
 
     if args.format not in output.FORMATS_WITH_NOTES:
-        lines = [*evaluations.format_warnings(result), describe_verdict(result)]
+        lines = [*result.warning_lines(), describe_verdict(result)]
         output.print_warnings([*filter(None, lines)], args.quiet)
     if args.format == "json":
         output.print_records(result.records() + slice_records(slices))
     elif slices and args.format == "tsv":
         print_slices(args, slices)
     elif pairs and args.format == "tsv":
-        output.print_table(evaluations.pairwise_p_value_list(result), args.format)
+        output.print_table(result.pair_list(), args.format)
     else:
-        table = evaluations.comparison_table(result, args.width, warnings=not args.quiet)
-        output.print_table(table, args.format)
+        table = result.comparison_table(warnings=not args.quiet)
+        output.print_table(table.with_decimals(args.width), args.format)
         for metric in result.metrics if pairs else ():
-            p_values = evaluations.pairwise_p_value_table(result, metric)
-            output.print_table(p_values, args.format, first=False)
+            output.print_table(result.pair_table(metric), args.format, first=False)
         print_slices(args, slices)

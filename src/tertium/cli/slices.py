@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tertium.cli import inputs, output
 
 if TYPE_CHECKING:
+    from tertium.core.result import Table
     from tertium.evaluation.evaluation import Evaluation
     from tertium.evaluation.slices import Slices
 
@@ -35,12 +36,22 @@ def print_slices(args: argparse.Namespace, slices: Sequence[Slices]) -> None:
     """Print one table per column of --by; in TSV, one table of all."""
     if not slices:
         return
-    from tertium.output.tables.slices import slice_table
-    from tertium.output.tables.table import Table
-
-    tables = [slice_table(part, args.width) for part in slices]
+    tables = [table.with_decimals(args.width) for part in slices for table in part.tables()]
     if args.format == "tsv" and len(tables) > 1:
-        rows = [[table.header[0], *row] for table in tables for row in table.rows]
-        tables = [Table(["by", "slice", *tables[0].header[1:]], rows)]
+        tables = [_join_tables(tables)]
     for number, table in enumerate(tables):
         output.print_table(table, args.format, first=number == 0 and args.format == "tsv")
+
+
+def _join_tables(tables: Sequence[Table]) -> Table:
+    """Return one table of all slices, whose first column names what they were sliced by."""
+    from tertium.core.result import Table
+
+    joined: dict[str, list[Any]] = {}
+    for table in tables:
+        (by, names), *remaining = table.values().items()
+        joined.setdefault("by", []).extend([by] * len(names))
+        joined.setdefault("slice", []).extend(names)
+        for name, values in remaining:
+            joined.setdefault(name, []).extend(values)
+    return Table.from_values(joined)

@@ -31,15 +31,14 @@ from tertium.decisions.gate_result import (
     Verdict,
 )
 from tertium.decisions.gate_rules import GateRules, match_rules, resolve_margins
-from tertium.decisions.noninferiority import Difference, measure_difference, round_up
-from tertium.decisions.verdicts import find_unfit_metrics
 from tertium.errors import MissingInputError, UsageError
 from tertium.evaluation.checking import CheckReport, check
-from tertium.evaluation.comparison import MIN_SEGMENTS
-from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.evaluation import MIN_SEGMENTS, Evaluation
 from tertium.evaluation.metric_choice import load_metrics_for, recommend_metric, target_texts
+from tertium.evaluation.noninferiority import Difference, measure_difference, round_up
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.scoring import References, score
+from tertium.evaluation.verdicts import find_unfit_metrics
 from tertium.meta.significance import holm
 from tertium.metrics.base.metric import Metric
 from tertium.metrics.base.scorer import HOW_TO_PROVIDE

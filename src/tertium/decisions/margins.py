@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tertium.decisions.noninferiority import (
+from tertium.errors import UsageError
+from tertium.evaluation.comparison import describe_missing_scales, find_scales
+from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.noninferiority import (
     MIN_SEGMENTS_TO_TEST,
     measure_difference,
     round_up,
 )
-from tertium.errors import UsageError
-from tertium.evaluation.comparison import describe_missing_scales, find_scales
-from tertium.evaluation.evaluation import Evaluation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,17 +9,28 @@ and `tertium meta --thresholds` fits others.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import permutations
+from operator import itemgetter
+from typing import Any, Literal
 
 import numpy as np
 
 from tertium.arrays import FloatArray, check_resamples, in_open_unit_interval
+from tertium.core.notes import resampling_warnings
+from tertium.core.result import Column, Emphasis, Table, format_number
 from tertium.errors import TertiumError, UnknownNameError, UsageError
-from tertium.evaluation.evaluation import Evaluation, MetricDict
+from tertium.evaluation.evaluation import (
+    MAX_UNSEGMENTED_SHARE,
+    MIN_SEGMENTS,
+    NOTE,
+    Evaluation,
+    MetricDict,
+    is_caution,
+)
 from tertium.evaluation.metric_choice import default_metrics, describe_tokenizers
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.resampling import (
@@ -30,7 +41,7 @@ from tertium.evaluation.resampling import (
     paired_randomization,
 )
 from tertium.evaluation.scoring import References, Translations, add_intervals, as_testset, score
-from tertium.frames import make_frame
+from tertium.evaluation.verdicts import describe_verdict
 from tertium.meta.difference_scales import (
     ALL_DIRECTIONS,
     INTO_ENGLISH,
@@ -48,17 +59,12 @@ from tertium.text.language_identification import (
     is_too_short,
 )
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 SCALES_FILE = "differences.json"
 INPUT_NAMES = {
     "source": "the source only",
     "reference": "the reference only",
     "source+reference": "source and reference",
 }
-MAX_UNSEGMENTED_SHARE = 0.1  # of references without blanks; with more, no scale was fitted
-MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,16 +281,173 @@ class Comparison(Evaluation):
             direction=scale.direction,
         )
 
-    def to_frame(self) -> DataFrame:
-        """Return a pandas frame with one row for each system and metric.
+    def tables(self) -> list[Table]:
+        """Return systems x (score, p-value against the baseline, rank) for each metric."""
+        return [self.comparison_table()]
+
+    def comparison_table(self, *, warnings: bool = True) -> Table:
+        """Return systems x (score, p-value against the baseline, rank) for each metric."""
+
+        def label(system: str, _: int) -> str:
+            return f"{system} (baseline)" if system == self.baseline else system
+
+        columns = [
+            Column("system", str, text=label),
+            Column("baseline", lambda system: int(system == self.baseline), 0, show=False),
+        ]
+        for metric in self.metrics:
+            columns += self._test_columns(metric)
+        lines = self.warning_lines() if warnings else []
+        notes = [
+            f"p: difference to {self.baseline}, {self.test_name}, seed {self.seed}; "
+            f"* p < {self.alpha:g} (+ better, - worse)",
+            "rank: each system is significantly better than all systems of higher rank numbers",
+            *self.agreement_lines(),
+            *self.signatures,
+            *(line for line in lines if not is_caution(line)),
+        ]
+        cautions = [line for line in lines if is_caution(line)]
+        if verdict := describe_verdict(self):
+            cautions.append(verdict)
+        return Table(columns, self.systems, notes=notes, cautions=cautions)
+
+    def _test_columns(self, metric: str) -> list[Column]:
+        """Return the score of each system, its p-value and its rank cluster."""
+        score, *bounds = self.score_columns(metric)
+        clusters = dict(zip(self.systems, self.clusters[metric], strict=True))
+
+        def p_value(system: str) -> float | None:
+            return None if system == self.baseline else self.p_value(metric, system)
+
+        p = self.p_value_column("p", p_value, lambda system: self.difference(metric, system))
+        columns = [score, *bounds, replace(p, group=score.name)]
+        agreements = {system: self.human_agreement(metric, system) for system in self.systems[1:]}
+        if any(agreements.values()):
+
+            def agree(system: str) -> float | str:
+                agreement = agreements.get(system)
+                return agreement.agree if agreement else ""
+
+            columns.append(Column(f"{score.name} human agreement", agree, 2, show=False))
+        rank = Column("rank", lambda system: clusters[system] or np.nan, 0, group=score.name)
+        return [*columns, rank]
+
+    def p_value_column(
+        self, name: str, get: Callable[[Any], float | None], difference: Callable[[Any], float]
+    ) -> Column:
+        """Return a column of p-values, marked with the sign of a significant difference."""
+
+        def is_significant(row: Any) -> bool:
+            p = get(row)
+            return p is not None and p < self.alpha
+
+        def text(row: Any, decimals: int) -> str:
+            p = get(row)
+            if p is None:
+                return ""
+            if is_significant(row):
+                return f"{p:.{decimals}f} *{'+' if difference(row) > 0 else '-'}"
+            return format_number(p, decimals) + ("  " if p == p else "")
+
+        def mark(row: Any) -> Emphasis:
+            if not is_significant(row):
+                return ""
+            return "good" if difference(row) > 0 else "bad"
+
+        return Column(name, get, 4, text=text, mark=mark)
+
+    def pair_table(self, metric: str) -> Table:
+        """Return the p-values of all pairs of systems under one metric."""
+
+        index = {system: n for n, system in enumerate(self.systems)}
+
+        def p_value_column(other: str) -> Column:
+            def p_value(system: str) -> float | None:
+                p = float(self.p_values[metric][index[system], index[other]])
+                return None if system == other else p
+
+            return self.p_value_column(
+                other, p_value, lambda system: self.difference(metric, system, other)
+            )
+
+        note = (
+            f"{self.test_name}; * p < {self.alpha:g}: "
+            "the row is better (+) or worse (-) than the column"
+        )
+        title = f"p-values of all pairs, {self.names[metric]}"
+        columns = [Column("", str), *map(p_value_column, self.systems)]
+        return Table(columns, self.systems, title, [note])
+
+    def pair_list(self) -> Table:
+        """Return the p-values of all pairs of systems, one row per metric and ordered pair."""
+        rows = [
+            (metric, system, other)
+            for metric in self.metrics
+            for system, other in permutations(self.systems, 2)
+        ]
+
+        def p_value(row: tuple[str, str, str]) -> float:
+            metric, system, other = row
+            places = self.systems.index(system), self.systems.index(other)
+            return float(self.p_values[metric][places])
+
+        def agree(row: tuple[str, str, str]) -> float | str:
+            agreement = self.human_agreement(*row)
+            return agreement.agree if agreement else ""
+
+        columns = [
+            Column("metric", itemgetter(0)),
+            Column("system", itemgetter(1)),
+            Column("other", itemgetter(2)),
+            Column("p", p_value, 4),
+            Column("human agreement", agree, 2),
+        ]
+        return Table(columns, rows)
+
+    @property
+    def test_name(self) -> str:
+        """The significance test and its number of resamples."""
+        if self.test == "bootstrap":
+            return f"paired bootstrap, {self.resamples} resamples"
+        return f"paired randomization, two-sided, {self.resamples} trials"
+
+    def agreement_lines(self) -> list[str]:
+        """Return how often human scores confirm such a difference, by metric and system."""
+        lines = []
+        for metric in self.metrics:
+            for system in self.systems[1:]:
+                if agreement := self.human_agreement(metric, system):
+                    scores = self.scores[system][metric]
+                    lines.append(f"{system}: {agreement.describe(scores.name, scores.decimals)}")
+        return lines
+
+    def _notes(self) -> list[str]:
+        missing_scales = describe_missing_scales(self).values()
+        return [*super()._notes(), *(f"{NOTE} {sentence}" for sentence in missing_scales)]
+
+    def _sample_warnings(self) -> list[str]:
+        """Warn if segments or resamples are too few for tests, intervals and human agreement."""
+        lines = self._small_sample("tests and intervals", "p is undefined")
+        if lines and self.scales:
+            lines.append(
+                f"warning: fewer than {MIN_SEGMENTS} segments: human agreement with the "
+                "difference not shown"
+            )
+        return [*lines, *resampling_warnings(1, self.resamples, self.alpha)]
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row for each system and metric.
 
         Columns are `score`, the bounds `low` and `high` of its interval, `difference` and
         `p_value` against the baseline (NaN for the baseline), `rank` by score and `cluster`.
         """
-        rows = [self._frame_row(m, n) for m in self.metrics for n in range(len(self.systems))]
-        return make_frame({column: [row[column] for row in rows] for column in rows[0]})
+        if suffix == ".xlsx":
+            return super().file_table(suffix)
+        places = range(len(self.systems))
+        rows = [self._file_row(metric, place) for metric in self.metrics for place in places]
+        return Table.from_values({name: [row[name] for row in rows] for name in rows[0]})
 
-    def _frame_row(self, metric: str, place: int) -> dict[str, Any]:
+    def _file_row(self, metric: str, place: int) -> dict[str, Any]:
         system = self.systems[place]
         leads = [self.difference(metric, other, system) for other in self.systems]
         bounds = self.intervals[system][metric]

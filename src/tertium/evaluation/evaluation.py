@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import product
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.notes import format_warning_counts
+from tertium.core.result import Column, Emphasis, Result, Table, bound_columns, format_number
 from tertium.data.testset import TestSet
-from tertium.display import Displayable
 from tertium.errors import TertiumError, UnknownNameError
+from tertium.evaluation.metric_choice import describe_tokenizers
 from tertium.evaluation.resampling import Interval
-from tertium.frames import make_frame
 from tertium.metrics.base.loading import load_metric, replace_fields
+from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
 from tertium.scores import Scores
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
 Value = TypeVar("Value")
+NOTE = "note:"
+MAX_UNSEGMENTED_SHARE = 0.1  # of references without blanks; with more, a metric is unfit
+MIN_SEGMENTS = 30  # with fewer, resampling and differences do not generalize
+MAX_LISTED = 10  # segments without a score
 LANGUAGE_FIELDS = ("tokenize", "lp", "language")  # `metric_choice.set_languages` sets them
 
 
@@ -87,7 +92,7 @@ def _without_languages(spec: str) -> str:
 
 
 @dataclass(frozen=True)
-class Evaluation(Displayable):
+class Evaluation(Result):
     """The scores of systems under metrics, as returned by `tertium.score`.
 
     Attributes
@@ -143,30 +148,171 @@ class Evaluation(Displayable):
             for metric in self.metrics
         ]
 
-    def to_frame(self) -> DataFrame:
-        """Return a pandas frame of `segment_columns`: a row per system, metric and segment."""
-        return make_frame(self.segment_columns())
+    def tables(self) -> list[Table]:
+        """Return systems x metrics."""
+        return [self.system_table()]
 
-    def segment_columns(self) -> dict[str, Sequence[Any]]:
-        """Return columns with one value for each system, metric and segment.
+    def system_table(self, *, warnings: bool = True) -> Table:
+        """Return systems x metrics with intervals if computed; the best system is marked."""
+        columns = [Column("system", str)]
+        for metric in self.metrics:
+            columns += self.score_columns(metric)
+        notes = [*self.signatures, *(self.warning_lines() if warnings else [])]
+        return Table(columns, self.systems, notes=notes)
+
+    def score_columns(self, metric: str) -> list[Column]:
+        """Return the column of a metric for rows of systems, and the bounds of its intervals."""
+
+        def text(system: str, decimals: int) -> str:
+            value = self.scores[system][metric].system
+            rounded = format_number(value, decimals)
+            if not self.intervals or value != value:
+                return rounded
+            bounds = self.intervals[system][metric]
+            half_width = format_number(bounds.half_width, decimals)
+            return f"{rounded} (μ = {format_number(bounds.mean, decimals)} ± {half_width})"
+
+        def mark(system: str) -> Emphasis:
+            return "best" if self.is_best(system, metric) else ""
+
+        def bounds(system: str) -> tuple[float, float]:
+            interval = self.intervals[system][metric]
+            return interval.low, interval.high
+
+        def value(system: str) -> float:
+            return self.scores[system][metric].system
+
+        column = self._score_column(metric, value)
+        column = replace(column, mark=mark, text=text, group=column.name)
+        return [column, *(bound_columns(column.name, bounds) if self.intervals else [])]
+
+    def _score_column(self, metric: str, get: Callable[[Any], float]) -> Column:
+        decimals = self.metric_scores(metric)[0].decimals
+        return Column(self.heading(metric), get, decimals, adjustable=True)
+
+    def heading(self, metric: str) -> str:
+        """Return a metric's name with an arrow: up if higher is better."""
+        arrow = "↑" if self.metric_scores(metric)[0].higher_is_better else "↓"
+        return f"{self.names[metric]} {arrow}"
+
+    def is_best(self, system: str, metric: str) -> bool:
+        """Return whether no other system has a better score; False for a single system."""
+        defined = [s.sign * s.system for s in self.metric_scores(metric) if s.system == s.system]
+        scores = self.scores[system][metric]
+        return len(self.systems) > 1 and scores.sign * scores.system == max(defined, default=np.nan)
+
+    def document_table(self) -> Table:
+        """Return one row per system and document with a column per metric."""
+        documents = self.testset.documents
+        columns = [Column("system", itemgetter(0)), Column("document", itemgetter(1))]
+        for metric in self.metrics:
+            values = {s: self.scores[s][metric].documents(documents) for s in self.systems}
+            columns.append(self._score_column(metric, partial(_look_up, values)))
+        rows = [*product(self.systems, dict.fromkeys(documents))]
+        return Table(columns, rows)
+
+    def segment_table(self, *, include_texts: bool = False) -> Table:
+        """Return one row per system and segment with a column per metric, and with texts."""
+        items = as_numbers(self.testset.items)
+        columns = [
+            Column("system", itemgetter(0)),
+            Column("segment", lambda row: items[row[1]], 0, text=lambda row, _: str(items[row[1]])),
+            *(self._text_columns() if include_texts else []),
+        ]
+        for metric in self.metrics:
+            values = {s: self.scores[s][metric].segments.tolist() for s in self.systems}
+            columns.append(self._score_column(metric, partial(_look_up, values)))
+        return Table(columns, [*product(self.systems, range(len(items)))])
+
+    def _text_columns(self) -> list[Column]:
+        """Return columns of the kinds of text that the test set has."""
+        testset = self.testset
+        columns = []
+        if testset.sources:
+            columns.append(Column("source", lambda row: testset.sources[row[1]]))
+        columns.append(Column("translation", lambda row: testset.systems[row[0]][row[1]]))
+        for place in range(max(map(len, testset.references or ()), default=0)):
+            name = f"reference {place + 1}" if place else "reference"
+            columns.append(Column(name, partial(_reference, testset, place)))
+        return columns
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return one row for each system, metric and segment; a workbook has texts instead.
 
         The columns are `system`, `metric`, `segment` (its name in the test set, or its number from
         1), `document` if known, `score` and `higher_is_better`. `tertium meta --scores` reads them
         from a Parquet or TSV file.
         """
+        if suffix == ".xlsx":
+            return self.segment_table(include_texts=True)
         count = len(self.testset)
         pairs = [(system, metric) for system in self.systems for metric in self.metrics]
+        scores = [self.scores[system][metric] for system, metric in pairs]
         documents = {"document": list(self.testset.documents) * len(pairs)}
-        return {
-            "system": [system for system, _ in pairs for _ in range(count)],
-            "metric": [metric for _, metric in pairs for _ in range(count)],
-            "segment": as_numbers(self.testset.items) * len(pairs),
-            **(documents if self.testset.documents else {}),
-            "score": np.concatenate([self.scores[s][m].segments for s, m in pairs]).tolist(),
-            "higher_is_better": [
-                self.scores[s][m].higher_is_better for s, m in pairs for _ in range(count)
-            ],
-        }
+        return Table.from_values(
+            {
+                "system": [system for system, _ in pairs for _ in range(count)],
+                "metric": [metric for _, metric in pairs for _ in range(count)],
+                "segment": as_numbers(self.testset.items) * len(pairs),
+                **(documents if self.testset.documents else {}),
+                "score": np.concatenate([own.segments for own in scores]).tolist(),
+                "higher_is_better": [own.higher_is_better for own in scores for _ in range(count)],
+            }
+        )
+
+    @property
+    def signatures(self) -> list[str]:
+        """The signatures of the metrics."""
+        first = self.scores[self.systems[0]]
+        return [first[metric].signature for metric in self.metrics]
+
+    def caution_lines(self) -> list[str]:
+        """Return what makes all scores of a metric doubtful, such as how texts are split."""
+        return [line for line in self.warning_lines() if is_caution(line)]
+
+    def warning_lines(self) -> list[str]:
+        """Return lines on tokenizers, warnings with counts, and what is missing or too small."""
+        counts: dict[str, dict[str, int]] = {}
+        for system in self.systems:
+            for metric in self.metrics:
+                for kind, count in self.scores[system][metric].warnings.items():
+                    by_system = counts.setdefault(kind, {})
+                    by_system[system] = max(count, by_system.get(system, 0))  # metrics may differ
+        return [
+            *self._notes(),
+            *format_warning_counts(counts),
+            *self._missing_score_lines(),
+            *self._sample_warnings(),
+        ]
+
+    def _notes(self) -> list[str]:
+        return tokenizer_notes(self.testset, self.metrics)
+
+    def _sample_warnings(self) -> list[str]:
+        """Warn if there are too few segments for intervals."""
+        return self._small_sample("intervals", "intervals have no width") if self.intervals else []
+
+    def _small_sample(self, statistics: str, effect: str) -> list[str]:
+        count = len(self.testset)
+        if count >= MIN_SEGMENTS:
+            return []
+        if count == 1:
+            return [f"warning: one segment: nothing to resample; {effect}"]
+        limit = f"unreliable below {MIN_SEGMENTS} segments"
+        return [f"warning: {count} segments: {statistics} are {limit}"]
+
+    def _missing_score_lines(self) -> list[str]:
+        """Return a line for each system and metric without a score for some segments."""
+        lines = []
+        for system in self.systems:
+            for metric in self.metrics:
+                is_missing = np.isnan(self.scores[system][metric].segments)
+                items = [self.testset.items[n] for n in np.flatnonzero(is_missing)]
+                if items and len(items) < len(is_missing):
+                    more = f" and {len(items) - MAX_LISTED} more" if len(items) > MAX_LISTED else ""
+                    names = ", ".join(items[:MAX_LISTED])
+                    lines.append(f"no score under {metric} for {system}: segment {names}{more}")
+        return lines
 
     def _record(self, system: str, metric: str, segments: bool) -> dict[str, Any]:
         scores = self.scores[system][metric]
@@ -193,6 +339,28 @@ class Evaluation(Displayable):
         if scores.warnings:
             record["warnings"] = dict(scores.warnings)
         return record
+
+
+def _look_up(values: Mapping[str, Any], row: tuple[str, Any]) -> float:
+    """Return the score of a system on a segment or document."""
+    system, key = row
+    return float(values[system][key])
+
+
+def _reference(testset: TestSet, place: int, row: tuple[str, int]) -> str:
+    """Return a reference of a segment; empty if it has fewer."""
+    references = testset.references[row[1]]
+    return references[place] if place < len(references) else ""
+
+
+def is_caution(line: str) -> bool:
+    """Tell whether a warning is about all scores of a metric, such as how texts are split."""
+    return UNSEGMENTED in line or line.startswith(NOTE)
+
+
+def tokenizer_notes(testset: TestSet, specs: Sequence[str]) -> list[str]:
+    """Return a line for each metric that splits texts in a language with its own tokenizer."""
+    return [f"{NOTE} {sentence}" for sentence in describe_tokenizers(testset, specs)]
 
 
 def segment_fields(testset: TestSet, values: FloatArray) -> dict[str, Any]:

@@ -9,11 +9,17 @@ from typing import Any
 import numpy as np
 
 from tertium.arrays import FloatArray, IntArray, divide
+from tertium.core.notes import format_warning_counts
+from tertium.core.result import Column, Result, Table
 from tertium.data.candidate_lists import CandidateList
 from tertium.data.testset import TestSet
-from tertium.display import Displayable
 from tertium.errors import MissingInputError
-from tertium.evaluation.evaluation import Evaluation, segment_fields
+from tertium.evaluation.evaluation import (
+    Evaluation,
+    is_caution,
+    segment_fields,
+    tokenizer_notes,
+)
 from tertium.evaluation.metric_choice import choose_tokenizer, recommend_metric_for, target_texts
 from tertium.evaluation.scoring import References, Translations, as_testset
 from tertium.metrics.base.metric import Metric
@@ -21,11 +27,12 @@ from tertium.metrics.base.ranker import Ranker, ScoreRanker, as_ranker
 from tertium.scores import ScoreMatrix, Scores
 from tertium.segment import Segment
 
+DECIMALS = 4  # of win probabilities
 NOT_COMPARED = "translation not compared because its score is not a number"  # a warning
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ranking(Displayable):
+class Ranking(Result):
     """A ranking of systems, as returned by `tertium.rank`.
 
     Attributes
@@ -85,6 +92,48 @@ class Ranking(Displayable):
             }
             for n in self.order
         ]
+
+    def tables(self) -> list[Table]:
+        """Return one row per system, best first."""
+        return [self.system_table()]
+
+    def system_table(self, *, warnings: bool = True) -> Table:
+        """Return one row per system, best first."""
+        matrix, ranks = self.matrix, self.ranks
+        columns = [
+            Column("system", lambda n: matrix.systems[n]),
+            Column("rank", lambda n: ranks[n], 0),
+            Column(
+                "win probability",
+                lambda n: float(matrix.system_scores[n]),
+                DECIMALS,
+                mark=lambda n: "best" if ranks[n] == 1 else "",
+                adjustable=True,
+            ),
+            Column("best on", lambda n: int(self.best_on[n]), 0),
+        ]
+        count = len(self.testset)
+        lines = self.warning_lines() if warnings else []
+        notes = [
+            f"{count} segment{'s' * (count != 1)}, all pairs of {len(ranks)} systems",
+            self.signature,
+            *(line for line in lines if not is_caution(line)),
+        ]
+        return Table(columns, self.order, notes=notes, cautions=[*filter(is_caution, lines)])
+
+    def segment_table(self) -> Table:
+        """Return one row per segment with the win probability of each system."""
+        matrix = self.matrix
+        columns = [Column("segment", lambda n: matrix.items[n])]
+        for system in matrix.systems:
+            values = matrix[system].tolist()
+            columns.append(Column(system, values.__getitem__, DECIMALS, adjustable=True))
+        return Table(columns, range(len(matrix.items)))
+
+    def warning_lines(self) -> list[str]:
+        """Return lines on tokenizers and on warnings with counts by system."""
+        notes = tokenizer_notes(self.testset, [self.ranker.spec])
+        return [*notes, *format_warning_counts(self.warnings)]
 
     def _warnings_of(self, row: int) -> dict[str, int]:
         system = self.matrix.systems[row]

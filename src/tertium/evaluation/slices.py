@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.notes import resampling_warnings
+from tertium.core.result import Column, Result, Table
 from tertium.data.human_data import HumanData
 from tertium.data.slices import Slicing, slice_items, slice_testset
 from tertium.evaluation.comparison import Comparison, Test, compare_evaluation
-from tertium.evaluation.evaluation import Evaluation, MetricDict
+from tertium.evaluation.evaluation import MIN_SEGMENTS, Evaluation, MetricDict
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.results import Results, TaskResult, assign_ranks
@@ -26,7 +29,7 @@ from tertium.meta.tasks import Task
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Slices:
+class Slices(Result):
     """An evaluation or comparison of each slice, in `parts` by label.
 
     `adjusted` are p-values against the baseline by metric, adjusted over slices and systems.
@@ -47,6 +50,64 @@ class Slices:
                     about["p_holm"] = float(adjusted[part.systems.index(record["system"])])
                 records.append({**about, **record})
         return records
+
+    def tables(self) -> list[Table]:
+        """Return slices and systems x metrics, with adjusted p-values for a comparison."""
+        first = next(iter(self.parts.values()))
+        rows = [(name, system) for name in self.parts for system in first.systems]
+        columns = [
+            Column(self.by, itemgetter(0)),
+            Column("system", itemgetter(1), group="system"),
+            Column(
+                "segments",
+                lambda row: len(self.parts[row[0]].testset),
+                0,
+                group="system" if self.adjusted else "",
+            ),
+        ]
+        for metric in first.metrics:
+            columns += self._metric_columns(first, metric)
+        return [Table(columns, rows, title=f"by {self.by}", notes=self._notes(first))]
+
+    def _metric_columns(self, first: Evaluation, metric: str) -> list[Column]:
+        """Return the scores of a metric, and their p-values if systems were compared."""
+        column = first.score_columns(metric)[0]
+        score = replace(
+            column,
+            get=lambda row: self.parts[row[0]].scores[row[1]][metric].system,
+            mark=lambda row: "best" if self.parts[row[0]].is_best(row[1], metric) else "",
+            text=None,
+        )
+        if not isinstance(first, Comparison):
+            return [score]
+        place_of = {name: place for place, name in enumerate(self.parts)}
+
+        def p_value(row: tuple[str, str]) -> float | None:
+            name, system = row
+            number = first.systems.index(system)
+            return float(self.adjusted[metric][place_of[name], number]) if number else None
+
+        def difference(row: tuple[str, str]) -> float:
+            compared = self.parts[row[0]]
+            return compared.difference(metric, row[1])  # type: ignore[attr-defined, no-any-return]
+
+        return [score, replace(first.p_value_column("p", p_value, difference), group=score.name)]
+
+    def _notes(self, first: Evaluation) -> list[str]:
+        if not isinstance(first, Comparison):
+            return []
+        tests = len(self.parts) * (len(first.systems) - 1)
+        notes = [
+            f"p: difference to {first.baseline}, {first.test_name}, seed {first.seed}, adjusted by "
+            f"Holm's method over the {tests} tests of a metric; "
+            f"* p < {first.alpha:g} (+ better, - worse)"
+        ]
+        notes += resampling_warnings(tests, first.resamples, first.alpha)
+        small = [name for name, own in self.parts.items() if len(own.testset) < MIN_SEGMENTS]
+        if small:
+            names = ", ".join(small[:5]) + (f" and {len(small) - 5} more" if small[5:] else "")
+            notes.append(f"warning: fewer than {MIN_SEGMENTS} segments: {names}")
+        return notes
 
 
 def slice_results(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tertium.atomic import write_text
 from tertium.data.locations import Locate
+from tertium.data.tables import write_xlsx
 from tertium.errors import UsageError
 from tertium.evaluation.checking import FINDING_COLUMNS, CheckReport
 from tertium.extras import require_modules
@@ -14,7 +15,6 @@ from tertium.frames import write_frame
 from tertium.output.page.findings_page import findings_page
 from tertium.output.sarif import check_results, check_rules, sarif_log
 from tertium.output.tables.findings import WORKBOOK_COLUMNS, workbook_rows
-from tertium.output.tables.spreadsheet import write_xlsx
 
 FINDING_SUFFIXES = (".xlsx", ".html", ".sarif", ".tsv", ".csv", ".jsonl", ".parquet")
 
@@ -33,7 +33,10 @@ def write_findings(report: CheckReport, path: str, locate: Locate) -> None:
     """Write findings in the format of the suffix; `locate` finds texts for SARIF."""
     suffix = Path(path).suffix
     if suffix == ".xlsx":
-        write_xlsx(workbook_rows(report), WORKBOOK_COLUMNS, path)
+        rows = [*workbook_rows(report)]
+        write_xlsx(
+            {name: [row[n] for row in rows] for n, name in enumerate(WORKBOOK_COLUMNS)}, path
+        )
     elif suffix == ".html":
         write_text(path, findings_page(report))
     elif suffix == ".sarif":
@@ -41,7 +44,8 @@ def write_findings(report: CheckReport, path: str, locate: Locate) -> None:
         write_text(path, json.dumps(log, ensure_ascii=False, indent=1) + "\n")
     else:
         rows = [
-            [" ".join(v.split()) if isinstance(v, str) else v for v in row] for row in report.rows()
+            tuple(" ".join(v.split()) if isinstance(v, str) else v for v in row)
+            for row in report.rows()
         ]
         columns = {name: [row[n] for row in rows] for n, name in enumerate(FINDING_COLUMNS)}
         write_frame(columns, path)

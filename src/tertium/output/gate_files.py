@@ -14,16 +14,14 @@ from tertium.data.locations import Locate
 from tertium.decisions.gate_result import Condition, GateResult, MetricTest
 from tertium.evaluation.checking import CheckReport
 from tertium.output.error_span_markup import error_span_paragraph
-from tertium.output.markup import FORBIDDEN, Markup, element, join
+from tertium.output.html_table import render_table as render_html_table
+from tertium.output.markdown import escape_markdown
+from tertium.output.markup import Markup, element, join
 from tertium.output.page.template import render_page, section
+from tertium.output.render import render_table
 from tertium.output.sarif import SarifResult, check_results, check_rules, sarif_log
 from tertium.output.tables.gate import gate_tables
-from tertium.output.tables.table import (
-    escape_markdown,
-    render_html_table,
-    render_table,
-    replace_control_characters,
-)
+from tertium.text.control_characters import FORBIDDEN_IN_XML, replace_control_characters
 
 MARKS = {"pass": "✅", "better": "✅", "worse": "❌", "fail": "❌", "undecided": "⚠️"}
 MAX_PAGE_FINDINGS = 200
@@ -126,7 +124,7 @@ def _add_failure(case: ElementTree.Element, kind: str, message: str) -> None:
 
 def _xml_text(text: str) -> str:
     """Replace characters that XML does not allow."""
-    return FORBIDDEN.sub("\ufffd", replace_control_characters(text))
+    return FORBIDDEN_IN_XML.sub("\ufffd", replace_control_characters(text))
 
 
 def markdown_summary(result: GateResult) -> str:

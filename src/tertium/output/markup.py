@@ -11,8 +11,8 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-# characters that HTML or XML 1.0 does not allow, not even as references
-FORBIDDEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+from tertium.text.control_characters import FORBIDDEN_IN_XML
+
 _VOID_ELEMENTS = frozenset({"br", "col", "hr", "img", "input", "meta"})
 _SVG_SHAPES = frozenset({"circle", "line", "path", "polygon", "polyline", "rect"})
 
@@ -33,7 +33,7 @@ def escape(text: str) -> Markup:
     >>> escape('<b> & "c"')
     '&lt;b&gt; &amp; &quot;c&quot;'
     """
-    return Markup(html.escape(FORBIDDEN.sub("\ufffd", text)))
+    return Markup(html.escape(FORBIDDEN_IN_XML.sub("\ufffd", text)))
 
 
 def join(parts: Iterable[str], separator: str = "") -> Markup:

@@ -7,13 +7,13 @@ from functools import singledispatch
 
 import numpy as np
 
+from tertium.core.result import Result, Table
 from tertium.decisions.gate_result import GateResult
 from tertium.decisions.route import Route
 from tertium.decisions.routing import RoutedTranslations
 from tertium.decisions.worst import WorstSegments
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.checking import CheckReport
-from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.error_marking import MarkedTranslations
 from tertium.evaluation.error_spans import SpanStudy
 from tertium.evaluation.evaluation import Evaluation
@@ -24,21 +24,22 @@ from tertium.metrics.base.explanation import Explanation
 from tertium.output.charts.axes import axis_limits
 from tertium.output.charts.row_charts import ridge_chart
 from tertium.output.error_span_markup import marked_errors_section
+from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, element, isolate_names, join
 from tertium.output.page.explanations import explanation_html
 from tertium.output.page.figures import captioned_figure, ranking_figures
 from tertium.output.page.report import Report
 from tertium.output.page.template import read_asset
+from tertium.output.render import render_table
 from tertium.output.tables.challenge_sets import challenge_chart, challenge_table
 from tertium.output.tables.error_spans import span_agreement_table, span_detail_tables
-from tertium.output.tables.evaluations import comparison_table, ranking_table, system_table
 from tertium.output.tables.explanations import explanation_parts
 from tertium.output.tables.findings import finding_counts
 from tertium.output.tables.gate import gate_tables
 from tertium.output.tables.meta_evaluation import agreement_table
 from tertium.output.tables.rater_agreement import study_tables
 from tertium.output.tables.routes import outcome_table, route_tables
-from tertium.output.tables.table import Cell, Table, number_cell, render_html_table, render_table
+from tertium.output.tables.table import Cell, cell_table, number_cell
 from tertium.output.tables.worst import worst_table
 from tertium.scores import Scores
 
@@ -70,7 +71,7 @@ def _(scores: Scores) -> str:
     row += [number_cell(float(value), places) for value in quartiles]
     warnings = [f"warning: {kind}: {count}" for kind, count in scores.warnings.items()]
     notes = [text for text in (scores.verbose, scores.signature, *warnings) if text]
-    table = render_html_table(Table(header, [row], notes=notes))
+    table = render_html_table(cell_table(header, [row], notes=notes))
     low, high = axis_limits(values)
     if not values.size or low == high:
         return html_fragment(table)
@@ -83,22 +84,7 @@ def _(scores: Scores) -> str:
 @singledispatch
 def result_tables(value: object) -> list[Table]:
     """Return the tables of a result; empty for other values."""
-    return []
-
-
-@result_tables.register
-def _(evaluation: Evaluation) -> list[Table]:
-    return [system_table(evaluation)]
-
-
-@result_tables.register
-def _(comparison: Comparison) -> list[Table]:
-    return [comparison_table(comparison)]
-
-
-@result_tables.register
-def _(ranking: Ranking) -> list[Table]:
-    return [ranking_table(ranking)]
+    return [*value.tables()] if isinstance(value, Result) else []
 
 
 @result_tables.register

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tertium.atomic import write_text
+from tertium.core.result import Value
 from tertium.data.formats import write_jsonl
+from tertium.data.tables import csv_lines, write_xlsx
 from tertium.decisions.routing import RoutedTranslations
-from tertium.output.tables.spreadsheet import Value, write_csv, write_xlsx
 
 
 def write_routed(routed: RoutedTranslations, path: str) -> None:
@@ -24,7 +26,8 @@ def write_routed(routed: RoutedTranslations, path: str) -> None:
         ]
         for row in routed.rows
     ]
+    values = {name: [row[n] for row in rows] for n, name in enumerate([*columns, *specs])}
     if Path(path).suffix == ".xlsx":
-        write_xlsx(rows, [*columns, *specs], path)
+        write_xlsx(values, path)
     else:
-        write_csv(rows, [*columns, *specs], path, excel=True)
+        write_text(path, csv_lines(values, excel=True))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tertium.atomic import write_text
 from tertium.data.formats import write_jsonl
+from tertium.data.tables import csv_lines, write_xlsx
 from tertium.decisions.worst import WorstSegments
 from tertium.errors import UsageError
 from tertium.extras import require_modules
 from tertium.output.page.worst_page import worst_page
-from tertium.output.tables.spreadsheet import write_csv, write_xlsx
 from tertium.output.tables.worst import spreadsheet_rows
 
 WORST_SUFFIXES = (".xlsx", ".csv", ".jsonl", ".html")
@@ -34,7 +34,8 @@ def write_worst(result: WorstSegments, path: str) -> None:
         write_jsonl(path, result.records())
     elif suffix == ".xlsx":
         columns, rows = spreadsheet_rows(result)
-        write_xlsx(rows, columns, path)
+        write_xlsx({name: [row[n] for row in rows] for n, name in enumerate(columns)}, path)
     else:
         columns, rows = spreadsheet_rows(result)
-        write_csv(rows, columns, path, excel=True)
+        values = {name: [row[n] for row in rows] for n, name in enumerate(columns)}
+        write_text(path, csv_lines(values, excel=True))

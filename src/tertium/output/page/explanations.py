@@ -19,6 +19,7 @@ from tertium.metrics.base.explanation import (
     WinProbabilities,
 )
 from tertium.output.error_span_markup import error_span_paragraph
+from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, collapsible, element, join, scrollable
 from tertium.output.tables.explanations import (
     abbreviate,
@@ -28,7 +29,6 @@ from tertium.output.tables.explanations import (
     top_features,
     word_alignment_table,
 )
-from tertium.output.tables.table import render_html_table
 
 MAX_TOKENS = 60  # of a text in a heat map
 MAX_FEATURES = 12

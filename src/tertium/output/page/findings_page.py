@@ -8,10 +8,11 @@ from typing import Any
 
 from tertium.evaluation.checking import CheckReport
 from tertium.output.error_span_markup import error_span_paragraph
+from tertium.output.html_table import render_table as render_html_table
+from tertium.output.html_table import sort_button
 from tertium.output.markup import Markup, element, join, scrollable
 from tertium.output.page.template import fill_template, render_page
 from tertium.output.tables.findings import finding_counts, list_findings
-from tertium.output.tables.table import render_html_table, sort_button
 from tertium.segment import Segment
 from tertium.spans import MQM_WEIGHTS, SEVERITIES, Span
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from tertium.decisions.verdicts import describe_verdict
 from tertium.evaluation.comparison import Comparison
 from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.resampling import Interval
+from tertium.evaluation.verdicts import describe_verdict
 from tertium.meta.correlation import ranks
 from tertium.output.charts.axes import Scale
+from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import (
     Markup,
     collapsible,
@@ -24,17 +25,7 @@ from tertium.output.markup import (
 )
 from tertium.output.page.translation_grid import TranslationGrid
 from tertium.output.short_names import name_markup, shorten_names
-from tertium.output.tables.evaluations import (
-    document_table,
-    format_warnings,
-    human_agreement_table,
-    is_best,
-    is_caution,
-    metric_header,
-    pairwise_p_value_table,
-    small_sample_warnings,
-)
-from tertium.output.tables.table import Cell, Table, number_cell, render_html_table
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 MAX_DOCUMENT_ROWS = 2000
 INTERVAL_WIDTH = 120  # pixels of the interval below a score
@@ -43,7 +34,7 @@ MAX_NAME_LENGTH = 28  # characters of a system name in tables
 
 def overview_contents(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
     """Return the overview: findings, scores, tests, documents, warnings and signatures."""
-    cautions = [line for line in format_warnings(evaluation) if is_caution(line)]
+    cautions = evaluation.caution_lines()
     parts = [element("p", line, class_="note") for line in cautions]
     findings = summarize_evaluation(evaluation)
     if isinstance(evaluation, Comparison) and (verdict := describe_verdict(evaluation)):
@@ -52,7 +43,8 @@ def overview_contents(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
         parts.append(element("ul", *(element("li", text) for text in findings), class_="findings"))
     parts.append(system_score_table(evaluation))
     if isinstance(evaluation, Comparison) and evaluation.metrics:
-        parts += [_human_agreement(evaluation), _pairwise_p_values(evaluation)]
+        parts += [element("p", line, class_="note") for line in evaluation.agreement_lines()]
+        parts.append(_pairwise_p_values(evaluation))
     if evaluation.testset.documents:
         parts.append(_documents(evaluation))
     parts.append(_warnings(evaluation, grid))
@@ -63,7 +55,7 @@ def overview_contents(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
 
 def system_score_table(evaluation: Evaluation) -> Markup:
     """Return systems x metrics, sortable, with intervals and clusters."""
-    columns = [metric_header(evaluation, metric) for metric in evaluation.metrics]
+    columns = [evaluation.heading(metric) for metric in evaluation.metrics]
     head = [_sort_header("system", ""), *(_sort_header(column, "number") for column in columns)]
     rows = []
     short = shorten_names(evaluation.systems, MAX_NAME_LENGTH)
@@ -81,7 +73,7 @@ def system_score_table(evaluation: Evaluation) -> Markup:
         class_="sortable scores",
     )
     legend = element("p", *_legend(evaluation), class_="note")
-    warnings = [element("p", line, class_="note") for line in small_sample_warnings(evaluation)]
+    warnings = [element("p", line, class_="note") for line in evaluation._sample_warnings()]
     return join([scrollable(table, "System scores"), legend, *warnings])
 
 
@@ -93,7 +85,7 @@ def _sort_header(name: str, style: str) -> Markup:
 def _score(evaluation: Evaluation, place: int, metric: str) -> Markup:
     system = evaluation.systems[place]
     scores = evaluation.scores[system][metric]
-    best = is_best(scores, evaluation.metric_scores(metric))
+    best = evaluation.is_best(system, metric)
     parts = [element("span", number_cell(scores.system, scores.decimals).text, class_="score")]
     has_score = scores.system == scores.system
     if isinstance(evaluation, Comparison) and has_score:
@@ -178,8 +170,7 @@ def summarize_evaluation(evaluation: Evaluation) -> list[Markup]:
     names = evaluation.names
     winners: dict[tuple[str, ...], list[str]] = {}  # best systems: metrics
     for metric in metrics:
-        scores = evaluation.metric_scores(metric)
-        best = tuple(s for s, own in zip(systems, scores, strict=True) if is_best(own, scores))
+        best = tuple(system for system in systems if evaluation.is_best(system, metric))
         winners.setdefault(best, []).append(metric)
     winners.pop((), None)
     sentences = []
@@ -225,20 +216,10 @@ def _compare_orders(evaluation: Evaluation) -> list[Markup]:
 
 
 def _pairwise_p_values(comparison: Comparison) -> Markup:
-    tables = [pairwise_p_value_table(comparison, metric) for metric in comparison.metrics]
+    tables = [comparison.pair_table(metric) for metric in comparison.metrics]
     note = join(element("p", text, class_="note") for text in tables[0].notes)  # the same for all
-    heads = ["", *shorten_names(comparison.systems, MAX_NAME_LENGTH)]
-    tables_html = [
-        render_html_table(replace(table, header=heads, notes=()), style="pairs") for table in tables
-    ]
+    tables_html = [render_html_table(replace(table, notes=()), style="pairs") for table in tables]
     return collapsible("p-values of all pairs of systems", note, *tables_html)
-
-
-def _human_agreement(comparison: Comparison) -> Markup:
-    table = human_agreement_table(comparison)
-    if not table.rows:
-        return Markup("")
-    return collapsible("Human agreement with the differences", render_html_table(table))
 
 
 def _documents(evaluation: Evaluation) -> Markup:
@@ -247,7 +228,7 @@ def _documents(evaluation: Evaluation) -> Markup:
         text = f"{count:,} document scores are too many for a page: see tertium score -dl."
         return element("p", text, class_="note")
     title = "Document scores"
-    table = render_html_table(replace(document_table(evaluation), title=title), sortable=True)
+    table = render_html_table(replace(evaluation.document_table(), title=title), sortable=True)
     return collapsible(title, table)
 
 
@@ -268,7 +249,7 @@ def _warnings(evaluation: Evaluation, grid: TranslationGrid) -> Markup:
         for place, system in enumerate(grid.systems)
     ]
     title = "Warnings: number of translations"
-    return render_html_table(Table(["system", *counts], rows, title=title), style="warned")
+    return render_html_table(cell_table(["system", *counts], rows, title=title), style="warned")
 
 
 def signature_list(signatures: Sequence[str]) -> Markup:

@@ -19,16 +19,17 @@ import numpy as np
 
 from tertium.arrays import FloatArray
 from tertium.atomic import write_text
+from tertium.core.result import Table
 from tertium.display import Displayable
 from tertium.evaluation.evaluation import Evaluation
 from tertium.meta.aligned_scores import AlignedScores
+from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, element, isolate_names, join
 from tertium.output.page.explanations import SegmentExplanation
 from tertium.output.page.figures import all_figures
 from tertium.output.page.overview import overview_contents, signature_list
 from tertium.output.page.template import fill_template, render_page, section
-from tertium.output.page.translation_grid import Column, TranslationGrid
-from tertium.output.tables.table import Table, render_html_table
+from tertium.output.page.translation_grid import MetricColumn, TranslationGrid
 
 SCRIPTS = ("elements", "tables", "data", "query", "differences", "results", "start")
 RANK_DECIMALS = 3
@@ -180,7 +181,7 @@ def to_scaled_integers(values: FloatArray, decimals: int) -> list[int | None]:
     ]
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: MetricColumn) -> dict[str, Any]:
     return {
         "name": column.name,
         "spec": column.spec,

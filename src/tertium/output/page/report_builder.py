@@ -12,6 +12,7 @@ import numpy as np
 
 from tertium.arrays import BoolArray
 from tertium.checks.configuration import CheckSettings
+from tertium.core.result import Table
 from tertium.data.challenge_sets import ChallengeSet, join_challenges, read_challenge
 from tertium.data.formats import PathLike
 from tertium.data.human_data_files import read_human_segment_scores
@@ -49,7 +50,6 @@ from tertium.output.tables.meta_evaluation import (
     describe_significance_test,
     summarize_agreement,
 )
-from tertium.output.tables.table import Table
 from tertium.scores import ScoreMatrix
 from tertium.specs import check_unique_names
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tertium.core.result import Table
 from tertium.evaluation.challenge import ChallengeStudy
 from tertium.evaluation.diagnostics.diagnostic import Diagnostic
 from tertium.evaluation.diagnostics.run import DiagnosticReport
@@ -16,17 +17,12 @@ from tertium.evaluation.evaluation import Evaluation
 from tertium.evaluation.slices import Slices
 from tertium.meta.results import Results
 from tertium.output.charts.row_charts import describe_direction, dot_chart
-from tertium.output.markup import (
-    Markup,
-    collapsible,
-    element,
-    join,
-)
+from tertium.output.html_table import render_table as render_html_table
+from tertium.output.markup import Markup, collapsible, element, join
 from tertium.output.page.figures import captioned_figure
 from tertium.output.tables.challenge_sets import challenge_chart, challenge_table
 from tertium.output.tables.diagnostics import diagnostic_table, format_skipped_diagnostics
-from tertium.output.tables.slices import agreement_slice_tables, slice_table
-from tertium.output.tables.table import Table, render_html_table
+from tertium.output.tables.slices import agreement_slice_tables
 
 MAX_CHART_SLICES = 60
 MAX_EXPANDED_ROWS = 24  # longer tables are collapsed
@@ -82,7 +78,7 @@ def slices_contents(slicings: Sequence[Slices]) -> Markup:
     parts = []
     for slices in slicings:
         figures = [_slice_figure(slices, metric) for metric in _first_part(slices).metrics]
-        parts += [_table(slice_table(slices)), _figures(figures)]
+        parts += [*map(_table, slices.tables()), _figures(figures)]
     return join(parts)
 
 

@@ -42,7 +42,7 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Column(Axis):
+class MetricColumn(Axis):
     """The raw scores of one metric for all rows, NaN if missing."""
 
     spec: str
@@ -64,7 +64,7 @@ class TranslationGrid:
     system_indices: IntArray  # (rows,)
     item_indices: IntArray  # (rows,)
     texts: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[MetricColumn, ...]
     human: FloatArray | None = None  # (rows,)
     warnings: Mapping[str, BoolArray] = field(default_factory=dict)  # (rows,) each
 
@@ -170,9 +170,9 @@ def grid_from_evaluation(evaluation: Evaluation) -> TranslationGrid:
     return replace(grid, warnings=find_row_warnings(grid))
 
 
-def _column(evaluation: Evaluation, metric: str) -> Column:
+def _column(evaluation: Evaluation, metric: str) -> MetricColumn:
     scores = evaluation.metric_scores(metric)
-    return Column(
+    return MetricColumn(
         spec=metric,
         name=evaluation.names[metric],
         values=np.stack([s.segments for s in scores], axis=1).ravel(),
@@ -210,12 +210,12 @@ def grid_from_aligned_scores(
         item_indices=np.array([n for n, _ in rows], dtype=np.int64),
         texts=tuple(row.text for _, row in rows),
         columns=tuple(
-            Column(
+            MetricColumn(
                 spec=metric,
                 name=(names or {}).get(metric, metric),
                 values=-own if metric in negated else own,
                 higher_is_better=metric not in negated,
-                decimals=(decimals or {}).get(metric, Column.decimals),
+                decimals=(decimals or {}).get(metric, MetricColumn.decimals),
             )
             for metric, own in zip(metrics, values.T, strict=True)
         ),

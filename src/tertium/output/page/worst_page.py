@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tertium.decisions.worst import WorstRow, WorstSegments
 from tertium.output.error_span_markup import error_span_paragraph
+from tertium.output.html_table import render_table as render_html_table
 from tertium.output.markup import Markup, element
 from tertium.output.page.findings_page import SCRIPTS, filter_fields, sortable_rows
 from tertium.output.page.template import fill_template, render_page
-from tertium.output.tables.table import Cell, Table, number_cell, render_html_table
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 FILTERS = ("reason", "system", "lp", "document")
 
@@ -17,7 +18,7 @@ def worst_page(result: WorstSegments) -> str:
     has_chance = any(row.chance is not None for row in result.rows)
     header = ["rank", "reason", *(["chance"] if has_chance else []), *result.labels.values()]
     rows = [_describe_row(rank, row, result) for rank, row in enumerate(result.rows, start=1)]
-    counts = Table(
+    counts = cell_table(
         ["reason", "translations"],
         [[name, Cell(str(count), count)] for name, count in result.counts().items()],
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from tertium.core.result import Table
 from tertium.evaluation.blending import BLEND, BlendStudy
 from tertium.output.tables.meta_evaluation import agreement_table
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 TEST_TITLES = {
     ("pearson", "williams"): "r, Williams",
@@ -24,7 +25,7 @@ def weight_table(weights: Mapping[str, float]) -> Table:
         [metric, number_cell(weight, 4), number_cell(100 * weight / total, 0)]
         for metric, weight in weights.items()
     ]
-    return Table(("metric", "weight", "%"), rows, title="Weights of normalized scores")
+    return cell_table(("metric", "weight", "%"), rows, title="Weights of normalized scores")
 
 
 def blend_tables(study: BlendStudy) -> Iterator[Table]:
@@ -49,7 +50,7 @@ def p_value_table(study: BlendStudy) -> Table:
         for (name, metric), own in cells.items()
     ]
     held_out = "documents and systems" if study.held_out_systems else "documents"
-    return Table(
+    return cell_table(
         ("set", "metric", *titles),
         rows,
         title=f"p-values: does the {BLEND} agree better than the metric?",

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from tertium.campaigns.campaign import Campaign
 from tertium.campaigns.power import PowerPlan
 from tertium.campaigns.variance import COMPONENTS
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.core.result import Table
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 NEGLIGIBLE = 0.005  # share of the variance
 
@@ -34,7 +35,7 @@ def power_table(plan: PowerPlan) -> Table:
     parts = ", ".join(f"{name} {100 * s:.0f} %" for name, s in shares if s > NEGLIGIBLE)
     raters = f"{design.raters} rater{'s' * (design.raters > 1)} per segment"
     unit = f" {variance.unit}" if variance.unit else ""
-    return Table(
+    return cell_table(
         [
             "segments",
             "power",
@@ -69,7 +70,7 @@ def raters_table(plans: Sequence[PowerPlan]) -> Table:
             ]
         )
     share = 100 * plans[0].design.target_power
-    return Table(
+    return cell_table(
         ["raters per segment", "segments", "judgments", "hours"],
         rows,
         title=f"Segments for a power of {share:g} %, by number of raters",
@@ -90,7 +91,7 @@ def campaign_table(campaign: Campaign) -> Table:
         counts = (len(segments), outputs, kinds["check"], kinds["tutorial"])
         rows.append([rater, *(Cell(f"{count:,}", count) for count in counts)])
     items = sum(item.kind == "item" for item in campaign.items)
-    return Table(
+    return cell_table(
         ["rater", "segments", "translations", "checks", "tutorials"],
         rows,
         title=f"Campaign {campaign.name} ({campaign.protocol}, {items} segments of "

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tertium.core.notes import format_warning_counts
+from tertium.core.result import Table
 from tertium.evaluation.challenge import ChallengeStudy, wilson
 from tertium.output.charts.row_charts import dot_chart
 from tertium.output.markup import Markup
-from tertium.output.tables.table import Cell, Table, format_warning_counts
+from tertium.output.tables.table import Cell, cell_table
 
 METHOD = "95 % Wilson intervals; a tie counts as wrong; random choice gets 50"
 
@@ -26,7 +28,7 @@ def challenge_table(study: ChallengeStudy, decimals: int = 1, *, warnings: bool 
     header = [study.by, "pairs"]
     for name in study.names:
         header += [f"{name} %", "ties"]
-    return Table(
+    return cell_table(
         header,
         rows,
         title=f"{study.challenge.name}: how often the better translation scores higher",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tertium.core.result import Table
 from tertium.evaluation.decisions import Decision
 from tertium.meta.difference_scales import DifferenceScale
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 COLUMNS = {
     "average_precision": "AP",
@@ -31,7 +32,7 @@ def decision_table(decisions: Sequence[Decision], decimals: int = 3) -> Table:
         rows.append([decision.set, decision.metric, *cells, skill])
         if n + 1 == len(decisions) or decisions[n + 1].set != decision.set:
             rows.append(_chance(decision, decimals))
-    return Table(
+    return cell_table(
         ["set", "metric", *COLUMNS.values(), "uncertainty"],
         rows,
         title="Decisions based on a metric",
@@ -70,7 +71,7 @@ def difference_table(scales: Sequence[DifferenceScale], decimals: int = 3) -> Ta
         for scale in scales
         for part in scale.bins
     ]
-    return Table(
+    return cell_table(
         ["metric", "languages", "over", "up to", "human agreement", "pairs"],
         rows,
         title="Human agreement by size of the difference",

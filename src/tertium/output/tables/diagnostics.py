@@ -7,10 +7,11 @@ from string import ascii_lowercase
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.result import Table
 from tertium.evaluation.diagnostics.diagnostic import Diagnostic
 from tertium.evaluation.diagnostics.run import DiagnosticReport
 from tertium.output.charts.axes import axis_limits
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 INTERVAL_NOTE = "; in brackets 95 % bootstrap intervals over items"
 CHART_WIDTH = 31  # characters
@@ -39,7 +40,7 @@ def diagnostic_table(diagnostic: Diagnostic, decimals: int = 3, *, chart: bool =
             else cells
         )
     scale = f"{low:.2g}".ljust(CHART_WIDTH - len(f"{high:.2g}")) + f"{high:.2g}"
-    return Table(
+    return cell_table(
         ["", *(names if chart else diagnostic.series), *([scale] if chart else [])],
         rows,
         title=f"{diagnostic.name}: {diagnostic.question}",
@@ -93,7 +94,7 @@ def diagnostics_list(report: DiagnosticReport) -> Table:
         for series, value, (low, high) in zip(diagnostic.series, values, between, strict=True)
     ]
     header = ["diagnostic", "row", "series", "value", "low", "high"]
-    return Table(header, rows, text_columns=frozenset({0, 1, 2}))
+    return cell_table(header, rows, text_columns=frozenset({0, 1, 2}))
 
 
 def format_skipped_diagnostics(report: DiagnosticReport) -> list[str]:

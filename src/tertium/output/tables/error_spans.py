@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tertium.core.result import Table
 from tertium.evaluation.error_spans import SpanResult, SpanStudy
 from tertium.meta.error_spans import macro, micro
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 MAX_CATEGORIES = 12
 
@@ -29,7 +30,7 @@ def span_agreement_table(study: SpanStudy, name: str, decimals: int = 3) -> Tabl
     if excluded := study.excluded_counts.get(name):
         notes.append(f"excluded: {excluded:,} translations without the texts that a metric needs")
     title = f"Error spans, {name}: {len(best.rows['characters']):,} human annotations"
-    return Table(header, rows, title=title, notes=notes)
+    return cell_table(header, rows, title=title, notes=notes)
 
 
 def span_detail_tables(study: SpanStudy, name: str, decimals: int = 3) -> list[Table]:
@@ -49,7 +50,7 @@ def severity_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
         figures = [micro(result.severities[s]) for s in severities]
         values = [v for f in figures for v in (f.precision, f.recall, f.f1)]
         rows.append([result.metric, *(number_cell(v, decimals) for v in values)])
-    return Table(header, rows, title=f"By severity, {name}", columns_per_group=3)
+    return cell_table(header, rows, title=f"By severity, {name}", columns_per_group=3)
 
 
 def category_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
@@ -68,7 +69,7 @@ def category_table(study: SpanStudy, name: str, decimals: int = 3) -> Table:
     hidden = len(frequent) - len(rows)
     notes = [f"{hidden} rarer categories are in the JSON output (-f json)"] if hidden > 0 else []
     header = ["category", "characters", *(r.metric for r in results)]
-    return Table(header, rows, title=f"Recall by category, {name}", notes=notes)
+    return cell_table(header, rows, title=f"Recall by category, {name}", notes=notes)
 
 
 def _figures(result: SpanResult, decimals: int) -> list[Cell]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
+from tertium.core.result import Table
 from tertium.metrics.base.explanation import (
     Contribution,
     Explanation,
@@ -13,7 +14,7 @@ from tertium.metrics.base.explanation import (
     TextComparison,
     WinProbabilities,
 )
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 from tertium.spans import Span
 
 Rows = list[list[Cell | str]]
@@ -112,7 +113,7 @@ def link_table(comparison: TextComparison, top: int) -> Table:
     ]
     measure = "distance" if plan else "similarity"
     header = ("translation", comparison.side, "direction", measure, "weight")
-    return Table(header, rows, text_columns=TEXT_COLUMNS)
+    return cell_table(header, rows, text_columns=TEXT_COLUMNS)
 
 
 def format_comparison_values(comparison: TextComparison) -> str:
@@ -134,7 +135,7 @@ def word_alignment_table(reasons: FeatureAttribution) -> Table:
         ]
         for m in reasons.alignment
     ]
-    return Table(
+    return cell_table(
         ("translation", "reference", "relation", "similarity"), rows, text_columns=TEXT_COLUMNS
     )
 
@@ -143,7 +144,7 @@ def feature_group_table(reasons: FeatureAttribution) -> Table:
     """Return the contribution of each feature group, lowest first."""
     ordered = sorted(reasons.groups.items(), key=lambda entry: entry[1])
     rows: Rows = [[group, Cell(f"{value:+z.3f}", value)] for group, value in ordered]
-    return Table(("group", "contribution"), rows)
+    return cell_table(("group", "contribution"), rows)
 
 
 def top_features(reasons: FeatureAttribution, top: int) -> list[Contribution]:
@@ -165,7 +166,7 @@ def feature_table(reasons: FeatureAttribution, top: int, title: str = "") -> Tab
         ]
         for c in top_features(reasons, top)
     ]
-    return Table(("feature", "value", "contribution"), rows, title=title)
+    return cell_table(("feature", "value", "contribution"), rows, title=title)
 
 
 def abbreviate(text: str) -> str:
@@ -211,7 +212,7 @@ def error_span_table(marked: MarkedText) -> Table:
             [mark_in_word(text, span), span.severity, span.category, span.side, place, probability]
         )
     header = ("error", "severity", "category", "side", "position", "probability")
-    return Table(header, rows, text_columns=frozenset(range(4)))
+    return cell_table(header, rows, text_columns=frozenset(range(4)))
 
 
 def win_probability_table(votes: WinProbabilities) -> Table:
@@ -224,4 +225,4 @@ def win_probability_table(votes: WinProbabilities) -> Table:
         ]
         for n, (name, chances) in enumerate(zip(votes.names, votes.chances, strict=True))
     ]
-    return Table(("translation", *numbers), rows)
+    return cell_table(("translation", *numbers), rows)

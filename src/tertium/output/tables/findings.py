@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tertium.core.result import Table, Value
+from tertium.data.tables import HighlightedText
 from tertium.evaluation.checking import CheckReport
 from tertium.evaluation.evaluation import as_numbers
-from tertium.output.tables.spreadsheet import HighlightedText, Value
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 from tertium.segment import Segment
 from tertium.spans import Span
 
@@ -28,7 +29,7 @@ def finding_counts(report: CheckReport) -> Table:
         ["clean segments (%)", *(number_cell(100 * report.clean_share(s), 2) for s in systems)],
         ["penalty per segment", *(number_cell(report.penalty(s), 4) for s in systems)],
     ]
-    return Table(["segments with findings", *systems], rows)
+    return cell_table(["segments with findings", *systems], rows)
 
 
 def list_findings(report: CheckReport) -> Iterator[tuple[str, Any, Segment, Span]]:

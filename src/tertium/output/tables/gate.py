@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tertium.core.result import Emphasis, Table
 from tertium.decisions.gate_result import Condition, GateResult, MetricTest
 from tertium.decisions.margins import SuggestedMargin
-from tertium.output.tables.table import Cell, Emphasis, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 EMPHASIS: dict[str, Emphasis] = {"pass": "good", "better": "good", "worse": "bad", "fail": "bad"}
 P_VALUES = {"pass": "p_pass", "better": "p_better", "worse": "p_worse", "undecided": "p_pass"}
@@ -36,7 +37,7 @@ def _test_table(result: GateResult) -> Table:
         f"them{' in all rows' * (count > 1)} (alpha = {result.alpha:g} on each side)",
         f"p: of the verdict (of pass if undecided), jackknife test{adjusted}",
     ]
-    return Table(header, rows, notes=notes, text_columns=text_columns)
+    return cell_table(header, rows, notes=notes, text_columns=text_columns)
 
 
 def _test_row(test: MetricTest, has_pairs: bool, has_slices: bool) -> list[Cell | str]:
@@ -68,7 +69,7 @@ def _condition_table(result: GateResult) -> Table:
     rows = [_condition_row(condition, has_pairs) for condition in result.conditions]
     header = [*(["pair"] if has_pairs else []), "condition", "observed", "bound", "verdict"]
     columns = frozenset({*range(has_pairs + 1), len(header) - 1})
-    return Table(header, rows, text_columns=columns)
+    return cell_table(header, rows, text_columns=columns)
 
 
 def _condition_row(condition: Condition, has_pairs: bool) -> list[Cell | str]:
@@ -107,4 +108,4 @@ def margin_table(margins: Sequence[SuggestedMargin], alpha: float, title: str = 
     ]
     header = ["metric", "segments", "difference", "margin", "human agreement"]
     cautions = [own.caution for own in margins if own.caution]
-    return Table(header, rows, notes=notes, cautions=cautions)
+    return cell_table(header, rows, notes=notes, cautions=cautions)

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tertium.arrays import FloatArray
+from tertium.core.notes import resampling_warnings
+from tertium.core.result import Table
 from tertium.data.ratings import HUMAN_ROW_PREFIX
 from tertium.meta.aligned_scores import NO_SYSTEM_SCORE
 from tertium.meta.results import MetricEstimates, Results, TaskResult
 from tertium.meta.tasks import Task
-from tertium.output.tables.table import Cell, Table, number_cell, resampling_warnings
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 BEST, NOT_WORSE = "** ", "* "
 TESTS = {
@@ -37,7 +39,7 @@ def agreement_table(part: Results, decimals: int = 3, *, intervals: bool = False
         ]
         row.append(_rank(float(part.average_rank[metric]), len(tasks)))
         rows.append(row)
-    return Table(
+    return cell_table(
         [*header, "rank"],
         rows,
         footer=_counts(tasks, len(columns)),
@@ -81,7 +83,7 @@ def agreement_list(results: Results) -> Table:
         for n, metric in enumerate(results.metrics)
     ]
     header = ["metric", "statistic", "set", "value", "low", "high", "rank", "judged", "used"]
-    return Table(header, rows, text_columns=frozenset({0, 1, 2}))
+    return cell_table(header, rows, text_columns=frozenset({0, 1, 2}))
 
 
 def _numbers(task: TaskResult, metric: int) -> list[Cell | str]:
@@ -104,7 +106,7 @@ def p_value_list(results: Results) -> Table:
         for j, other in enumerate(results.metrics)
         if i != j
     ]
-    return Table(
+    return cell_table(
         ["metric", "other", "statistic", "set", "p"], rows, text_columns=frozenset(range(4))
     )
 
@@ -114,7 +116,7 @@ def rank_table(results: Results) -> Table:
     order = np.argsort(results.average_rank, kind="stable")
     rows = [[results.metrics[m], number_cell(float(results.average_rank[m]), 2)] for m in order]
     title = f"average rank over {len(results.tasks)} tasks"
-    return Table(["metric", "rank"], rows, title=title)
+    return cell_table(["metric", "rank"], rows, title=title)
 
 
 def p_value_table(result: TaskResult) -> Table:
@@ -125,7 +127,7 @@ def p_value_table(result: TaskResult) -> Table:
     for row, name in zip(order, names, strict=True):
         rows.append([name, *(_p_cell(result, row, column) for column in order)])
     title = f"p-values ({result.task.test}), {result.task.label}: is the row better?"
-    return Table(["", *names], rows, title=title)
+    return cell_table(["", *names], rows, title=title)
 
 
 def _p_cell(result: TaskResult, row: int, column: int) -> Cell:

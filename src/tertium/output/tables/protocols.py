@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tertium.core.result import Table
 from tertium.meta.protocol import ProtocolResults
 from tertium.meta.results import MetricEstimates
 from tertium.output.tables.meta_evaluation import human_ceiling_notes, order_descending
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 SHORT = {"spa": "SPA", "acc-eq*": "acc*"}
 
@@ -34,7 +35,7 @@ def protocol_table(results: ProtocolResults, decimals: int = 3) -> Table:
     counts = [Cell(f"{count:,}", count, "dim") for count in judgment_counts]
     count = f"{len(results.tasks)} task{'s' * (len(results.tasks) != 1)}"
     footer = [[Cell("human scores", "human scores", "dim"), Cell("", ""), Cell("", ""), *counts]]
-    return Table(
+    return cell_table(
         ["metric", "rank", "average", *heads],
         rows,
         title=f"{results.protocol.title}: {count} of equal weight",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tertium.core.result import Table
 from tertium.evaluation.rater_agreement import CEILING, RaterStudy
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 SEVERITIES = ("critical", "major", "minor", "bad", "neutral")
 
@@ -32,7 +33,7 @@ def agreement_statistics_table(study: RaterStudy, decimals: int = 3) -> Table:
             f"{CEILING}: the highest Pearson correlation with the mean of the raters to expect"
         )
     excluded = [f"left out: {reason}: {count}" for reason, count in study.excluded_counts.items()]
-    return Table(
+    return cell_table(
         ["statistic", "value", "95 % interval", "judged"],
         rows,
         title=f"Agreement of raters ({len(study.raters)}): {study.name}",
@@ -65,7 +66,7 @@ def rater_table(study: RaterStudy, decimals: int = 1) -> Table:
         "over 100 judgments, * if larger than two standard errors",
         *_leave_out_notes(study),
     ]
-    return Table(header, rows, title="Raters", notes=notes)
+    return cell_table(header, rows, title="Raters", notes=notes)
 
 
 def _leave_out_notes(study: RaterStudy) -> list[str]:
@@ -96,7 +97,7 @@ def human_score_table(study: RaterStudy, decimals: int = 2) -> Table:
         ]
         for score in study.systems
     ]
-    return Table(
+    return cell_table(
         ["system", "mean", "95 % interval", "z", "judgments", "cluster"],
         rows,
         title="Systems by human score",
@@ -124,7 +125,7 @@ def scorecard_table(study: RaterStudy) -> Table:
             row.append(Cell(text, text, "good" if card.passed else "bad"))
         rows.append(row)
     header = ["system", "points", "95 % interval", "words", *severities]
-    return Table(
+    return cell_table(
         header + ["result"] * is_graded,
         rows,
         title="MQM scorecard: points per 1,000 words",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from tertium.core.result import Table
 from tertium.decisions.calibration import Threshold
 from tertium.decisions.route import OUTCOMES, PairThresholds, Route, RouteStage
 from tertium.decisions.routing import RoutedTranslations
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 
 NAN = float("nan")
 ROUTE_COLUMNS = (
@@ -24,7 +25,7 @@ def route_tables(route: Route) -> list[Table]:
 
 def _stage_table(route: Route, stage: RouteStage) -> Table:
     rows = [_pair_row(lp, own, stage.higher_is_better) for lp, own in stage.pairs.items()]
-    return Table(
+    return cell_table(
         ROUTE_COLUMNS,
         rows,
         title=f"Route by {stage.metric}",
@@ -91,4 +92,4 @@ def outcome_table(routed: RoutedTranslations) -> Table:
         ]
         rows.append([lp or "all rows", number_cell(size, 0), *shares])
     notes = [saving.describe() for saving in routed.savings]
-    return Table(header, rows, notes=notes, leading_columns=2, columns_per_group=2)
+    return cell_table(header, rows, notes=notes, leading_columns=2, columns_per_group=2)

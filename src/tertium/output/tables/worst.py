@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tertium.core.result import Table, Value
 from tertium.decisions.worst import WorstRow, WorstSegments
-from tertium.output.tables.spreadsheet import Value
-from tertium.output.tables.table import Cell, Table, number_cell
+from tertium.output.tables.table import Cell, cell_table, number_cell
 from tertium.spans import Span
 
 MAX_SHOWN = 60  # characters of a text in the terminal
@@ -36,7 +36,7 @@ def worst_table(result: WorstSegments, *, shorten: bool = True) -> Table:
     text_columns = {n for n, name in enumerate(header) if name not in ("rank", "chance")}
     numbers = {header.index(label) for label in result.labels.values()}
     notes = [] if has_chance or not rows else [NO_CHANCE]
-    return Table(
+    return cell_table(
         header,
         rows,
         notes=[f"{len(result):,} of {result.total:,} translations", *notes],

@@ -13,16 +13,19 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tertium.arrays import FloatArray
-from tertium.decisions.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
-from tertium.evaluation.comparison import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Comparison
-from tertium.evaluation.evaluation import Evaluation
+from tertium.evaluation.evaluation import MAX_UNSEGMENTED_SHARE, MIN_SEGMENTS, Evaluation
+from tertium.evaluation.noninferiority import MIN_SEGMENTS_TO_TEST, measure_difference, round_up
 from tertium.evaluation.reference_copies import find_reference_copies
 from tertium.evaluation.resampling import assign_clusters
 from tertium.metrics.lexical.sacrebleu_adapter import UNSEGMENTED
+
+if TYPE_CHECKING:
+    from tertium.evaluation.comparison import Comparison
 
 MAX_SEGMENTS = 1_000_000  # larger numbers are not worth a suggestion
 

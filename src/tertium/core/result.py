@@ -1,0 +1,332 @@
+"""What public functions return: results that declare their tables, charts and findings once.
+
+A `Table` has rows of any type and columns that read them. `Result` derives everything else from
+its tables: printed text, HTML in notebooks, records, frames and files. Writers belong to higher
+layers and are named in `WRITERS` by the suffix of a file; they are imported when a file is written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from tertium.atomic import PathLike
+from tertium.errors import UsageError
+from tertium.extras import require_modules
+from tertium.frames import make_frame
+from tertium.spans import Side, Span
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Value = float | int | str | None
+Emphasis = Literal["", "best", "good", "bad", "dim"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A shown cell: its text, its full value, and a style.
+
+    "best" is bold, "good" green, "bad" red and "dim" gray.
+    """
+
+    text: str
+    value: Any = None
+    emphasis: Emphasis = ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its name, and what it shows of a row.
+
+    Attributes
+    ----------
+    name
+        The heading.
+    get
+        A function that returns the full value of a row, or the attribute that holds it; by default
+        the attribute with the name of the column.
+    decimals
+        Decimals of the printed number, or a function that returns them for a row. Text columns
+        have none and are aligned left.
+    show
+        False for a column that is only in files.
+    mark
+        A function that returns the style of a row's cell.
+    text
+        A function of a row and its decimals that returns the printed text, if this is not the
+        rounded value.
+    group
+        Columns of the same group stay together in a narrow terminal. In files, the group precedes
+        a name that other columns have, too.
+    adjustable
+        Whether the reader may choose the decimals.
+    """
+
+    name: str
+    get: Callable[[Any], Any] | str = ""
+    decimals: int | Callable[[Any], int] | None = None
+    show: bool = True
+    mark: Callable[[Any], Emphasis] | None = None
+    text: Callable[[Any, int], str] | None = None
+    group: str = ""
+    adjustable: bool = False
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells are aligned left."""
+        return self.decimals is None
+
+    def value(self, row: Any) -> Any:
+        """Return the full value of a row."""
+        return self.get(row) if callable(self.get) else getattr(row, self.get or self.name)
+
+    def cell(self, row: Any) -> Cell:
+        """Return the shown cell of a row."""
+        value = self.value(row)
+        decimals = self.decimals(row) if callable(self.decimals) else self.decimals or 0
+        if self.text is not None:
+            text = self.text(row, decimals)
+        elif isinstance(value, float) or (isinstance(value, int) and not self.is_text):
+            text = format_number(value, decimals)
+        else:
+            text = "" if value is None else str(value)
+        return Cell(text, value, self.mark(row) if self.mark else "")
+
+
+def format_number(value: float, decimals: int) -> str:
+    """Round a number; NaN is a dash, and a rounded zero has no sign.
+
+    >>> format_number(2 / 3, 2), format_number(-0.001, 2), format_number(float("nan"), 2)
+    ('0.67', '0.00', '–')
+    """
+    return "–" if value != value else f"{value:z.{decimals}f}"
+
+
+def count_column(name: str, get: Callable[[Any], Any] | str = "", **more: Any) -> Column:
+    """Return a column of counts, which are shown with separators of thousands."""
+
+    def text(row: Any, _: int) -> str:
+        value = column.value(row)
+        return "" if value is None else f"{value:,}"
+
+    column = Column(name, get, 0, text=text, **more)
+    return column
+
+
+def percent_column(name: str, get: Callable[[Any], Any] | str = "", **more: Any) -> Column:
+    """Return a column of shares, which are shown in percent; None is blank."""
+
+    def text(row: Any, _: int) -> str:
+        value = column.value(row)
+        return "" if value is None else f"{100 * value:.0f} %"
+
+    column = Column(name, get, 0, text=text, **more)
+    return column
+
+
+def bound_columns(name: str, get: Callable[[Any], tuple[Any, Any]]) -> list[Column]:
+    """Return two columns for files with the bounds of an interval, named `NAME low` and `high`."""
+    prefix = f"{name} " if name else ""
+    return [
+        Column(f"{prefix}low", lambda row: get(row)[0], 0, show=False),
+        Column(f"{prefix}high", lambda row: get(row)[1], 0, show=False),
+    ]
+
+
+@dataclass(frozen=True)
+class MarkedLine:
+    """A line of text with marked errors; a cell of a page may hold several lines.
+
+    `side` says what the text is; notes are about the translation.
+    """
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    side: Side | Literal["reference", "note"] = "hypothesis"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and the columns that show them, with a title, cautions above and notes below.
+
+    Rows of the `footer` are cells: they follow the others and are not written to files. `filters`
+    are names of columns by which the reader of a page selects rows.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Any]
+    title: str = ""
+    notes: Sequence[str] = ()
+    cautions: Sequence[str] = ()
+    footer: Sequence[Sequence[Cell]] = ()
+    filters: Sequence[str] = ()
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Sequence[Any]], **more: Any) -> Table:
+        """Return a table of full values, for files."""
+        columns = [Column(name, itemgetter(n)) for n, name in enumerate(values)]
+        return cls(columns, [*zip(*values.values(), strict=True)], **more)
+
+    @property
+    def visible(self) -> list[Column]:
+        """The columns to print."""
+        return [column for column in self.columns if column.show]
+
+    @property
+    def header(self) -> list[str]:
+        """The names of the columns to print."""
+        return [column.name for column in self.visible]
+
+    def cells(self) -> list[list[Cell]]:
+        """Return the cells to print, without the footer."""
+        visible = self.visible
+        return [[column.cell(row) for column in visible] for row in self.rows]
+
+    def values(self) -> dict[str, list[Any]]:
+        """Return the full values of all columns by their names in files."""
+        header = self.header
+        values = {}
+        for column in self.columns:
+            is_repeated = column.show and header.count(column.name) > 1
+            name = f"{column.group} {column.name}" if is_repeated else column.name
+            values[name] = [column.value(row) for row in self.rows]
+        return values
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return a dictionary of full values for each row."""
+        values = self.values()
+        return [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+
+    def with_decimals(self, decimals: int | None) -> Table:
+        """Return the table with so many decimals in adjustable columns, if a number is given."""
+        if decimals is None:
+            return self
+        columns = [
+            dataclasses.replace(column, decimals=decimals) if column.adjustable else column
+            for column in self.columns
+        ]
+        return dataclasses.replace(self, columns=columns)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of a page: paragraphs of text, tables and charts under a title."""
+
+    title: str
+    contents: Sequence[Any]
+
+
+class Result:
+    """What a public function returns; subclasses declare tables and, if they have any, charts.
+
+    `tables` are printed, `file_table` is written to tables such as `.tsv` and `.xlsx`, `records`
+    are written as JSON.
+    """
+
+    __slots__ = ()
+    is_spreadsheet = False  # whether CSV files are for Excel
+
+    def tables(self) -> Sequence[Table]:
+        """Return the tables to print."""
+        raise NotImplementedError
+
+    def file_table(self, suffix: str = "") -> Table:
+        """Return the table that a file with this suffix holds: by default the first one."""
+        return self.tables()[0]
+
+    def records(self) -> Any:
+        """Return all results as plain values, for JSON."""
+        return self.file_table().records()
+
+    def lines(self) -> Iterable[Mapping[str, Any]]:
+        """Return the records of a JSONL file."""
+        return self.file_table(".jsonl").records()
+
+    def sections(self) -> Sequence[Section]:
+        """Return the sections of a page: by default the tables and charts."""
+        charts = getattr(self, "charts", tuple)
+        return [Section("", [*self.tables(), *charts()])]
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a command that returns this result."""
+        return 0
+
+    def to_frame(self) -> DataFrame:
+        """Return a pandas frame of `file_table`."""
+        return make_frame(self.file_table().values())
+
+    @classmethod
+    def check_paths(cls, *paths: PathLike) -> None:
+        """Raise an error if a result of this class cannot be written to a file of such a name."""
+        for path in paths:
+            writer = cls._find_writer(path)
+            if writer.modules:
+                require_modules(*writer.modules, purpose=str(path), hint="or write .tsv or .jsonl")
+
+    def write(self, *paths: PathLike) -> None:
+        """Write the result to files, each in the format of its suffix."""
+        self.check_paths(*paths)
+        for path in paths:
+            _resolve(self._find_writer(path).target)(self, path)
+
+    @classmethod
+    def _find_writer(cls, path: PathLike) -> Writer:
+        suffixes = [suffix for suffix, writer in WRITERS.items() if writer.is_for(cls)]
+        suffix = Path(path).suffix
+        if suffix not in suffixes:
+            *first, last = suffixes
+            raise UsageError(f"{path}: expected a name that ends in {', '.join(first)} or {last}")
+        return WRITERS[suffix]
+
+    def __str__(self) -> str:
+        text: str = _resolve("tertium.output.text:render_result")(self)
+        return text
+
+    def _repr_html_(self) -> str:  # called by Jupyter
+        html: str = _resolve("tertium.output.html:render_result")(self)
+        return html
+
+
+@dataclass(frozen=True)
+class Writer:
+    """A function `write(result, path)`, as `module:function`, and what it needs.
+
+    `method` is a method that only some results have.
+    """
+
+    target: str
+    method: str = "tables"
+    modules: tuple[str, ...] = ()
+
+    def is_for(self, cls: type[Result]) -> bool:
+        """Whether results of a class have what is written."""
+        return getattr(cls, self.method, None) is not None
+
+
+WRITERS: Mapping[str, Writer] = {
+    ".json": Writer("tertium.output.files:write_json"),
+    ".jsonl": Writer("tertium.output.files:write_jsonl"),
+    ".tsv": Writer("tertium.output.files:write_tsv"),
+    ".csv": Writer("tertium.output.files:write_csv"),
+    ".parquet": Writer("tertium.output.files:write_parquet", modules=("pandas", "pyarrow")),
+    ".xlsx": Writer("tertium.output.files:write_xlsx", modules=("openpyxl",)),
+    ".md": Writer("tertium.output.markdown:write"),
+    ".tex": Writer("tertium.output.latex:write"),
+    ".html": Writer("tertium.output.html:write"),
+    ".sarif": Writer("tertium.output.sarif:write", "findings"),
+    ".xml": Writer("tertium.output.junit:write", "suites"),
+    ".svg": Writer("tertium.output.charts.svg_file:write", "charts"),
+}
+
+
+def _resolve(target: str) -> Callable[..., Any]:
+    module, _, name = target.partition(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function

@@ -1,0 +1,29 @@
+"""Tables in the formats that commands print."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tertium.core.result import Table
+from tertium.data.tables import tsv_lines
+from tertium.errors import UsageError
+from tertium.output import latex, markdown, text
+from tertium.text.control_characters import replace_control_characters
+
+TableFormat = Literal["text", "md", "latex", "tsv"]
+
+
+def render_table(
+    table: Table, style: TableFormat = "text", *, width: int | None = None, color: bool = False
+) -> str:
+    """Return a table in a format; it ends in a newline."""
+    if style == "text":
+        return text.render_table(table, width=width, color=color)
+    if style == "md":
+        return markdown.render_table(table)
+    if style == "latex":
+        return latex.render_table(table)
+    if style == "tsv":
+        lines = "".join(tsv_lines(table.values(), missing="nan"))
+        return replace_control_characters(lines, keep="\n\t")
+    raise UsageError(f"unknown table format {style!r}: expected text, md, latex or tsv")

@@ -1,0 +1,127 @@
+"""Tables as text in a grid, for a terminal of any width."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from tertium.core.result import Cell, Emphasis, Result, Table
+from tertium.text.cell_width import cell_width, wrap_line
+from tertium.text.control_characters import replace_control_characters
+
+STYLES = {"best": "1", "good": "32", "bad": "31", "dim": "2"}  # SGR codes of a terminal
+MIN_TEXT_WIDTH = 16  # characters of a text column in a narrow terminal
+RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+
+
+def render_result(result: Result) -> str:
+    """Return the tables of a result as text."""
+    return "\n".join(render_table(table) for table in result.tables()).strip("\n")
+
+
+def render_table(table: Table, *, width: int | None = None, color: bool = False) -> str:
+    """Return a table as text that ends in a newline; None is an unlimited width."""
+    header = [Cell(replace_control_characters(name), emphasis="best") for name in table.header]
+    rows = [
+        [replace(cell, text=replace_control_characters(cell.text)) for cell in row]
+        for row in (*table.cells(), *table.footer)
+    ]
+    text_columns = {n for n, column in enumerate(table.visible) if column.is_text}
+    lines = []
+    if table.title:
+        lines.append(_style(replace_control_characters(table.title), "best", color))
+    lines += map(replace_control_characters, table.cautions)
+    for widths in _split_columns(table, [header, *rows], text_columns, width):
+        lines.append("")
+        lines += _grid_lines(header, text_columns, widths, color, align_bottom=True)
+        lines.append(" " + RULE * (_line_width(widths.values()) - 2))
+        for row in rows:
+            lines += _grid_lines(row, text_columns, widths, color)
+        lines.append("")
+    lines += [_style(replace_control_characters(note), "dim", color) for note in table.notes]
+    return "\n".join(line.rstrip() for text in lines for line in text.split("\n")) + "\n"
+
+
+def _style(text: str, emphasis: Emphasis, color: bool) -> str:
+    if not (color and emphasis and text):
+        return text
+    return f"\x1b[{STYLES[emphasis]}m{text}\x1b[0m"
+
+
+def _grid_lines(
+    row: Sequence[Cell],
+    text_columns: Collection[int],
+    widths: Mapping[int, int],
+    color: bool,
+    *,
+    align_bottom: bool = False,
+) -> list[str]:
+    """Return the lines of a row: texts are aligned left and wrapped, numbers aligned right."""
+    columns = []
+    for n, width in widths.items():
+        lines = row[n].text.split("\n")
+        columns.append([piece for line in lines for piece in wrap_line(line, width)])
+    height = max(map(len, columns), default=0)
+    grid = []
+    for number in range(height):
+        texts = []
+        for (n, width), column in zip(widths.items(), columns, strict=True):
+            place = number - (height - len(column) if align_bottom else 0)
+            text = column[place].rstrip() if 0 <= place < len(column) else ""
+            padding = " " * (width - cell_width(text))
+            styled = _style(text, row[n].emphasis, color)
+            texts.append(styled + padding if n in text_columns else padding + styled)
+        grid.append(f" {'   '.join(texts)}")
+    return grid
+
+
+def _split_columns(
+    table: Table, rows: Sequence[Sequence[Cell]], text_columns: Collection[int], width: int | None
+) -> list[dict[int, int]]:
+    """Return the columns of each block with their widths; blocks are printed below each other.
+
+    Numbers keep their width and text is wrapped. Groups of columns that still do not fit go to
+    another block, which repeats the first column. A single group may be wider than `width`.
+    """
+    natural = {
+        n: max(cell_width(line) for row in rows for line in row[n].text.split("\n"))
+        for n in range(len(table.visible))
+    }
+    if width is None:
+        return [natural]
+    minimum = {n: min(w, MIN_TEXT_WIDTH) if n in text_columns else w for n, w in natural.items()}
+    blocks: list[list[int]] = [[]]
+    for group in _column_groups(table):
+        line = [minimum[n] for n in (*blocks[-1], *group)]
+        if len(blocks[-1]) > 1 and _line_width(line) > width:
+            blocks.append([0])
+        blocks[-1].extend(group)
+    return [_fit_widths({n: natural[n] for n in block}, minimum, width) for block in blocks]
+
+
+def _column_groups(table: Table) -> list[list[int]]:
+    """Return the places of the columns that stay together."""
+    groups: list[list[int]] = []
+    last = None
+    for n, column in enumerate(table.visible):
+        if column.group and column.group == last:
+            groups[-1].append(n)
+        else:
+            groups.append([n])
+        last = column.group
+    return groups
+
+
+def _fit_widths(widths: dict[int, int], minimum: Mapping[int, int], width: int) -> dict[int, int]:
+    """Shrink the widest columns until the line fits or all are at their minimum."""
+    fitted = dict(widths)
+    while _line_width(fitted.values()) > width:
+        shrinkable = [n for n in fitted if fitted[n] > minimum[n]]
+        if not shrinkable:
+            break
+        fitted[max(shrinkable, key=fitted.__getitem__)] -= 1
+    return fitted
+
+
+def _line_width(widths: Collection[int]) -> int:
+    return sum(widths) + 3 * len(widths) - 1
