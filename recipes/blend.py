@@ -40,9 +40,13 @@ from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
 from tertium.meta.tasks import tasks_for
 from tertium.metrics import load_metric
-from tertium.metrics.regression.blend import Blend
-from tertium.metrics.regression.blend_inputs import CONSTANTS, known_scores
-from tertium.metrics.regression.blend_weights import BlendWeights, fit_blend
+from tertium.metrics.regression.blend import (
+    CONSTANTS,
+    Blend,
+    BlendModel,
+    fit_blend,
+    known_scores,
+)
 from tertium.models.checkpoint import bundled_models_folder
 from tertium.output.render import render_table
 from tertium.output.tables.blends import blend_tables
@@ -119,7 +123,7 @@ def center(sets: Sequence[JudgmentSet], specs: Sequence[str]) -> list[JudgmentSe
     return result
 
 
-def fit_weights(sets: Sequence[JudgmentSet], specs: Sequence[str]) -> BlendWeights:
+def fit_weights(sets: Sequence[JudgmentSet], specs: Sequence[str]) -> BlendModel:
     """Fit a blend on sets, each of which is a group."""
     parts = [load_metric(spec) for spec in specs]
     targets = np.concatenate([one.scores for one in sets])
@@ -190,7 +194,7 @@ def report_judges(data: DatasetFolder, specs: Sequence[str], file: Path, resampl
             sets.append(replace(one, judgments=tuple(judgments)))
         metrics = [spec, *specs]
         centered = center(sets, metrics)
-        weights = fit_weights(centered, metrics).full.coefficients
+        weights = fit_weights(centered, metrics).coefficients
         print(f"{kind} judge ({judge}):", {name: round(w, 3) for name, w in weights.items()})
         study = cross_validate_blend(centered, metrics, resamples=resamples)
         for table in blend_tables(study):
@@ -213,7 +217,7 @@ def main() -> None:
         sets = add_scores(read_sets(data, args.size), specs, args.scores)
         centered = center(sets, args.parts)
         is_better = compare(centered, args.parts, args.resamples)
-        print("weights:", fit_weights(centered, args.parts).full.coefficients)
+        print("weights:", fit_weights(centered, args.parts).coefficients)
         print("the blend is", "better" if is_better else "not better", "than each of its metrics")
         if args.write:
             write_constants(sets, CONSTANT_METRICS)

@@ -516,7 +516,7 @@ def test_blend_uses_the_scores_of_rows(tmp_path, capsys):
         (["bleu-r", "-m", "chrf", "bleu"], "-m is for blend"),
         (["blend:metrics=chrf+bleu", "-m", "chrf", "ter"], "give them once"),
         (["blend"], "blend needs the metrics to combine: give them with -m"),
-        (["blend", "-m", "chrf"], "a blend has 2 to 6 metrics, not 1"),
+        (["blend", "-m", "chrf"], "a blend has at least 2 metrics, not 1"),
         (["blend", "-m", "chrf", "bluu"], "did you mean 'bleu'"),
     ],
 )

@@ -55,7 +55,7 @@ def test_scores_are_stored_and_weights_fitted(data: DatasetFolder, tmp_path: Pat
     assert again[0].judgments[0].metric_scores == sets[0].judgments[0].metric_scores
     centered = blend.center(sets, specs)
     assert all(abs(one.scores.mean()) < 1e-9 for one in centered)
-    assert sum(blend.fit_weights(centered, specs).full.weights) > 0.5
+    assert sum(blend.fit_weights(centered, specs).weights) > 0.5
 
 
 @pytest.mark.slow

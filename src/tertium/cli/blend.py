@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
 
 def combines_metrics(cls: type[TrainedModel]) -> bool:
     """Return whether a class is trained on the scores of other metrics."""
-    return cls.settings is not None and any(
-        field.name == "metrics" for field in dataclasses.fields(cls.settings)
-    )
+    return hasattr(cls.settings, "metrics")
 
 
 def add_metrics(spec: str, metrics: Sequence[str]) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from tertium.arrays import FloatArray
+from tertium.arrays import FloatArray, IntArray
 from tertium.data.judgments import JudgmentSet
+from tertium.errors import DataError
 from tertium.evaluation.meta_inputs import read_sets
 from tertium.meta.aligned_scores import AlignedScores
 from tertium.meta.evaluation import MetaEvaluation
@@ -18,19 +20,22 @@ from tertium.meta.results import Results
 from tertium.meta.tasks import Test, tasks_for
 from tertium.metrics.base.loading import load_metrics
 from tertium.metrics.base.metric import Metric
-from tertium.metrics.regression.blend_inputs import (
-    collect_judgments,
-    known_scores,
-    number_documents,
-)
-from tertium.metrics.regression.blend_weights import (
-    MIN_SYSTEMS,
+from tertium.metrics.regression.blend import (
     STRENGTHS,
+    BlendModel,
     Normalization,
-    cross_validate,
+    collect_judgments,
+    fit_blend,
+    known_scores,
+    normalize,
+    number_documents,
+    orientation,
 )
+from tertium.metrics.regression.folds import number_folds
+from tertium.metrics.regression.ridge_regression import FOLDS
 
 BLEND = "blend"  # its row in tables
+MIN_SYSTEMS = 3  # fewer are not held out
 # statistics of the comparison and the tests of differences; the first one with a second test
 TESTS: tuple[tuple[str, Test], ...] = (
     ("pearson", "williams"),
@@ -79,21 +84,18 @@ def attach_scores(
     parts = load_metrics(metrics)
     if any("references" in part.required_inputs for part in parts):
         sets = [one.drop_without_references() for one in sets]
-    values = known_scores(parts, sets) * [1 if part.higher_is_better else -1 for part in parts]
-    starts = np.cumsum([0, *map(len, sets)]).tolist()
     result = []
-    for judgment_set, (start, end) in zip(sets, pairwise(starts), strict=True):
-        judgments = [
-            replace(judgment, metric_scores={**judgment.metric_scores, **_present(parts, row)})
-            for judgment, row in zip(judgment_set.judgments, values[start:end], strict=True)
-        ]
+    for judgment_set in sets:
+        rows = (known_scores(parts, [judgment_set]) * orientation(parts)).tolist()
+        judgments = []
+        for judgment, row in zip(judgment_set.judgments, rows, strict=True):
+            scores = dict(judgment.metric_scores)
+            for part, score in zip(parts, row, strict=True):
+                if not math.isnan(score):
+                    scores[part.spec] = score
+            judgments.append(replace(judgment, metric_scores=scores))
         result.append(replace(judgment_set, judgments=tuple(judgments)))
     return result
-
-
-def _present(parts: Sequence[Metric], row: FloatArray) -> dict[str, float]:
-    values = zip(parts, row.tolist(), strict=True)
-    return {part.spec: value for part, value in values if value == value}
 
 
 def cross_validate_blend(
@@ -139,3 +141,60 @@ def cross_validate_blend(
     ]
     results = MetaEvaluation(aligned, seed=seed).run(tasks)
     return BlendStudy(results=results, held_out_systems=len(np.unique(systems)) >= MIN_SYSTEMS)
+
+
+def cross_validate(
+    names: Sequence[str],
+    values: FloatArray,
+    targets: FloatArray,
+    documents: IntArray,
+    systems: IntArray,
+    *,
+    normalization: Normalization = "z",
+    strengths: Sequence[float] = STRENGTHS,
+) -> FloatArray:
+    """Predict each row, up to a constant, by a blend that saw neither its document nor its system.
+
+    `documents` and `systems` (n,) are numbers. Fewer than three systems are not held out.
+    """
+    if len(np.unique(documents)) < 2:
+        raise DataError("cross-validation needs at least two documents or segments")
+    document_folds = number_folds(documents, FOLDS)
+    system_folds = np.full(len(systems), -1)
+    if len(np.unique(systems)) >= MIN_SYSTEMS:
+        system_folds = number_folds(systems, FOLDS)
+    predicted = np.full(len(targets), np.nan)
+    for document, system in product(np.unique(document_folds), np.unique(system_folds)):
+        test = (document_folds == document) & (system_folds == system)
+        train = (document_folds != document) & ((system_folds != system) | (system < 0))
+        if not test.any():
+            continue
+        blend = fit_blend(
+            names,
+            values[train],
+            targets[train],
+            documents[train],
+            normalization=normalization,
+            strengths=strengths,
+        )
+        predicted[test] = _keep_ratios(blend, values).predict(values[test])
+    return predicted
+
+
+def _keep_ratios(blend: BlendModel, values: FloatArray) -> BlendModel:
+    """Keep only the ratios of the weights, so that blends of different folds are comparable.
+
+    Means and deviations are those of all scores. Bias and size of the weights are dropped: with the
+    human scores of a fold, they would tell how good the systems are that it leaves out.
+    """
+    rows = normalize(values, blend.quantiles)
+    deviations = np.nanstd(rows, axis=0)
+    size = blend.weights.sum() or 1.0
+    return replace(
+        blend,
+        mean=np.nanmean(rows, axis=0),
+        scale=np.where(deviations > 0, deviations, 1.0),
+        weights=blend.weights / size,
+        bias=0.0,
+        missing_biases=blend.missing_biases / size,
+    )

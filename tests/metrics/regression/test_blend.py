@@ -15,20 +15,20 @@ from tests.partial_metric import UNSCORED, partial  # noqa: F401
 
 from tertium.data.judgments import JudgmentSet
 from tertium.errors import DataError, ModelError, TertiumError, UsageError
-from tertium.evaluation.blending import attach_scores, cross_validate_blend
+from tertium.evaluation.blending import attach_scores, cross_validate, cross_validate_blend
 from tertium.evaluation.training import train
 from tertium.execution import JudgeOptions, runtime
 from tertium.metrics.base.loading import load_metric
 from tertium.metrics.base.metric import NO_SCORE
-from tertium.metrics.regression.blend import Blend
-from tertium.metrics.regression.blend_inputs import read_constants
-from tertium.metrics.regression.blend_weights import (
-    BlendWeights,
+from tertium.metrics.regression.blend import (
+    Blend,
+    BlendModel,
     _ranks,
-    cross_validate,
     fit_blend,
+    read_constants,
 )
 from tertium.metrics.regression.ridge_regression import MAX_Z_SCORE
+from tertium.models.checkpoint import write_checkpoint
 from tertium.models.trained_model import load_checkpoint
 from tertium.output.page.explanations import explanation_html
 from tertium.output.tables.blends import blend_tables
@@ -71,7 +71,7 @@ def simulate(count: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_weights_are_those_of_the_simulation() -> None:
     values, targets, groups = simulate()
-    weights = fit_blend(("a", "b", "c"), values, targets, groups).full.coefficients
+    weights = fit_blend(("a", "b", "c"), values, targets, groups).coefficients
     assert list(weights) == ["a", "b", "c"]
     assert weights["a"] == pytest.approx(2 * values[:, 0].std(), rel=0.1)
     assert weights["b"] == pytest.approx(values[:, 1].std(), rel=0.1)
@@ -81,27 +81,69 @@ def test_weights_are_those_of_the_simulation() -> None:
 def test_weights_are_never_negative() -> None:
     values, targets, groups = simulate()
     blend = fit_blend(("a", "b", "c"), values * [1, -1, 1], targets, groups)
-    assert all((model.weights >= 0).all() for model in blend.models.values())
-    assert blend.full.coefficients["b"] == 0
+    assert (blend.weights >= 0).all()
+    assert blend.coefficients["b"] == 0
 
 
-def test_a_missing_score_uses_the_weights_fitted_without_it() -> None:
+def simulate_missing(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Correlated metrics a, b and c, of which a has no score for half of the bad translations."""
+    rng = np.random.default_rng(seed)
+    quality = rng.normal(size=2000)
+    values = quality[:, None] + rng.normal(0, [0.5, 1.0, 1.0], (2000, 3))
+    targets = 50 + 10 * quality
+    values[(quality < -0.5) & (rng.random(2000) < 0.5), 0] = np.nan
+    return values, targets, np.arange(2000) // 8
+
+
+@pytest.mark.parametrize("normalization", ["z", "rank"])
+def test_a_missing_score_is_replaced_by_its_bias(normalization: Any) -> None:
+    """Translations without a are about 5 points worse than b and c say."""
+    names = ("a", "b", "c")
+    blend = fit_blend(names, *simulate_missing(1), normalization=normalization)
+    ignored = replace(blend, missing_biases=np.zeros(3))
+    values, targets, _ = simulate_missing(2)
+    is_missing = np.isnan(values[:, 0])
+    error, error_if_ignored = (
+        np.sqrt(np.mean((model.predict(values) - targets)[is_missing] ** 2))
+        for model in (blend, ignored)
+    )
+    assert error < 0.75 * error_if_ignored  # about 4.9 and 7.3 points
+    assert np.mean((blend.predict(values) - targets)[is_missing]) == pytest.approx(0, abs=0.5)
+    assert blend.missing_biases[0] == pytest.approx(-5, abs=0.5)
+    assert blend.missing_biases[1:].tolist() == [0, 0]
+    correlation, correlation_if_ignored = (
+        np.corrcoef(model.predict(values), targets)[0, 1] for model in (blend, ignored)
+    )
+    assert correlation > correlation_if_ignored + 0.01
+
+
+def test_other_metrics_are_scaled_by_what_they_say_about_a_missing_one() -> None:
+    """Equal metrics replace each other; unrelated metrics do not."""
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(2, 4000))
+    groups, without_last = np.arange(4000) // 8, np.array([True, False])
+    equal = fit_blend(("a", "b"), np.column_stack([a, a]), a, groups)
+    assert equal.factor_for(without_last) == pytest.approx(2, abs=0.01)
+    unrelated = fit_blend(("a", "b"), np.column_stack([a, b]), a + b, groups)
+    assert unrelated.factor_for(without_last) == pytest.approx(1, abs=0.05)
+
+
+def test_complete_rows_have_the_scores_of_plain_ridge_regression() -> None:
     values, targets, groups = simulate()
-    blend = fit_blend(("a", "b", "c"), values, targets, groups)
-    alone = fit_blend(("b", "c"), values[:, 1:], targets, groups, strengths=(blend.full.strength,))
-    missing = np.column_stack([np.full(len(values), np.nan), values[:, 1:]])
-    np.testing.assert_allclose(blend.predict(missing), alone.predict(values[:, 1:]))
-    assert np.isnan(blend.predict(np.full((2, 3), np.nan))).all()
-
-
-def test_rows_with_missing_scores_are_used_for_other_subsets() -> None:
-    values, targets, groups = simulate()
-    values[:380, 0] = np.nan
+    values[:100, 0] = np.nan
     blend = fit_blend(("a", "b", "c"), values, targets, groups)
     complete = fit_blend(
-        ("b", "c"), values[:, 1:], targets, groups, strengths=(blend.full.strength,)
+        ("a", "b", "c"), values[100:], targets[100:], groups[100:], strengths=(blend.strength,)
     )
-    np.testing.assert_allclose(blend.models[6].weights, complete.full.weights)
+    np.testing.assert_array_equal(blend.predict(values[100:]), complete.predict(values[100:]))
+    assert np.isnan(blend.predict(np.full((2, 3), np.nan))).all()
+    mixed = np.vstack([values[:3], values[-3:], np.full((1, 3), np.nan)])
+    one_by_one = [blend.predict(row[None])[0] for row in mixed]
+    np.testing.assert_array_equal(blend.predict(mixed), one_by_one)
+
+
+def test_too_few_complete_rows_are_an_error() -> None:
+    values, targets, groups = simulate()
     values[:395, 0] = np.nan
     with pytest.raises(DataError, match="only 5 of 400 judgments have scores of all of a, b, c"):
         fit_blend(("a", "b", "c"), values, targets, groups)
@@ -129,7 +171,7 @@ def test_arrays_restore_the_weights() -> None:
     for normalization in ("z", "rank"):
         blend = fit_blend(("a", "b", "c"), values, targets, groups, normalization=normalization)
         values[:5, 1] = np.nan
-        again = BlendWeights.from_arrays(blend.names, blend.arrays)
+        again = BlendModel.from_arrays(blend.names, blend.arrays)
         np.testing.assert_array_equal(again.predict(values), blend.predict(values))
 
 
@@ -178,7 +220,7 @@ def test_documented_metrics_have_constants() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("blend:metrics=chrf", "a blend has 2 to 6 metrics, not 1"),
+        ("blend:metrics=chrf", "a blend has at least 2 metrics, not 1"),
         ("blend:metrics=chrf+chrf", "given twice"),
         ("blend:metrics=chrf+bleu,weights=1", "1 weights for 2 metrics"),
         ("blend:weights=1+2", "2 weights for 0 metrics"),
@@ -241,11 +283,39 @@ def test_part_without_a_score_falls_back(partial: str) -> None:  # noqa: F811
     scores = blend.score([DATA[1].segment, unscored])
     assert np.isfinite(scores.segments).all()
     assert scores.warnings == {"scored without partial": 1}
-    both = replace(blend, model=blend.model)
-    model = both.fitted.models[1]
-    chrf = load_metric("chrf").score([unscored]).segments
+    chrf = blend.part_scores([unscored])[:, 0]
+    assert blend.fitted.missing_biases.tolist() == [0, 0]  # no judgment was without a score
+    factor = blend.fitted.factor_for(np.array([True, False]))
+    part = (chrf - blend.fitted.mean[0]) / blend.fitted.scale[0] * blend.fitted.weights[0]
     lowest = min(row.score for row in DATA)
-    assert scores.segments[1] == pytest.approx(max(model.predict(chrf[:, None])[0], lowest))
+    assert scores.segments[1] == pytest.approx(max(blend.fitted.bias + factor * part[0], lowest))
+
+
+def test_missing_scores_of_an_untrained_blend_rescale_the_weights() -> None:
+    blend = load_metric('blend:metrics="chrf+bleu+[chrf++]",weights=2+1+1')
+    assert isinstance(blend, Blend)
+    factor = blend.fitted.factor_for(np.array([True, False, True]))
+    assert factor == pytest.approx(4 / 3)
+
+
+def test_blends_with_weights_for_each_subset_are_refused(tmp_path: Path) -> None:
+    checkpoint = train("blend:metrics=chrf+ter", DATA).checkpoint
+    arrays = {name: np.zeros((3, 2)) for name in ("mean", "scale", "weights")}
+    old = replace(checkpoint, arrays={**arrays, "numbers": np.zeros((3, 3))})
+    write_checkpoint(tmp_path / "old", old)
+    with pytest.raises(ModelError, match="older versions of tertium: train it again"):
+        load_metric(str(tmp_path / "old")).score([DATA[0].segment])
+
+
+def test_a_missing_score_is_explained_by_its_bias(partial: str) -> None:  # noqa: F811
+    rows = [replace(row, segment=replace(row.segment, hypothesis=UNSCORED)) for row in DATA[:12]]
+    rows = [*DATA[12:], *(replace(row, score=40.0) for row in rows)]
+    blend = train("blend:metrics=chrf+partial", rows)
+    explanation = blend.explain(rows[-1].segment)
+    parts = {c.feature: c.contribution for c in explanation.attribution.contributions}
+    assert parts["no score of partial"] == blend.fitted.missing_biases[1] != 0
+    assert explanation.score == pytest.approx(explanation.attribution.perfect + sum(parts.values()))
+    json.dumps(explanation.as_dict(), allow_nan=False)
 
 
 def test_no_score_of_any_part_has_no_weight(partial: str) -> None:  # noqa: F811

@@ -1,25 +1,32 @@
 """Blend: a weighted sum of the scores of other metrics, trained on human scores or given weights.
 
-`blend_weights` normalizes and weights the scores. This module computes them, and stores, loads and
-explains the result.
+    score = bias + factor sum_i weight_i (n_i(x_i) - mean_i) / deviation_i + sum_j b_j
+
+x_i is the score of metric i, oriented so that higher is better, and weight_i >= 0. n_i is the
+identity (`z`), or maps a score to its rank among the scores in training, 0 to 1 (`rank`). The
+metrics i have a score for the segment, the metrics j have none, such as a judge without a valid
+answer. The factor is 1 if there is no such j. The weights are fitted on segments with all scores.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain, compress
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from tertium.arrays import FloatArray, divide
+from tertium.arrays import BoolArray, FloatArray, IntArray, divide
+from tertium.data.judgments import JudgmentSet
+from tertium.data.train_test_overlap import number_shared_texts
 from tertium.encoders import Encoder
-from tertium.errors import ModelError, UsageError
+from tertium.errors import DataError, ModelError, UsageError
 from tertium.metrics.base.explanation import (
     SCALE_BOUNDS,
     Contribution,
@@ -27,23 +34,17 @@ from tertium.metrics.base.explanation import (
     FeatureAttribution,
 )
 from tertium.metrics.base.loading import load_metric, load_metrics
-from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric
+from tertium.metrics.base.metric import NO_SCORE, NOTHING, Metric, share_encoding
 from tertium.metrics.base.text_warnings import Flags, merge_flags
 from tertium.metrics.base.trainable import Trainable
-from tertium.metrics.regression.blend_inputs import (
-    check_metrics,
-    collect_judgments,
-    find_constants,
-    known_scores,
-    number_documents,
-    score_parts,
-)
-from tertium.metrics.regression.blend_weights import (
-    QUANTILES,
-    STRENGTHS,
-    BlendWeights,
-    Normalization,
-    fit_blend,
+from tertium.metrics.regression.folds import number_folds
+from tertium.metrics.regression.ridge_regression import (
+    FOLDS,
+    MAX_Z_SCORE,
+    LinearModel,
+    Prior,
+    fit_ridge,
+    minimize_quadratic,
 )
 from tertium.models.array_checks import ArraySpec, check_arrays
 from tertium.models.checkpoint import WEIGHTS, Checkpoint, parse_config
@@ -52,13 +53,151 @@ from tertium.models.training_data import check_targets
 from tertium.models.training_job import TrainingJob
 from tertium.models.training_options import Options, Rates, Recipe
 from tertium.scores import Scores
-from tertium.segment import Segment
+from tertium.segment import Judgment, Segment
 from tertium.specs import Range
 
+Normalization = Literal["z", "rank"]
+STRENGTHS = (0.001, 0.01, 0.1)  # stronger ones shrink the scores towards their mean
+QUANTILES = 101  # of the scores in training, for ranks
+MISSING_PRIOR_ROWS = 10  # the bias of a missing score is shrunk as by so many rows without bias
+CONSTANTS = "blend_constants.json"  # mean and deviation of scores, for blends without training
 HOW_TO_CHOOSE = (
     "give them with -m (tertium train blend -m chrf tertium-multi ...), or in the spec, "
     "blend:metrics=[chrf]+[tertium-multi]"
 )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BlendModel(LinearModel):
+    """A linear model of normalized scores, with a bias for each score that is missing.
+
+    `missing_biases` (metrics,) are added for missing scores. `covariances` (metrics, metrics) are
+    those of the contributions of the metrics in training. `quantiles` (metrics, QUANTILES) of the
+    scores in training turn scores into ranks; without them, scores are used as they are.
+    """
+
+    missing_biases: FloatArray
+    covariances: FloatArray
+    quantiles: FloatArray | None = field(default=None, repr=False)
+
+    def contributions(self, features: FloatArray) -> FloatArray:
+        """Compute the contribution of each metric, (n, metrics).
+
+        A missing score (NaN) contributes its bias, and the others are multiplied by a factor. All
+        contributions to a row without any score are NaN.
+        """
+        parts = super().contributions(normalize(features, self.quantiles))
+        is_present = ~np.isnan(features)
+        for pattern in np.unique(is_present, axis=0):
+            if pattern.any() and not pattern.all():
+                rows = (is_present == pattern).all(axis=1)
+                scaled = self.factor_for(pattern) * parts[rows]
+                parts[rows] = np.where(pattern, scaled, self.missing_biases)
+        return parts
+
+    def factor_for(self, is_present: BoolArray) -> float:
+        """Return the factor of the present metrics (metrics,) that predicts the full sum best."""
+        variance = self.covariances[np.ix_(is_present, is_present)].sum()
+        covariance = self.covariances[is_present].sum()
+        return max(0.0, float(covariance / variance)) if variance > 0 else 1.0
+
+    @property
+    def arrays(self) -> Mapping[str, FloatArray]:
+        """All numbers, for storage."""
+        arrays = {"missing_biases": self.missing_biases, "covariances": self.covariances}
+        if self.quantiles is not None:
+            arrays["quantiles"] = self.quantiles
+        return {**super().arrays, **arrays}
+
+    @classmethod
+    def from_arrays(cls, names: Sequence[str], arrays: Mapping[str, FloatArray]) -> BlendModel:
+        """Restore a model from its `arrays`."""
+        return cls(
+            **vars(LinearModel.from_arrays(names, arrays)),
+            missing_biases=arrays["missing_biases"],
+            covariances=arrays["covariances"],
+            quantiles=arrays.get("quantiles"),
+        )
+
+
+def normalize(values: FloatArray, quantiles: FloatArray | None) -> FloatArray:
+    """Turn scores (n, metrics) into ranks, if there are quantiles; NaN stays NaN."""
+    if quantiles is None:
+        return values
+    columns = zip(values.T, quantiles, strict=True)
+    return np.column_stack([_ranks(column, own) for column, own in columns])
+
+
+def _ranks(values: FloatArray, quantiles: FloatArray) -> FloatArray:
+    """Return the rank of values among quantiles, 0 to 1; equal quantiles share their mean rank."""
+    knots, members, counts = np.unique(quantiles, return_inverse=True, return_counts=True)
+    grid = np.linspace(0.0, 1.0, len(quantiles))
+    ranks = np.bincount(members, weights=grid) / counts
+    return np.where(np.isnan(values), np.nan, np.interp(values, knots, ranks))
+
+
+def fit_blend(
+    names: Sequence[str],
+    values: FloatArray,
+    targets: FloatArray,
+    groups: IntArray,
+    *,
+    normalization: Normalization = "z",
+    strengths: Sequence[float] = STRENGTHS,
+    dev: tuple[FloatArray, FloatArray] | None = None,
+) -> BlendModel:
+    """Fit human scores (n,) on metric scores (n, metrics).
+
+    `groups` (n,) numbers the documents, which are held out as a whole to choose the ridge strength;
+    with `dev` values and targets it is chosen on these. Weights are fitted on the rows with all
+    scores, and the biases of missing scores on the other rows.
+    """
+    quantiles = None
+    if normalization == "rank":
+        quantiles = np.nanquantile(values, np.linspace(0, 1, QUANTILES), axis=0).T
+    is_complete = ~np.isnan(values).any(axis=1)
+    if is_complete.sum() < 2 * FOLDS:
+        raise DataError(
+            f"only {int(is_complete.sum())} of {len(values)} judgments have scores of all of "
+            f"{', '.join(names)}: give at least {2 * FOLDS}"
+        )
+    rows = normalize(values[is_complete], quantiles)
+    if dev is not None:
+        has_scores = ~np.isnan(dev[0]).any(axis=1)
+        dev = normalize(dev[0][has_scores], quantiles), dev[1][has_scores]
+    linear = fit_ridge(
+        names,
+        rows,
+        targets[is_complete],
+        number_folds(groups, FOLDS)[is_complete].tolist(),
+        strengths,
+        Prior(signs=(1,) * len(names)),
+        dev,
+    )
+    parts = linear.contributions(rows)
+    model = BlendModel(
+        **vars(linear),
+        missing_biases=np.zeros(len(names)),
+        covariances=parts.T @ parts / len(parts),  # their means are 0
+        quantiles=quantiles,
+    )
+    return replace(model, missing_biases=_fit_missing_biases(model, values, targets))
+
+
+def _fit_missing_biases(model: BlendModel, values: FloatArray, targets: FloatArray) -> FloatArray:
+    """Fit the errors of a model without biases to which scores are missing, (metrics,)."""
+    is_missing = np.isnan(values)
+    used = is_missing.any(axis=1) & ~is_missing.all(axis=1)
+    errors = targets[used] - model.predict(values[used])
+    missing = is_missing[used].astype(np.float64)
+    counts = missing.T @ missing + MISSING_PRIOR_ROWS * np.eye(len(model.names))
+    return minimize_quadratic(counts, missing.T @ errors, np.zeros(len(model.names)))
+
+
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Raise for one metric; none at all is left to the caller."""
+    if len(metrics) == 1:
+        raise UsageError("a blend has at least 2 metrics, not 1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +240,8 @@ class Blend(Trainable):
     A trained blend (`tertium train blend`) is on the scale of the human scores in training: `bias`
     is their mean. Scores below the lowest human score in training are raised to it, and empty
     translations get it. If a metric has no score for a segment, such as a judge without a valid
-    answer, the weights that were fitted without this metric are used.
+    answer, its bias is added, which is the mean error of the other metrics for such segments in
+    training, and the other metrics are scaled.
 
     `metrics` makes a blend without training: `weights` (default: equal) are divided by their sum,
     and 0 is the mean of translations of WMT21 to WMT24 by the systems of that time. The means and
@@ -188,19 +328,30 @@ class Blend(Trainable):
         return parts
 
     @property
-    def fitted(self) -> BlendWeights:
-        """Normalization and weights for every subset of the metrics."""
+    def fitted(self) -> BlendModel:
+        """Normalization, weights and biases."""
         if not self.metrics:
-            return _load_weights(self.checkpoint, self.location)
-        weights = np.array(self.weights or [1.0] * len(self.metrics))
-        names = tuple(part.spec for part in self.parts)
+            return _load_blend(self.checkpoint, self.location)
+        count = len(self.metrics)
         mean, deviation = np.array([find_constants(part) for part in self.parts]).T
-        return BlendWeights.from_constants(names, mean, deviation, weights)
+        weights = np.array(self.weights or [1.0] * count)
+        weights = weights / weights.sum()
+        return BlendModel(
+            names=tuple(part.spec for part in self.parts),
+            mean=mean,
+            scale=deviation,
+            weights=weights,
+            bias=0.0,
+            strength=0.0,
+            min_target=-MAX_Z_SCORE,
+            missing_biases=np.zeros(count),
+            covariances=np.outer(weights, weights),  # the weights of other metrics sum to 1
+        )
 
     @property
     def coefficients(self) -> dict[str, float]:
         """Weight of each normalized metric, largest first."""
-        return self.fitted.full.coefficients
+        return self.fitted.coefficients
 
     @property
     def weights_hash(self) -> str:
@@ -222,7 +373,7 @@ class Blend(Trainable):
 
     @property
     def worst_score(self) -> float:
-        return self.fitted.full.min_target
+        return self.fitted.min_target
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -244,9 +395,12 @@ class Blend(Trainable):
     def signature_fields(self, segments: Sequence[Segment]) -> Mapping[str, str]:
         models = [model for part in self.parts for model in part.model_ids]
         fields = {"parts": "+".join(part.label for part in self.parts)}
-        fields |= {"models": "+".join(models)} if models else {}
-        numbers = [f"{weight:.3g}" for weight in self.fitted.full.weights]
-        fields |= {"weights": "+".join(numbers)} if self.metrics else super().signature_fields(())
+        if models:
+            fields["models"] = "+".join(models)
+        if self.metrics:
+            fields["weights"] = "+".join(f"{weight:.3g}" for weight in self.fitted.weights)
+        else:
+            fields.update(super().signature_fields(()))
         return {key: value.replace(":", "-").replace("|", "-") for key, value in fields.items()}
 
     def part_scores(self, segments: Sequence[Segment]) -> FloatArray:
@@ -287,39 +441,38 @@ class Blend(Trainable):
 
     def explain_segment(self, segment: Segment) -> Explanation:
         """Return the contribution of each metric, and the reasons of judges among them."""
-        values = self.part_scores([segment])[0]
+        blend, values = self.fitted, self.part_scores([segment])
         score = float(self.score([segment]).segments[0])
-        model, contributions = self.fitted.contributions(values)
-        present = ~np.isnan(values) & (model is not None)
-        used = [*compress(self.parts, present)]
-        rows = [
-            Contribution(
-                feature=part.spec,
-                group=part.label,
-                value=float(value if part.higher_is_better else -value),
-                contribution=float(own),
-            )
-            for part, value, own in zip(used, values[present], contributions, strict=True)
-        ]
-        bias = model.bias if model else np.nan
-        if beyond := score - (bias + math.fsum(contributions)):
-            bound = Contribution(
-                feature=SCALE_BOUNDS, group=SCALE_BOUNDS, value=beyond, contribution=beyond
-            )
-            rows += [bound] if rows else []
+        contributions = blend.contributions(values)[0].tolist()
+        raw_scores = (values * orientation(self.parts))[0].tolist()
+        rows: list[tuple[str, str, float, float]] = []
+        reasons: list[str] = []
+        for part, value, own in zip(self.parts, raw_scores, contributions, strict=True):
+            if math.isnan(value):
+                rows.append((f"no score of {part.spec}", part.label, own, own))
+                continue
+            rows.append((part.spec, part.label, value, own))
+            if part.can_explain:
+                reasons += part.explain(segment).reasons
+        if beyond := score - (blend.bias + math.fsum(contributions)):
+            rows.append((SCALE_BOUNDS, SCALE_BOUNDS, beyond, beyond))
+        rows.sort(key=lambda row: -abs(row[-1]))
         attribution = FeatureAttribution(
             hypothesis=segment.hypothesis,
             reference="",
-            perfect=bias,
+            perfect=blend.bias,
             groups={},
-            contributions=tuple(sorted(rows, key=lambda row: -abs(row.contribution))),
+            contributions=tuple(
+                Contribution(feature=feature, group=group, value=value, contribution=own)
+                for feature, group, value, own in rows
+                if not math.isnan(own)
+            ),
         )
-        reasons = [part.explain(segment).reasons for part in used if part.can_explain]
         return Explanation(
             metric=self.spec,
             score=score,
             attribution=attribution,
-            reasons=tuple(dict.fromkeys(chain.from_iterable(reasons))),
+            reasons=tuple(dict.fromkeys(reasons)),
         )
 
     @classmethod
@@ -338,7 +491,7 @@ class Blend(Trainable):
         if dev and len(job.options.strengths) > 1:
             dev_targets = check_targets(np.array([one.score for one in dev]), "chosen by")
             dev_examples = known_scores(parts, job.dev.scores), dev_targets
-        weights = fit_blend(
+        blend = fit_blend(
             [part.spec for part in parts],
             known_scores(parts, job.data.scores),
             targets,
@@ -347,7 +500,7 @@ class Blend(Trainable):
             strengths=job.options.strengths,
             dev=dev_examples,
         )
-        rounded = {name: round(value, 6) for name, value in weights.full.coefficients.items()}
+        rounded = {name: round(value, 6) for name, value in blend.coefficients.items()}
         return Checkpoint(
             name=cls.name,
             config={
@@ -356,11 +509,11 @@ class Blend(Trainable):
                 "model_ids": {p.spec: "+".join(p.model_ids) for p in parts if p.model_ids},
             },
             encoders={},
-            arrays=weights.arrays,
+            arrays=blend.arrays,
             training={
                 "judgments": len(data),
                 "dev": len(dev),
-                "strength": weights.full.strength,
+                "strength": blend.strength,
                 "data": job.note or job.data.sizes,
                 "weights": rounded,
             },
@@ -368,19 +521,84 @@ class Blend(Trainable):
 
 
 @cache_by_checkpoint(maxsize=16)
-def _load_weights(checkpoint: Checkpoint, location: str) -> BlendWeights:
+def _load_blend(checkpoint: Checkpoint, location: str) -> BlendModel:
     """Load and check the weights of a checkpoint."""
     config = parse_config(BlendConfig, checkpoint, location)
     count, file = len(config.metrics), Path(location) / WEIGHTS
-    if not count:
-        raise ModelError(f"{location}: a blend without metrics")
+    if checkpoint.arrays.get("weights", np.zeros(0)).ndim == 2:
+        raise ModelError(
+            f"{file} has weights for each subset of the metrics, as blends of older versions of "
+            "tertium: train it again"
+        )
     specs = {
-        **dict.fromkeys(("mean", "scale", "weights"), ArraySpec("f", (2**count - 1, count))),
-        "numbers": ArraySpec("f", (2**count - 1, 3)),
+        **dict.fromkeys(("mean", "scale", "weights", "missing_biases"), ArraySpec("f", (count,))),
+        "numbers": ArraySpec("f", (3,)),
+        "covariances": ArraySpec("f", (count, count)),
     }
     if config.normalization == "rank":
         specs["quantiles"] = ArraySpec("f", (count, QUANTILES))
     check_arrays(checkpoint.arrays, specs, file)
     if not (checkpoint.arrays["scale"] > 0).all():
         raise ModelError(f"{file}: scale must contain only positive numbers")
-    return BlendWeights.from_arrays(config.metrics, checkpoint.arrays)
+    return BlendModel.from_arrays(config.metrics, checkpoint.arrays)
+
+
+def orientation(parts: Sequence[Metric]) -> FloatArray:
+    """Return 1 for metrics whose higher scores are better, and -1 for the others, (metrics,)."""
+    return np.array([1.0 if part.higher_is_better else -1.0 for part in parts])
+
+
+def score_parts(parts: Sequence[Metric], segments: Sequence[Segment]) -> FloatArray:
+    """Return the oriented scores of metrics, (n, metrics); NaN for a missing score."""
+    with share_encoding(parts, segments):
+        columns = [part.reduce_segments(part.compute_statistics(segments)) for part in parts]
+    return np.column_stack(columns) * orientation(parts)
+
+
+def collect_judgments(sets: Sequence[JudgmentSet]) -> list[Judgment]:
+    """List the judgments of all sets."""
+    return [judgment for judgment_set in sets for judgment in judgment_set.judgments]
+
+
+def known_scores(parts: Sequence[Metric], sets: Sequence[JudgmentSet]) -> FloatArray:
+    """Return the oriented scores of metrics for all judgments, (n, metrics).
+
+    Scores that the judgments of a set contain are used; the others are computed.
+    """
+    rows = []
+    for judgment_set in sets:
+        scores = judgment_set.metric_scores()
+        for part in parts:
+            if part.spec not in scores:
+                part.check(judgment_set.segments)
+                statistics = part.compute_statistics(judgment_set.segments)
+                scores[part.spec] = part.reduce_segments(statistics)
+        rows.append(np.column_stack([scores[part.spec] for part in parts]))
+    return np.concatenate(rows) * orientation(parts)
+
+
+def number_documents(data: Sequence[Judgment]) -> IntArray:
+    """Number the document of each judgment, (n,); without one, segments that share a text."""
+    shared = number_shared_texts([judgment.segment for judgment in data]).tolist()
+    names = [one.document or f"#{number}" for one, number in zip(data, shared, strict=True)]
+    return np.unique(names, return_inverse=True)[1].astype(np.int64)
+
+
+@lru_cache(maxsize=1)
+def read_constants() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """Return mean and deviation of oriented scores by spec, and of judges by label."""
+    content = files("tertium.metrics.regression").joinpath(CONSTANTS).read_text(encoding="utf-8")
+    constants: Mapping[str, Mapping[str, Mapping[str, float]]] = json.loads(content)
+    return constants
+
+
+def find_constants(part: Metric) -> tuple[float, float]:
+    constants = read_constants()
+    own = constants["specs"].get(part.scale_spec) or constants["labels"].get(part.label)
+    if own is None:
+        supported = ", ".join([*constants["specs"], *map(str.lower, constants["labels"])])
+        raise UsageError(
+            f"the scores of {part.spec} have no known mean and deviation: train a blend with it "
+            f"(tertium train blend), or use some of {supported}"
+        )
+    return own["mean"], own["deviation"]
