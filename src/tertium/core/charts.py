@@ -1,0 +1,99 @@
+"""Charts of results as plain data; `tertium.output.charts` draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tertium.arrays import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Titled:
+    """`title` describes a chart to screen readers; `caption` is shown above it."""
+
+    title: str
+    caption: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class IntervalChart(_Titled):
+    """Systems from best to worst, with confidence intervals and shaded clusters."""
+
+    names: Sequence[str]
+    values: FloatArray  # (systems,)
+    intervals: FloatArray  # (systems, 2), NaN if unknown
+    clusters: Sequence[int]  # 0: in no cluster
+    higher_is_better: bool = True
+    decimals: int = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RidgeChart(_Titled):
+    """The distribution of the segment scores of each system, with quartiles and median."""
+
+    names: Sequence[str]
+    samples: Sequence[FloatArray]  # one per system
+    higher_is_better: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DotChart(_Titled):
+    """Rows with a marker for each series; the scale shows at least `axis_range`."""
+
+    label: str  # of the axis
+    rows: Sequence[str]
+    series: Sequence[str]
+    values: FloatArray  # (rows, series), NaN if missing
+    intervals: FloatArray | None = None  # (rows, series, 2)
+    reference_value: float | None = None  # such as chance, as a line
+    axis_range: tuple[float, float] = (np.nan, np.nan)
+    decimals: int = 3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Axis:
+    """The name of an axis and its value for each point."""
+
+    name: str
+    values: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScatterChart(_Titled):
+    """A point for each system or translation, by default titled by its axes.
+
+    The trend is the least-squares line ("fit") or the quartiles of points with similar x.
+    Points have their entry of `names` as tooltip. Without `names`, points are translations: their
+    tooltip is `label` of the row with both values, and many are drawn as a density map.
+    """
+
+    title: str = ""
+    x: Axis
+    y: Axis
+    trend: Literal["fit", "quartiles"] | None = None
+    names: Sequence[str] = ()
+    label: Callable[[int], str] = "row {}".format
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LineChart(_Titled):
+    """Curves with their names at the end; a horizontal line marks `reference_value`."""
+
+    x: Axis  # shown from 0 on
+    y_label: str
+    y_range: tuple[float, float]
+    curves: Mapping[str, FloatArray]  # a value for each x
+    description: str  # for screen readers
+    reference_value: float | None = None
+
+
+Chart = IntervalChart | RidgeChart | DotChart | ScatterChart | LineChart
+
+
+def describe_direction(higher_is_better: bool) -> str:
+    """Return whether higher or lower is better, in words."""
+    return "higher is better" if higher_is_better else "lower is better"
